@@ -1,0 +1,37 @@
+"""An integration workbench for mobile-money payments in Zambia.
+
+>>> from workbench import Workbench
+>>> bench = Workbench(seed=7)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+    from workbench.client import PaymentsClient
+    from workbench.domain.money import Money
+    from workbench.domain.webhooks import verify
+    from workbench.receiver import Receiver
+
+__all__ = ["Money", "PaymentsClient", "Receiver", "Workbench", "verify"]
+
+_HOMES = {
+    "Money": "workbench.domain.money",
+    "PaymentsClient": "workbench.client",
+    "Receiver": "workbench.receiver",
+    "Workbench": "workbench.bench",
+    "verify": "workbench.domain.webhooks",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401  each name has its own type
+    """Load a public name when it is first used: `workbench --help` needs none of them."""
+    if name not in _HOMES:
+        message = f"module 'workbench' has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

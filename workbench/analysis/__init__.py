@@ -1,0 +1,1 @@
+"""For analysts: what the sandbox holds, as tables. This is where pandas is loaded."""

@@ -1,0 +1,166 @@
+"""`Workbench`: a sandbox to work at, in this process or served, and everything one does with it."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from workbench.client import PaymentsClient
+from workbench.control import Clock, SandboxControl
+from workbench.domain.gaps import Gaps
+from workbench.domain.masking import Secret, mask
+from workbench.domain.moments import milliseconds
+from workbench.handset import Phone
+from workbench.receiver import Receiver
+from workbench.trace import Trace
+
+if TYPE_CHECKING:
+    # pandas takes a second to load, and who makes a payment does not need it.
+    from workbench.analysis.tables import Ledger
+    from workbench.sandbox.engine import Engine
+
+START = datetime(2026, 1, 5, 6, tzinfo=UTC)
+"""Where a manual clock begins: a Monday, 08:00 in Lusaka."""
+IN_PROCESS_URL = "http://sandbox.localhost"
+MERCHANT_HOST = "merchant.localhost"
+
+
+class Workbench:
+    """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver`.
+
+    `seed` makes it repeatable: one seed is one history, to the byte. `store` is a file to keep it in.
+    `start` is the clock's first moment, an aware datetime. `gaps` switches rows of the register.
+    It is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` gives the same over a
+    served one. Use it as a context manager, or `close` it.
+    """
+
+    def __init__(
+        self,
+        seed: int | str | None = None,
+        store: str | Path | None = None,
+        start: datetime = START,
+        gaps: Mapping[str, object] | None = None,
+    ) -> None:
+        # The server's half takes a quarter of a second to load, which `connect` does without.
+        from workbench.sandbox.engine import Engine
+        from workbench.sandbox.store import Settings
+
+        if start.tzinfo is None:
+            message = "start must be an aware datetime, such as datetime(2026, 1, 5, 6, tzinfo=UTC)"
+            raise ValueError(message)
+        receiver = Receiver()
+        engine = Engine(
+            Settings(
+                path=None if store is None else Path(store),
+                seed=None if seed is None else str(seed),
+                start_ms=milliseconds(start),
+                gaps=Gaps.chosen(gaps),
+            ),
+            mounted={MERCHANT_HOST: receiver},
+            raise_bugs=True,
+        )
+        transport = _InProcess(engine)
+        self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
+        self._closing.callback(engine.close)
+        self._receiver: Receiver | None = receiver
+        receiver._now = self._now_s  # noqa: SLF001  the receiver had to exist before the clock it reads
+        endpoint = self.client.webhook_endpoints.create(url=f"http://{MERCHANT_HOST}/webhooks")
+        receiver.secrets.append(str(endpoint.secret))
+
+    @classmethod
+    def connect(cls, base_url: str, secret_key: str, publishable_key: str = "") -> Self:
+        """The same over a sandbox that is served at `base_url`."""
+        bench = cls.__new__(cls)
+        bench._open(base_url, secret_key, publishable_key, None)
+        bench._receiver = None
+        return bench
+
+    def _open(self, base_url: str, secret_key: str, publishable_key: str, transport: httpx.BaseTransport | None) -> None:
+        self._closing = ExitStack()
+        self.http = self._closing.enter_context(httpx.Client(base_url=base_url, transport=transport, trust_env=False))
+        """A bare httpx client of the sandbox, without credentials, to see the wire with."""
+        self.base_url = base_url
+        self.secret_key = Secret(secret_key)
+        self.publishable_key = Secret(publishable_key)
+        self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
+        """The merchant's client, holding the test secret key."""
+        self._control = SandboxControl(PaymentsClient(base_url, secret_key, http=self.http))
+        self.clock = Clock(self._control)
+        """The sandbox's clock."""
+
+    def client_with(self, key: str) -> PaymentsClient:
+        """A client that holds another key or token, such as the publishable one."""
+        return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep)
+
+    def phone(self, number: str) -> Phone:
+        """The handset with this number, `+260` and nine digits."""
+        return Phone(self._control, number)
+
+    @property
+    def receiver(self) -> Receiver:
+        """The merchant's webhook endpoint.
+
+        In process it has been registered since the start. Over a served sandbox the first use starts
+        one on a free port of this machine and registers it; events from then on arrive there.
+        """
+        if self._receiver is None:
+            self._receiver = Receiver()
+            url = self._closing.enter_context(self._receiver.listen())
+            self._receiver.secrets.append(str(self.client.webhook_endpoints.create(url=url).secret))
+        return self._receiver
+
+    @property
+    def ledger(self) -> "Ledger":
+        """The double-entry ledger, as DataFrames and T-accounts."""
+        from workbench.analysis.tables import Ledger
+
+        return Ledger(self._control)
+
+    @property
+    def trace(self) -> Trace:
+        """Every call, screen, entry and webhook so far, in order."""
+        return Trace(self._control.rows("trace"))
+
+    @property
+    def gaps(self) -> list[dict[str, Any]]:
+        """The register of what the interface does not show, each row with the value in force."""
+        return self._control.rows("gaps")
+
+    def close(self) -> None:
+        """Close everything; a throw-away store is gone."""
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"
+
+    def _sleep(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    def _now_s(self) -> float:
+        return self.clock.now_ms / 1000
+
+
+class _InProcess(httpx.WSGITransport):
+    """Calls the application here, then runs what the call made due: webhooks arrive before the next line."""
+
+    def __init__(self, engine: "Engine") -> None:
+        super().__init__(app=engine.app)
+        self._engine = engine
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        response.read()
+        self._engine.run_due()
+        return response

@@ -1,0 +1,66 @@
+"""The control plane, `/sandbox`: the clock, the handsets, the ledger and the trace. No real service has it."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import httpx
+
+from workbench.client import PaymentsClient
+from workbench.domain.moments import clock_text, moment, rfc3339
+
+
+class SandboxControl:
+    """What `/sandbox` offers, called with the test secret key."""
+
+    def __init__(self, client: PaymentsClient) -> None:
+        self._client = client
+
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        """GET a path under `/sandbox`."""
+        return self._client.request("GET", self._url(path), dict[str, Any], query=query or None)
+
+    def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """POST to a path under `/sandbox`."""
+        return self._client.request("POST", self._url(path), dict[str, Any], body=body)
+
+    def rows(self, path: str, **query: str) -> list[dict[str, Any]]:
+        """The rows of a list."""
+        found: list[dict[str, Any]] = self.get(path, **query)["data"]
+        return found
+
+    def _url(self, path: str) -> str:
+        return str(httpx.URL(f"{self._client.base_url}/sandbox/{path}"))
+
+
+class Clock:
+    """The sandbox's clock: what is due happens when it passes, at once however far it is moved."""
+
+    def __init__(self, control: SandboxControl) -> None:
+        self._control = control
+
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since 1970."""
+        return int(self._control.get("clock")["now_ms"])
+
+    @property
+    def now(self) -> datetime:
+        """The moment, UTC."""
+        return moment(self.now_ms)
+
+    def advance(  # noqa: PLR0913  the units of a duration
+        self, seconds: Decimal | float = 0, *, minutes: int = 0, hours: int = 0, days: int = 0
+    ) -> "Clock":
+        """Move the clock and run all that falls due on the way: time-outs, retries, answers.
+
+        With 0, what is due now is run. A fraction of a second is taken to the millisecond.
+        """
+        span = timedelta(minutes=minutes, hours=hours, days=days) // timedelta(milliseconds=1)
+        total_ms = span + round(Decimal(str(seconds)) * 1000)
+        self._control.post("clock/advance", {"seconds": Decimal(total_ms) / 1000})
+        return self
+
+    def __repr__(self) -> str:
+        now_ms = self.now_ms
+        return f"Clock({rfc3339(now_ms)}, {clock_text(now_ms)} in Lusaka)"

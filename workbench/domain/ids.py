@@ -1,0 +1,47 @@
+"""Identifiers, secrets and draws: keyed hashes of one seed, so that one seed is one history.
+
+A draw is named by what it is for (its natural key), never by its place in a stream. Asking for
+one draw more shifts none of the others.
+"""
+
+import base64
+from hashlib import blake2b
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_TOKEN_LENGTH = 24
+
+
+class Draws:
+    """All that is unpredictable about one sandbox, made predictable by its seed.
+
+    `seed` is the text of the seed; any length. Two sandboxes with one seed draw the same.
+    """
+
+    def __init__(self, seed: str) -> None:
+        self._key = blake2b(seed.encode()).digest()
+
+    def digest(self, *natural_key: str | int, size: int = 32) -> bytes:
+        """`size` bytes that belong to this natural key alone."""
+        text = "\x1f".join(str(part) for part in natural_key)
+        return blake2b(text.encode(), key=self._key, digest_size=size).digest()
+
+    def token(self, *natural_key: str | int) -> str:
+        """24 letters and digits (about 142 bits)."""
+        number = int.from_bytes(self.digest(*natural_key), "big")
+        letters = []
+        for _ in range(_TOKEN_LENGTH):
+            number, index = divmod(number, len(_ALPHABET))
+            letters.append(_ALPHABET[index])
+        return "".join(letters)
+
+    def identifier(self, prefix: str, number: int) -> str:
+        """The id of the `number`-th object of a kind: `pi_…`, `ch_…`, `evt_…`."""
+        return f"{prefix}_{self.token('id', prefix, number)}"
+
+    def webhook_secret(self, *natural_key: str | int) -> str:
+        """`whsec_` and 32 bytes in base64, the form of Standard Webhooks 1.0."""
+        return "whsec_" + base64.b64encode(self.digest("whsec", *natural_key)).decode()
+
+    def below(self, bound: int, *natural_key: str | int) -> int:
+        """A whole number from 0 up to, not including, `bound`."""
+        return int.from_bytes(self.digest("below", *natural_key), "big") % bound

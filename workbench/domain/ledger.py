@@ -1,0 +1,201 @@
+"""The double-entry ledger: chart of accounts, entries, and one recipe for each money event."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from workbench.errors import LedgerRefused
+
+DEBIT: Final = "debit"
+CREDIT: Final = "credit"
+OPPOSITE = {DEBIT: CREDIT, CREDIT: DEBIT}
+GENESIS: Final = "0" * 64
+"""What stands for the hash before the first entry."""
+
+
+class AccountKind(NamedTuple):
+    """A line of the chart; `{operator}` and `{merchant}` are filled in when it is posted to."""
+
+    code: int
+    name: str
+    normal_side: str
+
+
+BANK: Final = AccountKind(1010, "bank:settlement", DEBIT)
+FLOAT: Final = AccountKind(1100, "operator:{operator}:float", DEBIT)
+IN_TRANSIT: Final = AccountKind(1200, "operator:{operator}:in_transit", DEBIT)
+RECEIVABLE: Final = AccountKind(1310, "receivable:merchant:{merchant}", DEBIT)
+MERCHANT_PENDING: Final = AccountKind(2000, "merchant:{merchant}:pending", CREDIT)
+MERCHANT_AVAILABLE: Final = AccountKind(2010, "merchant:{merchant}:available", CREDIT)
+MERCHANT_PAYOUT: Final = AccountKind(2020, "merchant:{merchant}:payout", CREDIT)
+REFUND_PENDING: Final = AccountKind(2100, "customer:refund_pending", CREDIT)
+SUSPENSE: Final = AccountKind(2900, "suspense:{operator}", CREDIT)
+MERCHANT_FEE: Final = AccountKind(4000, "income:merchant_fee", CREDIT)
+OPERATOR_FEE: Final = AccountKind(5000, "expense:operator_fee:{operator}", DEBIT)
+WRITE_OFF: Final = AccountKind(5020, "expense:write_off", DEBIT)
+ROUNDING: Final = AccountKind(5030, "expense:rounding", DEBIT)
+
+CHART = (
+    BANK, FLOAT, IN_TRANSIT, RECEIVABLE, MERCHANT_PENDING, MERCHANT_AVAILABLE, MERCHANT_PAYOUT,
+    REFUND_PENDING, SUSPENSE, MERCHANT_FEE, OPERATOR_FEE, WRITE_OFF, ROUNDING,
+)  # fmt: skip
+KIND_BY_CODE = {kind.code: kind for kind in CHART}
+
+
+class Line(NamedTuple):
+    """A line of a recipe: which side of which account takes the amount of which name."""
+
+    side: str
+    account: AccountKind
+    amount: str
+
+
+RECIPES: Mapping[str, tuple[Line, ...]] = {
+    "funds_secured": (
+        Line(DEBIT, FLOAT, "gross"),
+        Line(DEBIT, OPERATOR_FEE, "operator_fee"),
+        Line(CREDIT, MERCHANT_PENDING, "net"),
+        Line(CREDIT, MERCHANT_FEE, "merchant_fee"),
+        Line(CREDIT, FLOAT, "operator_fee"),
+    ),
+    "late_success": (
+        Line(DEBIT, FLOAT, "gross"),
+        Line(DEBIT, OPERATOR_FEE, "operator_fee"),
+        Line(CREDIT, SUSPENSE, "gross"),
+        Line(CREDIT, FLOAT, "operator_fee"),
+    ),
+    "suspense_settled": (
+        Line(DEBIT, SUSPENSE, "gross"),
+        Line(CREDIT, MERCHANT_PENDING, "net"),
+        Line(CREDIT, MERCHANT_FEE, "merchant_fee"),
+    ),
+    "suspense_returned": (Line(DEBIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "gross")),
+    "cleared": (Line(DEBIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_AVAILABLE, "net")),
+    "receivable_recovered": (Line(DEBIT, MERCHANT_AVAILABLE, "owed"), Line(CREDIT, RECEIVABLE, "owed")),
+    "swept": (Line(DEBIT, IN_TRANSIT, "swept"), Line(CREDIT, FLOAT, "swept")),
+    "sweep_credited": (Line(DEBIT, BANK, "swept"), Line(CREDIT, IN_TRANSIT, "swept")),
+    "payout_asked": (Line(DEBIT, MERCHANT_AVAILABLE, "gross"), Line(CREDIT, MERCHANT_PAYOUT, "gross")),
+    "payout_paid": (Line(DEBIT, MERCHANT_PAYOUT, "gross"), Line(CREDIT, BANK, "gross")),
+    "payout_failed": (Line(DEBIT, MERCHANT_PAYOUT, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
+    "payout_returned": (Line(DEBIT, BANK, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
+    "refund_asked": (
+        Line(DEBIT, MERCHANT_AVAILABLE, "from_available"),
+        Line(DEBIT, MERCHANT_PENDING, "from_pending"),
+        Line(DEBIT, RECEIVABLE, "from_receivable"),
+        Line(CREDIT, REFUND_PENDING, "gross"),
+    ),
+    "float_topped_up": (Line(DEBIT, FLOAT, "short"), Line(CREDIT, BANK, "short")),
+    "refund_sent": (Line(DEBIT, REFUND_PENDING, "gross"), Line(CREDIT, FLOAT, "gross")),
+    "unknown_credit": (Line(DEBIT, FLOAT, "gross"), Line(CREDIT, SUSPENSE, "gross")),
+    "unknown_debit": (Line(DEBIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "gross")),
+}
+"""Every way in which money moves. A line whose amount is zero is left out."""
+
+
+class Posting(msgspec.Struct, frozen=True):
+    """One side of one account; `amount_minor` is positive, in minor units of `currency`."""
+
+    account: str
+    code: int
+    side: str
+    amount_minor: int
+    currency: str
+
+    @property
+    def signed_minor(self) -> int:
+        """Debits positive, credits negative."""
+        return self.amount_minor if self.side == DEBIT else -self.amount_minor
+
+
+class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """Postings that balance, at one place in the chain.
+
+    `number` is its place in the ledger, from 1; `seq` its place among all that happened;
+    `occurred_ms` is when the money moved, `recorded_ms` when the ledger learnt of it, both in
+    milliseconds since 1970; `hash` covers everything here and the hash before.
+    """
+
+    id: str
+    seq: int
+    number: int
+    kind: str
+    description: str
+    payment: str | None
+    reverses: str | None
+    occurred_ms: int
+    recorded_ms: int
+    postings: tuple[Posting, ...]
+    prev_hash: str
+    hash: str = ""
+
+    def sealed(self) -> "JournalEntry":
+        """The same entry with its hash."""
+        return msgspec.structs.replace(self, hash=_hash_of(self))
+
+
+def postings_for(recipe: str, amounts: Mapping[str, int], currency: str, **parties: str) -> tuple[Posting, ...]:
+    """The postings of a money event.
+
+    `amounts` are minor units by the names in the recipe, `parties` are `operator` and `merchant`.
+    Raises LedgerRefused: a negative amount, or a sum that does not balance.
+    """
+    made = tuple(
+        Posting(line.account.name.format(**parties), line.account.code, line.side, amounts[line.amount], currency)
+        for line in RECIPES[recipe]
+        if amounts[line.amount]
+    )
+    check_balanced(made)
+    return made
+
+
+def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
+    """The postings that undo these."""
+    return tuple(msgspec.structs.replace(each, side=OPPOSITE[each.side]) for each in postings)
+
+
+def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int) -> dict[str, int]:
+    """Where a refund is taken from: available, then pending, then what the merchant will owe."""
+    from_available = min(gross_minor, max(0, available_minor))
+    from_pending = min(gross_minor - from_available, max(0, pending_minor))
+    return {
+        "gross": gross_minor,
+        "from_available": from_available,
+        "from_pending": from_pending,
+        "from_receivable": gross_minor - from_available - from_pending,
+    }
+
+
+def check_balanced(postings: tuple[Posting, ...]) -> None:
+    """Raises LedgerRefused unless there are two postings, all positive, with a zero sum for each currency."""
+    if any(each.amount_minor <= 0 for each in postings):
+        raise LedgerRefused("A posting's amount is positive; the side tells its direction.")
+    sums: Counter[str] = Counter()
+    for each in postings:
+        sums[each.currency] += each.signed_minor
+    if len(postings) < 2 or any(sums.values()):  # noqa: PLR2004  double entry
+        raise LedgerRefused(f"The entry does not balance: debits less credits are {dict(sums)}.", sums=dict(sums))
+
+
+def check_chain(entries: tuple[JournalEntry, ...], *, start: str = GENESIS) -> str:
+    """The hash of the last entry, when every entry balances and follows the one before.
+
+    Raises LedgerRefused naming the first entry that does not.
+    """
+    head = start
+    for place, entry in enumerate(entries, start=1):
+        check_balanced(entry.postings)
+        if entry.prev_hash != head or entry.hash != _hash_of(entry):
+            raise LedgerRefused(
+                f"The chain breaks at entry {place}, {entry.id}: it does not hold what was sealed.",
+                entry=entry.id,
+                place=place,
+            )
+        head = entry.hash
+    return head
+
+
+def _hash_of(entry: JournalEntry) -> str:
+    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(entry, hash=""))).hexdigest()

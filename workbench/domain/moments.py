@@ -1,0 +1,32 @@
+"""Moments: whole milliseconds since 1970, UTC, and the forms in which they are shown."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+LUSAKA = timezone(timedelta(hours=2), "CAT")
+"""Africa/Lusaka keeps no summer time, so a fixed offset is the whole rule."""
+DAY_MS = 86_400_000
+
+
+def milliseconds(moment: datetime) -> int:
+    """Milliseconds since 1970 of an aware datetime."""
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def moment(at_ms: int) -> datetime:
+    """The aware UTC datetime of so many milliseconds since 1970."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
+
+
+def rfc3339(at_ms: int) -> str:
+    """UTC with milliseconds and `Z`: `2026-01-05T06:00:00.000Z`."""
+    return moment(at_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def business_date(at_ms: int) -> str:
+    """The day in Lusaka, ISO 8601: business days begin at 22:00 UTC."""
+    return moment(at_ms).astimezone(LUSAKA).date().isoformat()
+
+
+def clock_text(at_ms: int) -> str:
+    """Wall-clock time in Lusaka for people: `08:00:05`."""
+    return moment(at_ms).astimezone(LUSAKA).strftime("%H:%M:%S")

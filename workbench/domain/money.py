@@ -1,0 +1,103 @@
+"""Money: whole minor units with their currency. No float ever holds an amount."""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+import msgspec
+
+from workbench.errors import InvalidRequest
+
+MAX_MAJOR_DIGITS = 10
+"""Amounts have at most ten digits before the point: 9,999,999,999.99."""
+
+
+class Currency(NamedTuple):
+    """A row of ISO 4217."""
+
+    code: str
+    numeric: int
+    decimals: int
+    minor_unit: str
+
+
+ZMW = Currency("ZMW", 967, 2, "ngwee")
+CURRENCIES = {ZMW.code: ZMW}
+RETIRED = {"ZMK": "ZMK was replaced by ZMW on 1 January 2013 (1000 ZMK = 1 ZMW)"}
+
+
+class Money(msgspec.Struct, frozen=True, order=True):
+    """`amount_minor` is in the currency's minor unit: 15000 is 150.00 ZMW."""
+
+    amount_minor: int
+    currency: str = ZMW.code
+
+    @property
+    def major(self) -> Decimal:
+        """The amount in major units, exact, with the currency's number of decimals."""
+        decimals = CURRENCIES[self.currency].decimals
+        return Decimal(self.amount_minor).scaleb(-decimals)
+
+    def __str__(self) -> str:
+        return f"{self.currency} {self.major:,}"
+
+
+def currency_named(text: str, *, param: str = "currency") -> Currency:
+    """The currency that `text` names, in either case.
+
+    Raises InvalidRequest: a retired or unsupported code, by name.
+    """
+    code = text.upper()
+    if code in RETIRED:
+        raise InvalidRequest(f"{RETIRED[code]}; send ZMW.", code="currency_retired", param=param)
+    if code not in CURRENCIES:
+        raise InvalidRequest(
+            f"{text[:20]!r} is not a currency of this service, which takes {', '.join(CURRENCIES)}.",
+            code="currency_unsupported",
+            param=param,
+        )
+    return CURRENCIES[code]
+
+
+def money_from_major(amount: Decimal, currency: Currency, *, param: str = "amount") -> Money:
+    """Money from an amount in major units: `150`, `150.0` and `150.00` are one amount.
+
+    Raises InvalidRequest: not a finite number, not positive, too large, or finer than a minor unit.
+    """
+    _check_size(amount, MAX_MAJOR_DIGITS, param)
+    scaled = amount.scaleb(currency.decimals)
+    if scaled != scaled.to_integral_value():
+        raise InvalidRequest(
+            f"{amount} has more decimals than {currency.code} has: "
+            f"{currency.decimals} at most, the last being one {currency.minor_unit}.",
+            code="amount_too_precise",
+            param=param,
+        )
+    return Money(int(scaled), currency.code)
+
+
+def money_from_integer(amount: int, currency: Currency, *, units_minor: int, param: str = "amount") -> Money:
+    """Money from a whole number of units, each worth `units_minor` minor units (1 or 100).
+
+    Raises InvalidRequest: not positive or too large.
+    """
+    _check_size(Decimal(amount), MAX_MAJOR_DIGITS + currency.decimals, param)
+    money = Money(amount * units_minor, currency.code)
+    _check_size(money.major, MAX_MAJOR_DIGITS, param)
+    return money
+
+
+def _check_size(amount: Decimal, digits: int, param: str) -> None:
+    if not amount.is_finite():
+        raise InvalidRequest(f"{amount} is not an amount.", code="amount_not_finite", param=param)
+    # adjusted() is the power of ten of the first digit: it tells the size of 1e400 without building it.
+    if amount and amount.adjusted() >= digits:
+        raise InvalidRequest(
+            f"The amount has more than {digits} digits before the point.", code="amount_too_large", param=param
+        )
+    if amount <= 0:
+        raise InvalidRequest(f"{amount} is not more than zero.", code="amount_not_positive", param=param)
+
+
+def share(amount_minor: int, basis_points: int) -> int:
+    """`basis_points` ten-thousandths of an amount of minor units, rounded half up."""
+    return (amount_minor * basis_points + 5_000) // 10_000

@@ -1,0 +1,127 @@
+"""Payment intents and charges: what they hold, and which event moves them from where to where."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from workbench.domain import money
+from workbench.domain.gaps import Gaps
+from workbench.errors import IllegalTransition
+
+Transitions = Mapping[tuple[str, str], str]
+
+REQUIRES_PAYMENT_METHOD: Final = "requires_payment_method"
+REQUIRES_ACTION: Final = "requires_action"
+PROCESSING: Final = "processing"
+PENDING: Final = "pending"
+SUCCEEDED: Final = "succeeded"
+FAILED: Final = "failed"
+CANCELED: Final = "canceled"
+
+INTENT_TRANSITIONS: Transitions = {
+    (REQUIRES_PAYMENT_METHOD, "confirm"): REQUIRES_ACTION,
+    (REQUIRES_PAYMENT_METHOD, "cancel"): CANCELED,
+    (REQUIRES_ACTION, "pin_accepted"): PROCESSING,
+    (REQUIRES_ACTION, "attempt_failed"): REQUIRES_PAYMENT_METHOD,
+    (REQUIRES_ACTION, "cancel"): CANCELED,
+    (PROCESSING, "funds_secured"): SUCCEEDED,
+    (PROCESSING, "attempt_failed"): REQUIRES_PAYMENT_METHOD,
+}
+"""(state, event) → state. What is not here is refused."""
+
+CHARGE_TRANSITIONS: Transitions = {
+    (PENDING, "funds_secured"): SUCCEEDED,
+    (PENDING, "attempt_failed"): FAILED,
+}
+
+FAILURES: Mapping[str, str] = {
+    "insufficient_funds": "The wallet holds less than the amount.",
+    "wrong_pin": "The PIN was wrong too often.",
+    "declined_by_customer": "The customer pressed cancel.",
+    "prompt_timeout": "The customer did not answer in time.",
+    "limit_reached": "The wallet's daily or balance limit is reached.",
+    "payer_not_found": "There is no wallet on this number.",
+    "payer_busy": "Another prompt is open on this number.",
+    "operator_unavailable": "The operator is down.",
+    "operator_unknown": "The operator did not answer; the money may or may not have moved.",
+}
+"""Why a payment fails: our code → what to tell a person."""
+
+
+def next_state(transitions: Transitions, state: str, event: str) -> str:
+    """Where `event` leads from `state`.
+
+    Raises IllegalTransition with what the state does take.
+    """
+    try:
+        return transitions[state, event]
+    except KeyError:
+        allowed = tuple(each for (start, each) in transitions if start == state)
+        raise IllegalTransition(
+            f"{event} is not possible in state {state}, which takes {', '.join(allowed) or 'nothing more'}.",
+            state=state,
+            event=event,
+            allowed=allowed,
+        ) from None
+
+
+class PaymentIntent(msgspec.Struct, frozen=True, kw_only=True):
+    """An in-flight attempt to be paid, as it is stored. Times are milliseconds since 1970."""
+
+    id: str
+    seq: int
+    account: str
+    client_secret: str
+    amount_minor: int
+    currency: str
+    status: str = REQUIRES_PAYMENT_METHOD
+    description: str | None = None
+    payment_method_types: tuple[str, ...] = ()
+    phone: str | None = None
+    provider: str | None = None
+    latest_charge: str | None = None
+    failure_code: str | None = None
+    metadata: dict[str, str] = {}
+    warnings: tuple[str, ...] = ()
+    created_ms: int = 0
+
+
+class Charge(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt to move the money, of an intent or on its own, as it is stored."""
+
+    id: str
+    seq: int
+    account: str
+    amount_minor: int
+    currency: str
+    channel: str
+    provider: str
+    phone: str
+    status: str = PENDING
+    reference: str | None = None
+    payment_intent: str | None = None
+    failure_code: str | None = None
+    metadata: dict[str, str] = {}
+    warnings: tuple[str, ...] = ()
+    created_ms: int = 0
+
+
+class Fees(msgspec.Struct, frozen=True):
+    """What the service and the operator take of a payment, in minor units."""
+
+    merchant_minor: int
+    operator_minor: int
+
+
+_MERCHANT_FEE = {
+    "2.5%": lambda gross: max(1, money.share(gross, 250)),
+    "none": lambda _: 0,
+    "flat_1.00": lambda gross: min(100, gross),
+}
+_OPERATOR_FEE = {"1.0%": lambda gross: money.share(gross, 100), "none": lambda _: 0}
+
+
+def fees_of(gross_minor: int, gaps: Gaps) -> Fees:
+    """The fees on a payment of `gross_minor`: 2.50 and 1.00 of 100.00 by default."""
+    return Fees(_MERCHANT_FEE[gaps.merchant_fee](gross_minor), _OPERATOR_FEE[gaps.operator_fee](gross_minor))

@@ -1,0 +1,224 @@
+"""Reading a request's body strictly: bytes to JSON to struct, each fault with the field's name.
+
+The JSON library behind msgspec lets through what money cannot bear (a string for a number, the last
+of duplicate keys, 1e400, a stack overflow), so each of these is stopped here first.
+"""
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn, TypeVar, get_args
+
+import msgspec
+from msgspec import NODEFAULT, Struct, UnsetType
+
+from workbench.errors import FieldProblem, InvalidRequest
+
+MAX_DEPTH = 32
+MAX_NUMBER_LENGTH = 400
+_KINDS = ((bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"), (dict, "an object"))
+_WANTED = {str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean", list: "an array"}
+
+S = TypeVar("S", bound=Struct)
+
+
+def json_from(body: bytes) -> Any:  # noqa: ANN401  JSON is of any type
+    """The JSON value in `body`; numbers with a point or exponent as Decimal.
+
+    Raises InvalidRequest: not UTF-8, not JSON, a duplicate key, NaN or Infinity, a number of more
+    than 400 digits, nesting deeper than 32, or half of a surrogate pair.
+    """
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            f"The body is not UTF-8: byte {error.start} is 0x{body[error.start]:02x}.", code="body_not_utf8"
+        ) from None
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise InvalidRequest(
+            f"The body is not JSON: {error.msg.lower()} at line {error.lineno}, column {error.colno}.",
+            code="body_not_json",
+        ) from None
+    except RecursionError:
+        _too_deep()
+    _check(value)
+    return value
+
+
+def struct_from(value: object, shape: type[S], *, unknown: str = "ignored") -> S:
+    """`value` as a `shape`.
+
+    Raises InvalidRequest with every fault at once in `problems`, the first one's field in `param`.
+    """
+    problems: list[FieldProblem] = []
+    made = _read_struct(value, shape, "", problems, unknown=unknown)
+    if made is None:
+        first = problems[0]
+        missing = first.detail == _MISSING
+        raise InvalidRequest(
+            f"{_dotted(first.pointer) or 'The body'} {first.detail}.",
+            code="parameter_missing" if missing else "parameter_invalid",
+            param=_dotted(first.pointer) or None,
+            problems=tuple(problems),
+        )
+    return made
+
+
+_MISSING = "is required"
+
+
+def _read_struct(
+    value: object, shape: type[S], pointer: str, problems: list[FieldProblem], *, unknown: str
+) -> S | None:
+    if not isinstance(value, dict):
+        problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
+        return None
+    before = len(problems)
+    read: dict[str, Any] = {}
+    shown = msgspec.structs.fields(shape)
+    for each in shown:
+        here = f"{pointer}/{each.encode_name}"
+        if each.encode_name in value:
+            read[each.name] = _read_field(value[each.encode_name], each.type, here, problems, unknown=unknown)
+        elif each.default is NODEFAULT and each.default_factory is NODEFAULT:
+            problems.append(FieldProblem(here, _MISSING))
+    if unknown == "refused":
+        known = {each.encode_name for each in shown}
+        problems += [FieldProblem(f"{pointer}/{_escape(name)}", "is not known") for name in value if name not in known]
+    return shape(**read) if len(problems) == before else None
+
+
+def _read_field(
+    value: object, wanted: Any, pointer: str, problems: list[FieldProblem], *, unknown: str  # noqa: ANN401  a type
+) -> Any:  # noqa: ANN401  a value of it
+    if isinstance(wanted, type) and issubclass(wanted, Struct):
+        return _read_struct(value, wanted, pointer, problems, unknown=unknown)
+    try:
+        return msgspec.convert(_as_wanted(value, wanted), wanted, builtin_types=(Decimal,))
+    except msgspec.ValidationError:
+        problems.append(FieldProblem(pointer, f"must be {_wanted_name(wanted)}, not {_kind(value)}"))
+        return None
+
+
+def _as_wanted(value: object, wanted: Any) -> object:  # noqa: ANN401  a type
+    """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
+    if wanted is Decimal and type(value) is int:
+        return Decimal(value)
+    whole = isinstance(value, Decimal) and _base(wanted) is int and value.adjusted() < MAX_NUMBER_LENGTH
+    return int(value) if whole and value == value.to_integral_value() else value  # type: ignore[call-overload,union-attr]  # narrowed by `whole`
+
+
+def _base(wanted: Any) -> Any:  # noqa: ANN401  a type
+    return getattr(wanted, "__origin__", wanted)
+
+
+def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
+    if wanted in _WANTED:
+        return _WANTED[wanted]
+    base = _base(wanted)
+    if base is int:
+        bits = next(meta.le for meta in wanted.__metadata__).bit_length() + 1
+        return f"a whole number of {bits} bits"
+    if base is list:
+        return "an array of strings"
+    if base is dict:
+        return "an object of strings"
+    options = [each for each in get_args(wanted) if each is not UnsetType]
+    return " or ".join("null" if each is type(None) else _wanted_name(each) for each in options)
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    shown = f" ({value!s:.40})" if isinstance(value, int | Decimal) and not isinstance(value, bool) else ""
+    return next(name for kind, name in _KINDS if isinstance(value, kind)) + shown
+
+
+def _dotted(pointer: str) -> str:
+    return pointer.removeprefix("/").replace("/", ".")
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _check(value: object) -> None:
+    """Walk the whole value once, fields that will be ignored too, without recursion."""
+    level: list[tuple[str, object]] = [("", value)]
+    for _ in range(MAX_DEPTH + 1):
+        below: list[tuple[str, object]] = []
+        for pointer, each in level:
+            if isinstance(each, dict):
+                below += [(f"{pointer}/{_escape(name)}", child) for name, child in each.items()]
+            elif isinstance(each, list):
+                below += [(f"{pointer}/{index}", child) for index, child in enumerate(each)]
+            elif isinstance(each, str) or each is _NO_NUMBER:
+                _check_scalar(pointer, each)
+        if not below:
+            return
+        level = below
+    _too_deep()
+
+
+def _check_scalar(pointer: str, value: object) -> None:
+    param = _dotted(pointer)
+    if value is _NO_NUMBER:
+        raise InvalidRequest(
+            f"{param} is not a number: NaN, Infinity and more than {MAX_NUMBER_LENGTH} digits are refused.",
+            code="number_invalid",
+            param=param or None,
+            problems=(FieldProblem(pointer, "is not a number"),),
+        )
+    if not _is_text(f"{pointer}{value}"):
+        raise InvalidRequest(f"{_shown(param)} holds half of a surrogate pair.", code="body_not_utf8")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(text: str) -> str:
+    return text.encode("ascii", "backslashreplace").decode()[:80]
+
+
+def _too_deep() -> NoReturn:
+    raise InvalidRequest(f"The body is nested deeper than {MAX_DEPTH} levels.", code="body_too_deep")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = _shown(next(name for name in names if names.count(name) > 1))
+        raise InvalidRequest(f"{twice} stands twice.", code="duplicate_key", param=twice)
+    return made
+
+
+_NO_NUMBER = Decimal("NaN")
+"""Stands for what cannot be held, until the walk finds it and names its field."""
+
+
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER
+
+
+def _decimal(text: str) -> Decimal:
+    if len(text) > MAX_NUMBER_LENGTH:
+        return _NO_NUMBER
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return _NO_NUMBER
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_float=_decimal,
+    parse_int=_integer,
+    parse_constant=lambda _: _NO_NUMBER,
+)

@@ -1,0 +1,118 @@
+"""The USSD prompt on a customer's phone: (screen, input) → screen, and the words on each."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from workbench.domain.money import Money
+from workbench.errors import IllegalTransition, InvalidRequest
+
+ENTER_PIN: Final = "enter_pin"
+WRONG_PIN: Final = "wrong_pin"
+APPROVED: Final = "approved"
+REFUSED: Final = "refused"
+BLOCKED: Final = "blocked"
+CANCELED: Final = "canceled"
+IGNORED: Final = "ignored"
+EXPIRED: Final = "expired"
+
+OPEN = (ENTER_PIN, WRONG_PIN)
+"""The screens that wait for an answer."""
+
+TRANSITIONS: Mapping[tuple[str, str], str] = {
+    (screen, given): after
+    for screen in OPEN
+    for given, after in (
+        ("right_pin", APPROVED),
+        ("right_pin_refused", REFUSED),
+        ("wrong_pin", WRONG_PIN),
+        ("last_wrong_pin", BLOCKED),
+        ("cancel", CANCELED),
+        ("ignore", IGNORED),
+        ("timeout", EXPIRED),
+    )
+} | {(IGNORED, "timeout"): EXPIRED}
+"""(screen, input) → screen. An ignored prompt only waits for its time to run out."""
+
+FAILURE_OF: Mapping[str, str] = {
+    BLOCKED: "wrong_pin",
+    CANCELED: "declined_by_customer",
+    EXPIRED: "prompt_timeout",
+}
+"""What the operator answers when a session ends on this screen; REFUSED carries the wallet's own reason."""
+
+WORDS: Mapping[str, str] = {
+    ENTER_PIN: "{operator}\nPay {amount}\nto {merchant}\n{reference}Enter PIN to approve:",
+    WRONG_PIN: "{operator}\nWrong PIN. Tries left: {tries}\nPay {amount}\nto {merchant}\nEnter PIN to approve:",
+    APPROVED: "{operator}\nApproved.\n{amount} paid\nto {merchant}.",
+    REFUSED: "{operator}\nNot paid.\n{reason}",
+    BLOCKED: "{operator}\nNot paid.\nWrong PIN too often.",
+    CANCELED: "{operator}\nCanceled.\nNothing was paid.",
+    IGNORED: "(the prompt was left unanswered)",
+    EXPIRED: "{operator}\nThe request has expired.\nNothing was paid.",
+}
+IDLE_WORDS: Final = "(no message)"
+
+
+class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
+    """One prompt on one handset, as it is stored. It never holds a PIN."""
+
+    id: str
+    seq: int
+    charge: str
+    phone: str
+    operator: str
+    merchant: str
+    amount_minor: int
+    currency: str
+    reference: str | None
+    tries_left: int
+    expires_ms: int
+    screen: str = ENTER_PIN
+    reason: str | None = None
+    ended_seq: int | None = None
+
+
+def check_pin(text: str, length: int) -> None:
+    """Raises InvalidRequest unless `text` could be a PIN; such an input costs no try."""
+    if not (text.isascii() and text.isdigit() and len(text) == length):
+        raise InvalidRequest(
+            f"A PIN is {length} digits; what came has {len(text)} characters"
+            f"{'' if text.isdigit() else ', not all of them digits'}.",
+            code="pin_invalid",
+            param="text",
+        )
+
+
+def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:
+    """Which input of the table a PIN is, given whether it is right and whether the wallet refuses."""
+    if right:
+        return "right_pin" if refusal is None else "right_pin_refused"
+    return "wrong_pin" if session.tries_left > 1 else "last_wrong_pin"
+
+
+def after(session: UssdSession, given: str, *, reason: str | None = None) -> UssdSession:
+    """The session after an input of the table.
+
+    Raises IllegalTransition: the prompt is no longer open.
+    """
+    screen = TRANSITIONS.get((session.screen, given))
+    if screen is None:
+        raise IllegalTransition(
+            f"The prompt takes no {given}: it is {session.screen}.", state=session.screen, event=given, allowed=()
+        )
+    tries = session.tries_left - (given in ("wrong_pin", "last_wrong_pin"))
+    return msgspec.structs.replace(session, screen=screen, tries_left=tries, reason=reason)
+
+
+def words(session: UssdSession) -> str:
+    """What the handset shows, as the operator would write it."""
+    return WORDS[session.screen].format(
+        operator=session.operator,
+        amount=Money(session.amount_minor, session.currency),
+        merchant=session.merchant,
+        reference=f"Ref: {session.reference}\n" if session.reference else "",
+        tries=session.tries_left,
+        reason=session.reason,
+    )

@@ -1,0 +1,186 @@
+"""Every exception that this package raises on purpose.
+
+WorkbenchError
+├── ApiError                 what the service answers; raised by the sandbox, rebuilt by the client
+│   ├── InvalidRequest            400
+│   ├── AuthenticationFailed      401
+│   ├── PaymentDeclined           402
+│   ├── PermissionDenied          403
+│   ├── NotFound                  404
+│   ├── MethodNotAllowed          405
+│   ├── StateConflict             409
+│   ├── PayloadTooLarge           413
+│   ├── UnsupportedMediaType      415
+│   ├── IdempotencyKeyReused      422
+│   └── ServiceFailed             500
+├── LiveKeyRefused           a live key where only test keys belong, stopped before anything is sent
+├── ServiceUnreachable       no answer from the service
+├── UnexpectedAnswer         an answer that the interface does not describe
+├── WaitExpired              a payment that has not settled in the time allowed
+├── SignatureRefused         a webhook whose signature does not hold, with the mistake named
+├── LedgerRefused            an entry that does not balance, or a chain that does not verify
+├── IllegalTransition        an event that a state does not take
+├── GapRefused               a choice that the register of gaps does not offer
+├── StoreRefused             a store file that cannot be used
+├── PortTaken                another server has the port
+└── RunRefused               notebooks or parameters that cannot be run
+"""
+
+from typing import Any, ClassVar, NamedTuple
+
+
+class FieldProblem(NamedTuple):
+    """One field of a request and what is wrong with it."""
+
+    pointer: str
+    """JSON Pointer (RFC 6901) to the field, such as `/payment_method/type`."""
+    detail: str
+
+
+class WorkbenchError(Exception):
+    """The root. `facts` holds what a program may want to read, `hint` what a person can do."""
+
+    def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:  # noqa: ANN401  facts are of any type
+        super().__init__(f"{message} {hint}".strip())
+        self.message = message
+        self.hint = hint
+        self.facts = facts
+
+
+class ApiError(WorkbenchError):
+    """An answer that is not a success, in the members of RFC 9457 and the documented two."""
+
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "The service failed"
+    default_code: ClassVar[str] = "service_failed"
+
+    def __init__(  # noqa: PLR0913  one argument per member of the answer
+        self,
+        message: str,
+        *,
+        code: str = "",
+        param: str | None = None,
+        problems: tuple[FieldProblem, ...] = (),
+        decline_code: str | None = None,
+        request_id: str | None = None,
+        hint: str = "",
+        **facts: Any,  # noqa: ANN401  facts are of any type
+    ) -> None:
+        super().__init__(message, hint=hint, **facts)
+        self.code = code or self.default_code
+        self.param = param
+        self.problems = problems
+        self.decline_code = decline_code
+        self.request_id = request_id
+
+
+class InvalidRequest(ApiError):
+    """Malformed or invalid: the same request will never succeed."""
+
+    status, title, default_code = 400, "The request is not valid", "request_invalid"
+
+
+class AuthenticationFailed(ApiError):
+    """No valid key or token."""
+
+    status, title, default_code = 401, "No valid key", "key_invalid"
+
+
+class PaymentDeclined(ApiError):
+    """The customer or the operator said no; `facts["charge"]` names the charge."""
+
+    status, title, default_code = 402, "The payment was declined", "payment_declined"
+
+
+class PermissionDenied(ApiError):
+    """A valid key that may not do this."""
+
+    status, title, default_code = 403, "Not allowed with this key", "key_not_allowed"
+
+
+class NotFound(ApiError):
+    """No such object, or no such path."""
+
+    status, title, default_code = 404, "Not found", "not_found"
+
+
+class MethodNotAllowed(ApiError):
+    """The path exists, the method on it does not."""
+
+    status, title, default_code = 405, "Method not allowed", "method_not_allowed"
+
+
+class StateConflict(ApiError):
+    """The object is in a state that does not take this."""
+
+    status, title, default_code = 409, "Not in this state", "state_conflict"
+
+
+class PayloadTooLarge(ApiError):
+    """A body over the limit."""
+
+    status, title, default_code = 413, "The body is too large", "body_too_large"
+
+
+class UnsupportedMediaType(ApiError):
+    """A body that is not JSON."""
+
+    status, title, default_code = 415, "The body is not JSON", "media_type_unsupported"
+
+
+class IdempotencyKeyReused(ApiError):
+    """One key, two different bodies."""
+
+    status, title, default_code = 422, "The key was used for another request", "idempotency_key_reused"
+
+
+class ServiceFailed(ApiError):
+    """The service's own fault; the outcome may be unknown."""
+
+
+class LiveKeyRefused(WorkbenchError):
+    """A live key was handed to something that works with test keys. Nothing was sent."""
+
+
+class ServiceUnreachable(WorkbenchError):
+    """The request got no answer: it may or may not have been carried out."""
+
+
+class UnexpectedAnswer(WorkbenchError):
+    """The answer is not what the interface describes."""
+
+
+class WaitExpired(WorkbenchError):
+    """The payment had not settled when the wait ended."""
+
+
+class SignatureRefused(WorkbenchError):
+    """The webhook is not to be trusted; `reason` is one word for which mistake it was."""
+
+    def __init__(self, reason: str, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint, reason=reason)
+        self.reason = reason
+
+
+class LedgerRefused(WorkbenchError):
+    """The ledger takes no such entry, or does not verify."""
+
+
+class IllegalTransition(WorkbenchError):
+    """An event in a state that does not take it; facts: `state`, `event`, `allowed`."""
+
+
+class GapRefused(WorkbenchError):
+    """An unknown name or value of the register; facts: `name`, `allowed`."""
+
+
+class StoreRefused(WorkbenchError):
+    """The store file is of another kind, version or seed."""
+
+
+class PortTaken(WorkbenchError):
+    """Something already listens there."""
+
+
+class RunRefused(WorkbenchError):
+    """The notebooks named cannot be run as asked."""

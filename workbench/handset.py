@@ -1,0 +1,89 @@
+"""A customer's phone: what it shows and what is pressed on it, as text and HTML."""
+
+from html import escape
+from typing import Any
+
+from workbench.control import SandboxControl
+from workbench.domain.moments import clock_text
+from workbench.render import bundle
+
+_WIDTH = 32
+
+
+class Phone:
+    """A handset of the sandbox, by its number. Each method returns the handset, which shows its screen.
+
+    The PIN of every sandbox wallet is 1234.
+    """
+
+    def __init__(self, control: SandboxControl, number: str) -> None:
+        self._control = control
+        self.number = number
+        self._look()
+
+    @property
+    def screen(self) -> str:
+        """The words on the screen now."""
+        return str(self._look()["screen"])
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a prompt waits for an answer."""
+        return bool(self._look()["waiting"])
+
+    def enter_pin(self, pin: str) -> "Phone":
+        """Type the PIN and send it.
+
+        Raises InvalidRequest: not four digits, which costs no try. Raises StateConflict: no prompt waits.
+        """
+        return self._press("input", {"text": pin})
+
+    def cancel(self) -> "Phone":
+        """Refuse the payment. Raises StateConflict: no prompt waits."""
+        return self._press("cancel")
+
+    def ignore(self) -> "Phone":
+        """Put the phone away; the prompt closes when its time is up. Raises StateConflict: no prompt waits."""
+        return self._press("ignore")
+
+    def __repr__(self) -> str:
+        return _text(self._look())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        shown = self._look()
+        return bundle(_text(shown), _html(shown))
+
+    def _look(self) -> dict[str, Any]:
+        return self._control.get(f"phones/{self.number}")
+
+    def _press(self, what: str, body: dict[str, Any] | None = None) -> "Phone":
+        self._control.post(f"phones/{self.number}/{what}", body)
+        return self
+
+
+def _status(shown: dict[str, Any]) -> str:
+    if not shown["waiting"]:
+        return "no prompt waits"
+    tries, queued = shown["tries_left"], shown["queued"]
+    more = f", {queued} more behind it" if queued else ""
+    until = clock_text(shown["expires_at"] * 1000)
+    return f"waits for a PIN until {until}, {tries} {'try' if tries == 1 else 'tries'} left{more}"
+
+
+def _text(shown: dict[str, Any]) -> str:
+    lines = [f"│ {line:<{_WIDTH}} │" for line in shown["screen"].split("\n")]
+    edge = "─" * (_WIDTH + 2)
+    return "\n".join([f"{shown['phone']} ({shown['operator']})", f"╭{edge}╮", *lines, f"╰{edge}╯", _status(shown)])
+
+
+def _html(shown: dict[str, Any]) -> str:
+    """A card that needs no style sheet of the page and reads well where styles are stripped."""
+    words = "<br>".join(escape(line) for line in shown["screen"].split("\n"))
+    name = f"Phone {shown['phone']}, {shown['operator']}"
+    return (
+        f'<section aria-label="{escape(name)}" style="display:inline-block;min-width:15em;border:2px solid;'
+        'border-radius:14px;padding:.8em 1em">'
+        f"<div><strong>{escape(shown['phone'])}</strong> {escape(shown['operator'])}</div>"
+        f'<p style="font-family:monospace;font-size:1.1em;border:1px solid;border-radius:6px;padding:.6em .8em">{words}</p>'
+        f"<div><small>{escape(_status(shown))}</small></div></section>"
+    )

@@ -1,0 +1,81 @@
+"""Tables as plain text and as plain semantic HTML: for terminals, notebooks and code-hosting sites."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import NamedTuple
+
+
+class Column(NamedTuple):
+    """A heading; `numeric` columns are set flush right."""
+
+    heading: str
+    numeric: bool = False
+
+
+class Table(NamedTuple):
+    """A captioned table of text that shows itself as text and as HTML."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __str__(self) -> str:
+        widths = [
+            max(len(column.heading), *(len(row[place]) for row in self.rows), 0)
+            for place, column in enumerate(self.columns)
+        ]
+        headings = tuple(column.heading for column in self.columns)
+        ruled = tuple("─" * width for width in widths)
+        lines = [self._line(row, widths) for row in (headings, ruled, *self.rows)]
+        return "\n".join([self.caption, *lines] if self.caption else lines)
+
+    __repr__ = __str__
+
+    def _line(self, row: Sequence[str], widths: Sequence[int]) -> str:
+        cells = (
+            text.rjust(width) if column.numeric else text.ljust(width)
+            for text, width, column in zip(row, widths, self.columns, strict=True)
+        )
+        return "  ".join(cells).rstrip()
+
+    def html(self) -> str:
+        """One `<table>` with a caption and column headings, no script and no style sheet."""
+        head = "".join(f'<th scope="col"{_right(column)}>{escape(column.heading)}</th>' for column in self.columns)
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td{_right(column)}>{escape(text)}</td>" for text, column in zip(row, self.columns, strict=True)
+            )
+            + "</tr>"
+            for row in self.rows
+        )
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(str(self), self.html())
+
+
+def bundle(text: str, html: str) -> dict[str, str]:
+    """What `_repr_mimebundle_` gives: HTML where it can be shown, text everywhere else."""
+    return {"text/plain": text, "text/html": html}
+
+
+def preformatted(text: str, *, label: str) -> str:
+    """Text kept as it stands, with a name for those who hear it."""
+    return f'<pre role="group" aria-label="{escape(label)}">{escape(text)}</pre>'
+
+
+def pairs(caption: str, values: Mapping[str, str]) -> Table:
+    """A two-column table of names and values."""
+    return Table(caption, (Column("field"), Column("value")), tuple(values.items()))
+
+
+def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence[str]]) -> Table:
+    """A table from headings and rows."""
+    made = tuple(each if isinstance(each, Column) else Column(each) for each in columns)
+    return Table(caption, made, tuple(tuple(row) for row in rows))
+
+
+def _right(column: Column) -> str:
+    return ' style="text-align:right"' if column.numeric else ""

@@ -1,0 +1,143 @@
+"""The service over HTTP: a WSGI application in Falcon, routed by the tables of operations."""
+
+import logging
+from collections.abc import Callable
+from wsgiref.types import WSGIApplication
+
+import falcon
+import msgspec
+
+from workbench.domain.masking import mask
+from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, ServiceFailed, StateConflict
+from workbench.sandbox import operations, panel
+from workbench.sandbox.driver import Driver
+from workbench.sandbox.exchange import JSON, MAX_BODY_BYTES, Answer, Exchanges, Request
+from workbench.sandbox.operations import Operation
+from workbench.sandbox.service import plants
+
+_LOG = logging.getLogger(__name__)
+_TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
+_NOTED_HEADERS = ("Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version")
+_CHUNK = 65_536
+
+
+def build(exchanges: Exchanges, driver: Driver, *, raise_bugs: bool) -> WSGIApplication:
+    """The application.
+
+    `raise_bugs` lets an unexpected exception out to the caller, as in process a notebook wants its
+    traceback; served, it is logged and answered as a 500.
+    """
+    app = falcon.App()
+    app.req_options.strip_url_path_trailing_slash = False
+    paths = {operation.path: _Resource(exchanges, driver) for operation in _TABLE}
+    for operation in _TABLE:
+        paths[operation.path].add(operation)
+    for path, resource in paths.items():
+        app.add_route(path, resource)
+    app.add_route("/plants/openapi.json", _Document(plants.OPENAPI))
+    app.add_error_handler(falcon.HTTPError, _router_handler(exchanges))
+    if not raise_bugs:
+        app.add_error_handler(Exception, _bug_handler(exchanges))
+    else:
+        app.add_error_handler(Exception, _raise)
+    return app
+
+
+class _Resource:
+    """One path; Falcon finds the responders of its methods by name."""
+
+    def __init__(self, exchanges: Exchanges, driver: Driver) -> None:
+        self._exchanges = exchanges
+        self._driver = driver
+
+    def add(self, operation: Operation) -> None:
+        setattr(self, f"on_{operation.method.lower()}", self._responder(operation))
+
+    def _responder(self, operation: Operation) -> Callable[..., None]:
+        def respond(req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:
+            request = _request_of(req, path_params)
+            _write(resp, self._answer(request, operation))
+
+        return respond
+
+    def _answer(self, request: Request, operation: Operation) -> Answer:
+        answer = self._exchanges.answer(request, operation)
+        if operation is not panel.ADVANCE or answer.status != 200:  # noqa: PLR2004  OK
+            return answer
+        # What is due is run outside of the transaction that read by how much to move.
+        try:
+            self._driver.advance(msgspec.json.decode(answer.body, type=int))
+        except StateConflict as error:
+            return self._exchanges.refuse(request, error)
+        return self._exchanges.answer(request, panel.CLOCK)
+
+
+class _Document:
+    """A JSON document that never changes, for everybody."""
+
+    def __init__(self, content: object) -> None:
+        self._body = msgspec.json.encode(content)
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:  # noqa: ARG002  Falcon's signature
+        _write(resp, Answer(200, JSON, self._body))
+
+
+def _request_of(req: falcon.Request, path_params: dict[str, str]) -> Request:
+    headers = {name: value for name in _NOTED_HEADERS if (value := req.get_header(name)) is not None}
+    query = {name: value for name, value in req.params.items() if isinstance(value, str)}
+    return Request(
+        method=req.method, path=req.path, query=query, headers=headers, body=_body_of(req), path_params=path_params
+    )
+
+
+def _body_of(req: falcon.Request) -> bytes:
+    """The body, up to one byte over the limit. Read to its end: a chunked one tells no length."""
+    stream, left = req.env["wsgi.input"], MAX_BODY_BYTES + 1
+    if req.content_length is not None:
+        left = min(left, req.content_length)
+    chunks = []
+    while left > 0 and (chunk := stream.read(min(left, _CHUNK))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
+def _write(resp: falcon.Response, answer: Answer) -> None:
+    resp.status = answer.status
+    resp.content_type = answer.content_type
+    resp.data = answer.body
+    for name, value in answer.headers.items():
+        resp.set_header(name, value)
+
+
+_Handler = Callable[[falcon.Request, falcon.Response, Exception, dict[str, str]], None]
+
+
+def _router_handler(exchanges: Exchanges) -> _Handler:
+    """What Falcon refuses before an operation is found: unknown paths, other methods, unreadable requests."""
+
+    def handle(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, str]) -> None:
+        _write(resp, exchanges.refuse(_request_of(req, params), _as_ours(req, error)))
+
+    return handle
+
+
+def _as_ours(req: falcon.Request, error: Exception) -> ApiError:
+    if isinstance(error, falcon.HTTPMethodNotAllowed):
+        allowed = ", ".join(error.headers.values()) if isinstance(error.headers, dict) else ""
+        return MethodNotAllowed(f"{req.method} is not offered on this path, which takes {allowed}.", allow=allowed)
+    if isinstance(error, falcon.HTTPNotFound):
+        return NotFound("There is no such path.", code="path_not_found")
+    return InvalidRequest(f"The request cannot be read: {getattr(error, 'title', error)}.")
+
+
+def _bug_handler(exchanges: Exchanges) -> _Handler:
+    def handle(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, str]) -> None:
+        _LOG.error("%s %s failed: %s", req.method, mask(req.path), mask(repr(error)))
+        _write(resp, exchanges.refuse(_request_of(req, params), ServiceFailed("The sandbox failed; see its log.")))
+
+    return handle
+
+
+def _raise(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, str]) -> None:  # noqa: ARG001  Falcon's signature
+    raise error

@@ -1,0 +1,110 @@
+"""Who calls: the Authorization header read, live keys refused, the key or token looked up."""
+
+import base64
+import binascii
+import re
+from typing import NamedTuple
+
+from workbench.errors import AuthenticationFailed, PermissionDenied
+from workbench.sandbox.operations import Operation
+from workbench.sandbox.service.caller import NOBODY, Caller
+from workbench.sandbox.service.tokens import LIFETIME_MS
+from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.files import digest_of
+
+_LIVE = re.compile(r"[sp]k_live")
+
+
+class Credential(NamedTuple):
+    """What stands in the Authorization header: a scheme in capital case and a key or token."""
+
+    scheme: str
+    value: str
+    password: str = ""
+
+
+def credential_in(header: str | None) -> Credential | None:
+    """The credential of an Authorization header, None without one.
+
+    Raises AuthenticationFailed: a live key in any form, or a header that cannot be read.
+    """
+    if not header or not header.strip():
+        return None
+    scheme, _, value = header.strip().partition(" ")
+    value = value.strip()
+    password = ""
+    if scheme.lower() == "basic":
+        value, password = _basic(value)
+    for text in (scheme, value, password):
+        if _LIVE.match(text):
+            raise AuthenticationFailed(
+                "This is a live key, and this is the sandbox: nothing live was touched, no money moved.",
+                code="live_key_in_sandbox",
+                hint="Use a key that begins sk_test_ or pk_test_, and roll the live key if others could see this call.",
+            )
+    return Credential(scheme.capitalize(), value, password)
+
+
+def caller_of(tx: Transaction, credential: Credential | None, operation: Operation) -> Caller:
+    """Who calls, when they may call this.
+
+    Raises AuthenticationFailed: no key, a wrong one, an expired token, or the other scheme.
+    Raises PermissionDenied: a publishable key where it may not.
+    """
+    if not operation.schemes:
+        return NOBODY._replace(bearer=credential.value if credential else None)
+    if credential is None:
+        raise AuthenticationFailed(
+            f"The Authorization header is missing; this operation takes {_ways(operation)}.", code="key_missing"
+        )
+    if credential.scheme not in _accepted(tx, operation):
+        raise AuthenticationFailed(f"This operation takes {_ways(operation)}.", code="scheme_wrong")
+    if credential.password:
+        raise AuthenticationFailed("The key is the user name; the password stays empty.", code="key_invalid")
+    caller = _known(tx, credential)
+    if caller.kind == "publishable" and not operation.publishable:
+        raise PermissionDenied(
+            "A publishable key may confirm and retrieve one intent, nothing else.", hint="Use the secret key, on a server."
+        )
+    return caller
+
+
+def _known(tx: Transaction, credential: Credential) -> Caller:
+    key = tx.api_keys.get(digest_of(credential.value))
+    if key is not None and key.status == "active":
+        return _caller(tx, key.kind, key.account)
+    if credential.scheme == "Bearer" and (pair := tx.tokens.first(access_digest=digest_of(credential.value))):
+        if pair.retired or tx.now_ms >= pair.issued_ms + LIFETIME_MS:
+            raise AuthenticationFailed("The token has expired; refresh it.", code="token_expired")
+        return _caller(tx, "token", pair.account)._replace(bearer=credential.value)
+    raise AuthenticationFailed("The key is not one of this sandbox.", code="key_invalid")
+
+
+def _caller(tx: Transaction, kind: str, account: str) -> Caller:
+    found = tx.accounts.get(account)
+    return Caller(kind, account, found.name if found else "")
+
+
+def _accepted(tx: Transaction, operation: Operation) -> tuple[str, ...]:
+    return operation.schemes if tx.gaps.auth_schemes == "as_documented" else ("Bearer", "Basic")
+
+
+_WAYS = {"Bearer": "Authorization: Bearer and the key", "Basic": "HTTP Basic with the key as user name, no password"}
+
+
+def _ways(operation: Operation) -> str:
+    return " or ".join(_WAYS[scheme] for scheme in operation.schemes)
+
+
+def challenges(operation: Operation | None) -> str:
+    """The WWW-Authenticate header of a 401."""
+    schemes = operation.schemes if operation and operation.schemes else ("Bearer",)
+    return ", ".join(f'{scheme} realm="sandbox"' for scheme in schemes)
+
+
+def _basic(value: str) -> tuple[str, str]:
+    try:
+        user, _, password = base64.b64decode(value, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        raise AuthenticationFailed("The Basic credentials are not base64 of key and colon.", code="key_invalid") from None
+    return user, password

@@ -1,0 +1,115 @@
+"""What is due: run at its moment, by one driver at a time over all processes of a store."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from workbench.errors import StateConflict
+from workbench.sandbox import delivery
+from workbench.sandbox.outbound import Outbound
+from workbench.sandbox.service import attempts
+from workbench.sandbox.service.events import DELIVER
+from workbench.sandbox.store import Store, Transaction
+
+_PATIENCE_S = 20.0
+
+
+def _customer_acts(tx: Transaction, session_id: str) -> None:
+    session = tx.sessions.get(session_id)
+    if session is not None:
+        attempts.customer_acts(tx, session)
+
+
+def _prompt_timeout(tx: Transaction, session_id: str) -> None:
+    session = tx.sessions.get(session_id)
+    if session is not None and session.ended_seq is None:
+        attempts.press(tx, session, "timeout")
+
+
+HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
+    attempts.CUSTOMER_ACTS: _customer_acts,
+    attempts.PROMPT_TIMEOUT: _prompt_timeout,
+}
+"""Kind of job → what it does, within the transaction that takes it. Deliveries are sent outside of one."""
+
+
+class Driver:
+    """Runs jobs in order of `(due, seq)`. The lock is an exclusive transaction on a file beside the
+    store: the operating system gives it back even when its holder is killed."""
+
+    def __init__(self, store: Store, outbound: Outbound) -> None:
+        self._store = store
+        self._outbound = outbound
+        self._turn = threading.Lock()
+        self._holder: int | None = None
+        self._lock = sqlite3.connect(
+            f"{store.path}-driver", isolation_level=None, check_same_thread=False, timeout=_PATIENCE_S
+        )
+
+    def close(self) -> None:
+        """Let go of the lock's file."""
+        self._lock.close()
+
+    def run_due(self) -> None:
+        """Run what is due now; nothing if another driver is at it or nothing is."""
+        if self._holder == threading.get_ident() or not self._anything_due():
+            return
+        with self._driving():
+            self._run(None)
+
+    def advance(self, by_ms: int) -> None:
+        """Move the clock by `by_ms` milliseconds, running everything that falls due on the way.
+
+        Raises StateConflict from within a delivery that an `advance` is waiting for.
+        """
+        if self._holder == threading.get_ident():
+            raise StateConflict("The clock is being advanced already.", code="clock_busy")
+        with self._store.transaction() as tx:
+            until_ms = tx.now_ms + by_ms
+        with self._driving():
+            self._run(until_ms)
+
+    def _anything_due(self) -> bool:
+        with self._store.transaction() as tx:
+            return tx.earliest_job(tx.now_ms) is not None
+
+    @contextmanager
+    def _driving(self) -> Iterator[None]:
+        if not self._turn.acquire(timeout=_PATIENCE_S):
+            raise StateConflict("Another call is advancing the clock.", code="clock_busy")
+        self._holder = threading.get_ident()
+        try:
+            self._lock.execute("BEGIN EXCLUSIVE")
+            with self._store.transaction() as tx:
+                tx.release_claims()
+            yield
+        except sqlite3.OperationalError:
+            raise StateConflict("Another process is advancing the clock.", code="clock_busy") from None
+        finally:
+            if self._lock.in_transaction:
+                self._lock.execute("ROLLBACK")
+            self._holder = None
+            self._turn.release()
+
+    def _run(self, until_ms: int | None) -> None:
+        """Every job that is due by `until_ms`, or by now for None; the clock goes from one to the next."""
+        while True:
+            with self._store.transaction() as tx:
+                job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms)
+                if job is None:
+                    if until_ms is not None and until_ms > tx.now_ms:
+                        tx.move_clock(until_ms)
+                    return
+                if job.due_ms > tx.now_ms:
+                    tx.move_clock(job.due_ms)
+                if job.kind == DELIVER:
+                    sending = delivery.claim(tx, job, self._outbound)
+                else:
+                    HANDLERS[job.kind](tx, job.ref)
+                    tx.jobs.remove(job)
+                    continue
+            if sending is not None:
+                reply = self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)
+                with self._store.transaction() as tx:
+                    delivery.record(tx, sending, reply)

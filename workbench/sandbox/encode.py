@@ -1,0 +1,132 @@
+"""Stored objects as they look on the wire: where the gaps that only change a shape are applied."""
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from workbench.domain import payments, wire
+from workbench.domain.gaps import Gaps
+from workbench.domain.money import Money
+from workbench.domain.payments import FAILURES
+from workbench.domain.phones import OPERATORS, mask_phone
+from workbench.domain.ussd import UssdSession
+from workbench.domain.webhooks import Endpoint
+from workbench.errors import ApiError
+
+UNITS_MINOR = {"minor": 1, "major": 100}
+"""What one unit of a charge's whole amount is worth, by `charge_amount_unit`."""
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def to_json(value: object) -> bytes:
+    """JSON bytes; decimals as numbers with all their digits."""
+    return _ENCODER.encode(value)
+
+
+def payment_intent(
+    intent: payments.PaymentIntent, gaps: Gaps, *, prompt: UssdSession | None = None, secret: bool = True
+) -> wire.PaymentIntent:
+    """An intent's answer; `prompt` while one is open, `secret` False in events."""
+    client_secret = intent.client_secret if secret else UNSET
+    if gaps.intent_fields == "minimal":
+        return wire.PaymentIntent(id=intent.id, client_secret=client_secret, object="", status=intent.status)
+    return wire.PaymentIntent(
+        id=intent.id,
+        client_secret=client_secret,
+        amount=Money(intent.amount_minor, intent.currency).major,
+        currency=intent.currency,
+        status=intent.status,
+        description=intent.description,
+        payment_method_types=list(intent.payment_method_types),
+        payment_method=_method(intent, gaps),
+        next_action=_next_action(prompt),
+        last_payment_error=_last_error(intent),
+        latest_charge=intent.latest_charge,
+        metadata=intent.metadata,
+        warnings=list(intent.warnings),
+        created=intent.created_ms // 1000,
+    )
+
+
+def charge(stored: payments.Charge, gaps: Gaps) -> wire.Charge:
+    """A charge's answer."""
+    moved = stored.channel if gaps.channel_and_provider == "equal" else stored.provider
+    return wire.Charge(
+        id=stored.id,
+        status=stored.status,
+        amount=stored.amount_minor // UNITS_MINOR[gaps.charge_amount_unit],
+        currency=stored.currency.lower(),
+        channel=operator_id(stored.channel, gaps),
+        provider=operator_id(moved, gaps),
+        phone=mask_phone(stored.phone),
+        reference=stored.reference,
+        payment_intent=stored.payment_intent,
+        failure_code=stored.failure_code,
+        failure_message=FAILURES[stored.failure_code] if stored.failure_code else None,
+        metadata=stored.metadata,
+        warnings=list(stored.warnings),
+        created=stored.created_ms // 1000,
+    )
+
+
+def webhook_endpoint(stored: Endpoint, *, secret: bool) -> wire.WebhookEndpoint:
+    """An endpoint's answer; `secret` True only when it is created."""
+    return wire.WebhookEndpoint(
+        id=stored.id,
+        url=stored.url,
+        enabled_events=list(stored.enabled_events),
+        status=stored.status,
+        secret=stored.secret if secret else UNSET,
+        created=stored.created_ms // 1000,
+    )
+
+
+def operator_id(identifier: str, gaps: Gaps) -> str:
+    """An operator's identifier in the form that `operator_ids` asks for."""
+    return identifier if gaps.operator_ids == "short" else OPERATORS[identifier].long_id
+
+
+def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
+    """The members of RFC 9457 with the documented `error` and `message` beside them."""
+    members = {
+        "type": f"/docs/errors#{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": str(error),
+        "instance": path,
+        "code": error.code,
+        "param": error.param,
+        "errors": [{"pointer": each.pointer, "detail": each.detail} for each in error.problems],
+        "request_id": request_id,
+        "decline_code": error.decline_code,
+        **error.facts,
+        "error": error.status,
+        "message": str(error),
+    }
+    return {name: value for name, value in members.items() if value not in (None, [])}
+
+
+def plain_error(error: ApiError) -> dict[str, Any]:
+    """The one error that the interface documents: `error` and `message`."""
+    return {"error": error.status, "message": str(error)}
+
+
+def _method(intent: payments.PaymentIntent, gaps: Gaps) -> wire.MobileMoneyMethod | None:
+    if intent.phone is None or intent.provider is None:
+        return None
+    return wire.MobileMoneyMethod(
+        "mobile_money", wire.MobileMoney(mask_phone(intent.phone), operator_id(intent.provider, gaps))
+    )
+
+
+def _next_action(prompt: UssdSession | None) -> wire.NextAction | None:
+    if prompt is None:
+        return None
+    return wire.NextAction("ussd_prompt", wire.UssdPrompt(mask_phone(prompt.phone), prompt.expires_ms // 1000))
+
+
+def _last_error(intent: payments.PaymentIntent) -> wire.PaymentError | None:
+    if intent.failure_code is None:
+        return None
+    return wire.PaymentError(intent.failure_code, FAILURES[intent.failure_code], intent.latest_charge)

@@ -1,0 +1,63 @@
+"""Charges in one call: create, retrieve."""
+
+from workbench.domain import payments, wire
+from workbench.domain.money import currency_named, money_from_integer
+from workbench.domain.payments import Charge
+from workbench.domain.phones import msisdn_from, operator_named
+from workbench.errors import InvalidRequest, NotFound, PaymentDeclined
+from workbench.sandbox import encode, operator
+from workbench.sandbox.service import attempts, rules
+from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.store import Transaction
+
+
+def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | PaymentDeclined:
+    """POST /v1/charges: ask the customer and, by default, answer within the call."""
+    currency = currency_named(body.currency)
+    rules.check_currency_case(tx.gaps, body.currency, str.lower)
+    money = money_from_integer(body.amount, currency, units_minor=encode.UNITS_MINOR[tx.gaps.charge_amount_unit])
+    rules.check_bounds(tx.gaps, money)
+    rules.check_type(body.type, "type")
+    asked = operator_named(body.channel, param="channel")
+    phone = msisdn_from(body.phone, param="phone")
+    if body.reference is None and tx.gaps.required_fields == "with_reference":
+        raise InvalidRequest("reference is required.", code="parameter_missing", param="reference")
+    charge = tx.charges.add(
+        Charge(
+            id=tx.new_id("ch"),
+            seq=tx.next_seq(),
+            account=caller.account,
+            amount_minor=money.amount_minor,
+            currency=money.currency,
+            channel=asked.id,
+            provider=phone.operator.id,
+            phone=phone.e164,
+            reference=body.reference,
+            metadata=body.metadata,
+            warnings=rules.warnings_of(tx.gaps, asked, phone, "channel"),
+            created_ms=tx.now_ms,
+        )
+    )
+    session = attempts.begin(tx, charge, caller.account_name, body.reference)
+    attempts.customer_acts(tx, session)
+    return _answer(tx, _found(tx, caller, charge.id))
+
+
+def retrieve(tx: Transaction, caller: Caller, *, charge_id: str) -> wire.Charge:
+    """GET /v1/charges/{id}."""
+    return encode.charge(_found(tx, caller, charge_id), tx.gaps)
+
+
+def _answer(tx: Transaction, charge: Charge) -> wire.Charge | PaymentDeclined:
+    if charge.failure_code is None or tx.gaps.declined_status == "200":
+        return encode.charge(charge, tx.gaps)
+    return PaymentDeclined(
+        payments.FAILURES[charge.failure_code], decline_code=charge.failure_code, charge=charge.id
+    )
+
+
+def _found(tx: Transaction, caller: Caller, charge_id: str) -> Charge:
+    charge = tx.charges.get(charge_id)
+    if charge is None or charge.account != caller.account:
+        raise NotFound(f"There is no charge {charge_id[:60]!r}.", code="charge_not_found", param="id")
+    return charge

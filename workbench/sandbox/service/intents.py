@@ -1,0 +1,127 @@
+"""Payment intents: create, confirm, retrieve."""
+
+import hmac
+
+from workbench.domain import payments, wire
+from workbench.domain.money import currency_named, money_from_major
+from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent
+from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
+from workbench.domain.ussd import UssdSession
+from workbench.errors import IllegalTransition, InvalidRequest, NotFound, PermissionDenied
+from workbench.sandbox import encode, operator
+from workbench.sandbox.service import attempts, rules
+from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.events import emit
+from workbench.sandbox.store import Transaction
+
+MOBILE_MONEY = "mobile_money"
+
+
+def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
+    """POST /v1/payment_intents: register an attempt to be paid."""
+    currency = currency_named(body.currency)
+    rules.check_currency_case(tx.gaps, body.currency, str.upper)
+    money = money_from_major(body.amount, currency)
+    rules.check_bounds(tx.gaps, money)
+    rules.check_method_types(tx.gaps, body.payment_method_types)
+    identifier = tx.new_id("pi")
+    intent = tx.intents.add(
+        PaymentIntent(
+            id=identifier,
+            seq=tx.next_seq(),
+            account=caller.account,
+            client_secret=f"{identifier}_secret_{tx.draws.token('client_secret', identifier)}",
+            amount_minor=money.amount_minor,
+            currency=money.currency,
+            description=body.description,
+            payment_method_types=tuple(body.payment_method_types),
+            metadata=body.metadata,
+            created_ms=tx.now_ms,
+        )
+    )
+    emit(tx, caller.account, "payment_intent.created", encode.payment_intent(intent, tx.gaps, secret=False))
+    return encode.payment_intent(intent, tx.gaps)
+
+
+def confirm(
+    tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: str
+) -> wire.PaymentIntent:
+    """POST /v1/payment_intents/{id}/confirm: send the prompt to the customer's phone."""
+    intent = _found(tx, caller, intent_id)
+    _check_client_secret(tx, caller, intent, body.client_secret)
+    asked, phone = rules.read_method(body.payment_method)
+    warnings = rules.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
+    _check_takes_confirm(intent)
+    charge = tx.charges.add(_charge_of(tx, intent, asked, phone, warnings))
+    intent = tx.intents.put(
+        intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings
+    )
+    session = attempts.begin(tx, charge, caller.account_name, intent.description)
+    intent = attempts.move_intent(tx, intent, "confirm", "payment_intent.requires_action", prompt=session)
+    wallet = operator.wallet_of(phone)
+    if wallet.by_itself and wallet.presses:
+        tx.schedule(attempts.CUSTOMER_ACTS, session.id, in_ms=wallet.after_s * 1000)
+    return encode.payment_intent(intent, tx.gaps, prompt=session)
+
+
+def retrieve(
+    tx: Transaction, caller: Caller, *, intent_id: str, client_secret: str | None = None
+) -> wire.PaymentIntent:
+    """GET /v1/payment_intents/{id}."""
+    intent = _found(tx, caller, intent_id)
+    _check_client_secret(tx, caller, intent, client_secret)
+    return encode.payment_intent(intent, tx.gaps, prompt=_prompt_of(tx, intent))
+
+
+def _charge_of(
+    tx: Transaction, intent: PaymentIntent, asked: Operator, phone: Msisdn, warnings: tuple[str, ...]
+) -> Charge:
+    return Charge(
+        id=tx.new_id("ch"),
+        seq=tx.next_seq(),
+        account=intent.account,
+        amount_minor=intent.amount_minor,
+        currency=intent.currency,
+        channel=asked.id,
+        provider=phone.operator.id,
+        phone=phone.e164,
+        payment_intent=intent.id,
+        warnings=warnings,
+        created_ms=tx.now_ms,
+    )
+
+
+def _found(tx: Transaction, caller: Caller, intent_id: str) -> PaymentIntent:
+    intent = tx.intents.get(intent_id)
+    if intent is None or intent.account != caller.account:
+        raise NotFound(f"There is no payment intent {intent_id[:60]!r}.", code="intent_not_found", param="id")
+    return intent
+
+
+def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent, sent: str | None) -> None:
+    if caller.kind == "publishable" and tx.gaps.publishable_key == "nothing":
+        raise PermissionDenied("A publishable key may do nothing here; use the secret key on your server.")
+    if sent is None:
+        if caller.kind == "publishable":
+            raise PermissionDenied(
+                "With a publishable key, client_secret is needed.", code="client_secret_missing", param="client_secret"
+            )
+        if tx.gaps.client_secret_on_confirm == "always":
+            raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
+    elif not hmac.compare_digest(sent.encode(), intent.client_secret.encode()):
+        raise PermissionDenied(
+            "client_secret is not this intent's.", code="client_secret_wrong", param="client_secret"
+        )
+
+
+def _check_takes_confirm(intent: PaymentIntent) -> None:
+    try:
+        payments.next_state(INTENT_TRANSITIONS, intent.status, "confirm")
+    except IllegalTransition as error:
+        raise attempts.conflict(intent.status, "confirm", error.facts["allowed"]) from None
+
+
+def _prompt_of(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
+    if intent.status != payments.REQUIRES_ACTION or intent.latest_charge is None:
+        return None
+    return tx.sessions.first(charge=intent.latest_charge)

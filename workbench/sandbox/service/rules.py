@@ -1,0 +1,59 @@
+"""The rules that a request's values must keep, beyond their types; each applies one row of the register."""
+
+from collections.abc import Callable
+
+from workbench.domain import wire
+from workbench.domain.gaps import Gaps
+from workbench.domain.money import Money
+from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
+from workbench.errors import InvalidRequest
+
+MOBILE_MONEY = "mobile_money"
+_BOUNDS_MINOR = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
+
+
+def check_currency_case(gaps: Gaps, text: str, documented: Callable[[str], str]) -> None:
+    """Raises InvalidRequest where only the documented case is taken."""
+    if gaps.currency_case == "strict" and text != documented(text):
+        raise InvalidRequest(f"currency is written {documented(text)!r} here.", param="currency")
+
+
+def check_bounds(gaps: Gaps, money: Money) -> None:
+    """Raises InvalidRequest: outside the bounds in force."""
+    least, most = _BOUNDS_MINOR[gaps.amount_bounds]
+    if money.amount_minor < least or (most is not None and money.amount_minor > most):
+        raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
+
+
+def check_method_types(gaps: Gaps, types: list[str]) -> None:
+    """Raises InvalidRequest: mobile_money is not there, or not alone where it must be."""
+    if MOBILE_MONEY not in types or (gaps.payment_method_types == "only" and set(types) != {MOBILE_MONEY}):
+        raise InvalidRequest(
+            f"payment_method_types must include {MOBILE_MONEY!r}.", code="parameter_invalid", param="payment_method_types"
+        )
+
+
+def check_type(text: str, param: str) -> None:
+    """Raises InvalidRequest unless the type is mobile_money."""
+    if text != MOBILE_MONEY:
+        raise InvalidRequest(f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", code="parameter_invalid", param=param)
+
+
+def read_method(method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:
+    """The operator asked for and the customer's number."""
+    check_type(method.type, "payment_method.type")
+    asked = operator_named(method.mobile_money.provider, param="payment_method.mobile_money.provider")
+    return asked, msisdn_from(method.mobile_money.phone, param="payment_method.mobile_money.phone")
+
+
+def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
+    """What the merchant should know though the request is accepted.
+
+    Raises InvalidRequest where a mismatch of operator and number is refused.
+    """
+    if asked == phone.operator:
+        return ()
+    mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
+    if gaps.operator_mismatch == "refused":
+        raise InvalidRequest(f"{mismatch}.", code="operator_mismatch", param=param)
+    return (f"{mismatch}, which is asked for the money.",)

@@ -1,0 +1,176 @@
+"""The store's file: created or opened, one connection for each thread, one writer at a time."""
+
+import hashlib
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+
+from workbench.domain.gaps import Gaps
+from workbench.domain.ids import Draws
+from workbench.errors import StoreRefused
+from workbench.sandbox.store.transaction import Transaction
+
+SCHEMA_VERSION = 1
+MERCHANT_ID = "plants"
+MERCHANT_NAME = "PLANT STORE"
+_OLDEST_SQLITE = (3, 37, 0)
+_BUSY_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a sandbox is opened with; plain values, so that a worker process can be handed them.
+
+    `path` None makes a private temporary file that is removed on close. `seed` None takes the
+    file's own, or for a new file one from the operating system. `start_ms` is the manual clock's
+    first moment, in milliseconds since 1970.
+    """
+
+    path: Path | None = None
+    seed: str | None = None
+    clock: str = "manual"
+    start_ms: int = 0
+    gaps: Gaps = field(default_factory=Gaps)
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since 1970 by this machine's clock."""
+    return time.time_ns() // 1_000_000
+
+
+class Store:
+    """One sandbox's file. Every thread gets a connection; writers of one process take turns."""
+
+    def __init__(
+        self, settings: Settings, new_seed: Callable[[], str], wall_ms: Callable[[], int] = wall_clock_ms
+    ) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+            raise StoreRefused(
+                f"SQLite {sqlite3.sqlite_version} is too old: 3.37 brought the strict tables that are used here.",
+                hint="A newer Python brings a newer SQLite.",
+            )
+        self._private = tempfile.mkdtemp(prefix="workbench-") if settings.path is None else None
+        self.path = settings.path or Path(self._private or "", "store.db")
+        self._durable = settings.path is not None
+        self._wall_ms = wall_ms
+        self._gaps = settings.gaps
+        self._threads = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._writer = threading.Lock()
+        self._prepare(settings, new_seed)
+        self.draws = Draws(self._seed())
+
+    def close(self) -> None:
+        """Close every connection; a private file is removed."""
+        with self._writer:
+            while self._connections:
+                self._connections.pop().close()
+            self._threads = threading.local()
+        if self._private:
+            shutil.rmtree(self._private, ignore_errors=True)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Begin a command: all of it is committed, or none when the block raises."""
+        connection = self._connection()
+        with self._writer:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield Transaction(connection, self.draws, self._gaps, self._now_ms(connection))
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def key(self, kind: str) -> str:
+        """The merchant's test key of a kind, `secret` or `publishable`: drawn from the seed, never stored."""
+        return {"secret": "sk_test_", "publishable": "pk_test_"}[kind] + self.draws.token("key", MERCHANT_ID, kind)
+
+    def _now_ms(self, connection: sqlite3.Connection) -> int:
+        mode, manual_ms, offset_ms = connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
+        return int(manual_ms) if mode == "manual" else self._wall_ms() + int(offset_ms)
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
+        if connection is None:
+            # check_same_thread: a connection is used by its own thread, and closed by whoever closes the store.
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._durable else 'OFF'}")
+            connection.execute("PRAGMA foreign_keys = ON")
+            self._threads.connection = connection
+            self._connections.append(connection)
+        return connection
+
+    def _prepare(self, settings: Settings, new_seed: Callable[[], str]) -> None:
+        try:
+            connection = self._connection()
+            connection.execute("BEGIN IMMEDIATE")
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                self._refuse_foreign(connection)
+                self._create(connection, settings, new_seed)
+            connection.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            raise StoreRefused(f"{self.path} is not a store of this workbench: {error}.", path=str(self.path)) from None
+        if version not in (0, SCHEMA_VERSION):
+            raise StoreRefused(f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}.")
+        if settings.seed is not None and settings.seed != self._seed():
+            raise StoreRefused(f"{self.path} was made with another seed.", hint="Leave the seed out, or name a new file.")
+        self._set_mode(settings.clock)
+
+    def _refuse_foreign(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise StoreRefused(f"{self.path} is a database of something else.", path=str(self.path))
+
+    def _create(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
+        for statement in _statements(files(__package__).joinpath("schema.sql").read_text("utf-8")):
+            connection.execute(statement)
+        seed = settings.seed if settings.seed is not None else new_seed()
+        start_ms = settings.start_ms if settings.clock == "manual" else self._wall_ms()
+        connection.execute("INSERT INTO meta VALUES ('seed', ?)", (seed,))
+        connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
+        connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
+        self.draws = Draws(seed)
+        for kind in ("secret", "publishable"):
+            connection.execute(
+                "INSERT INTO api_key VALUES (?, ?, ?, 'active')", (digest_of(self.key(kind)), MERCHANT_ID, kind)
+            )
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def _set_mode(self, mode: str) -> None:
+        """A clock that changes its mode goes on from the moment it stood at."""
+        connection = self._connection()
+        now_ms = self._now_ms(connection)
+        connection.execute(
+            "UPDATE clock SET mode = ?, manual_ms = ?, offset_ms = ? WHERE mode <> ?",
+            (mode, now_ms, now_ms - self._wall_ms(), mode),
+        )
+
+    def _seed(self) -> str:
+        return str(self._connection().execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
+
+
+def digest_of(secret: str) -> str:
+    """What is stored of a key or token: its SHA-256."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script, so that they run inside the caller's transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

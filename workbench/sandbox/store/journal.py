@@ -1,0 +1,74 @@
+"""The ledger's two tables: entries are appended, sealed and chained, and read back to be checked."""
+
+import itertools
+import sqlite3
+from collections.abc import Iterator
+
+import msgspec
+
+from workbench.domain import ledger
+from workbench.domain.ledger import JournalEntry, Posting
+
+_ENTRY = "id, seq, number, kind, description, payment, reverses, occurred_ms, recorded_ms, prev_hash, hash"
+_POSTING = "account, code, side, amount_minor, currency"
+_BATCH = 1000
+
+
+class Journal:
+    """The ledger within one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def append(self, entry: JournalEntry) -> JournalEntry:
+        """Seal `entry` at the end of the chain: its `number`, `prev_hash` and `hash` are set here."""
+        number, head = self.head()
+        sealed = msgspec.structs.replace(entry, number=number + 1, prev_hash=head).sealed()
+        self._connection.executemany(
+            f"INSERT INTO posting (entry, line, {_POSTING}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (sealed.id, line, each.account, each.code, each.side, each.amount_minor, each.currency)
+                for line, each in enumerate(sealed.postings, start=1)
+            ],
+        )
+        places = ", ".join("?" * len(_ENTRY.split(", ")))
+        self._connection.execute(
+            f"INSERT INTO entry ({_ENTRY}) VALUES ({places})",
+            tuple(getattr(sealed, name) for name in _ENTRY.split(", ")),
+        )
+        return sealed
+
+    def head(self) -> tuple[int, str]:
+        """Number and hash of the last entry; 0 and zeros before the first."""
+        row = self._connection.execute("SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1").fetchone()
+        return row or (0, ledger.GENESIS)
+
+    def entries(self, *, after_seq: int = 0) -> Iterator[JournalEntry]:
+        """Entries with their postings, in order, read as they are asked for."""
+        rows = self._connection.execute(f"SELECT {_ENTRY} FROM entry WHERE seq > ? ORDER BY number", (after_seq,))
+        names = _ENTRY.split(", ")
+        for row in rows:
+            yield JournalEntry(**dict(zip(names, row, strict=True)), postings=self._postings(row[0]))
+
+    def sums(self) -> list[tuple[str, int, str, int, int]]:
+        """(account, code, currency, debits, credits) of every account, in minor units, by code and name."""
+        return self._connection.execute(
+            """SELECT account, code, currency,
+                      sum(CASE side WHEN 'debit' THEN amount_minor ELSE 0 END),
+                      sum(CASE side WHEN 'credit' THEN amount_minor ELSE 0 END)
+               FROM posting GROUP BY account, currency ORDER BY code, account, currency"""
+        ).fetchall()
+
+    def verify(self) -> tuple[int, str]:
+        """Check every entry against the chain; number and hash of the last.
+
+        Raises LedgerRefused naming the first entry that was tampered with.
+        """
+        head, entries = ledger.GENESIS, self.entries()
+        while batch := tuple(itertools.islice(entries, _BATCH)):
+            head = ledger.check_chain(batch, start=head)
+        return self.head()[0], head
+
+    def _postings(self, entry: str) -> tuple[Posting, ...]:
+        rows = self._connection.execute(f"SELECT {_POSTING} FROM posting WHERE entry = ? ORDER BY line", (entry,))
+        return tuple(Posting(*row) for row in rows)

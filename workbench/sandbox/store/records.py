@@ -1,0 +1,91 @@
+"""What the store keeps beside the domain's own structs: keys, holds, jobs, calls, kept answers."""
+
+import msgspec
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """A merchant; `name` is what a customer reads in the prompt."""
+
+    id: str
+    name: str
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key by its digest; `kind` is `secret` or `publishable`."""
+
+    digest: str
+    account: str
+    kind: str
+    status: str = "active"
+
+
+class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
+    """A bearer token and what refreshes it, by their digests."""
+
+    id: str
+    seq: int
+    account: str
+    access_digest: str
+    refresh_digest: str
+    issued_ms: int
+    retired: int = 0
+
+
+class Screen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a handset showed, and what had been pressed to get there."""
+
+    seq: int
+    at_ms: int
+    session: str
+    charge: str
+    phone: str
+    pressed: str | None
+    words: str
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two ends of a hold; `change` is `opened` or `ended`."""
+
+    seq: int
+    at_ms: int
+    charge: str
+    change: str
+    amount_minor: int
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Something due: what kind, of which object, when."""
+
+    seq: int
+    due_ms: int
+    kind: str
+    ref: str
+    claimed: int = 0
+
+
+class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The first answer to an idempotency key."""
+
+    scope: str
+    body_digest: str
+    status: int
+    content_type: str
+    body: str
+    payment: str | None
+    at_ms: int
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One HTTP exchange, masked."""
+
+    id: str
+    seq: int
+    at_ms: int
+    method: str
+    path: str
+    payment: str | None
+    request_headers: dict[str, str]
+    request_body: str
+    status: int
+    response_headers: dict[str, str]
+    response_body: str

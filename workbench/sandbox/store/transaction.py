@@ -1,0 +1,109 @@
+"""One command's view of the store: the moment, the tables, the ledger, new ids, what is due."""
+
+import sqlite3
+
+from workbench.domain import payments, ussd, webhooks
+from workbench.domain.gaps import Gaps
+from workbench.domain.ids import Draws
+from workbench.domain.ledger import GENESIS, JournalEntry, Posting
+from workbench.sandbox.store import records
+from workbench.sandbox.store.journal import Journal
+from workbench.sandbox.store.table import Table
+
+
+class Transaction:
+    """What a command reads and writes. `now_ms` is read once, when the transaction begins."""
+
+    def __init__(self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, now_ms: int) -> None:
+        self._connection = connection
+        self.draws = draws
+        self.gaps = gaps
+        self.now_ms = now_ms
+        self.request_id: str | None = None
+        self.idempotency_key: str | None = None
+        self.accounts = Table(connection, "account", records.Account)
+        self.api_keys = Table(connection, "api_key", records.ApiKey, key="digest")
+        self.tokens = Table(connection, "token", records.TokenPair)
+        self.intents = Table(connection, "payment_intent", payments.PaymentIntent)
+        self.charges = Table(connection, "charge", payments.Charge)
+        self.sessions = Table(connection, "ussd_session", ussd.UssdSession)
+        self.screens = Table(connection, "screen", records.Screen, key="seq")
+        self.holds = Table(connection, "hold", records.Hold, key="seq")
+        self.endpoints = Table(connection, "webhook_endpoint", webhooks.Endpoint)
+        self.events = Table(connection, "event", webhooks.StoredEvent)
+        self.deliveries = Table(connection, "delivery", webhooks.Delivery)
+        self.attempts = Table(connection, "attempt", webhooks.Attempt)
+        self.jobs = Table(connection, "job", records.Job, key="seq")
+        self.kept_answers = Table(connection, "kept_answer", records.KeptAnswer, key="scope")
+        self.calls = Table(connection, "call", records.Call)
+        self.journal = Journal(connection)
+
+    def next_seq(self) -> int:
+        """The next place in the order of all that happens."""
+        return self._count("seq")
+
+    def new_id(self, prefix: str) -> str:
+        """The next identifier of a kind."""
+        return self.draws.identifier(prefix, self._count(prefix))
+
+    def post(
+        self, kind: str, postings: tuple[Posting, ...], *, description: str, payment: str | None
+    ) -> JournalEntry:
+        """Append a balanced entry to the ledger, now."""
+        return self.journal.append(
+            JournalEntry(
+                id=self.new_id("je"),
+                seq=self.next_seq(),
+                number=0,
+                kind=kind,
+                description=description,
+                payment=payment,
+                reverses=None,
+                occurred_ms=self.now_ms,
+                recorded_ms=self.now_ms,
+                postings=postings,
+                prev_hash=GENESIS,
+            )
+        )
+
+    def schedule(self, kind: str, ref: str, *, in_ms: int = 0) -> None:
+        """Make something due, `in_ms` milliseconds from now."""
+        self.jobs.add(records.Job(seq=self.next_seq(), due_ms=self.now_ms + in_ms, kind=kind, ref=ref))
+
+    def unschedule(self, ref: str) -> None:
+        """Drop whatever is still due of an object."""
+        self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
+
+    def earliest_job(self, until_ms: int) -> records.Job | None:
+        """The job that is due first and not in hand, if that is by `until_ms`."""
+        job = self.jobs.first(order="due_ms, seq", claimed=0)
+        return job if job and job.due_ms <= until_ms else None
+
+    def release_claims(self) -> None:
+        """What a driver that died had in hand is due again."""
+        self._connection.execute("UPDATE job SET claimed = 0 WHERE claimed = 1")
+
+    def open_session(self, phone: str) -> ussd.UssdSession | None:
+        """The prompt on a handset: the oldest that has not ended, as several queue."""
+        return next((each for each in self.sessions.all(phone=phone) if each.ended_seq is None), None)
+
+    def last_session(self, phone: str) -> ussd.UssdSession | None:
+        """The prompt that ended last on a handset."""
+        return self.sessions.first(order="ended_seq DESC", phone=phone)
+
+    def move_clock(self, now_ms: int) -> None:
+        """Set the moment; a running clock goes on from there."""
+        self._connection.execute(
+            "UPDATE clock SET offset_ms = offset_ms + ?, manual_ms = ?", (now_ms - self.now_ms, now_ms)
+        )
+        self.now_ms = now_ms
+
+    def clock_mode(self) -> str:
+        """`manual` or `running`."""
+        return str(self._connection.execute("SELECT mode FROM clock").fetchone()[0])
+
+    def _count(self, kind: str) -> int:
+        row = self._connection.execute(
+            "INSERT INTO counter VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1 RETURNING value", (kind,)
+        ).fetchone()
+        return int(row[0])
