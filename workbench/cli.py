@@ -1,0 +1,103 @@
+"""The command `workbench`: run notebooks, serve a sandbox, list the register of gaps."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    # granian takes a tenth of a second to load, and `workbench --help` does without.
+    from workbench.sandbox.server import Address
+
+
+class _Command(click.Group):
+    """What this package raises on purpose is shown as one line, with exit status 2."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except WorkbenchError as error:
+            raise click.UsageError(str(error)) from None
+
+
+@click.group(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mobile-money-workbench")
+def app() -> None:
+    """An integration workbench for mobile-money payments in Zambia."""
+
+
+@app.command()
+@click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
+@click.option("-p", "--parameter", "parameters", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; may be repeated.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("executed"), show_default=True, help="Where the executed notebooks, their pages and junit.xml go.")
+@click.option("--jobs", type=click.IntRange(min=1), default=min(2, os.cpu_count() or 1), show_default=True, help="How many notebooks at a time.")
+def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], out: Path, jobs: int) -> None:
+    """Execute NOTEBOOKS, or the shipped ones, from top to bottom.
+
+    Exit status 0 when every cell ran, 1 when one failed, 2 when they cannot be run as asked.
+    """
+    from workbench import resources, runner
+
+    results = runner.run(
+        list(notebooks) or resources.notebooks(), parameters=dict(parameters), out=out, jobs=jobs
+    )
+    sys.exit(0 if all(each.passed for each in results) else 1)
+
+
+@app.command()
+@click.option("--port", type=click.IntRange(0, 65_535), default=4242, show_default=True, help="0 takes a free one.")
+@click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Keep the sandbox in this file; without it, it is thrown away.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON: base_url, secret_key, publishable_key.")
+def serve(port: int, store: Path | None, as_json: bool) -> None:  # noqa: FBT001  a flag of the command line
+    """Serve a sandbox over HTTP on this machine's loopback, until interrupted."""
+    from workbench.sandbox import server
+    from workbench.sandbox.store import Settings
+
+    server.serve(Settings(path=store), port=port, announce=_as_json if as_json else _for_people)
+
+
+@app.command()
+def gaps() -> None:
+    """List what the interface does not show, and what this sandbox does about it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from workbench.domain.gaps import REGISTER
+
+    table = Table("section", "name", "default", "alternatives", "planned", show_lines=True)
+    for row in REGISTER:
+        default = f"{row.default!r}: {row.says}"
+        table.add_row(row.section, row.name, default, _listed(row.alternatives), _listed(row.planned))
+    Console().print(table)
+
+
+def _listed(options: Mapping[object, str]) -> str:
+    return "\n".join(f"{value!r}: {says}" for value, says in options.items())
+
+
+def _as_json(address: "Address") -> None:
+    click.echo(json.dumps(address._asdict()))
+    sys.stdout.flush()
+
+
+def _for_people(address: "Address") -> None:
+    click.echo(
+        f"""The sandbox answers at {address.base_url}, on this machine alone. Ctrl-C ends it.
+
+  secret key       {address.secret_key}
+  publishable key  {address.publishable_key}
+
+Try it:
+
+  curl {address.base_url}/v1/charges -u {address.secret_key}: \\
+    -H 'Content-Type: application/json' -H 'Idempotency-Key: order-1' \\
+    -d '{{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": "+260961234567", "reference": "order-1"}}'
+"""
+    )
+    sys.stdout.flush()

@@ -1,0 +1,78 @@
+"""Notebooks run headlessly: in parallel, with parameters, and with a report that names what failed."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from workbench.errors import RunRefused
+from workbench.runner import junit
+from workbench.runner.execution import Result, Task, execute
+from workbench.runner.parameters import typed
+
+__all__ = ["Result", "run"]
+
+_SUMMARY = "{0.name}: {0.cells} cells in {0.seconds:.1f} s"
+
+
+def run(
+    notebooks: Sequence[Path], *, parameters: Mapping[str, str] | None = None, out: Path = Path("executed"), jobs: int = 2
+) -> list[Result]:
+    """Execute `notebooks`, `jobs` at a time, and write into `out` each one executed (`.ipynb`), as a
+    self-contained page (`.html`), and `junit.xml`. The results are in the order of the notebooks.
+
+    `parameters` are texts; each becomes the type that the notebook's parameters cell declares.
+    Raises RunRefused: a notebook that is not there, or a parameter that no notebook takes.
+    """
+    tasks = _tasks(notebooks, parameters or {}, out)
+    out.mkdir(parents=True, exist_ok=True)
+    results: list[Result] = []
+    console = Console(stderr=True, highlight=False)
+    with _progress(console) as progress:
+        bar = progress.add_task("notebooks", total=len(tasks))
+        for result in _executed(tasks, jobs):
+            results.append(result)
+            progress.advance(bar)
+            _tell(console, result)
+    results.sort(key=lambda each: [task.name for task in tasks].index(each.name))
+    junit.write(results, out / "junit.xml")
+    failed = sum(not each.passed for each in results)
+    console.print(f"{len(results) - failed} passed, {failed} failed; see {out}", markup=False)
+    return results
+
+
+def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
+    # Hashes of strings decide the order of sets, and a kernel inherits this: two runs print the same.
+    os.environ["PYTHONHASHSEED"] = "0"
+    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(execute, task) for task in tasks]):
+            yield done.result()
+
+
+def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path) -> list[Task]:
+    missing = [str(each) for each in notebooks if not each.is_file()]
+    if missing or not notebooks:
+        raise RunRefused(f"There is no notebook {', '.join(missing) or 'to run'}.", missing=missing)
+    names = [each.stem for each in notebooks]
+    if twice := {each for each in names if names.count(each) > 1}:
+        raise RunRefused(f"Two notebooks are named {', '.join(sorted(twice))}: run them with two --out.")
+    if any(each.resolve() == (out / each.name).resolve() for each in notebooks):
+        raise RunRefused(f"{out} holds the notebooks themselves, which are never written over: name another --out.")
+    values = typed(notebooks, parameters)
+    return [Task(each.resolve(), out.resolve(), values[each]) for each in notebooks]
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
+
+
+def _tell(console: Console, result: Result) -> None:
+    if result.failure is None:
+        console.print(f"ok      {_SUMMARY.format(result)}", markup=False)
+    else:
+        console.print(f"FAILED  {_SUMMARY.format(result)}\n{result.failure}", markup=False, soft_wrap=True)

@@ -1,0 +1,155 @@
+"""One notebook executed in a process of its own: papermill, then the notebook cleaned and written."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+
+from workbench.runner import pages
+from workbench.runner.quiet import papermill
+
+_CELL_TIMEOUT_S = 600
+_RUN_METADATA = ("papermill", "execution", "widgets")
+_INJECTED = "injected-parameters"
+_ERROR_TAG = "papermill-error-cell-tag"
+
+
+class Task(NamedTuple):
+    """A notebook to execute, where to write, and its parameters."""
+
+    notebook: Path
+    out: Path
+    parameters: dict[str, object]
+
+    @property
+    def name(self) -> str:
+        return self.notebook.stem
+
+
+class Failure(NamedTuple):
+    """The first cell that failed, counted from 1 as one counts them on the page, or 0 for the notebook itself."""
+
+    notebook: str
+    cell: int
+    source: str
+    error: str
+    traceback: str
+
+    def __str__(self) -> str:
+        if not self.cell:
+            return f"  notebook {self.notebook}\n  {self.error}"
+        source = "\n".join(f"    {line}" for line in self.source.splitlines())
+        return f"  notebook {self.notebook}, cell {self.cell}:\n{source}\n  {self.error}"
+
+
+class Timing(NamedTuple):
+    """A code cell's first line and how long it took."""
+
+    cell: int
+    line: str
+    seconds: float
+    ran: bool
+
+
+class Result(NamedTuple):
+    """What became of one notebook."""
+
+    name: str
+    seconds: float
+    timings: tuple[Timing, ...]
+    failure: Failure | None
+
+    @property
+    def passed(self) -> bool:
+        return self.failure is None
+
+    @property
+    def cells(self) -> int:
+        return sum(each.ran for each in self.timings)
+
+
+def execute(task: Task) -> Result:
+    """Execute a notebook; what goes wrong with it is in the result, never raised."""
+    started = time.monotonic()
+    written = task.out / task.notebook.name
+    written.unlink(missing_ok=True)
+    failure = _run(task, written)
+    timings: tuple[Timing, ...] = ()
+    if written.is_file():
+        node = nbformat.read(written, as_version=4)
+        timings = tuple(_timings(node))
+        failure = failure and failure._replace(cell=_failed_cell(node))
+        nbformat.write(_cleaned(node), written)
+        pages.write(node, written.with_suffix(".html"))
+    return Result(task.name, time.monotonic() - started, timings, failure)
+
+
+def _run(task: Task, written: Path) -> Failure | None:
+    module = papermill()
+    try:
+        module.execute_notebook(
+            str(task.notebook),
+            str(written),
+            parameters=task.parameters,
+            kernel_name="python3",
+            language="python",
+            cwd=str(task.notebook.parent),
+            progress_bar=False,
+            request_save_on_cell_execute=False,
+            execution_timeout=_CELL_TIMEOUT_S,
+            extra_arguments=["--log-level=ERROR"],
+        )
+    except module.PapermillExecutionError as error:
+        trace = module.exceptions.strip_color("\n".join(error.traceback))
+        return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+    except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
+        return Failure(task.name, 0, "", f"{type(error).__name__}: {error}", "")
+    return None
+
+
+def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """The cells of the user's own file: what papermill put in does not count."""
+    return [cell for cell in node.cells if not {_INJECTED, _ERROR_TAG} & set(cell.metadata.get("tags", ()))]
+
+
+def _failed_cell(node: nbformat.NotebookNode) -> int:
+    places = enumerate(_own_cells(node), start=1)
+    return next((place for place, cell in places if cell.metadata.get("papermill", {}).get("exception")), 0)
+
+
+def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
+    for place, cell in enumerate(_own_cells(node), start=1):
+        if cell.cell_type == "code":
+            line = next(iter(cell.source.strip().splitlines()), "")
+            seconds = cell.metadata.get("papermill", {}).get("duration") or 0.0
+            yield Timing(place, line, seconds, cell.execution_count is not None)
+
+
+def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook without what differs from run to run, so that two runs are one file to the byte."""
+    for part in (node, *node.cells):
+        for name in _RUN_METADATA:
+            part.metadata.pop(name, None)
+    node.metadata.get("language_info", {}).pop("version", None)
+    for place, cell in enumerate(node.cells):
+        if _INJECTED in cell.metadata.get("tags", ()):
+            cell["id"] = _INJECTED
+        if _ERROR_TAG in cell.metadata.get("tags", ()):
+            cell["id"] = f"error-{place}"
+        if cell.cell_type == "code":
+            cell["outputs"] = _coalesced(cell.outputs)
+    return node
+
+
+def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Neighbouring pieces of one stream as one: where they were cut is chance."""
+    whole: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        last = whole[-1] if whole else None
+        if last and output.output_type == "stream" == last.output_type and output.name == last.name:
+            last["text"] += output.text
+        else:
+            whole.append(output)
+    return whole

@@ -1,0 +1,50 @@
+"""The results as JUnit XML, which every CI reads: a suite for each notebook, a case for each code cell."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+from workbench.runner.execution import Failure, Result
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write(results: Sequence[Result], path: Path) -> None:
+    """Write `junit.xml`; times are in seconds."""
+    root = Xml.Element("testsuites", name="notebooks")
+    for result in results:
+        root.append(_suite(result))
+    Xml.indent(root)
+    Xml.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _suite(result: Result) -> Xml.Element:
+    suite = Xml.Element("testsuite", name=result.name, time=f"{result.seconds:.3f}")
+    failure = result.failure
+    for each in result.timings:
+        case = _case(suite, result.name, f"cell {each.cell}: {each.line}", each.seconds)
+        if failure and failure.cell == each.cell:
+            _failure(case, failure)
+        elif not each.ran:
+            Xml.SubElement(case, "skipped", message="a cell before it failed")
+    if failure and all(failure.cell != each.cell for each in result.timings):
+        _failure(_case(suite, result.name, "notebook", result.seconds), failure)
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(len(suite.findall("testcase/failure"))))
+    suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
+    return suite
+
+
+def _case(suite: Xml.Element, notebook: str, name: str, seconds: float) -> Xml.Element:
+    return Xml.SubElement(suite, "testcase", classname=notebook, name=_text(name), time=f"{seconds:.3f}")
+
+
+def _failure(case: Xml.Element, failure: Failure) -> None:
+    element = Xml.SubElement(case, "failure", message=_text(failure.error))
+    element.text = _text(f"{failure}\n\n{failure.traceback}")
+
+
+def _text(text: str) -> str:
+    """XML has no place for control characters, and a traceback may hold some."""
+    return _NOT_XML.sub("�", text)

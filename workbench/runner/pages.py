@@ -1,0 +1,41 @@
+"""An executed notebook as one HTML page that needs nothing from anywhere."""
+
+from pathlib import Path
+
+import nbformat
+
+_OFFLINE = """
+{%- extends 'lab/index.html.j2' -%}
+{%- block html_head_js -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block jupyter_widgets -%}{%- endblock -%}
+{%- block extra_css -%}
+<link rel="icon" href="data:,">
+<style>
+  main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
+  .jp-RenderedHTMLCommon caption { text-align: left; font-weight: 600; padding: .3rem 0; caption-side: top; }
+  .jp-OutputArea-output { overflow-x: auto; }
+</style>
+{%- endblock -%}
+"""
+"""The Lab's own look, without the four scripts that it would fetch."""
+
+_PRIORITY = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
+"""A widget's place would be empty on a page: what stands for it is shown."""
+
+
+def write(node: nbformat.NotebookNode, path: Path) -> None:
+    """Write the page of a notebook; its images are in it."""
+    from jinja2 import DictLoader
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
+    exporter = HTMLExporter(
+        config=Config(NbConvertBase={"display_data_priority": _PRIORITY}),
+        extra_loaders=[DictLoader({"offline.html.j2": _OFFLINE})],
+        template_file="offline.html.j2",
+        embed_images=True,
+    )
+    body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
+    path.write_text(body, "utf-8")

@@ -1,0 +1,53 @@
+"""Parameters from the command line, as the types that a notebook's parameters cell declares."""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from workbench.errors import RunRefused
+from workbench.runner.quiet import papermill
+
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_READ: Mapping[str, Callable[[str], object]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": lambda text: _TRUTH[text.lower()],
+    "Decimal": lambda text: str(Decimal(text)),
+    "None": str,
+}
+
+
+def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
+    """For each notebook, those of `parameters` that it declares.
+
+    Raises RunRefused: a name that none declares, or a text that is not of the declared type.
+    """
+    if not parameters:
+        return {each: {} for each in notebooks}
+    declared = {each: _declared(each) for each in notebooks}
+    known = {name for names in declared.values() for name in names}
+    if unknown := sorted(set(parameters) - known):
+        raise RunRefused(
+            f"No notebook takes a parameter {', '.join(unknown)}; they take {', '.join(sorted(known)) or 'none'}.",
+            unknown=unknown,
+        )
+    return {
+        each: {name: _read(name, text, names[name]) for name, text in parameters.items() if name in names}
+        for each, names in declared.items()
+    }
+
+
+def _declared(notebook: Path) -> dict[str, str]:
+    try:
+        found = papermill().inspect_notebook(str(notebook))
+    except Exception:  # noqa: BLE001  a notebook that cannot be read fails by itself when it is run
+        return {}
+    return {name: row["inferred_type_name"] for name, row in found.items()}
+
+
+def _read(name: str, text: str, kind: str) -> object:
+    try:
+        return _READ.get(kind, str)(text)
+    except (ValueError, KeyError, InvalidOperation):
+        raise RunRefused(f"The parameter {name} is of type {kind}, which {text!r} is not.", name=name) from None
