@@ -27,6 +27,7 @@ START = datetime(2026, 1, 5, 6, tzinfo=UTC)
 """Where a manual clock begins: a Monday, 08:00 in Lusaka."""
 IN_PROCESS_URL = "http://sandbox.localhost"
 MERCHANT_HOST = "merchant.localhost"
+RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
 class Workbench:
@@ -52,13 +53,14 @@ class Workbench:
         if start.tzinfo is None:
             message = "start must be an aware datetime, such as datetime(2026, 1, 5, 6, tzinfo=UTC)"
             raise ValueError(message)
-        receiver = Receiver()
+        choices = Gaps.chosen(gaps)
+        receiver = Receiver(now=self._now_s, tolerance_s=choices.signature_tolerance_s)
         engine = Engine(
             Settings(
                 path=None if store is None else Path(store),
                 seed=None if seed is None else str(seed),
                 start_ms=milliseconds(start),
-                gaps=Gaps.chosen(gaps),
+                gaps=choices,
             ),
             mounted={MERCHANT_HOST: receiver},
             raise_bugs=True,
@@ -67,19 +69,21 @@ class Workbench:
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
         self._receiver: Receiver | None = receiver
-        receiver._now = self._now_s  # noqa: SLF001  the receiver had to exist before the clock it reads
-        endpoint = self.client.webhook_endpoints.create(url=f"http://{MERCHANT_HOST}/webhooks")
-        receiver.secrets.append(str(endpoint.secret))
+        # A store that is opened again knows the endpoint; registering it twice would deliver twice.
+        secret = engine.signing_secret(RECEIVER_URL) or self.client.webhook_endpoints.create(url=RECEIVER_URL).secret
+        receiver.secrets.append(str(secret))
 
     @classmethod
     def connect(cls, base_url: str, secret_key: str, publishable_key: str = "") -> Self:
         """The same over a sandbox that is served at `base_url`."""
         bench = cls.__new__(cls)
-        bench._open(base_url, secret_key, publishable_key, None)
-        bench._receiver = None
+        bench._open(base_url, secret_key, publishable_key, None)  # noqa: SLF001  another way to make the same object
+        bench._receiver = None  # noqa: SLF001  the same
         return bench
 
-    def _open(self, base_url: str, secret_key: str, publishable_key: str, transport: httpx.BaseTransport | None) -> None:
+    def _open(
+        self, base_url: str, secret_key: str, publishable_key: str, transport: httpx.BaseTransport | None
+    ) -> None:
         self._closing = ExitStack()
         self.http = self._closing.enter_context(httpx.Client(base_url=base_url, transport=transport, trust_env=False))
         """A bare httpx client of the sandbox, without credentials, to see the wire with."""

@@ -13,7 +13,14 @@ from workbench.errors import WorkbenchError
 
 if TYPE_CHECKING:
     # granian takes a tenth of a second to load, and `workbench --help` does without.
+    from workbench.domain.gaps import Value
     from workbench.sandbox.server import Address
+
+
+_CHARGE = (
+    '{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", '
+    '"phone": "+260961234567", "reference": "order-1"}'
+)
 
 
 class _Command(click.Group):
@@ -34,9 +41,29 @@ def app() -> None:
 
 @app.command()
 @click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
-@click.option("-p", "--parameter", "parameters", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; may be repeated.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("executed"), show_default=True, help="Where the executed notebooks, their pages and junit.xml go.")
-@click.option("--jobs", type=click.IntRange(min=1), default=min(2, os.cpu_count() or 1), show_default=True, help="How many notebooks at a time.")
+@click.option(
+    "-p",
+    "--parameter",
+    "parameters",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="Set a parameter; may be repeated.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("executed"),
+    show_default=True,
+    help="Where the executed notebooks, their pages and junit.xml go.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=min(2, os.cpu_count() or 1),
+    show_default=True,
+    help="How many notebooks at a time.",
+)
 def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], out: Path, jobs: int) -> None:
     """Execute NOTEBOOKS, or the shipped ones, from top to bottom.
 
@@ -44,15 +71,17 @@ def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], ou
     """
     from workbench import resources, runner
 
-    results = runner.run(
-        list(notebooks) or resources.notebooks(), parameters=dict(parameters), out=out, jobs=jobs
-    )
+    results = runner.run(list(notebooks) or resources.notebooks(), parameters=dict(parameters), out=out, jobs=jobs)
     sys.exit(0 if all(each.passed for each in results) else 1)
 
 
 @app.command()
 @click.option("--port", type=click.IntRange(0, 65_535), default=4242, show_default=True, help="0 takes a free one.")
-@click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Keep the sandbox in this file; without it, it is thrown away.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep the sandbox in this file; without it, it is thrown away.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON: base_url, secret_key, publishable_key.")
 def serve(port: int, store: Path | None, as_json: bool) -> None:  # noqa: FBT001  a flag of the command line
     """Serve a sandbox over HTTP on this machine's loopback, until interrupted."""
@@ -77,7 +106,7 @@ def gaps() -> None:
     Console().print(table)
 
 
-def _listed(options: Mapping[object, str]) -> str:
+def _listed(options: "Mapping[Value, str]") -> str:
     return "\n".join(f"{value!r}: {says}" for value, says in options.items())
 
 
@@ -97,7 +126,7 @@ Try it:
 
   curl {address.base_url}/v1/charges -u {address.secret_key}: \\
     -H 'Content-Type: application/json' -H 'Idempotency-Key: order-1' \\
-    -d '{{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": "+260961234567", "reference": "order-1"}}'
+    -d '{_CHARGE}'
 """
     )
     sys.stdout.flush()

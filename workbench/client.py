@@ -33,9 +33,10 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 _OK = range(200, 300)
 _SERVER_FAULTS = range(500, 600)
 _ERRORS: dict[int, type[ApiError]] = {each.status: each for each in ApiError.__subclasses__()}
-_MEMBERS = frozenset(
-    "type title status detail instance code param errors request_id decline_code error message".split()
-)
+_MEMBERS = {
+    "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
+    "error", "message",
+}  # fmt: skip
 
 
 class PaymentsClient:
@@ -160,7 +161,7 @@ class _Resource:
 class PaymentIntents(_Resource):
     """Sections 2.1 and 2.2."""
 
-    def create(  # noqa: PLR0913  the fields of the request
+    def create(
         self,
         *,
         amount: Decimal | int,

@@ -49,9 +49,7 @@ class Clock:
         """The moment, UTC."""
         return moment(self.now_ms)
 
-    def advance(  # noqa: PLR0913  the units of a duration
-        self, seconds: Decimal | float = 0, *, minutes: int = 0, hours: int = 0, days: int = 0
-    ) -> "Clock":
+    def advance(self, seconds: Decimal | float = 0, *, minutes: int = 0, hours: int = 0, days: int = 0) -> "Clock":
         """Move the clock and run all that falls due on the way: time-outs, retries, answers.
 
         With 0, what is due now is run. A fraction of a second is taken to the millisecond.

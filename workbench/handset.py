@@ -84,6 +84,7 @@ def _html(shown: dict[str, Any]) -> str:
         f'<section aria-label="{escape(name)}" style="display:inline-block;min-width:15em;border:2px solid;'
         'border-radius:14px;padding:.8em 1em">'
         f"<div><strong>{escape(shown['phone'])}</strong> {escape(shown['operator'])}</div>"
-        f'<p style="font-family:monospace;font-size:1.1em;border:1px solid;border-radius:6px;padding:.6em .8em">{words}</p>'
+        f'<p style="font-family:monospace;font-size:1.1em;border:1px solid;border-radius:6px;'
+        f'padding:.6em .8em">{words}</p>'
         f"<div><small>{escape(_status(shown))}</small></div></section>"
     )

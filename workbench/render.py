@@ -1,6 +1,7 @@
 """Tables as plain text and as plain semantic HTML: for terminals, notebooks and code-hosting sites."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
@@ -12,7 +13,8 @@ class Column(NamedTuple):
     numeric: bool = False
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Table:
     """A captioned table of text that shows itself as text and as HTML."""
 
     caption: str
@@ -29,7 +31,8 @@ class Table(NamedTuple):
         lines = [self._line(row, widths) for row in (headings, ruled, *self.rows)]
         return "\n".join([self.caption, *lines] if self.caption else lines)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def _line(self, row: Sequence[str], widths: Sequence[int]) -> str:
         cells = (

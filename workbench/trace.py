@@ -1,5 +1,6 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
+import re
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, overload
@@ -10,6 +11,8 @@ from workbench.render import Table, bundle, preformatted, table
 
 _COLUMNS = ("seq", "time (UTC)", "kind", "what", "result")
 _MASK_NOTE = "secrets masked"
+_WIDEST = 64
+_IDENTIFIER = re.compile(r"\b([a-z]{2,4}_[0-9A-Za-z]{6})[0-9A-Za-z]{18}\b")
 
 
 class Exchange:
@@ -46,8 +49,10 @@ class Exchange:
 
 
 class Trace(Sequence["dict[str, Any]"]):
-    """Rows of what happened: `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`,
-    `result` and `detail`. A snapshot; ask for it again to see more."""
+    """What happened, row by row: a snapshot; ask for it again to see more.
+
+    A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
+    """
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self._rows = rows
@@ -79,13 +84,19 @@ class Trace(Sequence["dict[str, Any]"]):
 
     def _table(self) -> Table:
         rows = [
-            (str(row["seq"]), row["at"][11:23], row["kind"], row["what"], row["result"]) for row in self._rows
+            (str(row["seq"]), row["at"][11:23], row["kind"], _short(row["what"]), row["result"]) for row in self._rows
         ]
         return table(f"Trace, in order, {_MASK_NOTE}", _COLUMNS, rows)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         made = self._table()
         return bundle(str(made), made.html())
+
+
+def _short(text: str) -> str:
+    """Text for a narrow column: identifiers by their first letters, the rest cut; a row has it whole."""
+    text = _IDENTIFIER.sub(r"\1…", text)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
 def _message(first_line: str, headers: dict[str, str], body: str) -> str:

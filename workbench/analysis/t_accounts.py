@@ -54,7 +54,8 @@ def _html(code: int, account: str, currency: str, rows: list[dict[str, Any]]) ->
     body = "".join(f"<tr><td{number}>{a}</td><td{number}>{b}</td></tr>" for a, b in cells)
     foot = f"<tr><th{number}>{left}</th><th{number}>{right}</th></tr>"
     return (
-        f"<table><caption>{code} {escape(account)} ({escape(currency)})</caption>"
+        '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top">'
+        f'<caption style="white-space:nowrap">{code} {escape(account)} ({escape(currency)})</caption>'
         '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
         f"<tbody>{body}</tbody><tfoot>{foot}</tfoot></table>"
     )

@@ -108,7 +108,9 @@ class Ledger:
         postings = self.postings
         sums = {side: int(postings.loc[postings["side"] == side, "amount_minor"].sum()) for side in (DEBIT, CREDIT)}
         if sums[DEBIT] != sums[CREDIT]:
-            raise LedgerRefused(f"Debits are {sums[DEBIT]} and credits {sums[CREDIT]}.", **sums)
+            raise LedgerRefused(
+                f"Debits are {sums[DEBIT]} and credits {sums[CREDIT]}.", debit=sums[DEBIT], credit=sums[CREDIT]
+            )
         return str(found["head"])
 
     def __repr__(self) -> str:
@@ -118,6 +120,6 @@ class Ledger:
 def frame(rows: list[dict[str, Any]], columns: Mapping[str, str]) -> pd.DataFrame:
     """Records as a DataFrame with exactly these columns and types, for no rows too."""
     made = pd.DataFrame({name: [row[name] for row in rows] for name in columns})
-    for name, kind in columns.items():
-        made[name] = pd.to_datetime(made[name], utc=True).astype(kind) if kind == MOMENT else made[name].astype(kind)
-    return made
+    for name in (name for name, kind in columns.items() if kind == MOMENT):
+        made[name] = pd.to_datetime(made[name], utc=True)
+    return made.astype(dict(columns))

@@ -1,6 +1,6 @@
 """Payment intents and charges: what they hold, and which event moves them from where to where."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -114,12 +114,12 @@ class Fees(msgspec.Struct, frozen=True):
     operator_minor: int
 
 
-_MERCHANT_FEE = {
+_MERCHANT_FEE: Mapping[str, Callable[[int], int]] = {
     "2.5%": lambda gross: max(1, money.share(gross, 250)),
     "none": lambda _: 0,
     "flat_1.00": lambda gross: min(100, gross),
 }
-_OPERATOR_FEE = {"1.0%": lambda gross: money.share(gross, 100), "none": lambda _: 0}
+_OPERATOR_FEE: Mapping[str, Callable[[int], int]] = {"1.0%": lambda gross: money.share(gross, 100), "none": lambda _: 0}
 
 
 def fees_of(gross_minor: int, gaps: Gaps) -> Fees:

@@ -90,7 +90,12 @@ def _read_struct(
 
 
 def _read_field(
-    value: object, wanted: Any, pointer: str, problems: list[FieldProblem], *, unknown: str  # noqa: ANN401  a type
+    value: object,
+    wanted: Any,  # noqa: ANN401  a type
+    pointer: str,
+    problems: list[FieldProblem],
+    *,
+    unknown: str,
 ) -> Any:  # noqa: ANN401  a value of it
     if isinstance(wanted, type) and issubclass(wanted, Struct):
         return _read_struct(value, wanted, pointer, problems, unknown=unknown)
@@ -105,8 +110,9 @@ def _as_wanted(value: object, wanted: Any) -> object:  # noqa: ANN401  a type
     """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
     if wanted is Decimal and type(value) is int:
         return Decimal(value)
-    whole = isinstance(value, Decimal) and _base(wanted) is int and value.adjusted() < MAX_NUMBER_LENGTH
-    return int(value) if whole and value == value.to_integral_value() else value  # type: ignore[call-overload,union-attr]  # narrowed by `whole`
+    if _base(wanted) is int and isinstance(value, Decimal) and value.adjusted() < MAX_NUMBER_LENGTH:
+        return int(value) if value == value.to_integral_value() else value
+    return value
 
 
 def _base(wanted: Any) -> Any:  # noqa: ANN401  a type

@@ -192,7 +192,7 @@ def _check_age(sent_s: int, now_s: int, tolerance_s: int) -> None:
 def _any_match(keys: list[bytes], given: list[str], message_id: str, sent_s: int, body: bytes) -> bool:
     expected = [base64.b64encode(_digest(key, message_id, sent_s, body)) for key in keys]
     # Every pair is compared, in constant time each, so that the time tells nothing.
-    return any([hmac.compare_digest(one, two.encode()) for one in expected for two in given])
+    return sum(hmac.compare_digest(one, two.encode()) for one in expected for two in given) > 0
 
 
 def _diagnosed(secrets: list[str], given: list[str], message_id: str, sent_s: int, body: bytes) -> SignatureRefused:

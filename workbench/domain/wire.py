@@ -134,20 +134,20 @@ class PaymentIntent(Shown):
 
     id: str
     client_secret: str | UnsetType = UNSET
-    object: str = "payment_intent"
+    object: str | UnsetType = "payment_intent"
     amount: Decimal | UnsetType = UNSET
     currency: str | UnsetType = UNSET
     status: str = ""
-    description: str | None | UnsetType = UNSET
+    description: str | UnsetType | None = UNSET
     payment_method_types: list[str] | UnsetType = UNSET
-    payment_method: MobileMoneyMethod | None | UnsetType = UNSET
-    next_action: NextAction | None | UnsetType = UNSET
-    last_payment_error: PaymentError | None | UnsetType = UNSET
-    latest_charge: str | None | UnsetType = UNSET
+    payment_method: MobileMoneyMethod | UnsetType | None = UNSET
+    next_action: NextAction | UnsetType | None = UNSET
+    last_payment_error: PaymentError | UnsetType | None = UNSET
+    latest_charge: str | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
     warnings: list[str] | UnsetType = UNSET
     created: int | UnsetType = UNSET
-    livemode: bool = False
+    livemode: bool | UnsetType = False
 
 
 class Charge(Shown):

@@ -20,11 +20,15 @@ _SUMMARY = "{0.name}: {0.cells} cells in {0.seconds:.1f} s"
 
 
 def run(
-    notebooks: Sequence[Path], *, parameters: Mapping[str, str] | None = None, out: Path = Path("executed"), jobs: int = 2
+    notebooks: Sequence[Path],
+    *,
+    parameters: Mapping[str, str] | None = None,
+    out: Path = Path("executed"),
+    jobs: int = 2,
 ) -> list[Result]:
-    """Execute `notebooks`, `jobs` at a time, and write into `out` each one executed (`.ipynb`), as a
-    self-contained page (`.html`), and `junit.xml`. The results are in the order of the notebooks.
+    """Execute `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
 
+    Into `out` go each one executed (`.ipynb`), each as a self-contained page (`.html`), and `junit.xml`.
     `parameters` are texts; each becomes the type that the notebook's parameters cell declares.
     Raises RunRefused: a notebook that is not there, or a parameter that no notebook takes.
     """

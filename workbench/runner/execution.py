@@ -25,6 +25,7 @@ class Task(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The file's name without its ending."""
         return self.notebook.stem
 
 
@@ -63,10 +64,12 @@ class Result(NamedTuple):
 
     @property
     def passed(self) -> bool:
+        """Whether every cell ran."""
         return self.failure is None
 
     @property
     def cells(self) -> int:
+        """How many code cells ran."""
         return sum(each.ran for each in self.timings)
 
 
@@ -99,7 +102,7 @@ def _run(task: Task, written: Path) -> Failure | None:
             progress_bar=False,
             request_save_on_cell_execute=False,
             execution_timeout=_CELL_TIMEOUT_S,
-            extra_arguments=["--log-level=ERROR"],
+            extra_arguments=["--log-level=CRITICAL"],
         )
     except module.PapermillExecutionError as error:
         trace = module.exceptions.strip_color("\n".join(error.traceback))

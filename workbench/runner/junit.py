@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from xml.etree import ElementTree as Xml
+from xml.etree import ElementTree as ET
 
 from workbench.runner.execution import Failure, Result
 
@@ -12,22 +12,22 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def write(results: Sequence[Result], path: Path) -> None:
     """Write `junit.xml`; times are in seconds."""
-    root = Xml.Element("testsuites", name="notebooks")
+    root = ET.Element("testsuites", name="notebooks")
     for result in results:
         root.append(_suite(result))
-    Xml.indent(root)
-    Xml.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    ET.indent(root)
+    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _suite(result: Result) -> Xml.Element:
-    suite = Xml.Element("testsuite", name=result.name, time=f"{result.seconds:.3f}")
+def _suite(result: Result) -> ET.Element:
+    suite = ET.Element("testsuite", name=result.name, time=f"{result.seconds:.3f}")
     failure = result.failure
     for each in result.timings:
         case = _case(suite, result.name, f"cell {each.cell}: {each.line}", each.seconds)
         if failure and failure.cell == each.cell:
             _failure(case, failure)
         elif not each.ran:
-            Xml.SubElement(case, "skipped", message="a cell before it failed")
+            ET.SubElement(case, "skipped", message="a cell before it failed")
     if failure and all(failure.cell != each.cell for each in result.timings):
         _failure(_case(suite, result.name, "notebook", result.seconds), failure)
     suite.set("tests", str(len(suite)))
@@ -36,12 +36,12 @@ def _suite(result: Result) -> Xml.Element:
     return suite
 
 
-def _case(suite: Xml.Element, notebook: str, name: str, seconds: float) -> Xml.Element:
-    return Xml.SubElement(suite, "testcase", classname=notebook, name=_text(name), time=f"{seconds:.3f}")
+def _case(suite: ET.Element, notebook: str, name: str, seconds: float) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=notebook, name=_text(name), time=f"{seconds:.3f}")
 
 
-def _failure(case: Xml.Element, failure: Failure) -> None:
-    element = Xml.SubElement(case, "failure", message=_text(failure.error))
+def _failure(case: ET.Element, failure: Failure) -> None:
+    element = ET.SubElement(case, "failure", message=_text(failure.error))
     element.text = _text(f"{failure}\n\n{failure.traceback}")
 
 

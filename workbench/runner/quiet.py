@@ -1,13 +1,15 @@
 """papermill, loaded when it is first needed, and quickly."""
 
 import sys
+from importlib import import_module
 from types import ModuleType
+from typing import cast
 
 
 def papermill() -> ModuleType:
-    """The module. Its schema checker would load a parser of internationalised addresses, which takes
-    a second and checks nothing in a notebook: it is only used where it is present, so it is not."""
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  None is how an import is barred
-    import papermill as module
+    """The module, without a parser that its schema checker uses where it is installed.
 
-    return module
+    That parser of internationalised addresses takes a second to load and checks nothing in a notebook.
+    """
+    sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))  # None is how an import is barred
+    return import_module("papermill")

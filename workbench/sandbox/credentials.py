@@ -64,7 +64,8 @@ def caller_of(tx: Transaction, credential: Credential | None, operation: Operati
     caller = _known(tx, credential)
     if caller.kind == "publishable" and not operation.publishable:
         raise PermissionDenied(
-            "A publishable key may confirm and retrieve one intent, nothing else.", hint="Use the secret key, on a server."
+            "A publishable key may confirm and retrieve one intent, nothing else.",
+            hint="Use the secret key, on a server.",
         )
     return caller
 
@@ -106,5 +107,7 @@ def _basic(value: str) -> tuple[str, str]:
     try:
         user, _, password = base64.b64decode(value, validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
-        raise AuthenticationFailed("The Basic credentials are not base64 of key and colon.", code="key_invalid") from None
+        raise AuthenticationFailed(
+            "The Basic credentials are not base64 of key and colon.", code="key_invalid"
+        ) from None
     return user, password

@@ -35,8 +35,11 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
 
 
 class Driver:
-    """Runs jobs in order of `(due, seq)`. The lock is an exclusive transaction on a file beside the
-    store: the operating system gives it back even when its holder is killed."""
+    """Runs jobs in order of `(due, seq)`.
+
+    The lock is an exclusive transaction on a file beside the store: the operating system gives it
+    back even when its holder is killed.
+    """
 
     def __init__(self, store: Store, outbound: Outbound) -> None:
         self._store = store

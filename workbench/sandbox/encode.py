@@ -1,5 +1,6 @@
 """Stored objects as they look on the wire: where the gaps that only change a shape are applied."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -7,6 +8,7 @@ from msgspec import UNSET
 
 from workbench.domain import payments, wire
 from workbench.domain.gaps import Gaps
+from workbench.domain.masking import mask
 from workbench.domain.money import Money
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import OPERATORS, mask_phone
@@ -30,7 +32,9 @@ def payment_intent(
     """An intent's answer; `prompt` while one is open, `secret` False in events."""
     client_secret = intent.client_secret if secret else UNSET
     if gaps.intent_fields == "minimal":
-        return wire.PaymentIntent(id=intent.id, client_secret=client_secret, object="", status=intent.status)
+        return wire.PaymentIntent(
+            id=intent.id, client_secret=client_secret, status=intent.status, object=UNSET, livemode=UNSET
+        )
     return wire.PaymentIntent(
         id=intent.id,
         client_secret=client_secret,
@@ -94,7 +98,7 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
         "title": error.title,
         "status": error.status,
         "detail": str(error),
-        "instance": path,
+        "instance": mask(path),
         "code": error.code,
         "param": error.param,
         "errors": [{"pointer": each.pointer, "detail": each.detail} for each in error.problems],
@@ -107,9 +111,16 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in (None, [])}
 
 
-def plain_error(error: ApiError) -> dict[str, Any]:
+def plain_error(error: ApiError, request_id: str = "", path: str = "") -> dict[str, Any]:  # noqa: ARG001  one signature
     """The one error that the interface documents: `error` and `message`."""
     return {"error": error.status, "message": str(error)}
+
+
+ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], dict[str, Any]]]] = {
+    "problem": ("application/problem+json", problem),
+    "plain": ("application/json", plain_error),
+}
+"""Media type and members of an error, by `error_format`."""
 
 
 def _method(intent: payments.PaymentIntent, gaps: Gaps) -> wire.MobileMoneyMethod | None:

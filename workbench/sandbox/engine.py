@@ -22,6 +22,12 @@ class Engine:
         self._driver = Driver(self.store, self._outbound)
         self.app = api.build(Exchanges(self.store), self._driver, raise_bugs=raise_bugs)
 
+    def signing_secret(self, url: str) -> str | None:
+        """The secret of the endpoint that a kept store has for a URL."""
+        with self.store.transaction() as tx:
+            endpoint = tx.endpoints.first(url=url, status="enabled")
+        return endpoint.secret if endpoint else None
+
     def run_due(self) -> None:
         """Run what is due now."""
         self._driver.run_due()

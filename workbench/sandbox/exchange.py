@@ -31,7 +31,6 @@ from workbench.sandbox.store.records import Call, KeptAnswer
 MAX_BODY_BYTES = 1 << 20
 MAX_KEPT_TEXT = 20_000
 JSON = "application/json"
-PROBLEM = "application/problem+json"
 _KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21-\x7e][\x20-\x7e]{0,254})')
 
 
@@ -83,9 +82,7 @@ class Exchanges:
 
         return self._answered(request, None, run)
 
-    def _answered(
-        self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]
-    ) -> Answer:
+    def _answered(self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]) -> Answer:
         traced = operation.traced if operation else not request.path.startswith("/sandbox")
         try:
             with self._store.transaction() as tx:
@@ -110,7 +107,7 @@ class Exchanges:
 def _run(tx: Transaction, request: Request, operation: Operation) -> Answer:
     credential = credential_in(request.headers.get("Authorization"))
     caller = caller_of(tx, credential, operation)
-    _check_version(request)
+    _check_version(tx, request)
     tx.idempotency_key = _idempotency_key(request, operation, tx)
     scope = f"{caller.account}\n{request.method}\n{request.path}\n{tx.idempotency_key}"
     if tx.idempotency_key is None:
@@ -168,9 +165,9 @@ def _check_media_type(request: Request) -> None:
         raise UnsupportedMediaType(f"Content-Type must be {JSON}, not {given[:60] or 'missing'}.", param="Content-Type")
 
 
-def _check_version(request: Request) -> None:
+def _check_version(tx: Transaction, request: Request) -> None:
     asked = request.headers.get("Api-Version", wire.API_VERSION)
-    if asked != wire.API_VERSION:
+    if asked != wire.API_VERSION and tx.gaps.version_header == "api_version":
         raise InvalidRequest(
             f"There is no version {asked[:40]!r}; the current one is {wire.API_VERSION}.",
             code="version_unknown",
@@ -180,7 +177,8 @@ def _check_version(request: Request) -> None:
 
 def _idempotency_key(request: Request, operation: Operation, tx: Transaction) -> str | None:
     given = request.headers.get("Idempotency-Key")
-    if request.method != "POST" or given is None:
+    # An answer that no cache may keep is not kept here either: it holds a token.
+    if request.method != "POST" or given is None or operation.no_store:
         if operation.needs_idempotency_key and tx.gaps.idempotency_required == "charges":
             raise InvalidRequest(
                 "The header Idempotency-Key is required, so that a repeated request does not charge twice.",
@@ -209,20 +207,17 @@ def _kept(tx: Transaction, request: Request, scope: str) -> Answer | None:
         raise IdempotencyKeyReused(
             "This Idempotency-Key came with another body before.", param="Idempotency-Key", hint="Use a new key."
         )
-    return Answer(
-        kept.status, kept.content_type, kept.body.encode(), {"Idempotent-Replayed": "true"}, kept.payment
-    )
+    return Answer(kept.status, kept.content_type, kept.body.encode(), {"Idempotent-Replayed": "true"}, kept.payment)
 
 
 def _problem(tx: Transaction, request: Request, operation: Operation | None, error: ApiError) -> Answer:
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
     if allowed := error.facts.get("allow"):
         headers["Allow"] = allowed
-    if operation and operation.plain_400 and isinstance(error, InvalidRequest):
-        return Answer(error.status, JSON, encode.to_json(encode.plain_error(error)), headers)
-    members = encode.problem(error, tx.request_id or "", request.path)
-    payment = error.facts.get("charge")
-    return Answer(error.status, PROBLEM, encode.to_json(members), headers, payment)
+    documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)
+    media_type, members = encode.ERROR_FORMATS["plain" if documented else tx.gaps.error_format]
+    body = encode.to_json(members(error, tx.request_id or "", request.path))
+    return Answer(error.status, media_type, body, headers, error.facts.get("charge"))
 
 
 def _payment_of(result: object) -> str | None:

@@ -12,52 +12,58 @@ from workbench.sandbox.store import Transaction
 
 def accounts(tx: Transaction, caller: Caller) -> dict[str, Any]:  # noqa: ARG001  one signature
     """GET /sandbox/ledger/accounts: every account posted to, with its sums in minor units."""
-    return _list([
-        {"account": account, "code": code, "currency": currency, "debit_minor": debit, "credit_minor": credit}
-        for account, code, currency, debit, credit in tx.journal.sums()
-    ])
+    return _list(
+        [
+            {"account": account, "code": code, "currency": currency, "debit_minor": debit, "credit_minor": credit}
+            for account, code, currency, debit, credit in tx.journal.sums()
+        ]
+    )
 
 
 def entries(tx: Transaction, caller: Caller) -> dict[str, Any]:  # noqa: ARG001  one signature
     """GET /sandbox/ledger/entries, oldest first."""
-    return _list([
-        {
-            "id": each.id,
-            "seq": each.seq,
-            "number": each.number,
-            "kind": each.kind,
-            "description": each.description,
-            "payment": each.payment,
-            "reverses": each.reverses,
-            "occurred_at": rfc3339(each.occurred_ms),
-            "recorded_at": rfc3339(each.recorded_ms),
-            "business_date": business_date(each.occurred_ms),
-            "prev_hash": each.prev_hash,
-            "hash": each.hash,
-        }
-        for each in tx.journal.entries()
-    ])
+    return _list(
+        [
+            {
+                "id": each.id,
+                "seq": each.seq,
+                "number": each.number,
+                "kind": each.kind,
+                "description": each.description,
+                "payment": each.payment,
+                "reverses": each.reverses,
+                "occurred_at": rfc3339(each.occurred_ms),
+                "recorded_at": rfc3339(each.recorded_ms),
+                "business_date": business_date(each.occurred_ms),
+                "prev_hash": each.prev_hash,
+                "hash": each.hash,
+            }
+            for each in tx.journal.entries()
+        ]
+    )
 
 
 def postings(tx: Transaction, caller: Caller) -> dict[str, Any]:  # noqa: ARG001  one signature
     """GET /sandbox/ledger/postings, in the order of their entries."""
-    return _list([
-        {
-            "entry": entry.id,
-            "number": entry.number,
-            "line": line,
-            "kind": entry.kind,
-            "payment": entry.payment,
-            "occurred_at": rfc3339(entry.occurred_ms),
-            "account": each.account,
-            "code": each.code,
-            "side": each.side,
-            "amount_minor": each.amount_minor,
-            "currency": each.currency,
-        }
-        for entry in tx.journal.entries()
-        for line, each in enumerate(entry.postings, start=1)
-    ])
+    return _list(
+        [
+            {
+                "entry": entry.id,
+                "number": entry.number,
+                "line": line,
+                "kind": entry.kind,
+                "payment": entry.payment,
+                "occurred_at": rfc3339(entry.occurred_ms),
+                "account": each.account,
+                "code": each.code,
+                "side": each.side,
+                "amount_minor": each.amount_minor,
+                "currency": each.currency,
+            }
+            for entry in tx.journal.entries()
+            for line, each in enumerate(entry.postings, start=1)
+        ]
+    )
 
 
 def verify(tx: Transaction, caller: Caller) -> dict[str, Any]:  # noqa: ARG001  one signature
@@ -126,7 +132,7 @@ def _payment(tx: Transaction, object_id: str) -> str:
     return (charge.payment_intent if charge else None) or object_id
 
 
-def _row(  # noqa: PLR0913  the columns of a trace
+def _row(  # noqa: PLR0913, PLR0917  the columns of a trace
     seq: int, at_ms: int, kind: str, payment: str | None, what: str, result: str, detail: dict[str, Any]
 ) -> dict[str, Any]:
     return {

@@ -87,8 +87,14 @@ def gaps(tx: Transaction, caller: Caller) -> dict[str, Any]:  # noqa: ARG001  on
     return {"object": "list", "data": rows}
 
 
-def _of_panel(method: str, path: str, run: Callable[..., Any], body: type[msgspec.Struct] | None = None, **more: Any) -> Operation:  # noqa: ANN401  columns of several types
-    return Operation(method, f"/sandbox/{path}", BEARER, run, body, "sandbox", traced=False, **more)
+def _of_panel(
+    method: str,
+    path: str,
+    run: Callable[..., Any],
+    body: type[msgspec.Struct] | None = None,
+    query: tuple[str, ...] = (),
+) -> Operation:
+    return Operation(method, f"/sandbox/{path}", BEARER, run, body, "sandbox", query=query, traced=False)
 
 
 CLOCK = _of_panel("GET", "clock", clock)

@@ -118,9 +118,7 @@ def _move_charge(
     tx: Transaction, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
 ) -> None:
     before = charge.status
-    moved = tx.charges.put(
-        charge, status=next_state(CHARGE_TRANSITIONS, before, event), failure_code=failure_code
-    )
+    moved = tx.charges.put(charge, status=next_state(CHARGE_TRANSITIONS, before, event), failure_code=failure_code)
     emit(tx, charge.account, event_type, encode.charge(moved, tx.gaps), before={"status": before})
 
 
@@ -143,18 +141,14 @@ def move_intent(
 ) -> PaymentIntent:
     """Take an intent along its table and tell of it."""
     before = intent.status
-    moved = tx.intents.put(
-        intent, status=next_state(INTENT_TRANSITIONS, before, event), failure_code=failure_code
-    )
+    moved = tx.intents.put(intent, status=next_state(INTENT_TRANSITIONS, before, event), failure_code=failure_code)
     shown = encode.payment_intent(moved, tx.gaps, prompt=prompt, secret=False)
     emit(tx, intent.account, event_type, shown, before={"status": before})
     return moved
 
 
 def _hold(tx: Transaction, charge: Charge, change: str) -> Hold:
-    return Hold(
-        seq=tx.next_seq(), at_ms=tx.now_ms, charge=charge.id, change=change, amount_minor=charge.amount_minor
-    )
+    return Hold(seq=tx.next_seq(), at_ms=tx.now_ms, charge=charge.id, change=change, amount_minor=charge.amount_minor)
 
 
 def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:

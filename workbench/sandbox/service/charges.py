@@ -5,9 +5,10 @@ from workbench.domain.money import currency_named, money_from_integer
 from workbench.domain.payments import Charge
 from workbench.domain.phones import msisdn_from, operator_named
 from workbench.errors import InvalidRequest, NotFound, PaymentDeclined
-from workbench.sandbox import encode, operator
+from workbench.sandbox import encode
 from workbench.sandbox.service import attempts, rules
 from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 
 
@@ -40,7 +41,10 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
     )
     session = attempts.begin(tx, charge, caller.account_name, body.reference)
     attempts.customer_acts(tx, session)
-    return _answer(tx, _found(tx, caller, charge.id))
+    charge = _found(tx, caller, charge.id)
+    if charge.status == payments.PENDING:
+        emit(tx, charge.account, "charge.pending", encode.charge(charge, tx.gaps))
+    return _answer(tx, charge)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, charge_id: str) -> wire.Charge:
@@ -51,9 +55,7 @@ def retrieve(tx: Transaction, caller: Caller, *, charge_id: str) -> wire.Charge:
 def _answer(tx: Transaction, charge: Charge) -> wire.Charge | PaymentDeclined:
     if charge.failure_code is None or tx.gaps.declined_status == "200":
         return encode.charge(charge, tx.gaps)
-    return PaymentDeclined(
-        payments.FAILURES[charge.failure_code], decline_code=charge.failure_code, charge=charge.id
-    )
+    return PaymentDeclined(payments.FAILURES[charge.failure_code], decline_code=charge.failure_code, charge=charge.id)
 
 
 def _found(tx: Transaction, caller: Caller, charge_id: str) -> Charge:

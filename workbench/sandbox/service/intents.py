@@ -5,7 +5,7 @@ import hmac
 from workbench.domain import payments, wire
 from workbench.domain.money import currency_named, money_from_major
 from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent
-from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
+from workbench.domain.phones import Msisdn, Operator
 from workbench.domain.ussd import UssdSession
 from workbench.errors import IllegalTransition, InvalidRequest, NotFound, PermissionDenied
 from workbench.sandbox import encode, operator
@@ -14,8 +14,6 @@ from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 
-MOBILE_MONEY = "mobile_money"
-
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: register an attempt to be paid."""
@@ -23,6 +21,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
     rules.check_currency_case(tx.gaps, body.currency, str.upper)
     money = money_from_major(body.amount, currency)
     rules.check_bounds(tx.gaps, money)
+    rules.check_whole(tx.gaps, money)
     rules.check_method_types(tx.gaps, body.payment_method_types)
     identifier = tx.new_id("pi")
     intent = tx.intents.add(
@@ -43,19 +42,17 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
     return encode.payment_intent(intent, tx.gaps)
 
 
-def confirm(
-    tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: str
-) -> wire.PaymentIntent:
+def confirm(tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: str) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{id}/confirm: send the prompt to the customer's phone."""
     intent = _found(tx, caller, intent_id)
+    if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
+        raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
     asked, phone = rules.read_method(body.payment_method)
     warnings = rules.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
     _check_takes_confirm(intent)
     charge = tx.charges.add(_charge_of(tx, intent, asked, phone, warnings))
-    intent = tx.intents.put(
-        intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings
-    )
+    intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
     session = attempts.begin(tx, charge, caller.account_name, intent.description)
     intent = attempts.move_intent(tx, intent, "confirm", "payment_intent.requires_action", prompt=session)
     wallet = operator.wallet_of(phone)
@@ -106,12 +103,8 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
             raise PermissionDenied(
                 "With a publishable key, client_secret is needed.", code="client_secret_missing", param="client_secret"
             )
-        if tx.gaps.client_secret_on_confirm == "always":
-            raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     elif not hmac.compare_digest(sent.encode(), intent.client_secret.encode()):
-        raise PermissionDenied(
-            "client_secret is not this intent's.", code="client_secret_wrong", param="client_secret"
-        )
+        raise PermissionDenied("client_secret is not this intent's.", code="client_secret_wrong", param="client_secret")
 
 
 def _check_takes_confirm(intent: PaymentIntent) -> None:

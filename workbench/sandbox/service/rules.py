@@ -7,6 +7,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.money import Money
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
 from workbench.errors import InvalidRequest
+from workbench.sandbox import encode
 
 MOBILE_MONEY = "mobile_money"
 _BOUNDS_MINOR = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
@@ -25,18 +26,32 @@ def check_bounds(gaps: Gaps, money: Money) -> None:
         raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
 
 
+def check_whole(gaps: Gaps, money: Money) -> None:
+    """Raises InvalidRequest: the charge of this intent could not tell its amount in whole units."""
+    if money.amount_minor % encode.UNITS_MINOR[gaps.charge_amount_unit]:
+        raise InvalidRequest(
+            f"{money} is not whole, and charges count in whole units of {money.currency} here.",
+            code="amount_too_precise",
+            param="amount",
+        )
+
+
 def check_method_types(gaps: Gaps, types: list[str]) -> None:
     """Raises InvalidRequest: mobile_money is not there, or not alone where it must be."""
     if MOBILE_MONEY not in types or (gaps.payment_method_types == "only" and set(types) != {MOBILE_MONEY}):
         raise InvalidRequest(
-            f"payment_method_types must include {MOBILE_MONEY!r}.", code="parameter_invalid", param="payment_method_types"
+            f"payment_method_types must include {MOBILE_MONEY!r}.",
+            code="parameter_invalid",
+            param="payment_method_types",
         )
 
 
 def check_type(text: str, param: str) -> None:
     """Raises InvalidRequest unless the type is mobile_money."""
     if text != MOBILE_MONEY:
-        raise InvalidRequest(f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", code="parameter_invalid", param=param)
+        raise InvalidRequest(
+            f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", code="parameter_invalid", param=param
+        )
 
 
 def read_method(method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:

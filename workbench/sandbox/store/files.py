@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -56,8 +57,13 @@ class Store:
                 f"SQLite {sqlite3.sqlite_version} is too old: 3.37 brought the strict tables that are used here.",
                 hint="A newer Python brings a newer SQLite.",
             )
-        self._private = tempfile.mkdtemp(prefix="workbench-") if settings.path is None else None
-        self.path = settings.path or Path(self._private or "", "store.db")
+        self.path = settings.path or Path(tempfile.mkdtemp(prefix="workbench-"), "store.db")
+        self._forget = (
+            weakref.finalize(self, shutil.rmtree, self.path.parent, ignore_errors=True)
+            if settings.path is None
+            else None
+        )
+        """Removes a private folder on close, or at the latest when the interpreter ends."""
         self._durable = settings.path is not None
         self._wall_ms = wall_ms
         self._gaps = settings.gaps
@@ -73,8 +79,8 @@ class Store:
             while self._connections:
                 self._connections.pop().close()
             self._threads = threading.local()
-        if self._private:
-            shutil.rmtree(self._private, ignore_errors=True)
+        if self._forget:
+            self._forget()
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -126,7 +132,9 @@ class Store:
         if version not in (0, SCHEMA_VERSION):
             raise StoreRefused(f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}.")
         if settings.seed is not None and settings.seed != self._seed():
-            raise StoreRefused(f"{self.path} was made with another seed.", hint="Leave the seed out, or name a new file.")
+            raise StoreRefused(
+                f"{self.path} was made with another seed.", hint="Leave the seed out, or name a new file."
+            )
         self._set_mode(settings.clock)
 
     def _refuse_foreign(self, connection: sqlite3.Connection) -> None:

@@ -46,9 +46,7 @@ class Transaction:
         """The next identifier of a kind."""
         return self.draws.identifier(prefix, self._count(prefix))
 
-    def post(
-        self, kind: str, postings: tuple[Posting, ...], *, description: str, payment: str | None
-    ) -> JournalEntry:
+    def post(self, kind: str, postings: tuple[Posting, ...], *, description: str, payment: str | None) -> JournalEntry:
         """Append a balanced entry to the ledger, now."""
         return self.journal.append(
             JournalEntry(

@@ -1,0 +1,94 @@
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.domain.ids import Draws
+
+PARTS = st.one_of(st.integers(0, 10**9), st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8))
+KEYS = st.lists(PARTS, min_size=1, max_size=4).map(tuple)
+KINDS = ("pi", "ch", "evt", "del", "att", "je", "we", "req", "ussd", "tok")
+
+
+def test_the_values_of_a_seed_are_pinned():
+    """A change here changes every identifier and secret in every notebook."""
+    draws = Draws("7")
+    assert draws.identifier("pi", 1) == "pi_3CwQs4ccyAKWi4CYckUaBSnr"
+    assert draws.identifier("ch", 1) == "ch_yDcacoPz5o05akKmyQWLWrD4"
+    # Of secrets, the ends alone.
+    assert draws.token("key", "plants", "secret").endswith("uRzTzU")
+    assert draws.webhook_secret("we_1", 1).endswith("UIxTD6o=")
+    assert [draws.below(401, "jitter", "del_1", number) for number in range(1, 6)] == [202, 291, 374, 331, 18]
+    assert draws.digest("a", 1, size=4).hex() == "8418af13"
+
+
+@given(st.text(max_size=20), KEYS)
+def test_one_seed_and_one_key_are_one_value(seed: str, key: tuple[str | int, ...]):
+    assert Draws(seed).digest(*key) == Draws(seed).digest(*key)
+    assert Draws(seed).token(*key) == Draws(seed).token(*key)
+
+
+@given(st.lists(st.text(max_size=10), min_size=2, max_size=2, unique=True), KEYS)
+def test_other_seeds_give_other_values(seeds: list[str], key: tuple[str | int, ...]):
+    one, other = (Draws(seed) for seed in seeds)
+    assert one.digest(*key) != other.digest(*key)
+
+
+@given(KEYS, st.lists(KEYS, max_size=10))
+def test_drawing_more_shifts_nothing(key: tuple[str | int, ...], others: list[tuple[str | int, ...]]):
+    alone, busy = Draws("7"), Draws("7")
+    for other in others:
+        busy.digest(*other)
+        busy.below(10, *other)
+    assert busy.token(*key) == alone.token(*key)
+
+
+@given(st.lists(KEYS, min_size=2, max_size=2, unique_by=lambda key: tuple(str(part) for part in key)))
+def test_other_keys_give_other_values(keys: list[tuple[str | int, ...]]):
+    draws = Draws("7")
+    assert draws.digest(*keys[0]) != draws.digest(*keys[1])
+
+
+def test_identifiers_of_a_hundred_thousand_objects_differ():
+    draws = Draws("7")
+    made = {draws.identifier(kind, number) for kind in KINDS for number in range(1, 10_001)}
+    assert len(made) == 100_000
+    assert len({each.partition("_")[2] for each in made}) == 100_000
+
+
+@given(st.sampled_from(KINDS), st.integers(1, 10**12))
+def test_an_identifier_is_its_prefix_and_24_letters_and_digits(kind: str, number: int):
+    prefix, _, token = Draws("7").identifier(kind, number).partition("_")
+    assert prefix == kind
+    assert len(token) == 24
+    assert token.isascii()
+    assert token.isalnum()
+
+
+def test_every_letter_and_digit_is_used():
+    draws = Draws("7")
+    assert len(set("".join(draws.token("letters", number) for number in range(200)))) == 62
+
+
+@given(KEYS)
+def test_a_webhook_secret_is_whsec_and_32_bytes(key: tuple[str | int, ...]):
+    kind, _, text = Draws("7").webhook_secret(*key).partition("_")
+    assert kind == "whsec"
+    assert len(base64.b64decode(text, validate=True)) == 32
+
+
+@given(st.integers(1, 10**6), KEYS)
+def test_a_number_below_is_below(bound: int, key: tuple[str | int, ...]):
+    assert 0 <= Draws("7").below(bound, *key) < bound
+
+
+@pytest.mark.parametrize("bound", [2, 401])
+def test_every_number_below_comes(bound: int):
+    draws = Draws("7")
+    assert {draws.below(bound, "all", number) for number in range(bound * 20)} == set(range(bound))
+
+
+@pytest.mark.parametrize("size", [1, 16, 32, 64])
+def test_a_digest_has_the_size_asked_for(size: int):
+    assert len(Draws("7").digest("size", size=size)) == size

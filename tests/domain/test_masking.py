@@ -1,0 +1,104 @@
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.domain.masking import Secret, mask
+
+TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
+WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=16, max_size=32)
+DIGITS = st.text("0123456789", min_size=7, max_size=7)
+PREFIXES = st.sampled_from(["96", "76", "97", "77", "95", "75"])
+
+
+def key(kind: str) -> str:
+    return f"{kind}_{TOKEN}"
+
+
+def basic(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (key("sk_test"), "sk_test_••••"),
+        (key("pk_test"), "pk_test_••••"),
+        (key("sk_live"), "sk_live_••••"),
+        (f"sk_live{TOKEN}", "sk_live••••"),
+        (key("at"), "at_••••"),
+        (key("rt"), "rt_••••"),
+        (f"pi_{TOKEN}_secret_{TOKEN}", f"pi_{TOKEN}_secret_••••"),
+        (f"whsec_{basic('a' * 32)}", "whsec_••••"),
+        ("+260961234567", "+26096••••567"),
+        ("/sandbox/phones/+260961234567/input", "/sandbox/phones/+26096••••567/input"),
+        ("/phones/%2B260961234567", "/phones/%2B26096••••567"),
+        ("/phones/%2b260961234567", "/phones/%2b26096••••567"),
+        ('{"password": "open sesame"}', '{"password": "••••"}'),
+        ('{"password":"a\\"b","email":"a@b.example"}', '{"password":"••••","email":"a@b.example"}'),
+        (f"Bearer {key('sk_test')}", "Bearer sk_test_••••"),
+        (f"Bearer {key('at')}", "Bearer at_••••"),
+        ("Bearer eyJhbGciOi.eyJzdWIi.c2ln", "Bearer ••••"),
+        (f"Basic {basic(key('sk_test') + ':')}", "Basic ••••"),
+    ],
+)
+def test_what_is_masked(text: str, shown: str):
+    assert mask(text) == shown
+    assert mask(f"before {text} after") == f"before {shown} after"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        f"pi_{TOKEN}",
+        f"ch_{TOKEN}",
+        "ZMW 150.00",
+        "+254712345678",
+        "payment_intent.succeeded",
+        "2026-01-05T06:00:00.000Z",
+        '{"amount": 150.00, "currency": "ZMW"}',
+        "the password is wrong",
+    ],
+)
+def test_what_stays(text: str):
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC", "Basic ", "bAsIc  "])
+def test_basic_credentials_are_masked_however_the_scheme_is_written(scheme: str):
+    credential = basic(key("sk_test") + ":")
+    assert credential not in mask(f"{scheme} {credential}")
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
+@pytest.mark.parametrize("token", ["eyJhbGciOi.eyJzdWIi.c2ln", f"sk_tset_{TOKEN}", f"sk_test-{TOKEN}", f"at_{TOKEN}"])
+def test_a_bearer_is_masked_however_the_scheme_is_written(scheme: str, token: str):
+    assert token[8:] not in mask(f"{scheme} {token}")
+
+
+@given(st.text(max_size=10), st.sampled_from(["sk_test_", "pk_test_", "sk_live_", "at_", "rt_", "whsec_"]), WORD)
+def test_no_key_is_left_in_any_text(before: str, kind: str, secret: str):
+    assert secret not in mask(f"{before} {kind}{secret} after")
+    assert secret not in mask(f'{{"key": "{kind}{secret}"}}')
+
+
+@given(PREFIXES, DIGITS, st.text(max_size=10), st.sampled_from(["", " ", '"', "/", ",", ".", "x", "_", "9"]))
+def test_no_number_is_left_in_any_text(prefix: str, digits: str, before: str, after: str):
+    masked = mask(f"{before}+260{prefix}{digits}{after}")
+    assert f"{prefix}{digits}" not in masked
+    assert "••••" in masked
+
+
+@given(st.text(max_size=40))
+def test_masking_twice_is_masking_once(text: str):
+    assert mask(mask(text)) == mask(text)
+
+
+@given(WORD)
+def test_a_secret_is_whole_but_for_its_repr(word: str):
+    secret = Secret(f"sk_test_{word}")
+    assert str(secret) == f"{secret}" == f"sk_test_{word}"
+    assert word not in repr(secret)
+    assert repr([secret]) == "['sk_test_••••']"

@@ -1,0 +1,60 @@
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.domain.moments import DAY_MS, LUSAKA, business_date, clock_text, milliseconds, moment, rfc3339
+
+LAST_MS = 253_402_200_000_000
+MOMENTS_MS = st.integers(-62_135_596_800_000, LAST_MS)
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "utc", "day", "clock"),
+    [
+        (0, "1970-01-01T00:00:00.000Z", "1970-01-01", "02:00:00"),
+        (1_767_592_800_000, "2026-01-05T06:00:00.000Z", "2026-01-05", "08:00:00"),
+        (1_767_592_805_001, "2026-01-05T06:00:05.001Z", "2026-01-05", "08:00:05"),
+        (1_767_650_399_999, "2026-01-05T21:59:59.999Z", "2026-01-05", "23:59:59"),
+        (1_767_650_400_000, "2026-01-05T22:00:00.000Z", "2026-01-06", "00:00:00"),
+        (1_782_856_800_000, "2026-06-30T22:00:00.000Z", "2026-07-01", "00:00:00"),
+        (1_709_157_600_000, "2024-02-28T22:00:00.000Z", "2024-02-29", "00:00:00"),
+        (-1, "1969-12-31T23:59:59.999Z", "1970-01-01", "01:59:59"),
+    ],
+)
+def test_a_moment_in_utc_and_in_lusaka(at_ms: int, utc: str, day: str, clock: str):
+    assert (rfc3339(at_ms), business_date(at_ms), clock_text(at_ms)) == (utc, day, clock)
+
+
+@given(MOMENTS_MS)
+def test_there_and_back_is_the_same_moment(at_ms: int):
+    assert milliseconds(moment(at_ms)) == at_ms
+    assert milliseconds(datetime.fromisoformat(rfc3339(at_ms))) == at_ms
+
+
+@given(MOMENTS_MS)
+def test_the_text_always_has_three_digits_and_a_z(at_ms: int):
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", rfc3339(at_ms))
+
+
+@given(st.integers(-(10**12), LAST_MS), st.integers(0, DAY_MS - 1))
+def test_business_days_begin_at_22_utc(days_ms: int, within_ms: int):
+    midnight_ms = days_ms // DAY_MS * DAY_MS - 2 * 3_600_000
+    assert business_date(midnight_ms + within_ms) == business_date(midnight_ms)
+    assert business_date(midnight_ms - 1) != business_date(midnight_ms)
+
+
+@pytest.mark.parametrize("zone", [UTC, LUSAKA, timezone(timedelta(hours=-5))])
+def test_one_moment_in_any_zone_is_one_number(zone: timezone):
+    assert milliseconds(datetime(2026, 1, 5, 6, tzinfo=UTC).astimezone(zone)) == 1_767_592_800_000
+
+
+def test_a_naive_datetime_is_no_moment():
+    with pytest.raises(TypeError):
+        milliseconds(datetime(2026, 1, 5, 6))  # noqa: DTZ001  naive is the point
+
+
+def test_less_than_a_millisecond_is_cut_off():
+    assert milliseconds(datetime(1970, 1, 1, 0, 0, 0, 1_999, tzinfo=UTC)) == 1

@@ -1,0 +1,118 @@
+import phonenumbers
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from phonenumbers import PhoneNumberType, carrier
+
+from workbench.domain.phones import OPERATORS, WITHOUT_WALLET, mask_phone, msisdn_from, operator_named
+from workbench.errors import InvalidRequest
+
+PREFIXES = {prefix: operator.id for operator in OPERATORS.values() for prefix in operator.prefixes}
+DIGITS = st.text("0123456789", min_size=7, max_size=7)
+
+
+def test_nine_prefixes_belong_to_three_operators():
+    assert PREFIXES == {
+        "96": "mtn", "76": "mtn", "56": "mtn",
+        "97": "airtel", "77": "airtel", "57": "airtel",
+        "95": "zamtel", "75": "zamtel", "55": "zamtel",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("prefix", [f"{number:02d}" for number in range(100)])
+def test_the_numbering_plan_agrees(prefix: str):
+    number = phonenumbers.parse(f"+260{prefix}1234567", None)
+    mobile = (
+        phonenumbers.is_valid_number_for_region(number, "ZM")
+        and phonenumbers.number_type(number) == PhoneNumberType.MOBILE
+    )
+    assert mobile == (prefix in PREFIXES or prefix in WITHOUT_WALLET)
+    if prefix in PREFIXES:
+        assert carrier.name_for_number(number, "en").casefold() == PREFIXES[prefix]
+    else:
+        assert carrier.name_for_number(number, "en").casefold() not in OPERATORS
+
+
+@given(st.sampled_from(sorted(PREFIXES)), DIGITS)
+def test_every_number_of_a_prefix_is_its_operators(prefix: str, digits: str):
+    number = msisdn_from(f"+260{prefix}{digits}", param="phone")
+    assert (number.e164, number.operator.id, number.ending) == (f"+260{prefix}{digits}", PREFIXES[prefix], digits)
+
+
+@pytest.mark.parametrize("prefix", ["98", "78", "58", "79", "21", "00", "90"])
+def test_numbers_without_a_wallet_are_refused(prefix: str):
+    with pytest.raises(InvalidRequest) as refused:
+        msisdn_from(f"+260{prefix}1234567", param="phone")
+    assert (refused.value.code, refused.value.param) == ("phone_without_wallet", "phone")
+    assert prefix in str(refused.value)
+    assert WITHOUT_WALLET.get(prefix, "not a mobile prefix") in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0961234567", "national form"),
+        ("+26096123456", "nine digits and nothing else"),
+        ("+2609612345678", "nine digits and nothing else"),
+        ("+260 961234567", "nine digits and nothing else"),
+        ("+260961234567 ", "nine digits and nothing else"),
+        ("+260961234567\n", "nine digits and nothing else"),
+        ("+26096123456a", "nine digits and nothing else"),
+        ("+26096123456\u0661", "nine digits and nothing else"),
+        ("+260", "nine digits and nothing else"),
+        ("+254712345678", "not Zambian"),
+        ("+26", "not Zambian"),
+        ("260961234567", "international form"),
+        ("961234567", "international form"),
+        ("00260961234567", "international form"),
+        ("tel:+260961234567", "international form"),
+        ("", "international form"),
+    ],
+)
+def test_every_other_form_is_refused_with_its_reason(text: str, said: str):
+    with pytest.raises(InvalidRequest) as refused:
+        msisdn_from(text, param="payment_method.mobile_money.phone")
+    assert (refused.value.code, refused.value.param) == ("phone_invalid", "payment_method.mobile_money.phone")
+    assert said in str(refused.value)
+
+
+@given(st.text(max_size=16))
+def test_any_text_is_a_number_or_refused(text: str):
+    try:
+        number = msisdn_from(text, param="phone")
+    except InvalidRequest:
+        return
+    assert number.e164 == text
+
+
+@pytest.mark.parametrize(
+    ("text", "operator"),
+    [
+        ("mtn", "mtn"),
+        ("MTN", "mtn"),
+        ("MTN_MOMO_ZMB", "mtn"),
+        ("mtn_momo_zmb", "mtn"),
+        ("Airtel", "airtel"),
+        ("AIRTEL_OAPI_ZMB", "airtel"),
+        ("zamtel", "zamtel"),
+        ("ZAMTEL_ZMB", "zamtel"),
+    ],
+)
+def test_operators_are_named_short_or_long_in_any_case(text: str, operator: str):
+    assert operator_named(text, param="provider").id == operator
+
+
+@pytest.mark.parametrize("text", ["", "zed", "vodafone", " mtn", "mtn_momo", "MTN_MOMO_RWA"])
+def test_unknown_operators_are_refused_with_those_there_are(text: str):
+    with pytest.raises(InvalidRequest) as refused:
+        operator_named(text, param="provider")
+    assert (refused.value.code, refused.value.param) == ("operator_unknown", "provider")
+    assert "mtn, airtel, zamtel" in str(refused.value)
+
+
+@given(st.sampled_from(sorted(PREFIXES)), DIGITS)
+def test_a_masked_number_has_lost_its_middle(prefix: str, digits: str):
+    masked = mask_phone(f"+260{prefix}{digits}")
+    assert masked == f"+260{prefix}••••{digits[4:]}"
+    # What is left fits ten thousand numbers.
+    assert sum(each.isdigit() for each in masked) == 3 + 2 + 3

@@ -1,0 +1,178 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.domain import ussd
+from workbench.domain.ussd import FAILURE_OF, IDLE_WORDS, OPEN, TRANSITIONS, UssdSession, after, check_pin, judged_pin
+from workbench.errors import IllegalTransition, InvalidRequest
+
+SCREENS = ("enter_pin", "wrong_pin", "approved", "refused", "blocked", "canceled", "ignored", "expired")
+INPUTS = ("right_pin", "right_pin_refused", "wrong_pin", "last_wrong_pin", "cancel", "ignore", "timeout")
+ANSWERED = {
+    "right_pin": "approved",
+    "right_pin_refused": "refused",
+    "wrong_pin": "wrong_pin",
+    "last_wrong_pin": "blocked",
+    "cancel": "canceled",
+    "ignore": "ignored",
+    "timeout": "expired",
+}
+EXPECTED = {"enter_pin": ANSWERED, "wrong_pin": ANSWERED, "ignored": {"timeout": "expired"}}
+ENDED = {"approved", "refused", "blocked", "canceled", "expired"}
+
+
+def session(screen: str = "enter_pin", **more: object) -> UssdSession:
+    made = UssdSession(
+        id="ussd_1",
+        seq=1,
+        charge="ch_1",
+        phone="+260961234567",
+        operator="MTN MoMo",
+        merchant="PLANT STORE",
+        amount_minor=15_000,
+        currency="ZMW",
+        reference="Monstera",
+        tries_left=3,
+        expires_ms=300_000,
+        screen=screen,
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+@pytest.mark.parametrize("given_input", [*INPUTS, "", "approve"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_screen_and_every_input(screen: str, given_input: str):
+    allowed = EXPECTED.get(screen, {})
+    if given_input in allowed:
+        assert after(session(screen), given_input).screen == allowed[given_input]
+        return
+    with pytest.raises(IllegalTransition) as refused:
+        after(session(screen), given_input)
+    facts = refused.value.facts
+    assert (facts["state"], facts["event"]) == (screen, given_input)
+    assert set(facts["allowed"]) == set(allowed)
+
+
+def test_the_table_holds_these_and_no_more():
+    assert {screen: dict(rows) for screen, rows in EXPECTED.items()} == {
+        screen: {each: to for (start, each), to in TRANSITIONS.items() if start == screen}
+        for screen in {start for start, _ in TRANSITIONS}
+    }
+
+
+def test_every_screen_is_reached_and_the_ended_ones_stay():
+    found, fresh = {"enter_pin"}, ["enter_pin"]
+    while fresh:
+        later = set(EXPECTED.get(fresh.pop(), {}).values()) - found
+        found |= later
+        fresh += later
+    assert found == set(SCREENS)
+    assert set(SCREENS) - {start for start, _ in TRANSITIONS} == ENDED
+    assert set(OPEN) == {"enter_pin", "wrong_pin"}
+
+
+def test_each_end_without_money_has_its_failure():
+    assert FAILURE_OF == {
+        "blocked": "wrong_pin",
+        "canceled": "declined_by_customer",
+        "expired": "prompt_timeout",
+    }
+    assert ENDED - set(FAILURE_OF) == {"approved", "refused"}
+
+
+@pytest.mark.parametrize(
+    ("given_input", "left"),
+    [(each, 2 if each in ("wrong_pin", "last_wrong_pin") else 3) for each in INPUTS],
+)
+def test_only_a_wrong_pin_costs_a_try(given_input: str, left: int):
+    assert after(session(), given_input).tries_left == left
+
+
+@pytest.mark.parametrize(
+    ("right", "refusal", "tries_left", "judged"),
+    [
+        (True, None, 3, "right_pin"),
+        (True, None, 1, "right_pin"),
+        (True, "insufficient_funds", 3, "right_pin_refused"),
+        (False, None, 3, "wrong_pin"),
+        (False, None, 2, "wrong_pin"),
+        (False, None, 1, "last_wrong_pin"),
+        (False, "insufficient_funds", 3, "wrong_pin"),
+        (False, "insufficient_funds", 1, "last_wrong_pin"),
+    ],
+)
+def test_which_input_a_pin_is(right: bool, refusal: str | None, tries_left: int, judged: str):  # noqa: FBT001  a table
+    assert judged_pin(session(tries_left=tries_left), right=right, refusal=refusal) == judged
+
+
+@given(st.lists(st.booleans(), max_size=6), st.integers(1, 5))
+def test_wrong_pins_run_out(pins: list[bool], tries: int):
+    prompt = session(tries_left=tries)
+    for count, right in enumerate(pins, start=1):
+        prompt = after(prompt, judged_pin(prompt, right=right, refusal=None))
+        wrong = count - right
+        assert prompt.tries_left == tries - wrong
+        if right:
+            assert prompt.screen == "approved"
+            return
+        assert prompt.screen == ("blocked" if wrong == tries else "wrong_pin")
+        if prompt.screen == "blocked":
+            return
+
+
+@pytest.mark.parametrize(
+    ("screen", "more", "shown"),
+    [
+        (
+            "enter_pin",
+            {},
+            "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nRef: Monstera\nEnter PIN to approve:",
+        ),
+        ("enter_pin", {"reference": None}, "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nEnter PIN to approve:"),
+        ("enter_pin", {"reference": "{tries}"}, "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nRef: {tries}\nEnter PIN to approve:"),
+        (
+            "wrong_pin",
+            {"tries_left": 2},
+            "MTN MoMo\nWrong PIN. Tries left: 2\nPay ZMW 150.00\nto PLANT STORE\nEnter PIN to approve:",
+        ),
+        ("approved", {}, "MTN MoMo\nApproved.\nZMW 150.00 paid\nto PLANT STORE."),
+        ("refused", {"reason": "The wallet is empty."}, "MTN MoMo\nNot paid.\nThe wallet is empty."),
+        ("blocked", {}, "MTN MoMo\nNot paid.\nWrong PIN too often."),
+        ("canceled", {}, "MTN MoMo\nCanceled.\nNothing was paid."),
+        ("ignored", {}, "(the prompt was left unanswered)"),
+        ("expired", {}, "MTN MoMo\nThe request has expired.\nNothing was paid."),
+    ],
+)  # fmt: skip
+def test_the_words_on_each_screen(screen: str, more: dict[str, object], shown: str):
+    assert ussd.words(session(screen, **more)) == shown
+
+
+def test_every_screen_has_words():
+    assert set(ussd.WORDS) == set(SCREENS)
+    assert IDLE_WORDS == "(no message)"
+
+
+@pytest.mark.parametrize("pin", ["1234", "0000", "9999"])
+def test_four_digits_could_be_a_pin(pin: str):
+    check_pin(pin, 4)
+
+
+def test_an_operator_may_ask_for_more_digits():
+    check_pin("12345", 5)
+    with pytest.raises(InvalidRequest):
+        check_pin("1234", 5)
+
+
+@pytest.mark.parametrize("text", ["", "123", "12345", "12a4", " 1234", "1234\n", "١٢٣٤", "-123", "12.4", "²234"])
+def test_what_could_be_no_pin_is_refused_without_repeating_it(text: str):
+    with pytest.raises(InvalidRequest) as refused:
+        check_pin(text, 4)
+    assert (refused.value.code, refused.value.param) == ("pin_invalid", "text")
+    assert "4 digits" in str(refused.value)
+    assert f"{len(text)} characters" in str(refused.value)
+    assert len(text) <= 1 or text not in str(refused.value)
+
+
+def test_a_session_holds_no_pin():
+    assert not [name for name in UssdSession.__struct_fields__ if "pin" in name]

@@ -1,0 +1,138 @@
+"""What the tests of both doors send: raw HTTP, each header written out."""
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+
+from workbench import Workbench
+
+JSON = {"Content-Type": "application/json"}
+Fields = Mapping[str, str | None]
+
+INTENT: Fields = {
+    "amount": "150.00",
+    "currency": '"ZMW"',
+    "payment_method_types": '["mobile_money"]',
+    "description": '"Monstera"',
+}
+CHARGE: Fields = {
+    "amount": "15000",
+    "currency": '"zmw"',
+    "type": '"mobile_money"',
+    "channel": '"mtn"',
+    "reference": '"order-1"',
+}
+PLANT: Fields = {"id": "1", "name": '"Monstera"', "tag": '"climber"'}
+
+
+def written(fields: Fields) -> bytes:
+    """A JSON object from raw JSON texts, so that a test decides each character; None leaves a field out."""
+    return ("{" + ", ".join(f'"{name}": {text}' for name, text in fields.items() if text is not None) + "}").encode()
+
+
+def basic(user: str, password: str = "") -> dict[str, str]:
+    """What `curl -u user:password` sends."""
+    return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
+
+
+class Wire:
+    """Requests to one bench as a backend would write them, and what they left behind."""
+
+    written = staticmethod(written)
+    user = staticmethod(basic)
+
+    def __init__(self, bench: Workbench, new_number: Callable[..., str]) -> None:
+        self.bench = bench
+        self.new_number = new_number
+        self.bearer = {"Authorization": f"Bearer {bench.secret_key}"}
+        self.publishable = {"Authorization": f"Bearer {bench.publishable_key}"}
+        self.basic = basic(str(bench.secret_key))
+        self._keys = 0
+
+    def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> httpx.Response:
+        return self.bench.http.post(path, content=body, headers={**JSON, **headers})
+
+    def get(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+        return self.bench.http.get(path, headers=self.bearer if headers is None else headers)
+
+    def intent(self, **fields: str | None) -> httpx.Response:
+        return self.post("/v1/payment_intents", written({**INTENT, **fields}), self.bearer)
+
+    def confirm(self, intent_id: str, phone: str, provider: str = "mtn") -> httpx.Response:
+        mobile_money = json.dumps({"phone": phone, "provider": provider})
+        body = written({"payment_method": f'{{"type": "mobile_money", "mobile_money": {mobile_money}}}'})
+        return self.post(f"/v1/payment_intents/{intent_id}/confirm", body, self.bearer)
+
+    def charge(self, *, key: str | None = None, **fields: str | None) -> httpx.Response:
+        body = written({"phone": json.dumps(self.new_number()), **CHARGE, **fields})
+        return self.post("/v1/charges", body, {**self.basic, "Idempotency-Key": key or self.new_key()})
+
+    def plant(self, **fields: str | None) -> httpx.Response:
+        return self.post("/plants", written({**PLANT, **fields}), self.bearer)
+
+    def press(self, phone: str, what: str, body: bytes = b"") -> httpx.Response:
+        return self.post(f"/sandbox/phones/{phone}/{what}", body, self.bearer)
+
+    def pin(self, phone: str, text: str = "1234") -> httpx.Response:
+        return self.press(phone, "input", json.dumps({"text": text}).encode())
+
+    def new_key(self) -> str:
+        """An idempotency key that no test used before; the served store is shared."""
+        return "key-" + self.new_number()[4:]
+
+    def prompt(self, amount: str = "150.00", prefix: str = "96") -> tuple[str, str]:
+        """A confirmed intent whose customer has the prompt before them: its id, the number."""
+        intent_id, phone = self.intent(amount=amount).json()["id"], self.new_number(prefix)
+        assert self.confirm(intent_id, phone).status_code == 200
+        return intent_id, phone
+
+    def paid(self, amount: str = "150.00", prefix: str = "96") -> str:
+        """An intent that was paid, with its webhooks delivered."""
+        intent_id, phone = self.prompt(amount, prefix)
+        assert self.pin(phone).status_code == 200
+        self.bench.clock.advance(0)
+        return intent_id
+
+    def status(self, intent_id: str) -> str:
+        return self.get(f"/v1/payment_intents/{intent_id}").json()["status"]
+
+    def entries(self, payment: str | None = None) -> list[dict[str, Any]]:
+        rows = self.get("/sandbox/ledger/entries").json()["data"]
+        return [row for row in rows if payment in (None, row["payment"])]
+
+    def postings(self, payment: str) -> dict[tuple[str, str], int]:
+        """(account, side) → sum in ngwee, of one payment."""
+        sums: dict[tuple[str, str], int] = {}
+        for row in self.get("/sandbox/ledger/postings").json()["data"]:
+            if row["payment"] == payment:
+                key = row["account"], row["side"]
+                sums[key] = sums.get(key, 0) + row["amount_minor"]
+        return sums
+
+    def trace(self, since: int = 0) -> list[dict[str, Any]]:
+        return self.get(f"/sandbox/trace?since={since}").json()["data"]
+
+    def events(self, since: int = 0) -> set[str]:
+        """The ids of all events of which a delivery was attempted."""
+        return {row["detail"]["event"] for row in self.trace(since) if row["kind"] == "webhook"}
+
+    def types(self, payment: str) -> list[str]:
+        """The types of the events about one payment, in the order of their delivery."""
+        return [row["what"] for row in self.trace() if row["kind"] == "webhook" and row["payment"] == payment]
+
+
+@pytest.fixture
+def wire(bench: Workbench, new_number: Callable[..., str]) -> Wire:
+    assert bench.receiver.secrets  # over the served door, this is what registers it
+    return Wire(bench, new_number)
+
+
+@pytest.fixture(scope="session")
+def exact() -> Callable[[httpx.Response], dict[str, Any]]:
+    """A body with every number that has a point as Decimal."""
+    return lambda response: json.loads(response.content, parse_float=Decimal)

@@ -1,0 +1,555 @@
+import itertools
+import json
+import socket
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import httpx
+import pytest
+
+from workbench import PaymentsClient, verify
+from workbench.domain.gaps import Gaps
+from workbench.domain.webhooks import Attempt, Delivery
+from workbench.sandbox import driver
+from workbench.sandbox.engine import Engine
+from workbench.sandbox.outbound import Outbound
+from workbench.sandbox.store import Settings, Transaction
+
+START_MS = 1_767_592_800_000
+SCHEDULE_S = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
+DAY_S = 86_400
+
+
+class Arrival(NamedTuple):
+    """One request at the merchant's side."""
+
+    path: str
+    id: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Merchant:
+    """A WSGI application that answers each path with the statuses in hand, the last one for ever."""
+
+    def __init__(self, *statuses: int | Exception | BaseException | str) -> None:
+        self.answers: dict[str, list[Any]] = defaultdict(lambda: list(statuses) or [200])
+        self.more_headers: list[tuple[str, str]] = []
+        self.answer = b""
+        self.arrivals: list[Arrival] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        headers = {
+            name.removeprefix("HTTP_").replace("_", "-").lower(): value
+            for name, value in environ.items()
+            if name.startswith("HTTP_") or name == "CONTENT_TYPE"
+        }
+        path = environ["PATH_INFO"]
+        self.arrivals.append(Arrival(path, headers["webhook-id"], headers, body))
+        self.meanwhile()
+        answers = self.answers[path]
+        status = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(status, BaseException):
+            raise status
+        start_response(f"{status} Status", [("Content-Length", str(len(self.answer))), *self.more_headers])
+        return [self.answer]
+
+    def at(self, path: str) -> list[Arrival]:
+        return [each for each in self.arrivals if each.path == path]
+
+
+class Sandbox:
+    """An engine, the client of it, and endpoints of a merchant in this process."""
+
+    def __init__(self, merchant: Merchant, path: Path | None = None, **gaps: object) -> None:
+        settings = Settings(path=path, seed="7", start_ms=START_MS, gaps=Gaps.chosen(gaps))
+        self.engine = Engine(settings, mounted={"merchant.localhost": merchant}, raise_bugs=True)
+        key = self.engine.store.key("secret")
+        self.http = httpx.Client(
+            transport=httpx.WSGITransport(self.engine.app),
+            base_url="http://sandbox.localhost",
+            headers={"Authorization": f"Bearer {key}"},
+        )
+        self.client = PaymentsClient("http://sandbox.localhost", key, http=self.http)
+
+    def close(self) -> None:
+        self.http.close()
+        self.engine.close()
+
+    def endpoint(self, path: str = "/a", *enabled_events: str) -> str:
+        made = self.client.webhook_endpoints.create(
+            url=f"http://merchant.localhost{path}", enabled_events=enabled_events or ("*",)
+        )
+        return str(made.secret)
+
+    def event(self) -> None:
+        """One event, due at once and not yet sent."""
+        self.client.payment_intents.create(amount=Decimal("150.00"))
+
+    def advance(self, seconds: Decimal | int) -> httpx.Response:
+        body = json.dumps({"seconds": float(seconds)})
+        return self.http.post("/sandbox/clock/advance", content=body, headers={"Content-Type": "application/json"})
+
+    def attempts(self) -> list[Attempt]:
+        with self.engine.store.transaction() as tx:
+            return tx.attempts.all()
+
+    def deliveries(self) -> list[Delivery]:
+        with self.engine.store.transaction() as tx:
+            return tx.deliveries.all()
+
+    def now_ms(self) -> int:
+        with self.engine.store.transaction() as tx:
+            return tx.now_ms - START_MS
+
+
+@pytest.fixture
+def merchant() -> Merchant:
+    return Merchant()
+
+
+@pytest.fixture
+def sandbox(merchant: Merchant) -> Iterator[Sandbox]:
+    with closing(Sandbox(merchant)) as made:
+        yield made
+
+
+# What arrives
+
+
+def test_an_event_arrives_signed_on_the_sandboxes_clock(sandbox: Sandbox, merchant: Merchant):
+    secret = sandbox.endpoint()
+    sandbox.advance(1_000)
+    sandbox.event()
+    assert merchant.arrivals == []
+    sandbox.engine.run_due()
+    (arrival,) = merchant.arrivals
+    assert verify(arrival.body, arrival.headers, [secret], now_s=START_MS // 1000 + 1_000, tolerance_s=0) == arrival.id
+    assert arrival.headers["content-type"] == "application/json"
+    assert json.loads(arrival.body)["id"] == arrival.id
+    assert [(each.status, each.attempts) for each in sandbox.deliveries()] == [("delivered", 1)]
+
+
+def test_each_endpoint_gets_what_it_wants_under_its_own_secret(sandbox: Sandbox, merchant: Merchant):
+    wanted = {"/all": (), "/created": ("payment_intent.created",), "/charges": ("charge.*",), "/none": ("refund.*",)}
+    secrets = {path: sandbox.endpoint(path, *events) for path, events in wanted.items()}
+    sandbox.client.charges.create(amount=100, channel="mtn", phone="+260961234567", idempotency_key="1")
+    sandbox.event()
+    sandbox.engine.run_due()
+    types = {path: [json.loads(each.body)["type"] for each in merchant.at(path)] for path in wanted}
+    assert types == {
+        "/all": ["charge.succeeded", "payment_intent.created"],
+        "/created": ["payment_intent.created"],
+        "/charges": ["charge.succeeded"],
+        "/none": [],
+    }
+    assert len(set(secrets.values())) == 4
+    for each in merchant.arrivals:
+        verify(each.body, each.headers, [secrets[each.path]], now_s=START_MS // 1000)
+
+
+# Retries
+
+
+def test_the_schedule_is_kept_on_the_clock_within_jitter(sandbox: Sandbox, merchant: Merchant):
+    merchant.answers["/a"] = [500]
+    secret = sandbox.endpoint()
+    sandbox.event()
+    sandbox.advance(10 * DAY_S)
+    attempts = sandbox.attempts()
+    waits_ms = [after.at_ms - before.at_ms for before, after in itertools.pairwise(attempts)]
+    assert len(attempts) == len(merchant.arrivals) == 10
+    assert attempts[0].at_ms == START_MS
+    factors = [wait_ms / (each * 1000) for wait_ms, each in zip(waits_ms, SCHEDULE_S[1:], strict=True)]
+    assert all(0.8 <= factor <= 1.2 for factor in factors)
+    assert len(set(factors)) == len(factors)
+    # One message, signed anew at each attempt.
+    assert len({(each.id, each.body) for each in merchant.arrivals}) == 1
+    for attempt, arrival in zip(attempts, merchant.arrivals, strict=True):
+        verify(arrival.body, arrival.headers, [secret], now_s=attempt.at_ms // 1000, tolerance_s=0)
+
+
+def test_after_the_last_attempt_it_is_a_dead_letter(sandbox: Sandbox, merchant: Merchant):
+    merchant.answers["/a"] = [500]
+    sandbox.endpoint()
+    sandbox.event()
+    seen = []
+    for _ in range(10):
+        sandbox.advance(0 if not seen else int(SCHEDULE_S[len(seen)] * 1.2) + 1)
+        seen.append([(each.status, each.attempts) for each in sandbox.deliveries()])
+    assert seen == [[("pending" if number < 10 else "dead_letter", number)] for number in range(1, 11)]
+    sandbox.advance(30 * DAY_S)
+    assert len(merchant.arrivals) == 10
+    with sandbox.engine.store.transaction() as tx:
+        assert tx.jobs.count() == 0
+        assert tx.events.count() == 1
+
+
+@pytest.mark.parametrize("failures", [1, 2, 9])
+def test_a_success_ends_it(sandbox: Sandbox, merchant: Merchant, failures: int):
+    merchant.answers["/a"] = [500] * failures + [204]
+    sandbox.endpoint()
+    sandbox.event()
+    sandbox.advance(10 * DAY_S)
+    assert [(each.status, each.attempts) for each in sandbox.deliveries()] == [("delivered", failures + 1)]
+    assert [each.status_code for each in sandbox.attempts()] == [500] * failures + [204]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "attempts"),
+    [([0], 1), ([0, 5, 300, 1800, 7200, 18000, 36000, 36000], 8), ([0, *[1800] * 48], 49)],
+    ids=["none", "eight", "a day"],
+)
+def test_the_schedule_is_the_registers(merchant: Merchant, schedule: list[int], attempts: int):
+    merchant.answers["/a"] = [500]
+    with closing(Sandbox(merchant, retry_schedule_s=schedule)) as sandbox:
+        sandbox.endpoint()
+        sandbox.event()
+        sandbox.advance(10 * DAY_S)
+        assert [(each.status, each.attempts) for each in sandbox.deliveries()] == [("dead_letter", attempts)]
+
+
+@pytest.mark.parametrize(
+    ("status", "retry_after", "at_least_s", "at_most_s"),
+    [
+        (500, None, 4, 6),
+        (500, "90", 4, 6),
+        (429, None, 60, 60),
+        (502, None, 60, 60),
+        (504, None, 60, 60),
+        (429, "90", 90, 90),
+        (429, "500", 120, 120),
+        (429, "soon", 60, 60),
+        (429, "-5", 60, 60),
+        (429, "9" * 40, 60, 120),
+        (429, "Wed, 21 Oct 2026 07:28:00 GMT", 60, 60),
+    ],
+)
+def test_a_receiver_can_ask_for_time(  # noqa: PLR0913  the columns of a table
+    sandbox: Sandbox, merchant: Merchant, status: int, retry_after: str | None, at_least_s: int, at_most_s: int
+):
+    merchant.answers["/a"] = [status, 200]
+    merchant.more_headers = [] if retry_after is None else [("Retry-After", retry_after)]
+    sandbox.endpoint()
+    sandbox.event()
+    sandbox.advance(1_000)
+    first, second = sandbox.attempts()
+    assert at_least_s * 1000 <= second.at_ms - first.at_ms <= at_most_s * 1000
+
+
+def test_a_redirect_is_an_answer_and_not_followed(sandbox: Sandbox, merchant: Merchant):
+    merchant.answers["/a"] = [302, 200]
+    merchant.more_headers = [("Location", "http://merchant.localhost/elsewhere")]
+    sandbox.endpoint()
+    sandbox.event()
+    sandbox.advance(0)
+    assert [each.path for each in merchant.arrivals] == ["/a"]
+    assert [(each.status, each.attempts) for each in sandbox.deliveries()] == [("pending", 1)]
+    sandbox.advance(6)
+    assert [each.path for each in merchant.arrivals] == ["/a", "/a"]
+    assert [each.status_code for each in sandbox.attempts()] == [302, 200]
+
+
+def test_a_receiver_that_fails_is_told_of_and_tried_again(sandbox: Sandbox, merchant: Merchant):
+    merchant.answers["/a"] = [RuntimeError("out of plants, +260961234567"), 200]
+    sandbox.endpoint()
+    sandbox.event()
+    sandbox.advance(6)
+    first, second = sandbox.attempts()
+    assert (first.status_code, first.answer) == (None, "")
+    assert "RuntimeError: out of plants, +26096••••567" in str(first.fault)
+    assert (second.status_code, second.fault) == (200, None)
+
+
+@pytest.mark.parametrize(
+    "fault", [socket.gaierror(-2, "Name or service not known"), UnicodeError("label too long")], ids=repr
+)
+def test_a_name_that_does_not_resolve_is_a_failed_attempt(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, fault: Exception
+):
+    sandbox.client.webhook_endpoints.create(url="https://nowhere.invalid/")
+    sandbox.event()
+
+    def fails(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(socket, "getaddrinfo", fails)
+    sandbox.advance(0)
+    (attempt,) = sandbox.attempts()
+    assert attempt.status_code is None
+    assert str(attempt.fault) == f"{type(fault).__name__}: {fault}"
+    assert [each.status for each in sandbox.deliveries()] == ["pending"]
+
+
+def test_a_name_that_leads_inside_later_is_a_failed_attempt(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
+    sandbox.client.webhook_endpoints.create(url="https://merchant.example/")
+    sandbox.event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(socket.AF_INET, 1, 6, "", ("10.0.0.1", 443))])
+    sandbox.advance(0)
+    (attempt,) = sandbox.attempts()
+    assert attempt.status_code is None
+    assert "10.0.0.1" in str(attempt.fault)
+
+
+@pytest.mark.parametrize("size", [0, 1, 20_000, 20_001, 70_000])
+def test_at_most_20_kb_of_an_answer_are_kept(sandbox: Sandbox, merchant: Merchant, size: int):
+    merchant.answer = b"x" * size
+    sandbox.endpoint()
+    sandbox.event()
+    sandbox.advance(0)
+    assert [(len(each.answer), each.status_code) for each in sandbox.attempts()] == [(min(size, 20_000), 200)]
+
+
+def test_what_is_kept_of_an_answer_is_masked(sandbox: Sandbox, merchant: Merchant):
+    secret = sandbox.endpoint()
+    merchant.answer = f"{secret} {sandbox.engine.store.key('secret')} +260961234567 \xff".encode("latin-1")
+    sandbox.event()
+    sandbox.advance(0)
+    assert [each.answer for each in sandbox.attempts()] == ["whsec_•••• sk_test_•••• +26096••••567 \ufffd"]
+
+
+# Gone
+
+
+def test_gone_disables_the_endpoint_and_tells_the_others(sandbox: Sandbox, merchant: Merchant):
+    merchant.answers["/a"] = [410]
+    for path in ("/a", "/b"):
+        sandbox.endpoint(path)
+    for _ in range(3):
+        sandbox.event()
+    sandbox.advance(10 * DAY_S)
+    assert len(merchant.at("/a")) == 1
+    told = [json.loads(each.body) for each in merchant.at("/b")]
+    assert [each["type"] for each in told] == ["payment_intent.created"] * 3 + ["webhook_endpoint.disabled"]
+    shown = told[-1]["data"]["object"]
+    assert (shown["url"], shown["status"], "secret" in shown) == ("http://merchant.localhost/a", "disabled", False)
+    # What was on its way to it ends there.
+    with sandbox.engine.store.transaction() as tx:
+        disabled, enabled = tx.endpoints.all()
+        ends = {each.id: [] for each in (disabled, enabled)}
+        for each in tx.deliveries.all():
+            ends[each.endpoint].append((each.status, each.attempts))
+        assert (disabled.status, enabled.status) == ("disabled", "enabled")
+        assert ends == {disabled.id: [("dead_letter", 1)] + [("dead_letter", 0)] * 2, enabled.id: [("delivered", 1)] * 4}
+        assert tx.jobs.count() == 0
+    sandbox.event()
+    sandbox.advance(0)
+    assert (len(merchant.at("/a")), len(merchant.at("/b"))) == (1, 5)
+
+
+def test_gone_is_a_failure_like_any_other_when_the_register_says(merchant: Merchant):
+    merchant.answers["/a"] = [410, 200]
+    with closing(Sandbox(merchant, delivery_gone="retried")) as sandbox:
+        sandbox.endpoint()
+        sandbox.event()
+        sandbox.advance(10)
+        assert [(each.status, each.attempts) for each in sandbox.deliveries()] == [("delivered", 2)]
+        assert sandbox.client.webhook_endpoints.create(url="http://localhost/").status == "enabled"
+
+
+# A process that dies
+
+
+@pytest.mark.parametrize("how", ["advance", "run_due", "another process, advance", "another process, run_due"])
+def test_what_was_in_hand_when_a_process_died_is_sent_again(tmp_path: Path, merchant: Merchant, how: str):
+    """The message has arrived, and nobody has written that down."""
+    path = tmp_path / "store.db"
+    merchant.answers["/a"] = [KeyboardInterrupt(), 200]
+    sandbox = Sandbox(merchant, path)
+    sandbox.endpoint()
+    sandbox.event()
+    with pytest.raises(KeyboardInterrupt):
+        sandbox.engine.run_due()
+    assert sandbox.attempts() == []
+    if "another" in how:
+        sandbox.close()
+        sandbox = Sandbox(merchant, path)
+    with closing(sandbox):
+        if "advance" in how:
+            sandbox.advance(0)
+        else:
+            sandbox.engine.run_due()
+        assert len(merchant.arrivals) == 2
+        assert len({(each.id, each.body, each.headers["webhook-signature"]) for each in merchant.arrivals}) == 1
+        assert [(each.status, each.attempts) for each in sandbox.deliveries()] == [("delivered", 1)]
+        sandbox.advance(10 * DAY_S)
+        assert len(merchant.arrivals) == 2
+
+
+# The clock as an event loop
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+    """(milliseconds since the start, ref) of every job of the kind `note`, as it ran."""
+    made: list[tuple[int, str]] = []
+
+    def note(tx: Transaction, ref: str) -> None:
+        made.append((tx.now_ms - START_MS, ref))
+        name, _, then_ms = ref.partition("+")
+        if then_ms:
+            tx.schedule("note", f"{name}'", in_ms=int(then_ms))
+
+    monkeypatch.setitem(driver.HANDLERS, "note", note)
+    return made
+
+
+def due(sandbox: Sandbox, *jobs: tuple[int, str]):
+    with sandbox.engine.store.transaction() as tx:
+        for in_ms, ref in jobs:
+            tx.schedule("note", ref, in_ms=in_ms)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "ran", "left"),
+    [
+        ([(3_000, "c"), (1_000, "a"), (2_000, "b")], [(1_000, "a"), (2_000, "b"), (3_000, "c")], 0),
+        ([(1_000, "x"), (1_000, "a"), (1_000, "m")], [(1_000, "x"), (1_000, "a"), (1_000, "m")], 0),
+        ([(0, "now"), (9_999, "late"), (10_000, "last"), (10_001, "not yet")],
+         [(0, "now"), (9_999, "late"), (10_000, "last")], 1),
+        ([(1_000, "a+0"), (1_000, "b")], [(1_000, "a+0"), (1_000, "b"), (1_000, "a'")], 0),
+        ([(1_000, "a+500"), (2_000, "b")], [(1_000, "a+500"), (1_500, "a'"), (2_000, "b")], 0),
+        ([(9_000, "a+1000"), (9_500, "b+1000")], [(9_000, "a+1000"), (9_500, "b+1000"), (10_000, "a'")], 1),
+        ([], [], 0),
+    ],
+    ids=["by due moment", "ties by seq", "to the end and no further", "now again", "in between", "follow-ups", "nothing"],
+)  # fmt: skip
+def test_advance_runs_each_job_at_its_moment(
+    sandbox: Sandbox, noted: list[Any], jobs: list[tuple[int, str]], ran: list[tuple[int, str]], left: int
+):
+    due(sandbox, *jobs)
+    sandbox.advance(10)
+    assert noted == ran
+    assert sandbox.now_ms() == 10_000
+    with sandbox.engine.store.transaction() as tx:
+        assert tx.jobs.count() == left
+
+
+def test_run_due_runs_what_is_due_and_leaves_the_clock(sandbox: Sandbox, noted: list[Any]):
+    due(sandbox, (0, "a"), (1, "later"), (0, "b"))
+    sandbox.engine.run_due()
+    assert noted == [(0, "a"), (0, "b")]
+    assert sandbox.now_ms() == 0
+
+
+@pytest.mark.parametrize("steps", [[10], [5, 5], [1] * 10, [0, 10, 0], [Decimal("0.5")] * 20], ids=repr)
+def test_many_small_steps_are_one_big_one(sandbox: Sandbox, noted: list[Any], steps: list[Decimal | int]):
+    due(sandbox, (1_500, "a+2000"), (5_000, "b"), (9_750, "c"))
+    for step in steps:
+        sandbox.advance(step)
+    assert noted == [(1_500, "a+2000"), (3_500, "a'"), (5_000, "b"), (9_750, "c")]
+    assert sandbox.now_ms() == 10_000
+
+
+def test_a_job_that_fails_is_not_lost(sandbox: Sandbox, noted: list[Any], monkeypatch: pytest.MonkeyPatch):
+    good = driver.HANDLERS["note"]
+
+    def fails(tx: Transaction, ref: str) -> None:
+        good(tx, ref)
+        raise RuntimeError(ref)
+
+    due(sandbox, (1_000, "a"), (2_000, "b"))
+    monkeypatch.setitem(driver.HANDLERS, "note", fails)
+    with pytest.raises(RuntimeError):
+        sandbox.advance(10)
+    assert sandbox.now_ms() == 0
+    monkeypatch.setitem(driver.HANDLERS, "note", good)
+    noted.clear()
+    sandbox.advance(10)
+    assert noted == [(1_000, "a"), (2_000, "b")]
+
+
+def test_deliveries_and_timers_share_one_order(sandbox: Sandbox, merchant: Merchant, noted: list[Any]):
+    merchant.meanwhile = lambda: noted.append((sandbox.now_ms(), "webhook"))
+    sandbox.endpoint()
+    due(sandbox, (0, "before"))
+    sandbox.event()
+    due(sandbox, (0, "after"))
+    sandbox.engine.run_due()
+    assert noted == [(0, "before"), (0, "webhook"), (0, "after")]
+
+
+def test_a_receiver_may_call_the_service_and_may_not_move_the_clock(sandbox: Sandbox, merchant: Merchant):
+    answers = []
+
+    def call_back():
+        if len(merchant.arrivals) == 1:
+            sandbox.event()
+            answers.append(sandbox.advance(5))
+
+    merchant.meanwhile = call_back
+    sandbox.endpoint()
+    sandbox.event()
+    sandbox.advance(1)
+    assert [(each.status_code, each.json()["code"]) for each in answers] == [(409, "clock_busy")]
+    # The event that the call back made went out in the same round.
+    assert len(merchant.arrivals) == 2
+    assert sandbox.now_ms() == 1_000
+
+
+# Over a socket
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers with the request line and the Host header, and a redirect."""
+
+    def do_POST(self) -> None:
+        answer = f"{self.requestline} | {self.headers['Host']} | {self.headers['X-Test']}".encode()
+        self.send_response(307)
+        self.send_header("Location", "http://10.0.0.1/")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
+        del format, args
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    server = HTTPServer(("127.0.0.1", 0), Echo)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "merchant.localhost", "127.1", "merchant.example"])
+def test_the_address_is_pinned_and_the_host_kept(port: int, host: str, monkeypatch: pytest.MonkeyPatch):
+    if host == "merchant.example":
+        pinned = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+        look_up = socket.getaddrinfo
+        monkeypatch.setattr(
+            socket, "getaddrinfo", lambda name, *more, **also: pinned if name == host else look_up(name, *more, **also)
+        )
+    with closing(Outbound()) as outbound:
+        reply = outbound.send(f"http://{host}:{port}/webhooks?x=1", {"X-Test": "yes"}, b"{}", 5)
+    assert (reply.status_code, reply.fault) == (307, None)
+    assert reply.answer == f"POST /webhooks?x=1 HTTP/1.1 | {host}:{port} | yes"
+
+
+def test_a_port_where_nothing_listens_is_a_fault():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
+    with closing(Outbound()) as outbound:
+        reply = outbound.send(f"http://127.0.0.1:{free}/", {}, b"{}", 5)
+    assert reply.status_code is None
+    assert str(reply.fault).startswith("ConnectError")
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.1/", "ftp://localhost/", "http://a\tb/", "http://[::1/", ""])
+def test_sending_never_raises(url: str):
+    with closing(Outbound()) as outbound:
+        assert outbound.send(url, {}, b"{}", 1).status_code is None

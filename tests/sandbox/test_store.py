@@ -1,0 +1,632 @@
+import itertools
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from workbench import PaymentsClient, Workbench
+from workbench.domain import payments, ussd, webhooks
+from workbench.domain.ledger import JournalEntry, Posting, mirrored, postings_for
+from workbench.errors import LedgerRefused, StoreRefused
+from workbench.sandbox.engine import Engine
+from workbench.sandbox.store import Settings, Store, Transaction, journal, records
+
+LISTED = "+260960000001"
+UNLISTED = "+260961234567"
+START_MS = 1_767_592_800_000
+
+RECORDS: dict[str, type[msgspec.Struct]] = {
+    "account": records.Account,
+    "api_key": records.ApiKey,
+    "token": records.TokenPair,
+    "payment_intent": payments.PaymentIntent,
+    "charge": payments.Charge,
+    "ussd_session": ussd.UssdSession,
+    "screen": records.Screen,
+    "hold": records.Hold,
+    "webhook_endpoint": webhooks.Endpoint,
+    "event": webhooks.StoredEvent,
+    "delivery": webhooks.Delivery,
+    "attempt": webhooks.Attempt,
+    "job": records.Job,
+    "kept_answer": records.KeptAnswer,
+    "call": records.Call,
+}
+OTHER_TABLES = {
+    "meta": ["name", "value"],
+    "clock": ["id", "mode", "manual_ms", "offset_ms"],
+    "counter": ["kind", "value"],
+    "entry": [name for name in JournalEntry.__struct_fields__ if name != "postings"],
+    "posting": ["entry", "line", *Posting.__struct_fields__],
+}
+COLUMN_TYPES = {str: ("TEXT", True), int: ("INTEGER", True), str | None: ("TEXT", False), int | None: ("INTEGER", False)}
+AS_JSON = ("TEXT", True)
+
+
+def opened(path: Path | None = None, **more: Any) -> Store:  # noqa: ANN401  settings of several types
+    wall_ms = more.pop("wall_ms", lambda: 0)
+    return Store(Settings(path=path, **{"seed": "7", **more}), new_seed=lambda: "drawn", wall_ms=wall_ms)
+
+
+def entry_of(tx: Transaction, amount_minor: int) -> JournalEntry:
+    postings = postings_for("unknown_credit", {"gross": amount_minor}, "ZMW", operator="mtn")
+    return tx.post("unknown_credit", postings, description="credit", payment=None)
+
+
+def everything(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
+@pytest.fixture
+def paid(store_path: Path) -> Path:
+    """A store file that holds the ledger of four entries."""
+    with closing(opened(store_path)) as store:
+        for amount_minor in (100, 200, 300, 400):
+            with store.transaction() as tx:
+                entry_of(tx, amount_minor)
+    return store_path
+
+
+@pytest.fixture
+def raw(paid: Path) -> Iterator[sqlite3.Connection]:
+    """The file under the hands of somebody with SQL, with foreign keys as the sandbox has them."""
+    with closing(sqlite3.connect(paid, isolation_level=None)) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        yield connection
+
+
+# The schema
+
+
+@pytest.mark.parametrize("table", [*RECORDS, *OTHER_TABLES])
+def test_a_tables_columns_are_its_structs_fields(raw: sqlite3.Connection, table: str):
+    columns = [row[1] for row in raw.execute(f"PRAGMA table_info({table})")]
+    expected = RECORDS[table].__struct_fields__ if table in RECORDS else OTHER_TABLES[table]
+    assert sorted(columns) == sorted(expected)
+
+
+@pytest.mark.parametrize("table", RECORDS)
+def test_a_columns_type_is_its_fields(raw: sqlite3.Connection, table: str):
+    columns = {row[1]: (row[2], bool(row[3] or row[5])) for row in raw.execute(f"PRAGMA table_info({table})")}
+    assert columns == {
+        each.name: COLUMN_TYPES.get(each.type, AS_JSON) for each in msgspec.structs.fields(RECORDS[table])
+    }
+
+
+def test_every_table_is_known_and_strict(raw: sqlite3.Connection):
+    listed = {row[1]: row[5] for row in raw.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
+    assert set(listed) == {*RECORDS, *OTHER_TABLES}
+    assert all(listed.values())
+
+
+# The ledger under SQL
+
+
+def test_a_good_entry_can_be_appended_by_hand(raw: sqlite3.Connection):
+    append(raw, [("debit", 500, "ZMW"), ("credit", 500, "ZMW")])
+    assert raw.execute("SELECT count(*) FROM entry").fetchone() == (5,)
+
+
+def append(connection: sqlite3.Connection, lines: list[tuple[str, Any, str]], **columns: Any):  # noqa: ANN401  columns
+    """Append an entry of these lines as the sandbox would; `columns` are what is different about it."""
+    number, head, seq = connection.execute("SELECT number, hash, seq FROM entry ORDER BY number DESC").fetchone()
+    verb = columns.pop("verb", "INSERT")
+    row = {
+        "id": "je_new", "seq": seq + 1, "number": number + 1, "kind": "kind", "description": "", "payment": None,
+        "reverses": None, "occurred_ms": 0, "recorded_ms": 0, "prev_hash": head, "hash": "f" * 64, **columns,
+    }  # fmt: skip
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for line, (side, amount_minor, currency) in enumerate(lines, start=1):
+            connection.execute(
+                "INSERT INTO posting VALUES (?, ?, 'bank:settlement', 1010, ?, ?, ?)",
+                (row["id"], line, side, amount_minor, currency),
+            )
+        places = ", ".join("?" * len(row))
+        connection.execute(f"{verb} INTO entry ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+        connection.execute("COMMIT")
+    except sqlite3.Error:
+        connection.execute("ROLLBACK")
+        raise
+
+
+PAIR = [("debit", 500, "ZMW"), ("credit", 500, "ZMW")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns", "said"),
+    [
+        ([], {}, "at least two postings"),
+        (PAIR[:1], {}, "at least two postings"),
+        ([("debit", 500, "ZMW"), ("credit", 499, "ZMW")], {}, "balances in each currency"),
+        ([("debit", 500, "ZMW"), ("debit", 500, "ZMW")], {}, "balances in each currency"),
+        ([("debit", 500, "ZMW"), ("credit", 500, "USD")], {}, "balances in each currency"),
+        ([*PAIR, ("debit", 5, "USD"), ("credit", 4, "USD")], {}, "balances in each currency"),
+        ([("debit", 0, "ZMW"), ("credit", 0, "ZMW")], {}, "CHECK constraint failed: amount_minor"),
+        ([("debit", -5, "ZMW"), ("credit", -5, "ZMW")], {}, "CHECK constraint failed: amount_minor"),
+        ([("debit", 0.5, "ZMW"), ("credit", 0.5, "ZMW")], {}, "cannot store REAL value in INTEGER column"),
+        ([("both", 5, "ZMW"), ("credit", 5, "ZMW")], {}, "CHECK constraint failed: side"),
+        (PAIR, {"number": 4}, "never replaced"),
+        (PAIR, {"number": 6}, "follows the one before"),
+        (PAIR, {"number": 0}, "follows the one before"),
+        (PAIR, {"number": -1}, "follows the one before"),
+        (PAIR, {"prev_hash": "0" * 64}, "follows the one before"),
+        (PAIR, {"prev_hash": ""}, "follows the one before"),
+        (PAIR, {"seq": 1}, "never replaced"),
+        (PAIR, {"reverses": "je_nowhere"}, "FOREIGN KEY constraint failed"),
+    ],
+)
+def test_an_entry_that_is_wrong_is_refused_by_the_file(
+    raw: sqlite3.Connection, lines: list[tuple[str, Any, str]], columns: dict[str, Any], said: str
+):
+    before = list(raw.iterdump())
+    with pytest.raises(sqlite3.IntegrityError, match=said):
+        append(raw, lines, **columns)
+    assert list(raw.iterdump()) == before
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("UPDATE entry SET description = 'other'", "an entry is never changed"),
+        ("UPDATE entry SET number = number + 10 WHERE number = 4", "an entry is never changed"),
+        ("UPDATE OR REPLACE entry SET number = 1 WHERE number = 2", "an entry is never changed"),
+        ("UPDATE posting SET amount_minor = amount_minor + 1", "a posting is never changed"),
+        ("UPDATE OR REPLACE posting SET line = 1", "a posting is never changed"),
+        ("DELETE FROM entry WHERE number = 4", "an entry is never deleted"),
+        ("DELETE FROM posting", "a posting is never deleted"),
+        ("REPLACE INTO entry SELECT * FROM entry WHERE number = 1", "an entry is never replaced"),
+        ("INSERT OR REPLACE INTO entry SELECT * FROM entry WHERE number = 4", "an entry is never replaced"),
+        ("REPLACE INTO posting SELECT * FROM posting LIMIT 1", "a sealed entry takes no posting"),
+        (
+            "INSERT INTO posting SELECT entry, 9, account, code, side, 1, currency FROM posting LIMIT 1",
+            "a sealed entry takes no posting",
+        ),
+        (
+            "INSERT INTO entry SELECT 'je_x', 99, number, kind, description, payment, reverses, occurred_ms, "
+            "recorded_ms, prev_hash, 'h' FROM entry WHERE number = 4",
+            "an entry is never replaced",
+        ),
+    ],
+)
+def test_nothing_in_the_ledger_is_changed_or_deleted(raw: sqlite3.Connection, sql: str, said: str):
+    before = list(raw.iterdump())
+    with pytest.raises(sqlite3.IntegrityError, match=said):
+        raw.execute(sql)
+    assert list(raw.iterdump()) == before
+
+
+@pytest.mark.parametrize("foreign_keys", ["ON", "OFF"])
+@pytest.mark.parametrize("column", ["id", "number", "seq", "hash", "rowid"])
+def test_a_new_entry_cannot_take_the_place_of_an_old_one(raw: sqlite3.Connection, column: str, foreign_keys: str):
+    raw.execute(f"PRAGMA foreign_keys = {foreign_keys}")
+    taken = raw.execute("SELECT id, number, seq, hash, rowid FROM entry WHERE number = 2").fetchone()
+    columns = dict(zip(("id", "number", "seq", "hash", "rowid"), taken, strict=True))
+    before = list(raw.iterdump())
+    with pytest.raises(sqlite3.Error):
+        append(raw, PAIR, **{column: columns[column]}, verb="INSERT OR REPLACE")
+    assert list(raw.iterdump()) == before
+
+
+def test_an_entry_is_reversed_once(raw: sqlite3.Connection):
+    (original,) = raw.execute("SELECT id FROM entry WHERE number = 1").fetchone()
+    append(raw, PAIR, reverses=original)
+    for verb in ("INSERT", "INSERT OR REPLACE"):
+        with pytest.raises(sqlite3.IntegrityError, match="an entry is reversed once"):
+            append(raw, PAIR, id="je_again", hash="e" * 64, reverses=original, verb=verb)
+
+
+def test_postings_without_an_entry_are_not_committed(raw: sqlite3.Connection):
+    raw.execute("BEGIN")
+    raw.execute("INSERT INTO posting VALUES ('je_ghost', 1, 'bank:settlement', 1010, 'debit', 1, 'ZMW')")
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        raw.execute("COMMIT")
+    raw.execute("ROLLBACK")
+
+
+# The chain in the file
+
+TAMPERED = {
+    "seq": "seq + 1000",
+    "kind": "'other'",
+    "description": "'other'",
+    "payment": "'pi_other'",
+    "reverses": "(SELECT id FROM entry WHERE number = 1)",
+    "occurred_ms": "occurred_ms - 1",
+    "recorded_ms": "recorded_ms + 1",
+    "prev_hash": f"'{'0' * 64}'",
+    "hash": f"'{'0' * 64}'",
+}
+TAMPERED_POSTING = {
+    "account": "'operator:airtel:float'",
+    "code": "code + 1",
+    "side": "iif(side = 'debit', 'credit', 'debit')",
+    "amount_minor": "amount_minor + 1",
+    "currency": "'USD'",
+}
+SECOND = "(SELECT id FROM entry WHERE number = 2)"
+ATTACKS = {
+    **{f"entry.{column}": f"UPDATE entry SET {column} = {value} WHERE number = 2" for column, value in TAMPERED.items()},
+    **{
+        f"posting.{column}": f"UPDATE posting SET {column} = {value} WHERE line = 1 AND entry = {SECOND}"
+        for column, value in TAMPERED_POSTING.items()
+    },
+    **{
+        f"both postings.{column}": f"UPDATE posting SET {column} = {value} WHERE entry = {SECOND}"
+        for column, value in TAMPERED_POSTING.items()
+    },
+    "a posting deleted": f"DELETE FROM posting WHERE line = 2 AND entry = {SECOND}",
+    "all postings deleted": f"DELETE FROM posting WHERE entry = {SECOND}",
+    "a posting added": f"INSERT INTO posting SELECT entry, 3, account, code, side, 1, currency FROM posting "
+    f"WHERE line = 1 AND entry = {SECOND}",
+    "lines swapped": f"UPDATE posting SET line = 5 - line WHERE entry = {SECOND}",
+}
+
+
+def attacked(paid: Path, sql: str) -> Path:
+    """A copy of the file without its guards, after `sql`."""
+    copy = paid.with_name("copy.db")
+    shutil.copy(paid, copy)
+    with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.executescript(sql)
+    return copy
+
+
+def verified(path: Path) -> tuple[int, str]:
+    with closing(opened(path)) as store, store.transaction() as tx:
+        return tx.journal.verify()
+
+
+def test_a_file_that_was_not_touched_verifies(paid: Path):
+    with closing(sqlite3.connect(paid)) as connection:
+        ids = [row[0] for row in connection.execute("SELECT id FROM entry ORDER BY number")]
+        last = connection.execute("SELECT number, hash FROM entry ORDER BY number DESC").fetchone()
+    assert len(set(ids)) == 4
+    assert verified(paid) == verified(attacked(paid, "")) == last
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_change_in_the_file_is_found_and_the_entry_named(paid: Path, attack: str):
+    with closing(sqlite3.connect(paid)) as connection:
+        (second,) = connection.execute("SELECT id FROM entry WHERE number = 2").fetchone()
+    with pytest.raises(LedgerRefused) as refused:
+        verified(attacked(paid, ATTACKS[attack]))
+    assert refused.value.facts["entry"] == second
+    assert second in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "found_at"),
+    [
+        ("UPDATE entry SET number = 20 WHERE number = 2", 3),
+        ("DELETE FROM entry WHERE number = 2", 3),
+        ("DELETE FROM entry WHERE number = 1", 2),
+    ],
+)
+def test_an_entry_taken_out_is_found_at_the_next(paid: Path, sql: str, found_at: int):
+    with closing(sqlite3.connect(paid)) as connection:
+        (after,) = connection.execute("SELECT id FROM entry WHERE number = ?", (found_at,)).fetchone()
+    with pytest.raises(LedgerRefused) as refused:
+        verified(attacked(paid, sql))
+    assert refused.value.facts["entry"] == after
+
+
+def test_the_place_of_the_break_is_the_entrys_number(paid: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(journal, "_BATCH", 2)
+    with pytest.raises(LedgerRefused) as refused:
+        verified(attacked(paid, "UPDATE entry SET description = 'other' WHERE number = 4"))
+    assert refused.value.facts["place"] == 4
+
+
+def test_postings_that_belong_to_no_entry_are_found(paid: Path):
+    """They count in every balance, and no entry seals them."""
+    copy = attacked(paid, "INSERT INTO posting VALUES ('je_ghost', 1, 'bank:settlement', 1010, 'debit', 1, 'ZMW')")
+    with pytest.raises(LedgerRefused, match="je_ghost"):
+        verified(copy)
+
+
+def test_the_sandbox_tells_of_a_chain_that_does_not_hold(paid: Path):
+    copy = attacked(paid, "UPDATE entry SET description = 'other' WHERE number = 3")
+    with Workbench(store=copy) as bench:
+        told = bench.http.get(
+            "/sandbox/ledger/verify", headers={"Authorization": f"Bearer {bench.secret_key!s}"}
+        ).json()
+    assert told["holds"] is False
+    assert told["entry"] in told["message"]
+
+
+def test_sums_are_those_of_the_postings(paid: Path):
+    with closing(opened(paid)) as store, store.transaction() as tx:
+        assert tx.journal.sums() == [
+            ("operator:mtn:float", 1100, "ZMW", 1_000, 0),
+            ("suspense:mtn", 2900, "ZMW", 0, 1_000),
+        ]
+        assert [each.postings[0].amount_minor for each in tx.journal.entries()] == [100, 200, 300, 400]
+        assert [each.number for each in tx.journal.entries(after_seq=2)] == [3, 4]
+
+
+def test_a_reversal_is_an_entry_like_any_other(paid: Path):
+    with closing(opened(paid)) as store, store.transaction() as tx:
+        original = next(tx.journal.entries())
+        tx.journal.append(
+            msgspec.structs.replace(
+                original, id=tx.new_id("je"), seq=tx.next_seq(), reverses=original.id,
+                postings=mirrored(original.postings),
+            )
+        )  # fmt: skip
+        assert tx.journal.verify()[0] == 5
+        assert [row[3] - row[4] for row in tx.journal.sums()] == [900, -900]
+
+
+# One commit or nothing
+
+
+@pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, StoreRefused])
+def test_a_rollback_leaves_nothing(paid: Path, fault: type[BaseException]):
+    before = everything(paid)
+    with closing(opened(paid)) as store:
+        with pytest.raises(fault), store.transaction() as tx:
+            write_in_every_way(tx)
+            raise fault("stop")
+        assert everything(paid) == before
+        with store.transaction() as tx:
+            write_in_every_way(tx)
+        assert everything(paid) != before
+
+
+def write_in_every_way(tx: Transaction):
+    entry_of(tx, 500)
+    tx.schedule("deliver", tx.new_id("del"), in_ms=5)
+    tx.move_clock(tx.now_ms + 1)
+    account = tx.accounts.add(records.Account(id="other", name="OTHER"))
+    tx.accounts.put(account, name="ANOTHER")
+    tx.api_keys.remove(tx.api_keys.all(order="digest")[0])
+
+
+def test_a_statement_that_fails_leaves_nothing(paid: Path):
+    before = everything(paid)
+    with closing(opened(paid)) as store:
+        with pytest.raises(sqlite3.IntegrityError), store.transaction() as tx:
+            entry_of(tx, 500)
+            tx.accounts.add(records.Account(id="plants", name="AGAIN"))
+        assert everything(paid) == before
+
+
+def test_two_threads_of_one_store_see_each_others_commits(store_path: Path):
+    with closing(opened(store_path)) as store:
+        with store.transaction() as tx:
+            entry_of(tx, 100)
+        seen = []
+
+        def look():
+            with store.transaction() as tx:
+                seen.append(tx.journal.head()[0])
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        assert seen == [1]
+
+
+# What is opened, and what is refused
+
+
+def foreign(path: Path, *statements: str):
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+FOREIGN: dict[str, Callable[[Path], object]] = {
+    "a database of something else": lambda path: foreign(path, "CREATE TABLE notes (id INTEGER)"),
+    "of something else, version 1": lambda path: foreign(
+        path, "CREATE TABLE notes (id INTEGER)", "PRAGMA user_version = 1"
+    ),
+    "of something else with a table meta": lambda path: foreign(
+        path, "CREATE TABLE meta (id INTEGER)", "PRAGMA user_version = 1"
+    ),
+    "a text file": lambda path: path.write_text("amount,currency\n" * 100),
+    "a spreadsheet": lambda path: path.write_bytes(b"PK\x03\x04" + bytes(2_000)),
+    "a later schema": lambda path: (opened(path).close(), foreign(path, "PRAGMA user_version = 2")),
+    "a schema of the far future": lambda path: foreign(path, "PRAGMA user_version = 99"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_file_of_another_kind_is_refused_and_left_as_it_is(store_path: Path, kind: str):
+    FOREIGN[kind](store_path)
+    before = store_path.read_bytes()
+    with pytest.raises(StoreRefused) as refused:
+        opened(store_path)
+    assert str(store_path) in str(refused.value)
+    assert store_path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FOREIGN if "else" in kind])
+def test_a_file_that_was_refused_is_not_held(store_path: Path, kind: str):
+    FOREIGN[kind](store_path)
+    with pytest.raises(StoreRefused) as refused:
+        opened(store_path)
+    # While the exception lives, as it does in a notebook.
+    assert refused.value.__traceback__ is not None
+    with closing(sqlite3.connect(store_path, timeout=0, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE more (id INTEGER)")
+
+
+@pytest.mark.parametrize("where", ["missing/store.db", "."], ids=["no folder", "a folder"])
+def test_a_place_that_holds_no_file_is_refused(tmp_path: Path, where: str):
+    with pytest.raises(StoreRefused):
+        opened(tmp_path / where)
+
+
+def test_another_seed_is_refused(store_path: Path):
+    opened(store_path, seed="7").close()
+    with pytest.raises(StoreRefused, match="another seed"):
+        opened(store_path, seed="8")
+    opened(store_path, seed="7").close()
+
+
+def test_a_seed_is_drawn_once_for_a_new_file(store_path: Path):
+    drawn = itertools.count(1)
+    keys = []
+    for _ in range(3):
+        store = Store(Settings(path=store_path), new_seed=lambda: str(next(drawn)), wall_ms=lambda: 0)
+        keys.append((store.key("secret"), store.key("publishable")))
+        store.close()
+    assert next(drawn) == 2
+    assert len(set(keys)) == 1
+
+
+def test_keys_follow_from_the_seed_and_are_not_in_the_file(store_path: Path):
+    with closing(opened(store_path)) as store, closing(opened(seed="8")) as other:
+        keys = {each.key(kind) for each in (store, other) for kind in ("secret", "publishable")}
+        assert len(keys) == 4
+        assert all(each.startswith(("sk_test_", "pk_test_")) for each in keys)
+    assert not [key for key in keys if key.encode() in store_path.read_bytes()]
+
+
+def test_a_private_file_is_removed_on_close():
+    store = opened()
+    folder = store.path.parent
+    assert store.path.exists()
+    store.close()
+    assert not folder.exists()
+
+
+def test_private_files_are_apart():
+    with closing(opened()) as one, closing(opened()) as other:
+        assert one.path != other.path
+
+
+def test_a_named_file_stays(store_path: Path):
+    opened(store_path).close()
+    assert store_path.exists()
+
+
+# Reopening
+
+
+def ids_in(path: Path) -> list[str]:
+    tables = ("payment_intent", "charge", "event", "entry", "delivery", "attempt", "call", "ussd_session")
+    with closing(sqlite3.connect(path)) as connection:
+        return [row[0] for table in tables for row in connection.execute(f"SELECT id FROM {table} ORDER BY seq")]
+
+
+def pay_once(bench: Workbench):
+    intent = bench.client.payment_intents.create(amount=Decimal("150.00"))
+    bench.client.payment_intents.confirm(intent.id, phone=LISTED, provider="mtn")
+    bench.clock.advance(5)
+
+
+def test_a_file_that_is_reopened_goes_on_where_it_stood(store_path: Path):
+    for _ in range(3):
+        with Workbench(seed=7, store=store_path) as bench:
+            pay_once(bench)
+            now_ms = bench.clock.now_ms
+    ids = ids_in(store_path)
+    assert len(set(ids)) == len(ids)
+    assert now_ms == START_MS + 3 * 5_000
+    assert verified(store_path)[0] == 3
+    with closing(sqlite3.connect(store_path)) as connection:
+        numbers = connection.execute("SELECT number FROM entry ORDER BY seq").fetchall()
+        assert numbers == [(1,), (2,), (3,)]
+
+
+# The clock's row
+
+
+def now_of(store: Store) -> int:
+    with store.transaction() as tx:
+        return tx.now_ms
+
+
+def test_a_manual_clock_stands_until_it_is_moved(store_path: Path):
+    wall = [1_000_000]
+    with closing(opened(store_path, start_ms=START_MS, wall_ms=lambda: wall[0])) as store:
+        wall[0] += 5_000
+        assert now_of(store) == START_MS
+        with store.transaction() as tx:
+            tx.move_clock(START_MS + 60_000)
+            assert tx.now_ms == START_MS + 60_000
+            assert tx.clock_mode() == "manual"
+        assert now_of(store) == START_MS + 60_000
+
+
+def test_a_running_clock_is_the_wall_clock_and_an_offset(store_path: Path):
+    wall = [1_000_000]
+    with closing(opened(store_path, clock="running", start_ms=START_MS, wall_ms=lambda: wall[0])) as store:
+        assert now_of(store) == 1_000_000
+        wall[0] += 5_000
+        assert now_of(store) == 1_005_000
+        with store.transaction() as tx:
+            tx.move_clock(tx.now_ms + 60_000)
+        wall[0] += 1
+        assert now_of(store) == 1_065_001
+
+
+def test_a_clock_that_changes_its_mode_goes_on_from_where_it_stood(store_path: Path):
+    wall = [1_000_000]
+    opened(store_path, start_ms=START_MS, wall_ms=lambda: wall[0]).close()
+    with closing(opened(store_path, clock="running", wall_ms=lambda: wall[0])) as running:
+        assert now_of(running) == START_MS
+        wall[0] += 250
+        assert now_of(running) == START_MS + 250
+    wall[0] += 750
+    with closing(opened(store_path, wall_ms=lambda: wall[0])) as manual:
+        assert now_of(manual) == START_MS + 1_000
+        wall[0] += 1
+        assert now_of(manual) == START_MS + 1_000
+
+
+# Many callers
+
+THREADS, PAYMENTS = 8, 50
+
+
+def test_many_threads_pay_into_one_store():
+    engine = Engine(Settings(seed="7", start_ms=START_MS), raise_bugs=True)
+    key = engine.store.key("secret")
+    faults: list[BaseException] = []
+
+    def work(name: int):
+        try:
+            with httpx.Client(transport=httpx.WSGITransport(engine.app)) as http:
+                client = PaymentsClient("http://sandbox.localhost", key, http=http)
+                for number in range(PAYMENTS):
+                    client.charges.create(
+                        amount=100 + number, channel="mtn", phone=UNLISTED, idempotency_key=f"{name}-{number}"
+                    )
+        except BaseException as fault:  # noqa: BLE001  told by the test, whatever it is
+            faults.append(fault)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(THREADS)]
+    with closing(engine):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert faults == []
+        with engine.store.transaction() as tx:
+            charges = tx.charges.all()
+            entries = list(tx.journal.entries())
+            assert len({each.id for each in charges}) == len(charges) == THREADS * PAYMENTS
+            assert len({each.id for each in entries}) == len(entries) == THREADS * PAYMENTS
+            assert [each.number for each in entries] == list(range(1, len(entries) + 1))
+            assert {each.payment for each in entries} == {each.id for each in charges}
+            assert tx.journal.verify() == (len(entries), entries[-1].hash)
+            sums = tx.journal.sums()
+            assert sum(debits for *_, debits, _ in sums) == sum(credits for *_, credits in sums)
+            assert tx.kept_answers.count() == THREADS * PAYMENTS
+            seqs = [each.seq for table in (tx.charges, tx.events, tx.calls, tx.sessions) for each in table.all()]
+            assert len(set(seqs)) == len(seqs)
