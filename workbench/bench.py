@@ -71,7 +71,7 @@ class Workbench:
         self._receiver: Receiver | None = receiver
         # A store that is opened again knows the endpoint; registering it twice would deliver twice.
         secret = engine.signing_secret(RECEIVER_URL) or self.client.webhook_endpoints.create(url=RECEIVER_URL).secret
-        receiver.secrets.append(str(secret))
+        receiver.secrets.append(Secret(secret))
 
     @classmethod
     def connect(cls, base_url: str, secret_key: str, publishable_key: str = "") -> Self:
@@ -114,7 +114,7 @@ class Workbench:
         if self._receiver is None:
             self._receiver = Receiver()
             url = self._closing.enter_context(self._receiver.listen())
-            self._receiver.secrets.append(str(self.client.webhook_endpoints.create(url=url).secret))
+            self._receiver.secrets.append(Secret(self.client.webhook_endpoints.create(url=url).secret))
         return self._receiver
 
     @property

@@ -29,7 +29,6 @@ from workbench.errors import (
 )
 
 T = TypeVar("T")
-_ENCODER = msgspec.json.Encoder(decimal_format="number")
 _OK = range(200, 300)
 _SERVER_FAULTS = range(500, 600)
 _ERRORS: dict[int, type[ApiError]] = {each.status: each for each in ApiError.__subclasses__()}
@@ -121,14 +120,16 @@ class PaymentsClient:
         basic: bool = False,
         key: str | None = None,
     ) -> T:
-        """Send one request and read its answer as a `shape`.
+        """Send one request and read its answer as a `shape`; `key` is another bearer to send, "" for none.
 
         Raises a subclass of ApiError by the answer's status, ServiceUnreachable when none came, and
         UnexpectedAnswer when it is not what the interface describes.
         """
-        content = None if body is None else _ENCODER.encode({k: v for k, v in body.items() if v is not None})
+        content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
         sent = {**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})}
-        auth: httpx.Auth = httpx.BasicAuth(str(self._key), "") if basic else _Bearer(key or str(self._key))
+        auth: httpx.Auth = (
+            httpx.BasicAuth(str(self._key), "") if basic else _Bearer(str(self._key) if key is None else key)
+        )
         try:
             response = self._http.request(method, url, content=content, params=query, headers=sent, auth=auth)
         except httpx.TransportError as error:
@@ -149,7 +150,8 @@ class _Bearer(httpx.Auth):
         self._key = key
 
     def auth_flow(self, request: httpx.Request) -> Any:  # noqa: ANN401  httpx's generator
-        request.headers["Authorization"] = f"Bearer {self._key}"
+        if self._key:
+            request.headers["Authorization"] = f"Bearer {self._key}"
         yield request
 
 
@@ -265,12 +267,12 @@ class Auth(_Resource):
     def token(self, *, email: str, password: str) -> wire.Token:
         """A bearer token, good for 86,400 seconds."""
         url = f"{self._client.base_url}/v1/auth/token"
-        return self._client.request("POST", url, wire.Token, body={"email": email, "password": password})
+        return self._client.request("POST", url, wire.Token, body={"email": email, "password": password}, key="")
 
     def refresh(self, refresh_token: str) -> wire.Token:
         """A new pair for the old, which ends."""
         url = f"{self._client.base_url}/v1/auth/refresh"
-        return self._client.request("POST", url, wire.Token, body={"refresh_token": refresh_token})
+        return self._client.request("POST", url, wire.Token, body={"refresh_token": refresh_token}, key="")
 
 
 class WebhookEndpoints(_Resource):

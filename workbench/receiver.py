@@ -17,7 +17,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import msgspec
 
 from workbench.domain import webhooks
-from workbench.domain.masking import mask
+from workbench.domain.masking import Secret, mask
 from workbench.domain.wire import Event
 from workbench.errors import SignatureRefused
 from workbench.render import Table, bundle, table
@@ -37,6 +37,12 @@ class Arrival(NamedTuple):
     reason: str
     body: bytes
     headers: dict[str, str]
+
+    @property
+    def raw(self) -> str:
+        """The message as it came over the wire, numbers masked."""
+        head = "\n".join(f"{name}: {value}" for name, value in self.headers.items())
+        return mask(f"{head}\n\n{self.body.decode('utf-8', 'replace')}")
 
 
 class Events(list[Event]):
@@ -70,7 +76,7 @@ class Receiver:
         tolerance_s: int = 300,
         seen: set[str] | None = None,
     ) -> None:
-        self.secrets = list(secrets)
+        self.secrets = [Secret(each) for each in secrets]
         self.events = Events()
         self.arrivals: list[Arrival] = []
         self._now = now

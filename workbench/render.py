@@ -43,11 +43,11 @@ class Table:
 
     def html(self) -> str:
         """One `<table>` with a caption and column headings, no script and no style sheet."""
-        head = "".join(f'<th scope="col"{_right(column)}>{escape(column.heading)}</th>' for column in self.columns)
+        head = "".join(f'<th scope="col"{_aligned(column)}>{escape(column.heading)}</th>' for column in self.columns)
         body = "".join(
             "<tr>"
             + "".join(
-                f"<td{_right(column)}>{escape(text)}</td>" for text, column in zip(row, self.columns, strict=True)
+                f"<td{_aligned(column)}>{escape(text)}</td>" for text, column in zip(row, self.columns, strict=True)
             )
             + "</tr>"
             for row in self.rows
@@ -66,7 +66,8 @@ def bundle(text: str, html: str) -> dict[str, str]:
 
 def preformatted(text: str, *, label: str) -> str:
     """Text kept as it stands, with a name for those who hear it."""
-    return f'<pre role="group" aria-label="{escape(label)}">{escape(text)}</pre>'
+    style = "font-family:monospace;margin:0 0 1em"
+    return f'<pre role="group" aria-label="{escape(label)}" style="{style}">{escape(text)}</pre>'
 
 
 def pairs(caption: str, values: Mapping[str, str]) -> Table:
@@ -80,5 +81,5 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     return Table(caption, made, tuple(tuple(row) for row in rows))
 
 
-def _right(column: Column) -> str:
-    return ' style="text-align:right"' if column.numeric else ""
+def _aligned(column: Column) -> str:
+    return f' style="text-align:{"right" if column.numeric else "left"}"'

@@ -42,7 +42,7 @@ def _columns(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, str]], str, st
 
 def _text(code: int, account: str, currency: str, rows: list[dict[str, Any]]) -> str:
     cells, left, right = _columns(rows)
-    lines = [f"{a:>{_HALF}} │{b:>{_HALF}}" for a, b in cells]
+    lines = [f"{a:>{_HALF}} │{b:>{_HALF}}".rstrip() for a, b in cells]
     rule, title = "─" * _HALF, f"{code} {account} ({currency})"
     total = f"{left:>{_HALF}} │{right:>{_HALF}}"
     return "\n".join([title, f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total.rstrip()])

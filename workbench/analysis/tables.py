@@ -32,6 +32,7 @@ ENTRIES: Mapping[str, str] = {
     "recorded_at": MOMENT,
     "business_date": "string",
     "reverses": "string",
+    "prev_hash": "string",
     "hash": "string",
     "seq": "int64",
 }

@@ -125,7 +125,7 @@ def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
     base = _base(wanted)
     if base is int:
         bits = next(meta.le for meta in wanted.__metadata__).bit_length() + 1
-        return f"a whole number of {bits} bits"
+        return f"a whole number that fits {bits} bits"
     if base is list:
         return "an array of strings"
     if base is dict:

@@ -8,9 +8,10 @@ charges are whole numbers; `created` and `expires_at` are seconds since 1970, UT
 from decimal import Decimal
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from workbench.domain.masking import mask
+from workbench.domain.masking import Secret, mask
 
 API_VERSION = "1"
 
@@ -18,16 +19,44 @@ Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
+_SECRETS = ("client_secret", "access_token", "refresh_token", "secret", "password")
+_LINE = 100
+
+
 class Shown(Struct):
     """A struct whose repr shows no secret and no whole number."""
 
+    def __post_init__(self) -> None:
+        for name in _SECRETS:
+            if isinstance(value := getattr(self, name, None), str):
+                setattr(self, name, Secret(value))
+
     def __repr__(self) -> str:
-        shown = ", ".join(
+        fields = [
             f"{name}={value!r}"
             for name in self.__struct_fields__
             if (value := getattr(self, name)) not in (None, UNSET, [], {})
-        )
-        return mask(f"{type(self).__name__}({shown})")
+        ]
+        line = f"{type(self).__name__}({', '.join(fields)})"
+        if len(line) > _LINE:
+            inner = ",\n".join(fields).replace("\n", "\n    ")
+            line = f"{type(self).__name__}(\n    {inner},\n)"
+        return mask(line)
+
+
+def plain(value: object) -> str:
+    """A secret as the text that travels; msgspec encodes no subclass of a string by itself."""
+    if isinstance(value, Secret):
+        return str(value)
+    raise NotImplementedError(type(value).__name__)
+
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=plain)
+
+
+def to_json(value: object) -> bytes:
+    """JSON bytes; decimals as numbers with all their digits, secrets whole."""
+    return _ENCODER.encode(value)
 
 
 # Requests

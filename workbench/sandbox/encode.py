@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
 from workbench.domain import payments, wire
@@ -18,12 +17,6 @@ from workbench.errors import ApiError
 
 UNITS_MINOR = {"minor": 1, "major": 100}
 """What one unit of a charge's whole amount is worth, by `charge_amount_unit`."""
-_ENCODER = msgspec.json.Encoder(decimal_format="number")
-
-
-def to_json(value: object) -> bytes:
-    """JSON bytes; decimals as numbers with all their digits."""
-    return _ENCODER.encode(value)
 
 
 def payment_intent(

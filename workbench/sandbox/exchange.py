@@ -139,7 +139,7 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
         return _problem(tx, request, operation, result)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
     headers = {"Cache-Control": "no-store"} if operation.no_store else {}
-    return Answer(status, JSON, encode.to_json(result), headers, _payment_of(result))
+    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result))
 
 
 def _body(tx: Transaction, request: Request, operation: Operation, shape: type[msgspec.Struct]) -> msgspec.Struct:
@@ -216,7 +216,7 @@ def _problem(tx: Transaction, request: Request, operation: Operation | None, err
         headers["Allow"] = allowed
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)
     media_type, members = encode.ERROR_FORMATS["plain" if documented else tx.gaps.error_format]
-    body = encode.to_json(members(error, tx.request_id or "", request.path))
+    body = wire.to_json(members(error, tx.request_id or "", request.path))
     return Answer(error.status, media_type, body, headers, error.facts.get("charge"))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from workbench.domain.phones import Msisdn
+from workbench.errors import InvalidRequest
 
 SANDBOX_PIN: Final = "1234"
 WRONG_PIN: Final = "0000"
@@ -30,6 +31,7 @@ TEST_NUMBERS: Mapping[str, Wallet] = {
     "0000003": Wallet(presses=(WRONG_PIN,) * 3),
     "0000004": Wallet(presses=(CANCEL,)),
     "0000005": Wallet(presses=()),
+    "0000006": Wallet(refusal="limit_reached"),
 }
 """The last seven digits of a number → what happens on it, the same for every operator."""
 
@@ -37,8 +39,21 @@ UNLISTED: Final = Wallet(by_itself=False)
 """A wallet that never runs out, on a handset that waits; its charges are answered within the call."""
 
 
-def wallet_of(phone: Msisdn) -> Wallet:
-    """The wallet on a number."""
+RESERVED: Final = tuple(f"00000{number:02}" for number in range(7, 14))
+"""Endings kept for what the operator does not play yet: refused, so that none passes for a success."""
+
+
+def wallet_of(phone: Msisdn, param: str = "phone") -> Wallet:
+    """The wallet on a number.
+
+    Raises InvalidRequest: a test number that is not offered yet.
+    """
+    if phone.ending in RESERVED:
+        raise InvalidRequest(
+            f"The test number …{phone.ending} is reserved and not offered yet; {', '.join(TEST_NUMBERS)} are.",
+            code="test_number_reserved",
+            param=param,
+        )
     return TEST_NUMBERS.get(phone.ending, UNLISTED)
 
 

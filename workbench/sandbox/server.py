@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
 from wsgiref.types import WSGIApplication
@@ -114,15 +115,20 @@ def _free_port(port: int) -> int:
 
 
 def _when_up(port: int, announce: Callable[[], object]) -> None:
+    """Announce once a request is answered: the socket listens before a worker is there to answer."""
     until = time.monotonic() + _START_S
     while time.monotonic() < until:
+        connection = HTTPConnection(LOOPBACK, port, timeout=_START_S)
         try:
-            socket.create_connection((LOOPBACK, port), timeout=1).close()
+            connection.request("GET", "/sandbox/clock")
+            connection.getresponse().read()
         except OSError:
             time.sleep(_TICK_S)
         else:
             announce()
             return
+        finally:
+            connection.close()
 
 
 @contextmanager

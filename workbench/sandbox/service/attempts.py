@@ -8,7 +8,6 @@ from workbench.domain.money import Money
 from workbench.domain.payments import CHARGE_TRANSITIONS, INTENT_TRANSITIONS, Charge, PaymentIntent, next_state
 from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from
 from workbench.domain.ussd import UssdSession
-from workbench.errors import StateConflict
 from workbench.sandbox import encode, operator
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
@@ -167,15 +166,3 @@ def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
 
 def _msisdn(session: UssdSession) -> Msisdn:
     return msisdn_from(session.phone, param="phone")
-
-
-def conflict(current: str, attempted: str, allowed: tuple[str, ...]) -> StateConflict:
-    """The answer to an operation that the object's state does not take."""
-    takes = f"it takes {', '.join(allowed)}" if allowed else "it takes nothing more"
-    return StateConflict(
-        f"status is {current}, which does not take {attempted}: {takes}.",
-        param="status",
-        current=current,
-        attempted=attempted,
-        allowed=list(allowed),
-    )

@@ -3,7 +3,7 @@
 from workbench.domain import payments, wire
 from workbench.domain.money import currency_named, money_from_integer
 from workbench.domain.payments import Charge
-from workbench.domain.phones import msisdn_from, operator_named
+from workbench.domain.phones import operator_named
 from workbench.errors import InvalidRequest, NotFound, PaymentDeclined
 from workbench.sandbox import encode
 from workbench.sandbox.service import attempts, rules
@@ -20,7 +20,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
     rules.check_bounds(tx.gaps, money)
     rules.check_type(body.type, "type")
     asked = operator_named(body.channel, param="channel")
-    phone = msisdn_from(body.phone, param="phone")
+    phone = rules.read_phone(body.phone, "phone")
     if body.reference is None and tx.gaps.required_fields == "with_reference":
         raise InvalidRequest("reference is required.", code="parameter_missing", param="reference")
     charge = tx.charges.add(

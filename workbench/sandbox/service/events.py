@@ -9,7 +9,6 @@ from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import Delivery, StoredEvent
-from workbench.sandbox import encode
 from workbench.sandbox.store import Transaction
 
 DELIVER = "deliver"
@@ -28,7 +27,7 @@ def emit(
         id=tx.new_id("evt"),
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
-        data=wire.EventData(msgspec.to_builtins(shown, builtin_types=_KEPT), before or {}),
+        data=wire.EventData(msgspec.to_builtins(shown, builtin_types=_KEPT, enc_hook=wire.plain), before or {}),
         request=wire.EventRequest(tx.request_id, mask(tx.idempotency_key) if tx.idempotency_key else None),
     )
     stored = tx.events.add(
@@ -38,7 +37,7 @@ def emit(
             account=account,
             type=event_type,
             object_id=shown.id,
-            body=encode.to_json(event).decode(),
+            body=wire.to_json(event).decode(),
             created_ms=tx.now_ms,
         )
     )

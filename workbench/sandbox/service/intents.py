@@ -7,12 +7,19 @@ from workbench.domain.money import currency_named, money_from_major
 from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent
 from workbench.domain.phones import Msisdn, Operator
 from workbench.domain.ussd import UssdSession
-from workbench.errors import IllegalTransition, InvalidRequest, NotFound, PermissionDenied
+from workbench.errors import IllegalTransition, InvalidRequest, NotFound, PermissionDenied, StateConflict
 from workbench.sandbox import encode, operator
 from workbench.sandbox.service import attempts, rules
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
+
+_WHY_NOT_CONFIRM = {
+    payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for its answer.",
+    payments.PROCESSING: "The customer has approved: wait for the operator.",
+    payments.SUCCEEDED: "It is paid: create another intent for another payment.",
+    payments.CANCELED: "It was canceled: create another intent.",
+}
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
@@ -110,8 +117,14 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
 def _check_takes_confirm(intent: PaymentIntent) -> None:
     try:
         payments.next_state(INTENT_TRANSITIONS, intent.status, "confirm")
-    except IllegalTransition as error:
-        raise attempts.conflict(intent.status, "confirm", error.facts["allowed"]) from None
+    except IllegalTransition:
+        raise StateConflict(
+            f"status is {intent.status}, which does not take confirm.",
+            hint=_WHY_NOT_CONFIRM[intent.status],
+            param="status",
+            current=intent.status,
+            attempted="confirm",
+        ) from None
 
 
 def _prompt_of(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:

@@ -7,7 +7,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.money import Money
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
 from workbench.errors import InvalidRequest
-from workbench.sandbox import encode
+from workbench.sandbox import encode, operator
 
 MOBILE_MONEY = "mobile_money"
 _BOUNDS_MINOR = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
@@ -58,7 +58,14 @@ def read_method(method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:
     """The operator asked for and the customer's number."""
     check_type(method.type, "payment_method.type")
     asked = operator_named(method.mobile_money.provider, param="payment_method.mobile_money.provider")
-    return asked, msisdn_from(method.mobile_money.phone, param="payment_method.mobile_money.phone")
+    return asked, read_phone(method.mobile_money.phone, "payment_method.mobile_money.phone")
+
+
+def read_phone(text: str, param: str) -> Msisdn:
+    """The customer's number, with a wallet on it that the operator plays."""
+    phone = msisdn_from(text, param=param)
+    operator.wallet_of(phone, param)
+    return phone
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
