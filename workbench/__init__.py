@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from workbench.bench import Workbench
     from workbench.client import PaymentsClient
     from workbench.domain.money import Money
-    from workbench.domain.webhooks import verify
+    from workbench.domain.signatures import verify
     from workbench.receiver import Receiver
 
 __all__ = ["Money", "PaymentsClient", "Receiver", "Workbench", "verify"]
@@ -21,7 +21,7 @@ _HOMES = {
     "PaymentsClient": "workbench.client",
     "Receiver": "workbench.receiver",
     "Workbench": "workbench.bench",
-    "verify": "workbench.domain.webhooks",
+    "verify": "workbench.domain.signatures",
 }
 
 

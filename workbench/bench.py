@@ -1,7 +1,7 @@
 """`Workbench`: a sandbox to work at, in this process or served, and everything one does with it."""
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +14,7 @@ from workbench.control import Clock, SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
+from workbench.errors import ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
 from workbench.trace import Trace
@@ -109,12 +110,14 @@ class Workbench:
         """The merchant's webhook endpoint.
 
         In process it has been registered since the start. Over a served sandbox the first use starts
-        one on a free port of this machine and registers it; events from then on arrive there.
+        one on a free port of this machine and registers it, until `close`; events from then on arrive there.
         """
         if self._receiver is None:
             self._receiver = Receiver()
             url = self._closing.enter_context(self._receiver.listen())
-            self._receiver.secrets.append(Secret(self.client.webhook_endpoints.create(url=url).secret))
+            endpoint = self.client.webhook_endpoints.create(url=url)
+            self._receiver.secrets.append(Secret(endpoint.secret))
+            self._closing.callback(self._forget_endpoint, endpoint.id)
         return self._receiver
 
     @property
@@ -148,6 +151,11 @@ class Workbench:
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"
+
+    def _forget_endpoint(self, endpoint_id: str) -> None:
+        # The sandbox may have ended before; then there is nothing to forget.
+        with suppress(ServiceUnreachable):
+            self.client.webhook_endpoints.delete(endpoint_id)
 
     def _sleep(self, seconds: float) -> None:
         self.clock.advance(seconds)

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from workbench.errors import WorkbenchError
 
 if TYPE_CHECKING:
     # granian takes a tenth of a second to load, and `workbench --help` does without.
-    from workbench.domain.gaps import Value
     from workbench.sandbox.server import Address
 
 
@@ -92,22 +90,20 @@ def serve(port: int, store: Path | None, as_json: bool) -> None:  # noqa: FBT001
 
 
 @app.command()
-def gaps() -> None:
-    """List what the interface does not show, and what this sandbox does about it."""
-    from rich.console import Console
-    from rich.table import Table
+@click.argument("names", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
+def gaps(names: tuple[str, ...], as_json: bool) -> None:  # noqa: FBT001  a flag of the command line
+    """Show what the interface leaves open and what this sandbox does about it: all rows, or those of NAMES.
 
-    from workbench.domain.gaps import REGISTER
+    A value marked "planned" is known and not built yet; choosing it is refused.
+    """
+    from workbench.domain.gaps import rows_named
 
-    table = Table("section", "name", "default", "alternatives", "planned", show_lines=True)
-    for row in REGISTER:
-        default = f"{row.default!r}: {row.says}"
-        table.add_row(row.section, row.name, default, _listed(row.alternatives), _listed(row.planned))
-    Console().print(table)
-
-
-def _listed(options: "Mapping[Value, str]") -> str:
-    return "\n".join(f"{value!r}: {says}" for value, says in options.items())
+    rows = rows_named(names)
+    if as_json:
+        click.echo(json.dumps([row.as_record() for row in rows], indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n\n".join(row.as_text() for row in rows))
 
 
 def _as_json(address: "Address") -> None:

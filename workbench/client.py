@@ -29,6 +29,7 @@ from workbench.errors import (
 )
 
 T = TypeVar("T")
+_UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
 _OK = range(200, 300)
 _SERVER_FAULTS = range(500, 600)
 _ERRORS: dict[int, type[ApiError]] = {each.status: each for each in ApiError.__subclasses__()}
@@ -78,7 +79,7 @@ class PaymentsClient:
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> wire.PaymentIntent:
         """Poll an intent until its attempt has ended, one way or the other.
 
-        Raises WaitExpired after `timeout_s` seconds of polling.
+        Raises WaitExpired after `timeout_s` seconds of polling, and at once if it was never confirmed.
         """
         waited_s = 0.0
         while True:
@@ -87,6 +88,10 @@ class PaymentsClient:
                 intent.status == REQUIRES_PAYMENT_METHOD and intent.last_payment_error
             ):
                 return intent
+            if intent.status == REQUIRES_PAYMENT_METHOD:
+                raise WaitExpired(
+                    f"{intent_id} has not been confirmed: there is nothing to wait for.", status=intent.status
+                )
             if waited_s >= timeout_s:
                 raise WaitExpired(f"{intent_id} is still {intent.status} after {waited_s:g} s.", status=intent.status)
             self._sleep(poll_s)
@@ -130,12 +135,15 @@ class PaymentsClient:
         auth: httpx.Auth = (
             httpx.BasicAuth(str(self._key), "") if basic else _Bearer(str(self._key) if key is None else key)
         )
+        if self._http.is_closed:
+            raise ServiceUnreachable("This client is closed, as is the Workbench it belongs to.")
         try:
             response = self._http.request(method, url, content=content, params=query, headers=sent, auth=auth)
         except httpx.TransportError as error:
+            sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
             raise ServiceUnreachable(
                 f"{method} {mask(url)} got no answer: {error or type(error).__name__}.",
-                hint="It may or may not have been carried out: repeat it with the same idempotency key.",
+                hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
             ) from error
         if response.status_code not in _OK:
             raise _error_from(response)
@@ -277,6 +285,11 @@ class Auth(_Resource):
 
 class WebhookEndpoints(_Resource):
     """Where events go; assumed, as the interface does not show how an endpoint is registered."""
+
+    def delete(self, endpoint_id: str) -> wire.Deleted:
+        """Remove an endpoint: nothing more is sent there."""
+        url = f"{self._client.base_url}/v1/webhook_endpoints/{endpoint_id}"
+        return self._client.request("DELETE", url, wire.Deleted)
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:
         """Register an endpoint; the answer holds its signing secret, this once."""

@@ -1,5 +1,6 @@
 """A customer's phone: what it shows and what is pressed on it, as text and HTML."""
 
+import textwrap
 from html import escape
 from typing import Any
 
@@ -67,11 +68,12 @@ def _status(shown: dict[str, Any]) -> str:
     tries, queued = shown["tries_left"], shown["queued"]
     more = f", {queued} more behind it" if queued else ""
     until = clock_text(shown["expires_at"] * 1000)
-    return f"waits for a PIN until {until}, {tries} {'try' if tries == 1 else 'tries'} left{more}"
+    return f"waits for a PIN until {until} in Lusaka, {tries} {'try' if tries == 1 else 'tries'} left{more}"
 
 
 def _text(shown: dict[str, Any]) -> str:
-    lines = [f"│ {line:<{_WIDTH}} │" for line in shown["screen"].split("\n")]
+    words = [part for line in shown["screen"].split("\n") for part in textwrap.wrap(line, _WIDTH) or [""]]
+    lines = [f"│ {line:<{_WIDTH}} │" for line in words]
     edge = "─" * (_WIDTH + 2)
     return "\n".join([f"{shown['phone']} ({shown['operator']})", f"╭{edge}╮", *lines, f"╰{edge}╯", _status(shown)])
 

@@ -1,63 +1,83 @@
-"""The merchant's side of a webhook: verify, dedupe, handle. Copy it into your own backend.
+"""The merchant's side of a webhook: verify, dedupe, handle. Take it into your own backend.
 
-`Receiver` is a WSGI application, so it runs in process under the sandbox's clock and on a real port
-under any WSGI server. The order is what matters: the signature is checked on the bytes that arrived,
-before anything parses them; a message that came before is answered 200 and not handled again; what
-the handler raises is answered 500, so that the service sends the message again.
+This file, `domain/signatures.py` and `errors.py` need nothing but the standard library. `Receiver` is a
+WSGI application, so it runs in process under the sandbox's clock and on a real port under any WSGI
+server. The order is what matters: the signature is checked on the bytes that arrived, before anything
+parses them; a message that came before is answered 200 and not handled again; what a handler raises is
+answered 500, so that the service sends the message again.
 """
 
+import inspect
+import json
+import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-import msgspec
-
-from workbench.domain import webhooks
-from workbench.domain.masking import Secret, mask
-from workbench.domain.wire import Event
+from workbench.domain.signatures import verify
 from workbench.errors import SignatureRefused
-from workbench.render import Table, bundle, table
 
 MAX_BODY_BYTES = 1 << 20
+MAX_ARRIVALS = 1000
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
            500: "500 Internal Server Error"}  # fmt: skip
+_LOG = logging.getLogger(__name__)
+# Without a handler of yours nothing is printed: a traceback would land in a notebook's output.
+_LOG.addHandler(logging.NullHandler())
 
-Handler = Callable[[Event], object]
+
+class EventData(NamedTuple):
+    """The object as it was when the event happened, and the values that changed."""
+
+    object: dict[str, Any]
+    previous_attributes: dict[str, Any]
+
+
+class Event(NamedTuple):
+    """A webhook's body; amounts with a point are Decimals."""
+
+    id: str
+    type: str
+    timestamp: str
+    data: EventData
 
 
 class Arrival(NamedTuple):
     """One request that reached the receiver: its verdict, and the message to try again by hand."""
 
+    status: int
+    """What was answered."""
     verdict: str
     """accepted, duplicate, refused or failed."""
     reason: str
     body: bytes
     headers: dict[str, str]
+    error: Exception | None = None
+    """What a handler raised, with its traceback."""
 
     @property
     def raw(self) -> str:
-        """The message as it came over the wire, numbers masked."""
+        """The message as it came over the wire."""
         head = "\n".join(f"{name}: {value}" for name, value in self.headers.items())
-        return mask(f"{head}\n\n{self.body.decode('utf-8', 'replace')}")
+        return f"{head}\n\n{self.body.decode('utf-8', 'replace')}"
+
+
+Handler = Callable[[Event], object]
 
 
 class Events(list[Event]):
     """The events that were accepted, once each, in the order of their arrival."""
 
     def __repr__(self) -> str:
-        return str(self._table())
-
-    def _table(self) -> Table:
-        rows = [(each.timestamp, each.type, str(each.data.object.get("id", ""))) for each in self]
-        return table("Webhooks received, each signature verified", ("timestamp", "type", "object"), rows)
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        made = self._table()
-        return bundle(str(made), made.html())
+        width = max((len(each.type) for each in self), default=0)
+        rows = [f"{each.timestamp}  {each.type:<{width}}  {each.data.object.get('id', '')}" for each in self]
+        return "\n".join(["Webhooks received, each signature verified:", *(rows or ["(none yet)"])])
 
 
 class Receiver:
@@ -65,7 +85,7 @@ class Receiver:
 
     `secrets` are the endpoint's signing secrets (two while one is being rolled), `now` gives seconds
     since 1970, `tolerance_s` is how old or early a message may be. `seen` holds the ids of messages
-    handled before: hand in something durable in production.
+    handled before: hand in something durable in production. `arrivals` keeps the last 1000 requests.
     """
 
     def __init__(
@@ -76,46 +96,38 @@ class Receiver:
         tolerance_s: int = 300,
         seen: set[str] | None = None,
     ) -> None:
-        self.secrets = [Secret(each) for each in secrets]
+        self.secrets = list(secrets)
         self.events = Events()
-        self.arrivals: list[Arrival] = []
+        self.arrivals: deque[Arrival] = deque(maxlen=MAX_ARRIVALS)
         self._now = now
         self._tolerance_s = tolerance_s
         self._seen = set() if seen is None else seen
-        self._handlers: dict[str, list[Handler]] = {}
+        self._handlers: list[tuple[str, Handler]] = []
         self._turn = threading.RLock()
 
-    def on(self, event_type: str) -> Callable[[Handler], Handler]:
-        """Decorate a function that handles events of a type; `*` takes all.
+    def on(self, *event_types: str) -> Callable[[Handler], Handler]:
+        """Decorate a function that handles events of these types; `charge.*` takes a family, `*` all.
 
         >>> @receiver.on("payment_intent.succeeded")  # doctest: +SKIP
         ... def ship(event): ...
+
+        Raises TypeError for a coroutine function, which nobody would await.
         """
 
         def register(handler: Handler) -> Handler:
-            handlers = self._handlers.setdefault(event_type, [])
+            if inspect.iscoroutinefunction(handler):
+                message = f"{handler.__qualname__} is async; a handler here is a plain function"
+                raise TypeError(message)
             # A cell that is run twice replaces its handler instead of handling everything twice.
-            handlers[:] = [each for each in handlers if _name(each) != _name(handler)]
-            handlers.append(handler)
+            self._handlers = [each for each in self._handlers if not _same(each[1], handler)]
+            self._handlers += [(event_type, handler) for event_type in event_types]
             return handler
 
         return register
 
     def receive(self, body: bytes, headers: dict[str, str]) -> int:
         """Take one message; the HTTP status to answer."""
-        with self._turn:
-            try:
-                message_id = webhooks.verify(
-                    body, headers, self.secrets, now_s=int(self._now()), tolerance_s=self._tolerance_s
-                )
-                event = msgspec.json.decode(body, type=Event)
-            except SignatureRefused as error:
-                return self._note(400, "refused", error.reason, body, headers)
-            except msgspec.MsgspecError:
-                return self._note(400, "refused", "body_not_an_event", body, headers)
-            if message_id in self._seen:
-                return self._note(200, "duplicate", message_id, body, headers)
-            return self._handle(message_id, event, body, headers)
+        return self._take(body, headers).status
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         """The WSGI application."""
@@ -140,38 +152,51 @@ class Receiver:
             thread.join()
 
     def __repr__(self) -> str:
-        refused = sum(each.verdict == "refused" for each in self.arrivals)
-        return f"Receiver({len(self.events)} events accepted, {refused} of {len(self.arrivals)} arrivals refused)"
+        verdicts = [each.verdict for each in self.arrivals]
+        counts = ", ".join(f"{verdicts.count(each)} {each}" for each in ("accepted", "duplicate", "refused", "failed"))
+        return f"Receiver({counts})"
 
     def _answer(self, environ: WSGIEnvironment) -> tuple[int, bytes]:
         if environ["REQUEST_METHOD"] != "POST":
             return 405, b"POST webhooks here."
-        length = environ.get("CONTENT_LENGTH") or "0"
-        if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+        body = _body(environ)
+        if body is None:
             return 413, b"too large"
-        body = environ["wsgi.input"].read(int(length))
         headers = {
             name.removeprefix("HTTP_").replace("_", "-").lower(): value
             for name, value in environ.items()
             if name.startswith("HTTP_WEBHOOK_")
         }
-        status = self.receive(body, headers)
-        return status, self.arrivals[-1].verdict.encode()
+        arrival = self._take(body, headers)
+        return arrival.status, arrival.verdict.encode()
 
-    def _handle(self, message_id: str, event: Event, body: bytes, headers: dict[str, str]) -> int:
+    def _take(self, body: bytes, headers: dict[str, str]) -> Arrival:
+        with self._turn:
+            arrival = self._judge(body, headers)
+            self.arrivals.append(arrival)
+            return arrival
+
+    def _judge(self, body: bytes, headers: dict[str, str]) -> Arrival:
         try:
-            for handler in (*self._handlers.get(event.type, ()), *self._handlers.get("*", ())):
-                handler(event)
+            message_id = verify(body, headers, self.secrets, now_s=int(self._now()), tolerance_s=self._tolerance_s)
+            event = _event(body)
+        except SignatureRefused as refused:
+            return Arrival(400, "refused", refused.reason, body, headers)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return Arrival(400, "refused", "body_not_an_event", body, headers)
+        if message_id in self._seen:
+            return Arrival(200, "duplicate", message_id, body, headers)
+        try:
+            for event_type, handler in self._handlers:
+                if event_type in (event.type, "*", f"{event.type.partition('.')[0]}.*"):
+                    handler(event)
         except Exception as error:  # noqa: BLE001  whatever the merchant's code raises, the service must try again
-            return self._note(500, "failed", mask(f"{type(error).__name__}: {error}"), body, headers)
+            _LOG.exception("the handler of %s failed", event.type)
+            return Arrival(500, "failed", f"{type(error).__name__}: {error}", body, headers, error)
         # Only now: a handler that failed sees the message again.
         self._seen.add(message_id)
         self.events.append(event)
-        return self._note(200, "accepted", event.type, body, headers)
-
-    def _note(self, status: int, verdict: str, reason: str, body: bytes, headers: dict[str, str]) -> int:
-        self.arrivals.append(Arrival(verdict, reason, body, headers))
-        return status
+        return Arrival(200, "accepted", event.type, body, headers)
 
 
 class _Quiet(WSGIRequestHandler):
@@ -181,5 +206,27 @@ class _Quiet(WSGIRequestHandler):
         del format, args
 
 
-def _name(handler: Handler) -> str:
-    return str(getattr(handler, "__qualname__", id(handler)))
+def _body(environ: WSGIEnvironment) -> bytes | None:
+    """The body to the byte, None when it is too large; a chunked one tells no length."""
+    length = environ.get("CONTENT_LENGTH") or ""
+    if not length and not environ.get("wsgi.input_terminated"):
+        return b""
+    wanted = int(length) if length.isdigit() else MAX_BODY_BYTES + 1
+    if wanted > MAX_BODY_BYTES and length:
+        return None
+    body = bytes(environ["wsgi.input"].read(wanted))
+    return body if len(body) <= MAX_BODY_BYTES else None
+
+
+def _event(body: bytes) -> Event:
+    read = json.loads(body, parse_float=Decimal)
+    data = EventData(dict(read["data"]["object"]), dict(read["data"].get("previous_attributes") or {}))
+    if not (isinstance(read["id"], str) and isinstance(read["type"], str)):
+        raise TypeError
+    return Event(read["id"], read["type"], str(read["timestamp"]), data)
+
+
+def _same(one: Handler, other: Handler) -> bool:
+    """Whether a function is another written again: a lambda has no name to tell by."""
+    names = [(getattr(each, "__module__", ""), getattr(each, "__qualname__", "<lambda>")) for each in (one, other)]
+    return one is other or (names[0] == names[1] and "<lambda>" not in names[0][1])

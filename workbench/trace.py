@@ -9,7 +9,7 @@ import msgspec
 
 from workbench.render import Table, bundle, preformatted, table
 
-_COLUMNS = ("seq", "time (UTC)", "kind", "what", "result")
+_COLUMNS = ("seq", "moment (UTC)", "kind", "what", "result")
 _MASK_NOTE = "secrets masked"
 _WIDEST = 64
 _IDENTIFIER = re.compile(r"\b([a-z]{2,4}_[0-9A-Za-z]{6})[0-9A-Za-z]{18}\b")
@@ -84,7 +84,8 @@ class Trace(Sequence["dict[str, Any]"]):
 
     def _table(self) -> Table:
         rows = [
-            (str(row["seq"]), row["at"][11:23], row["kind"], _short(row["what"]), row["result"]) for row in self._rows
+            (str(row["seq"]), row["at"][:19].replace("T", " "), row["kind"], _short(row["what"]), row["result"])
+            for row in self._rows
         ]
         return table(f"Trace, in order, {_MASK_NOTE}", _COLUMNS, rows)
 
@@ -108,5 +109,5 @@ def _indented(body: str) -> str:
     """JSON laid out for reading, every number as it was written; anything else as it is."""
     try:
         return msgspec.json.format(body.encode(), indent=2).decode()
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return body

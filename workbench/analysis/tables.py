@@ -115,7 +115,7 @@ class Ledger:
         return str(found["head"])
 
     def __repr__(self) -> str:
-        return f"Ledger({self._control.get('ledger/verify').get('entries', 0)} entries)"
+        return f"Ledger(entries={self._control.get('ledger/verify').get('entries', 'tampered with')})"
 
 
 def frame(rows: list[dict[str, Any]], columns: Mapping[str, str]) -> pd.DataFrame:

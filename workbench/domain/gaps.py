@@ -8,43 +8,13 @@ An alternative under `alternatives` works today. One under `planned` is known an
 choosing it is refused, so that nobody tests against a choice that is silently ignored.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, TypeVar, cast
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, cast
 
+from workbench.domain.register import Gap, Value, row
 from workbench.errors import GapRefused
-
-Value = str | int | tuple[int, ...]
-V = TypeVar("V", bound=Value)
-
-_NONE: Mapping[Any, str] = {}
-
-
-class Gap(NamedTuple):
-    """One row of the register."""
-
-    name: str
-    section: str
-    """The section of the interface document that leaves it open."""
-    default: Value
-    says: str
-    """What the default means."""
-    alternatives: Mapping[Value, str]
-    planned: Mapping[Value, str]
-    why: str
-
-
-def _row(
-    section: str,
-    default: V,
-    says: str,
-    *,
-    alternatives: Mapping[Any, str] = _NONE,
-    planned: Mapping[Any, str] = _NONE,
-    why: str = "",
-) -> V:
-    metadata = {"section": section, "says": says, "alternatives": alternatives, "planned": planned, "why": why}
-    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,49 +22,51 @@ class Gaps:
     """What this sandbox does wherever the interface says "not shown"."""
 
     # 1. What the service does
-    clearing: str = _row(
+    clearing: str = row(
         "1",
         "next_day",
         "pending becomes available at 00:00 Africa/Lusaka the next day",
         planned={"immediate": "at once", "t_plus_2": "two days later"},
+        built=False,
     )
-    payouts: str = _row(
+    payouts: str = row(
         "1",
         "on_request",
         "on request; refused beyond the available balance",
         planned={"daily": "daily, automatic"},
+        built=False,
     )
 
     # 2. Resources and their fields
-    success_status: str = _row(
+    success_status: str = row(
         "2.1",
         "200",
         "200 for everything that succeeds",
         alternatives={"201_created": "201 for what creates"},
         why="200 is the only success shown",
     )
-    currencies: str = _row(
+    currencies: str = row(
         "2.1",
         "zmw",
         "ZMW alone; ZMK refused by name",
         planned={"iso4217": "any ISO 4217 code"},
         why="the only currency shown",
     )
-    currency_case: str = _row(
+    currency_case: str = row(
         "2.1",
         "either",
         "either case accepted; intents answer upper case, charges lower",
         alternatives={"strict": "strict as documented for each"},
         why="the document shows both",
     )
-    payment_method_types: str = _row(
+    payment_method_types: str = row(
         "2.1",
         "includes",
         "must include mobile_money; others are allowed beside it and ignored",
         alternatives={"only": "only mobile_money"},
         why='"includes the value"',
     )
-    required_fields: str = _row(
+    required_fields: str = row(
         "2.5",
         "minimum",
         "intent: amount, currency, payment_method_types; confirm: the whole container; "
@@ -102,7 +74,7 @@ class Gaps:
         alternatives={"with_reference": "charge reference too"},
         why="what a call cannot work without",
     )
-    intent_fields: str = _row(
+    intent_fields: str = row(
         "2.5",
         "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
@@ -111,72 +83,72 @@ class Gaps:
         alternatives={"minimal": "id, client_secret and status alone"},
         why="the shape that most integrators know",
     )
-    unknown_fields: str = _row(
+    unknown_fields: str = row(
         "2.5",
         "ignored",
         "ignored in requests",
         alternatives={"refused": "refused, each named"},
         why="additive change must not break a client",
     )
-    phone_format: str = _row(
+    phone_format: str = row(
         "2.5",
         "e164",
         "E.164: +260 and nine digits, nothing else",
         planned={"national": "national 09… accepted too"},
         why='"international format with a leading plus sign"',
     )
-    operator_ids: str = _row(
+    operator_ids: str = row(
         "2.5",
         "short",
         "answers mtn, airtel, zamtel; any case and the long forms accepted",
         alternatives={"long": "answers MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"},
         why="both forms in the wild",
     )
-    zed_mobile: str = _row(
+    zed_mobile: str = row(
         "2.5",
         "refused",
         "numbers of 98, 78, 58 and 79 are refused: no wallet known",
         planned={"zed": "accepted as zed"},
     )
-    charge_amount_unit: str = _row(
+    charge_amount_unit: str = row(
         "2.5",
         "minor",
         "minor units: 15000 is 150.00 ZMW",
         alternatives={"major": "major units: 150 is 150.00 ZMW"},
         why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document",
     )
-    intent_amount_scale: str = _row(
+    intent_amount_scale: str = row(
         "2.5",
         "exact",
         "at most two decimals, more is refused",
         planned={"half_even": "rounded half-even"},
         why="silent rounding of money is a fault",
     )
-    channel_and_provider: str = _row(
+    channel_and_provider: str = row(
         "2.5",
         "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
         alternatives={"equal": "always equal"},
         why="the only reading in which two fields are worth having",
     )
-    operator_mismatch: str = _row(
+    operator_mismatch: str = row(
         "2.5",
         "accepted",
         "accepted; provider follows the numbering plan; a line in warnings",
         alternatives={"refused": "refused, 400"},
     )
-    merchant_fee: str = _row(
+    merchant_fee: str = row(
         "2.5",
         "2.5%",
         "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
         why="a ledger without fees teaches nothing",
     )
-    operator_fee: str = _row("2.5", "1.0%", "1.0 % half-up", alternatives={"none": "none"})
-    fee_on_refund: str = _row("2.5", "kept", "kept", planned={"returned": "returned"})
+    operator_fee: str = row("2.5", "1.0%", "1.0 % half-up", alternatives={"none": "none"})
+    fee_on_refund: str = row("2.5", "kept", "kept", planned={"returned": "returned"}, built=False)
 
     # 3. States and transitions
-    intent_states: str = _row(
+    intent_states: str = row(
         "3",
         "retryable",
         "requires_payment_method → requires_action → processing → succeeded; a failed attempt returns to "
@@ -184,8 +156,8 @@ class Gaps:
         planned={"failed": "adds failed, terminal"},
         why="only succeeded and canceled end it",
     )
-    charge_states: str = _row("3", "three", "pending, succeeded, failed", planned={"expired": "adds expired"})
-    charge_wait: str = _row(
+    charge_states: str = row("3", "three", "pending, succeeded, failed", planned={"expired": "adds expired"})
+    charge_wait: str = row(
         "3",
         "answered",
         "the customer's answer is simulated within the call, so an unlisted number gives 200 succeeded",
@@ -195,64 +167,67 @@ class Gaps:
         },
         why="succeeded in a 200 is the only outcome shown",
     )
-    prompt_timeout_s: int = _row(
+    prompt_timeout_s: int = row(
         "3",
         300,
         "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
         why="MTN approves within 5 minutes",
     )
-    pin_attempts: int = _row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"})
-    late_success: str = _row(
+    pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"})
+    late_success: str = row(
         "3",
         "suspense",
         "money that arrives after the prompt has expired goes to suspense and raises "
         "payment_intent.late_success; the intent stays as it is",
         planned={"succeeds": "the intent becomes succeeded"},
         why="the case that loses real money",
+        built=False,
     )
 
     # 4. Endpoints
-    confirm_response: str = _row(
+    confirm_response: str = row(
         "4",
         "intent",
         "the intent, with next_action of type ussd_prompt (phone masked, expires_at)",
         planned={"accepted": "202 with id and status"},
     )
-    client_secret_on_confirm: str = _row(
+    client_secret_on_confirm: str = row(
         "4",
         "with_publishable_key",
         "body field client_secret: needed with a publishable key, optional with the secret key, checked whenever sent",
         alternatives={"always": "needed always"},
         why='"described as the means of confirming"',
     )
-    extra_endpoints: str = _row(
+    extra_endpoints: str = row(
         "4",
         "offered",
         "offered, each marked assumed",
         planned={"absent": "absent: 404"},
         why="integrators need them; the document is silent",
+        built=False,
     )
-    pagination: str = _row(
+    pagination: str = row(
         "4",
         "cursor",
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
         planned={"page": "page, per_page"},
+        built=False,
     )
-    token_credentials: str = _row(
+    token_credentials: str = row(
         "4",
         "any",
         "any e-mail address and any non-empty password; the password wrong is wrong; no Authorization needed",
         planned={"one_account": "one account, given at start"},
         why="the flow is illustrative",
     )
-    token_field: str = _row(
+    token_field: str = row(
         "4",
         "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
         planned={"token": "token", "data.token": "data.token"},
     )
-    refresh_request: str = _row(
+    refresh_request: str = row(
         "4",
         "body_or_header",
         "refresh_token in the body, or the bearer in the header with no body; each refresh retires the old pair",
@@ -260,35 +235,36 @@ class Gaps:
     )
 
     # 5. Authentication
-    access_token_use: str = _row(
+    access_token_use: str = row(
         "5",
         "everywhere",
         "a token is accepted wherever a bearer is, plants included",
         planned={"plants": "plants alone"},
         why='"sent on later requests"',
     )
-    publishable_key: str = _row(
+    publishable_key: str = row(
         "5",
         "own_intent",
         "confirm and retrieve one intent with its client_secret; else 403",
         alternatives={"nothing": "nothing at all"},
     )
-    auth_schemes: str = _row(
+    auth_schemes: str = row(
         "5",
         "as_documented",
         "Bearer on intents, Basic on charges, Bearer on plants; either on assumed operations",
         alternatives={"either": "either everywhere"},
     )
-    key_rotation: str = _row(
+    key_rotation: str = row(
         "5",
         "at_once",
         "roll gives a new key; the old one answers 401 at once",
         planned={"overlap": "the old one works for 86400 s more"},
+        built=False,
     )
-    key_revocation: str = _row("5", "at_once", "at once, 401 key_revoked")
+    key_revocation: str = row("5", "at_once", "at once, 401 key_revoked", built=False)
 
     # 6. Events
-    event_types: str = _row(
+    event_types: str = row(
         "6",
         "by_object",
         "payment_intent.{created, requires_action, processing, succeeded, payment_failed, canceled, late_success}; "
@@ -296,28 +272,28 @@ class Gaps:
         "payout.{created, paid, failed}; webhook_endpoint.disabled",
         planned={"collection": "collection.{successful, failed} alone"},
     )
-    event_payload: str = _row(
+    event_payload: str = row(
         "6",
         "envelope",
         "id, type, timestamp (RFC 3339, Z), api_version, livemode, data: {object, previous_attributes}, "
         "request: {id, idempotency_key}",
         planned={"cloudevents": "CloudEvents 1.0 envelope"},
     )
-    signature_scheme: str = _row(
+    signature_scheme: str = row(
         "6",
         "standard_webhooks",
         "Standard Webhooks 1.0",
         planned={"stripe": "Stripe-Signature: t=…,v1=hex", "github": "X-Hub-Signature-256: sha256=hex of the body"},
         why="the specification that fits HMAC-SHA256 with retries and replay",
     )
-    signature_tolerance_s: int = _row("6", 300, "300 s, both ways", alternatives={600: "600 s, both ways"})
-    endpoint_registration: str = _row(
+    signature_tolerance_s: int = row("6", 300, "300 s, both ways", alternatives={600: "600 s, both ways"})
+    endpoint_registration: str = row(
         "6",
         "api",
         "by the API; several endpoints, each its own secret, shown once; roll with overlap (signs with both)",
         planned={"dashboard": "one endpoint, on the dashboard only"},
     )
-    retry_schedule_s: tuple[int, ...] = _row(
+    retry_schedule_s: tuple[int, ...] = row(
         "6",
         (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
         "ten attempts, each so long after the one before, ±20 % jitter",
@@ -328,37 +304,40 @@ class Gaps:
         },
         why="Standard Webhooks' example",
     )
-    delivery_success: str = _row("6", "2xx", "any 2xx", alternatives={"200_201_202": "200, 201, 202 alone"})
-    delivery_timeout_s: int = _row("6", 15, "15 s for the whole answer", alternatives={5: "5 s", 30: "30 s"})
-    delivery_gone: str = _row(
+    delivery_success: str = row("6", "2xx", "any 2xx", alternatives={"200_201_202": "200, 201, 202 alone"})
+    delivery_timeout_s: int = row("6", 15, "15 s for the whole answer", alternatives={5: "5 s", 30: "30 s"})
+    delivery_gone: str = row(
         "6", "disables", "410 disables the endpoint", alternatives={"retried": "retried as any failure"}
     )
-    delivery_retry_after: str = _row(
+    delivery_retry_after: str = row(
         "6",
         "honoured",
         "429, 502, 504 wait at least 60 s; Retry-After is honoured up to twice that wait",
         alternatives={"ignored": "ignored"},
     )
-    dead_letter: str = _row(
+    dead_letter: str = row(
         "6",
         "kept",
         "after the last attempt; kept, listed, replayable",
         planned={"dropped": "dropped after 30 days"},
+        built=False,
     )
-    endpoint_disable_after_s: int = _row(
+    endpoint_disable_after_s: int = row(
         "6",
         432_000,
         "432000 s without one success disable the endpoint, with an event",
         planned={0: "never"},
+        built=False,
     )
-    replay: str = _row(
+    replay: str = row(
         "6",
         "same_id",
         "same event id and body, new timestamp, current secret",
         planned={"new_id": "new id"},
         why="receivers dedupe by id",
+        built=False,
     )
-    ordering: str = _row(
+    ordering: str = row(
         "6",
         "unordered",
         "unordered, at least once",
@@ -366,7 +345,7 @@ class Gaps:
     )
 
     # 7. Errors
-    error_format: str = _row(
+    error_format: str = row(
         "7",
         "problem",
         "application/problem+json (RFC 9457) with the documented error and message as members too",
@@ -374,71 +353,74 @@ class Gaps:
         planned={"envelope": "Stripe's envelope {error: {type, code, message, param, decline_code, doc_url}}"},
         why="agrees with the only error documented",
     )
-    declined_status: str = _row(
+    declined_status: str = row(
         "7",
         "402",
         "402 on charges, with the charge's id; confirm answers before the customer does",
         alternatives={"200": "200 with status failed"},
     )
-    reused_key_status: int = _row(
+    reused_key_status: int = row(
         "7",
         422,
         "422",
         planned={400: "400", 409: "409"},
         why="the IETF draft",
     )
-    failure_triggers: str = _row(
+    failure_triggers: str = row(
         "7",
         "numbers_header_script",
         "phone numbers, the Sandbox-Scenario header, bench.operator.script(…)",
         planned={"header": "the header alone"},
+        built=False,
     )
 
     # 8. Limits
-    rate_limit: str = _row(
+    rate_limit: str = row(
         "8",
         "none",
         "none",
         planned={"100_per_60": "100 per 60 s with RateLimit-Policy and RateLimit, 429 and Retry-After"},
     )
-    amount_bounds: str = _row(
+    amount_bounds: str = row(
         "8",
         "none",
         "from 0.01; more than 9,999,999,999.99 is refused as not an amount",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
     )
-    idempotency_required: str = _row(
+    idempotency_required: str = row(
         "8",
         "charges",
         "on charges; optional on every other POST",
         alternatives={"never": "optional everywhere"},
         why="the header stands in the charge request alone",
     )
-    idempotency_retention_s: int = _row(
+    idempotency_retention_s: int = row(
         "8",
         86_400,
         "86400 s, per account, mode, method and path",
         alternatives={21_600: "21600 s", 2_592_000: "2592000 s"},
     )
-    idempotency_keeps_errors: str = _row(
+    idempotency_keeps_errors: str = row(
         "8",
         "declines",
         "declines and 5xx kept, validation failures not",
         planned={"none": "nothing but successes"},
+        built=False,
     )
 
     # 9. Versioning
-    version_header: str = _row(
+    version_header: str = row(
         "9",
         "api_version",
         "Api-Version in every response, accepted in requests; unknown → 400",
         alternatives={"none": "path only"},
     )
-    deprecation: str = _row(
+    deprecation: str = row(
         "9",
         "headers",
         "Deprecation (RFC 9745) and Sunset (RFC 8594) on operations marked so",
         planned={"none": "none"},
+        built=False,
     )
 
     @classmethod
@@ -448,6 +430,8 @@ class Gaps:
         Lists are taken for tuples, so that a TOML or JSON file can hold a schedule.
         Raises GapRefused: a name or a value that the register does not offer, with those it does.
         """
+        if not isinstance(choices or {}, Mapping):
+            raise GapRefused(f"gaps is a mapping of names to values, not {type(choices).__name__}.")
         return cls(**{name: _checked(name, value) for name, value in (choices or {}).items()})
 
     def changed(self) -> dict[str, Value]:
@@ -456,16 +440,37 @@ class Gaps:
 
 
 REGISTER: tuple[Gap, ...] = tuple(
-    Gap(name=row.name, default=cast("Value", row.default), **row.metadata) for row in fields(Gaps)
+    Gap(name=each.name, default=cast("Value", each.default), **each.metadata) for each in fields(Gaps)
 )
 _BY_NAME = {gap.name: gap for gap in REGISTER}
 
 
-def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its own type
+def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:
+    """The rows of these names, all for none.
+
+    Raises GapRefused: there is no such row.
+    """
+    return tuple(_named(name) for name in names) or REGISTER
+
+
+def _named(name: str) -> Gap:
     gap = _BY_NAME.get(name)
     if gap is None:
-        raise GapRefused(f"There is no gap named {name!r}; there are {', '.join(_BY_NAME)}.", name=name)
+        near = difflib.get_close_matches(str(name), _BY_NAME, n=1)
+        raise GapRefused(
+            f"There is no gap named {name!r}; there are {', '.join(_BY_NAME)}.",
+            hint=f"Did you mean {near[0]}?" if near else "",
+            name=name,
+            allowed=tuple(_BY_NAME),
+        )
+    return gap
+
+
+def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its own type
+    gap = _named(name)
     value = tuple(value) if isinstance(value, list) else value
+    if isinstance(value, tuple) and any(type(each) is not int for each in value):
+        value = str(value)
     allowed = (gap.default, *gap.alternatives)
     # Types too: True equals 1, and 300.0 equals 300.
     for offered in allowed:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -179,20 +179,21 @@ def check_balanced(postings: tuple[Posting, ...]) -> None:
         raise LedgerRefused(f"The entry does not balance: debits less credits are {dict(sums)}.", sums=dict(sums))
 
 
-def check_chain(entries: tuple[JournalEntry, ...], *, start: str = GENESIS) -> str:
+def check_chain(entries: Sequence[JournalEntry], *, start: str = GENESIS, before: int = 0) -> str:
     """The hash of the last entry, when every entry balances and follows the one before.
 
+    `start` is the hash that the first follows, `before` how many entries stand before it.
     Raises LedgerRefused naming the first entry that does not.
     """
     head = start
-    for place, entry in enumerate(entries, start=1):
-        check_balanced(entry.postings)
-        if entry.prev_hash != head or entry.hash != _hash_of(entry):
+    for place, entry in enumerate(entries, start=before + 1):
+        if entry.number != place or entry.prev_hash != head or entry.hash != _hash_of(entry):
             raise LedgerRefused(
                 f"The chain breaks at entry {place}, {entry.id}: it does not hold what was sealed.",
                 entry=entry.id,
                 place=place,
             )
+        check_balanced(entry.postings)
         head = entry.hash
     return head
 

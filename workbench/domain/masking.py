@@ -11,16 +11,26 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
     (re.compile(r"\b([sp]k_(?:test|live)_?|at_|rt_)[0-9A-Za-z_]+"), r"\1••••"),
     (re.compile(r"(whsec_)[0-9A-Za-z+/=]+"), r"\1••••"),
-    (re.compile(r"(\+260\d\d)\d{4}(\d{3})\b"), r"\1••••\2"),
-    (re.compile(r"(%2[Bb]260\d\d)\d{4}(\d{3})\b"), r"\1••••\2"),
+    # A Zambian number in any spelling: +260…, %2B260…, 260…, 0…, with spaces or without.
+    (
+        re.compile(r"((?:\+|%2[Bb]|(?<![0-9A-Za-z]))(?:260|0)[ -]?[5-79]\d)(?:[ -]?\d){4}[ -]?(\d[ -]?\d[ -]?\d)"),
+        r"\1••••\2",
+    ),
     (re.compile(r'("password"\s*:\s*")(?:[^"\\]|\\.)*'), r"\1••••"),
-    (re.compile(r"(Basic )[0-9A-Za-z+/=]+"), r"\1••••"),
-    (re.compile(r"(Bearer )(?![sp]k_|at_)\S+"), r"\1••••"),
+    (re.compile(r"(\bbasic\s+)[0-9A-Za-z+/=]{8,}", re.IGNORECASE), r"\1••••"),
+    (re.compile(r"(\bbearer\s+)(?!\S*••••)\S+", re.IGNORECASE), r"\1••••"),
 )
+
+_ESCAPED = re.compile(r"\\u00(2[013-9a-fA-F]|[346][0-9a-fA-F]|5[0-9abd-fABD-F]|7[0-9a-eA-E])")
+"""A printable ASCII character, but for the quote and the backslash, in JSON's long form."""
 
 
 def mask(text: str) -> str:
-    """`text` with every key, token, client secret, signing secret, password and number masked."""
+    """`text` with every key, token, client secret, signing secret, password and number masked.
+
+    JSON's long form of a plain character is shortened first, so that no spelling hides a secret.
+    """
+    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     for pattern, shown in _RULES:
         text = pattern.sub(shown, text)
     return text

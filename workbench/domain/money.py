@@ -1,6 +1,7 @@
 """Money: whole minor units with their currency. No float ever holds an amount."""
 
 from decimal import Decimal
+from fractions import Fraction
 from typing import NamedTuple
 
 import msgspec
@@ -34,8 +35,8 @@ class Money(msgspec.Struct, frozen=True, order=True):
     @property
     def major(self) -> Decimal:
         """The amount in major units, exact, with the currency's number of decimals."""
-        decimals = CURRENCIES[self.currency].decimals
-        return Decimal(self.amount_minor).scaleb(-decimals)
+        # Written, not divided: arithmetic on Decimals rounds to 28 digits.
+        return Decimal(f"{self.amount_minor}e-{CURRENCIES[self.currency].decimals}")
 
     def __str__(self) -> str:
         return f"{self.currency} {self.major:,}"
@@ -64,15 +65,17 @@ def money_from_major(amount: Decimal, currency: Currency, *, param: str = "amoun
     Raises InvalidRequest: not a finite number, not positive, too large, or finer than a minor unit.
     """
     _check_size(amount, MAX_MAJOR_DIGITS, param)
-    scaled = amount.scaleb(currency.decimals)
-    if scaled != scaled.to_integral_value():
+    # A Fraction is exact; arithmetic on Decimals rounds to 28 digits. What is finer than any minor unit
+    # is told by the power of ten of its first digit, before a Fraction of 1e-999999 is built.
+    minor = Fraction(amount) * 10**currency.decimals if amount.adjusted() >= -currency.decimals else Fraction(1, 2)
+    if minor.denominator != 1:
         raise InvalidRequest(
             f"{amount} has more decimals than {currency.code} has: "
             f"{currency.decimals} at most, the last being one {currency.minor_unit}.",
             code="amount_too_precise",
             param=param,
         )
-    return Money(int(scaled), currency.code)
+    return Money(minor.numerator, currency.code)
 
 
 def money_from_integer(amount: int, currency: Currency, *, units_minor: int, param: str = "amount") -> Money:

@@ -7,9 +7,7 @@ import msgspec
 
 from workbench.domain import money
 from workbench.domain.gaps import Gaps
-from workbench.errors import IllegalTransition
-
-Transitions = Mapping[tuple[str, str], str]
+from workbench.domain.transitions import Transitions
 
 REQUIRES_PAYMENT_METHOD: Final = "requires_payment_method"
 REQUIRES_ACTION: Final = "requires_action"
@@ -47,23 +45,6 @@ FAILURES: Mapping[str, str] = {
     "operator_unknown": "The operator did not answer; the money may or may not have moved.",
 }
 """Why a payment fails: our code → what to tell a person."""
-
-
-def next_state(transitions: Transitions, state: str, event: str) -> str:
-    """Where `event` leads from `state`.
-
-    Raises IllegalTransition with what the state does take.
-    """
-    try:
-        return transitions[state, event]
-    except KeyError:
-        allowed = tuple(each for (start, each) in transitions if start == state)
-        raise IllegalTransition(
-            f"{event} is not possible in state {state}, which takes {', '.join(allowed) or 'nothing more'}.",
-            state=state,
-            event=event,
-            allowed=allowed,
-        ) from None
 
 
 class PaymentIntent(msgspec.Struct, frozen=True, kw_only=True):

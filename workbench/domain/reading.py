@@ -102,7 +102,9 @@ def _read_field(
     try:
         return msgspec.convert(_as_wanted(value, wanted), wanted, builtin_types=(Decimal,))
     except msgspec.ValidationError:
-        problems.append(FieldProblem(pointer, f"must be {_wanted_name(wanted)}, not {_kind(value)}"))
+        out_of_range = _base(wanted) is int and type(value) is int
+        given = f"which {value!s:.40} does not" if out_of_range else f"not {_kind(value)}"
+        problems.append(FieldProblem(pointer, f"must be {_wanted_name(wanted)}, {given}"))
         return None
 
 
@@ -156,36 +158,39 @@ def _check(value: object) -> None:
         below: list[tuple[str, object]] = []
         for pointer, each in level:
             if isinstance(each, dict):
+                for name in each:
+                    _check_text(name, pointer)
                 below += [(f"{pointer}/{_escape(name)}", child) for name, child in each.items()]
             elif isinstance(each, list):
                 below += [(f"{pointer}/{index}", child) for index, child in enumerate(each)]
-            elif isinstance(each, str) or each is _NO_NUMBER:
-                _check_scalar(pointer, each)
-        if not below:
+            elif isinstance(each, str):
+                _check_text(each, pointer)
+            elif each is _NO_NUMBER:
+                _refuse_number(pointer)
+        if not any(isinstance(each, dict | list) for _, each in level):
             return
         level = below
     _too_deep()
 
 
-def _check_scalar(pointer: str, value: object) -> None:
+def _refuse_number(pointer: str) -> NoReturn:
     param = _dotted(pointer)
-    if value is _NO_NUMBER:
-        raise InvalidRequest(
-            f"{param} is not a number: NaN, Infinity and more than {MAX_NUMBER_LENGTH} digits are refused.",
-            code="number_invalid",
-            param=param or None,
-            problems=(FieldProblem(pointer, "is not a number"),),
-        )
-    if not _is_text(f"{pointer}{value}"):
-        raise InvalidRequest(f"{_shown(param)} holds half of a surrogate pair.", code="body_not_utf8")
+    raise InvalidRequest(
+        f"{param or 'The body'} is not a number: NaN, Infinity and more than {MAX_NUMBER_LENGTH} digits are refused.",
+        code="number_invalid",
+        param=param or None,
+        problems=(FieldProblem(pointer, "is not a number"),),
+    )
 
 
-def _is_text(text: str) -> bool:
+def _check_text(text: str, pointer: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        param = _dotted(pointer)
+        raise InvalidRequest(
+            f"{param or 'The body'} holds half of a surrogate pair.", code="body_not_utf8", param=param or None
+        ) from None
 
 
 def _shown(text: str) -> str:

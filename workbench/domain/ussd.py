@@ -6,7 +6,8 @@ from typing import Final
 import msgspec
 
 from workbench.domain.money import Money
-from workbench.errors import IllegalTransition, InvalidRequest
+from workbench.domain.transitions import Transitions, next_state
+from workbench.errors import InvalidRequest
 
 ENTER_PIN: Final = "enter_pin"
 WRONG_PIN: Final = "wrong_pin"
@@ -20,7 +21,7 @@ EXPIRED: Final = "expired"
 OPEN = (ENTER_PIN, WRONG_PIN)
 """The screens that wait for an answer."""
 
-TRANSITIONS: Mapping[tuple[str, str], str] = {
+TRANSITIONS: Transitions = {
     (screen, given): after
     for screen in OPEN
     for given, after in (
@@ -44,7 +45,9 @@ FAILURE_OF: Mapping[str, str] = {
 
 WORDS: Mapping[str, str] = {
     ENTER_PIN: "{operator}\nPay {amount}\nto {merchant}\n{reference}Enter PIN to approve:",
-    WRONG_PIN: "{operator}\nWrong PIN. Tries left: {tries}\nPay {amount}\nto {merchant}\nEnter PIN to approve:",
+    WRONG_PIN: (
+        "{operator}\nWrong PIN. Tries left: {tries}\nPay {amount}\nto {merchant}\n{reference}Enter PIN to approve:"
+    ),
     APPROVED: "{operator}\nApproved.\n{amount} paid\nto {merchant}.",
     REFUSED: "{operator}\nNot paid.\n{reason}",
     BLOCKED: "{operator}\nNot paid.\nWrong PIN too often.",
@@ -53,6 +56,7 @@ WORDS: Mapping[str, str] = {
     EXPIRED: "{operator}\nThe request has expired.\nNothing was paid.",
 }
 IDLE_WORDS: Final = "(no message)"
+MAX_REFERENCE: Final = 40
 
 
 class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,13 +101,15 @@ def after(session: UssdSession, given: str, *, reason: str | None = None) -> Uss
 
     Raises IllegalTransition: the prompt is no longer open.
     """
-    screen = TRANSITIONS.get((session.screen, given))
-    if screen is None:
-        raise IllegalTransition(
-            f"The prompt takes no {given}: it is {session.screen}.", state=session.screen, event=given, allowed=()
-        )
+    screen = next_state(TRANSITIONS, session.screen, given)
     tries = session.tries_left - (given in ("wrong_pin", "last_wrong_pin"))
     return msgspec.structs.replace(session, screen=screen, tries_left=tries, reason=reason)
+
+
+def _shortened(reference: str) -> str:
+    """One line of a screen: a USSD message holds 182 characters in all, and a customer reads few of them."""
+    line = " ".join(reference.split())
+    return line if len(line) <= MAX_REFERENCE else f"{line[: MAX_REFERENCE - 1]}…"
 
 
 def words(session: UssdSession) -> str:
@@ -112,7 +118,7 @@ def words(session: UssdSession) -> str:
         operator=session.operator,
         amount=Money(session.amount_minor, session.currency),
         merchant=session.merchant,
-        reference=f"Ref: {session.reference}\n" if session.reference else "",
+        reference=f"Ref: {_shortened(session.reference)}\n" if session.reference else "",
         tries=session.tries_left,
         reason=session.reason,
     )

@@ -237,6 +237,14 @@ class WebhookEndpoint(Shown):
     livemode: bool = False
 
 
+class Deleted(Shown):
+    """Assumed: what is left of an object that was removed."""
+
+    id: str
+    object: str
+    deleted: bool = True
+
+
 # Events
 
 

@@ -1,6 +1,7 @@
 """Notebooks run headlessly: in parallel, with parameters, and with a report that names what failed."""
 
 import os
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -52,15 +53,25 @@ def run(
 def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
     # Hashes of strings decide the order of sets, and a kernel inherits this: two runs print the same.
     os.environ["PYTHONHASHSEED"] = "0"
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn"), initializer=_leave_interrupts)
+    try:
         for done in as_completed([pool.submit(execute, task) for task in tasks]):
             yield done.result()
+    except KeyboardInterrupt:
+        raise RunRefused("Interrupted; what had ended is written.") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C is for the parent, which ends the run; a worker would only print a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path) -> list[Task]:
-    missing = [str(each) for each in notebooks if not each.is_file()]
+    missing = [str(each) for each in notebooks if not each.is_file() or each.suffix != ".ipynb"]
     if missing or not notebooks:
-        raise RunRefused(f"There is no notebook {', '.join(missing) or 'to run'}.", missing=missing)
+        raise RunRefused(f"No notebook (.ipynb) is at {', '.join(missing) or 'any of these'}.", missing=missing)
     names = [each.stem for each in notebooks]
     if twice := {each for each in names if names.count(each) > 1}:
         raise RunRefused(f"Two notebooks are named {', '.join(sorted(twice))}: run them with two --out.")

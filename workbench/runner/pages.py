@@ -1,5 +1,6 @@
 """An executed notebook as one HTML page that needs nothing from anywhere."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -15,11 +16,14 @@ _OFFLINE = """
 <style>
   main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
   .jp-RenderedHTMLCommon caption { text-align: left; font-weight: 600; padding: .3rem 0; caption-side: top; }
-  .jp-OutputArea-output { overflow-x: auto; }
+  .jp-OutputArea-output { overflow-x: auto; padding-left: .6rem; }
 </style>
 {%- endblock -%}
 """
 """The Lab's own look, without the four scripts that it would fetch."""
+
+_NEXT = re.compile(r'href="([\w-]+)\.ipynb"')
+"""A link to another notebook, whose page stands beside this one."""
 
 _PRIORITY = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
 """A widget's place would be empty on a page: what stands for it is shown."""
@@ -38,4 +42,4 @@ def write(node: nbformat.NotebookNode, path: Path) -> None:
         embed_images=True,
     )
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
-    path.write_text(body, "utf-8")
+    path.write_text(_NEXT.sub(r'href="\1.html"', body), "utf-8")

@@ -5,16 +5,27 @@ name cannot point elsewhere between the check and the connection.
 """
 
 import ipaddress
+import re
 import socket
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from workbench.errors import InvalidRequest
 
+_PRINTABLE = re.compile(r"[\x21-\x7e]+")
 _PORTS = {"http": 80, "https": 443}
 _NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
-    for text in ("64:ff9b::/96", "2002::/16", "fec0::/10", "3fff::/20", "5f00::/16", "192.88.99.0/24")
+    for text in (
+        "64:ff9b::/96",
+        "2002::/16",
+        "fec0::/10",
+        "3fff::/20",
+        "5f00::/16",
+        "192.88.99.0/24",
+        "::/96",
+        "64:ff9b:1::/48",
+    )
 )
 """What `is_global` lets through and is still not the public internet: translators, tunnels, documentation."""
 
@@ -60,7 +71,7 @@ def _split(url: str) -> SplitResult:
         port = parts.port
     except ValueError:
         raise _refused("url is not a URL.") from None
-    if parts.scheme not in _PORTS or not parts.hostname or port == 0 or not url.isascii() or " " in url:
+    if parts.scheme not in _PORTS or not parts.hostname or port == 0 or not _PRINTABLE.fullmatch(url):
         raise _refused("url must be http:// or https:// with a host.")
     if parts.username is not None or parts.password is not None:
         raise _refused("url must not hold a user name or password.")

@@ -17,8 +17,9 @@ from workbench.sandbox.service import plants
 
 _LOG = logging.getLogger(__name__)
 _TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
-_NOTED_HEADERS = ("Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version")
+_NOTED_HEADERS = ("Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario")
 _CHUNK = 65_536
+_MAX_READ = 32 * MAX_BODY_BYTES
 
 
 def build(exchanges: Exchanges, driver: Driver, *, raise_bugs: bool) -> WSGIApplication:
@@ -91,15 +92,19 @@ def _request_of(req: falcon.Request, path_params: dict[str, str]) -> Request:
 
 
 def _body_of(req: falcon.Request) -> bytes:
-    """The body, up to one byte over the limit. Read to its end: a chunked one tells no length."""
-    stream, left = req.env["wsgi.input"], MAX_BODY_BYTES + 1
+    """The body, up to one byte over the limit.
+
+    A chunked one tells no length, so it is read to its end; so is one over the limit, within reason:
+    a server that answers while its caller still writes breaks the connection, and the answer is lost.
+    """
+    stream, left = req.env["wsgi.input"], _MAX_READ
     if req.content_length is not None:
         left = min(left, req.content_length)
-    chunks = []
+    body = b""
     while left > 0 and (chunk := stream.read(min(left, _CHUNK))):
-        chunks.append(chunk)
+        body += chunk[: MAX_BODY_BYTES + 1 - len(body)]
         left -= len(chunk)
-    return b"".join(chunks)
+    return body
 
 
 def _write(resp: falcon.Response, answer: Answer) -> None:
@@ -124,7 +129,8 @@ def _router_handler(exchanges: Exchanges) -> _Handler:
 
 def _as_ours(req: falcon.Request, error: Exception) -> ApiError:
     if isinstance(error, falcon.HTTPMethodNotAllowed):
-        allowed = ", ".join(error.headers.values()) if isinstance(error.headers, dict) else ""
+        offered = dict(error.headers or {}).get("Allow", "").split(", ")
+        allowed = ", ".join(each for each in offered if each != "OPTIONS")
         return MethodNotAllowed(f"{req.method} is not offered on this path, which takes {allowed}.", allow=allowed)
     if isinstance(error, falcon.HTTPNotFound):
         return NotFound("There is no such path.", code="path_not_found")

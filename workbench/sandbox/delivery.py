@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from workbench.domain import webhooks
 from workbench.domain.masking import mask
+from workbench.domain.signatures import headers_for
 from workbench.domain.webhooks import Attempt, Delivery
 from workbench.sandbox import encode
 from workbench.sandbox.outbound import Outbound, Reply
@@ -45,7 +46,7 @@ def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
         job,
         delivery,
         endpoint.url,
-        {"Content-Type": "application/json", **webhooks.headers_for(endpoint.secret, event.id, stamp_s, body)},
+        {"Content-Type": "application/json", **headers_for(endpoint.secret, event.id, stamp_s, body)},
         body,
         tx.gaps.delivery_timeout_s,
     )
@@ -59,6 +60,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
             id=tx.new_id("att"),
             seq=tx.next_seq(),
             delivery=sending.delivery.id,
+            number=number,
             at_ms=tx.now_ms,
             # On a manual clock no time passes while an answer is awaited.
             latency_ms=0 if tx.clock_mode() == "manual" else reply.latency_ms,

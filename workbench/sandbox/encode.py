@@ -90,23 +90,23 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
         "type": f"/docs/errors#{error.code}",
         "title": error.title,
         "status": error.status,
-        "detail": str(error),
+        "detail": mask(str(error)),
         "instance": mask(path),
         "code": error.code,
-        "param": error.param,
-        "errors": [{"pointer": each.pointer, "detail": each.detail} for each in error.problems],
+        "param": mask(error.param) if error.param else None,
+        "errors": [{"pointer": mask(each.pointer), "detail": mask(each.detail)} for each in error.problems],
         "request_id": request_id,
         "decline_code": error.decline_code,
         **error.facts,
         "error": error.status,
-        "message": str(error),
+        "message": mask(str(error)),
     }
     return {name: value for name, value in members.items() if value not in (None, [])}
 
 
 def plain_error(error: ApiError, request_id: str = "", path: str = "") -> dict[str, Any]:  # noqa: ARG001  one signature
     """The one error that the interface documents: `error` and `message`."""
-    return {"error": error.status, "message": str(error)}
+    return {"error": error.status, "message": mask(str(error))}
 
 
 ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], dict[str, Any]]]] = {

@@ -31,7 +31,8 @@ from workbench.sandbox.store.records import Call, KeptAnswer
 MAX_BODY_BYTES = 1 << 20
 MAX_KEPT_TEXT = 20_000
 JSON = "application/json"
-_KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21-\x7e][\x20-\x7e]{0,254})')
+_MAX_KEPT_ID = 80
+_KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21\x23-\x7e][\x20-\x7e]{0,254})')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,27 +88,38 @@ class Exchanges:
         try:
             with self._store.transaction() as tx:
                 seq = tx.next_seq() if traced else 0
-                tx.request_id = tx.new_id("req" if traced else "ctl")
-                answer = _stamped(tx, run(tx))
-                if traced:
-                    _write_down(tx, request, answer, seq)
-                return answer
+                return _finished(tx, request, run(_numbered(tx, traced)), seq)
         except IllegalTransition as error:
             refused: ApiError = StateConflict(error.message, param="status", **error.facts)
         except ApiError as error:
             refused = error
         with self._store.transaction() as tx:
-            tx.request_id = tx.new_id("req" if traced else "ctl")
-            answer = _stamped(tx, _problem(tx, request, operation, refused))
-            if traced:
-                _write_down(tx, request, answer, tx.next_seq())
-            return answer
+            seq = tx.next_seq() if traced else 0
+            return _finished(tx, request, _problem(_numbered(tx, traced), request, operation, refused), seq)
+
+
+def _numbered(tx: Transaction, traced: bool) -> Transaction:  # noqa: FBT001  which of two counters
+    """What a person does on the panel is no request of the merchant's: events name no request for it."""
+    tx.answer_id = tx.new_id("req" if traced else "ctl")
+    tx.request_id = tx.answer_id if traced else None
+    return tx
+
+
+def _finished(tx: Transaction, request: Request, answer: Answer, seq: int) -> Answer:
+    own = {"Request-Id": tx.answer_id}
+    if tx.gaps.version_header == "api_version":
+        own["Api-Version"] = wire.API_VERSION
+    answer = answer._replace(headers={**own, **answer.headers})
+    if seq:
+        _write_down(tx, request, answer, seq)
+    return answer
 
 
 def _run(tx: Transaction, request: Request, operation: Operation) -> Answer:
     credential = credential_in(request.headers.get("Authorization"))
     caller = caller_of(tx, credential, operation)
     _check_version(tx, request)
+    _check_scenario(request)
     tx.idempotency_key = _idempotency_key(request, operation, tx)
     scope = f"{caller.account}\n{request.method}\n{request.path}\n{tx.idempotency_key}"
     if tx.idempotency_key is None:
@@ -175,6 +187,17 @@ def _check_version(tx: Transaction, request: Request) -> None:
         )
 
 
+def _check_scenario(request: Request) -> None:
+    """A scenario that is ignored would let the test of a decline pass as a success."""
+    if "Sandbox-Scenario" in request.headers:
+        raise InvalidRequest(
+            "Sandbox-Scenario is not offered yet.",
+            code="scenario_not_offered",
+            param="Sandbox-Scenario",
+            hint="Use a test number.",
+        )
+
+
 def _idempotency_key(request: Request, operation: Operation, tx: Transaction) -> str | None:
     given = request.headers.get("Idempotency-Key")
     # An answer that no cache may keep is not kept here either: it holds a token.
@@ -216,7 +239,7 @@ def _problem(tx: Transaction, request: Request, operation: Operation | None, err
         headers["Allow"] = allowed
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)
     media_type, members = encode.ERROR_FORMATS["plain" if documented else tx.gaps.error_format]
-    body = wire.to_json(members(error, tx.request_id or "", request.path))
+    body = wire.to_json(members(error, tx.answer_id, request.path))
     return Answer(error.status, media_type, body, headers, error.facts.get("charge"))
 
 
@@ -226,22 +249,15 @@ def _payment_of(result: object) -> str | None:
     return result.id if isinstance(result, wire.PaymentIntent) else None
 
 
-def _stamped(tx: Transaction, answer: Answer) -> Answer:
-    own = {"Request-Id": tx.request_id or ""}
-    if tx.gaps.version_header == "api_version":
-        own["Api-Version"] = wire.API_VERSION
-    return answer._replace(headers={**own, **answer.headers})
-
-
 def _write_down(tx: Transaction, request: Request, answer: Answer, seq: int) -> None:
     tx.calls.add(
         Call(
-            id=tx.request_id or "",
+            id=tx.answer_id,
             seq=seq,
             at_ms=tx.now_ms,
             method=request.method,
             path=mask(request.target)[:MAX_KEPT_TEXT],
-            payment=answer.payment or request.path_params.get("intent_id") or request.path_params.get("charge_id"),
+            payment=answer.payment or _named(request),
             request_headers={name: mask(value) for name, value in request.headers.items()},
             request_body=_kept_text(request.body),
             status=answer.status,
@@ -249,6 +265,11 @@ def _write_down(tx: Transaction, request: Request, answer: Answer, seq: int) -> 
             response_body=_kept_text(answer.body),
         )
     )
+
+
+def _named(request: Request) -> str | None:
+    named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
+    return mask(named)[:_MAX_KEPT_ID] if named else None
 
 
 def _kept_text(body: bytes) -> str:

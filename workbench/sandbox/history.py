@@ -5,6 +5,7 @@ from typing import Any
 
 from workbench.domain.masking import mask
 from workbench.domain.moments import business_date, rfc3339
+from workbench.domain.webhooks import DEAD_LETTER
 from workbench.errors import InvalidRequest, LedgerRefused
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
@@ -115,8 +116,13 @@ def _webhooks(tx: Transaction, after: int) -> Iterator[dict[str, Any]]:
         if delivery is None or event is None:
             continue
         result = str(each.status_code) if each.status_code else "no answer"
+        if each.number > 1:
+            result += f", attempt {each.number}"
+        if delivery.status == DEAD_LETTER and each.number == delivery.attempts:
+            result += ", dead letter"
         detail = {
             "event": event.id,
+            "endpoint": delivery.endpoint,
             "delivery": delivery.id,
             "headers": each.headers,
             "body": mask(event.body),

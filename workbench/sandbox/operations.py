@@ -56,5 +56,6 @@ OPERATIONS: tuple[Operation, ...] = (
               no_store=True, body_optional=True),
     Operation("POST", "/v1/webhook_endpoints", EITHER, endpoints.create, wire.CreateWebhookEndpoint, "assumed",
               creates=True),
+    Operation("DELETE", "/v1/webhook_endpoints/{endpoint_id}", EITHER, endpoints.delete, None, "assumed"),
 )
 # fmt: on

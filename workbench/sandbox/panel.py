@@ -80,10 +80,7 @@ def ignore(tx: Transaction, caller: Caller, *, phone: str) -> dict[str, Any]:  #
 
 def gaps(tx: Transaction, caller: Caller) -> dict[str, Any]:  # noqa: ARG001  one signature
     """GET /sandbox/gaps."""
-    rows = [{**each._asdict(), "value": getattr(tx.gaps, each.name)} for each in REGISTER]
-    for row in rows:
-        row["alternatives"] = [{"value": value, "says": says} for value, says in row["alternatives"].items()]
-        row["planned"] = [{"value": value, "says": says} for value, says in row["planned"].items()]
+    rows = [{**each.as_record(), "value": getattr(tx.gaps, each.name)} for each in REGISTER]
     return {"object": "list", "data": rows}
 
 

@@ -5,8 +5,9 @@ Intents and charges share this; a charge with a `payment_intent` moves its inten
 
 from workbench.domain import ledger, payments, ussd
 from workbench.domain.money import Money
-from workbench.domain.payments import CHARGE_TRANSITIONS, INTENT_TRANSITIONS, Charge, PaymentIntent, next_state
+from workbench.domain.payments import CHARGE_TRANSITIONS, INTENT_TRANSITIONS, Charge, PaymentIntent
 from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from
+from workbench.domain.transitions import next_state
 from workbench.domain.ussd import UssdSession
 from workbench.sandbox import encode, operator
 from workbench.sandbox.service.events import emit

@@ -2,10 +2,13 @@
 
 from workbench.domain import wire
 from workbench.domain.webhooks import Endpoint
+from workbench.errors import NotFound
 from workbench.sandbox import encode
 from workbench.sandbox.addresses import check_url
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
+
+DELETED = "deleted"
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
@@ -24,3 +27,12 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) ->
         )
     )
     return encode.webhook_endpoint(stored, secret=True)
+
+
+def delete(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
+    """DELETE /v1/webhook_endpoints/{id}: nothing more is sent there, what waits included."""
+    stored = tx.endpoints.get(endpoint_id)
+    if stored is None or stored.account != caller.account or stored.status == DELETED:
+        raise NotFound(f"There is no webhook endpoint {endpoint_id[:60]!r}.", code="endpoint_not_found", param="id")
+    tx.endpoints.put(stored, status=DELETED)
+    return wire.Deleted(stored.id, "webhook_endpoint")

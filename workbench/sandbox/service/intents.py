@@ -6,6 +6,7 @@ from workbench.domain import payments, wire
 from workbench.domain.money import currency_named, money_from_major
 from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent
 from workbench.domain.phones import Msisdn, Operator
+from workbench.domain.transitions import next_state
 from workbench.domain.ussd import UssdSession
 from workbench.errors import IllegalTransition, InvalidRequest, NotFound, PermissionDenied, StateConflict
 from workbench.sandbox import encode, operator
@@ -116,7 +117,7 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
 
 def _check_takes_confirm(intent: PaymentIntent) -> None:
     try:
-        payments.next_state(INTENT_TRANSITIONS, intent.status, "confirm")
+        next_state(INTENT_TRANSITIONS, intent.status, "confirm")
     except IllegalTransition:
         raise StateConflict(
             f"status is {intent.status}, which does not take confirm.",

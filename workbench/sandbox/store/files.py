@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +19,8 @@ from workbench.errors import StoreRefused
 from workbench.sandbox.store.transaction import Transaction
 
 SCHEMA_VERSION = 1
+_APPLICATION_ID = 0x4D4D5742
+"""What marks a file as ours: MMWB."""
 MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
@@ -107,39 +109,54 @@ class Store:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
         if connection is None:
-            # check_same_thread: a connection is used by its own thread, and closed by whoever closes the store.
-            connection = sqlite3.connect(
-                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
-            )
+            connection = self._connected()
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._durable else 'OFF'}")
-            connection.execute("PRAGMA foreign_keys = ON")
             self._threads.connection = connection
             self._connections.append(connection)
         return connection
 
+    def _connected(self) -> sqlite3.Connection:
+        # check_same_thread: a connection is used by its own thread, and closed by whoever closes the store.
+        connection = sqlite3.connect(
+            self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._durable else 'OFF'}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
     def _prepare(self, settings: Settings, new_seed: Callable[[], str]) -> None:
+        """Create the file, or see that it is one of ours; what is refused is left as it was found."""
         try:
-            connection = self._connection()
-            connection.execute("BEGIN IMMEDIATE")
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                self._refuse_foreign(connection)
-                self._create(connection, settings, new_seed)
-            connection.execute("COMMIT")
-        except sqlite3.DatabaseError as error:
-            raise StoreRefused(f"{self.path} is not a store of this workbench: {error}.", path=str(self.path)) from None
-        if version not in (0, SCHEMA_VERSION):
-            raise StoreRefused(f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}.")
+            with closing(self._connected()) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                if self._is_new(connection):
+                    self._create(connection, settings, new_seed)
+                connection.execute("COMMIT")
+            self._set_mode(settings.clock)
+        except sqlite3.Error as error:
+            raise StoreRefused(f"{self.path} cannot be used as a store: {error}.", path=str(self.path)) from None
         if settings.seed is not None and settings.seed != self._seed():
+            self.close()
             raise StoreRefused(
                 f"{self.path} was made with another seed.", hint="Leave the seed out, or name a new file."
             )
-        self._set_mode(settings.clock)
 
-    def _refuse_foreign(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    def _is_new(self, connection: sqlite3.Connection) -> bool:
+        application, version, tables = (
+            connection.execute(question).fetchone()[0]
+            for question in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+        )
+        if not (application or version or tables):
+            return True
+        if application != _APPLICATION_ID:
             raise StoreRefused(f"{self.path} is a database of something else.", path=str(self.path))
+        if version != SCHEMA_VERSION:
+            raise StoreRefused(
+                f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}.",
+                path=str(self.path),
+                version=version,
+            )
+        return False
 
     def _create(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
         for statement in _statements(files(__package__).joinpath("schema.sql").read_text("utf-8")):
@@ -154,6 +171,7 @@ class Store:
             connection.execute(
                 "INSERT INTO api_key VALUES (?, ?, ?, 'active')", (digest_of(self.key(kind)), MERCHANT_ID, kind)
             )
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _set_mode(self, mode: str) -> None:

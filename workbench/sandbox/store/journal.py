@@ -8,6 +8,7 @@ import msgspec
 
 from workbench.domain import ledger
 from workbench.domain.ledger import JournalEntry, Posting
+from workbench.errors import LedgerRefused
 
 _ENTRY = "id, seq, number, kind, description, payment, reverses, occurred_ms, recorded_ms, prev_hash, hash"
 _POSTING = "account, code, side, amount_minor, currency"
@@ -65,9 +66,15 @@ class Journal:
         Raises LedgerRefused naming the first entry that was tampered with.
         """
         head, entries = ledger.GENESIS, self.entries()
+        if stray := self._connection.execute(
+            "SELECT entry FROM posting WHERE entry NOT IN (SELECT id FROM entry)"
+        ).fetchone():
+            raise LedgerRefused(f"There are postings of {stray[0]}, and no such entry.", entry=stray[0])
+        count = 0
         while batch := tuple(itertools.islice(entries, _BATCH)):
-            head = ledger.check_chain(batch, start=head)
-        return self.head()[0], head
+            head = ledger.check_chain(batch, start=head, before=count)
+            count += len(batch)
+        return count, head
 
     def _postings(self, entry: str) -> tuple[Posting, ...]:
         rows = self._connection.execute(f"SELECT {_POSTING} FROM posting WHERE entry = ? ORDER BY line", (entry,))

@@ -79,7 +79,7 @@ CREATE TABLE delivery (
 
 CREATE TABLE attempt (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, delivery TEXT NOT NULL REFERENCES delivery (id),
-    at_ms INTEGER NOT NULL, latency_ms INTEGER NOT NULL, status_code INTEGER, answer TEXT NOT NULL, fault TEXT,
+    number INTEGER NOT NULL, at_ms INTEGER NOT NULL, latency_ms INTEGER NOT NULL, status_code INTEGER, answer TEXT NOT NULL, fault TEXT,
     headers TEXT NOT NULL
 ) STRICT;
 
@@ -111,7 +111,7 @@ CREATE TABLE entry (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, number INTEGER NOT NULL UNIQUE, kind TEXT NOT NULL,
     description TEXT NOT NULL, payment TEXT, reverses TEXT UNIQUE REFERENCES entry (id),
     occurred_ms INTEGER NOT NULL, recorded_ms INTEGER NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL UNIQUE
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE posting (
     entry TEXT NOT NULL REFERENCES entry (id) DEFERRABLE INITIALLY DEFERRED, line INTEGER NOT NULL,

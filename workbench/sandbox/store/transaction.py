@@ -19,7 +19,10 @@ class Transaction:
         self.draws = draws
         self.gaps = gaps
         self.now_ms = now_ms
+        self.answer_id = ""
+        """The id that the answer to this call carries."""
         self.request_id: str | None = None
+        """The same, when the call is a merchant's: events name it as their cause."""
         self.idempotency_key: str | None = None
         self.accounts = Table(connection, "account", records.Account)
         self.api_keys = Table(connection, "api_key", records.ApiKey, key="digest")
@@ -71,6 +74,11 @@ class Transaction:
     def unschedule(self, ref: str) -> None:
         """Drop whatever is still due of an object."""
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
+
+    def is_due(self, until_ms: int) -> bool:
+        """Whether any job is due, in hand or not: what a driver that died had in hand counts."""
+        found = self._connection.execute("SELECT 1 FROM job WHERE due_ms <= ? LIMIT 1", (until_ms,)).fetchone()
+        return found is not None
 
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
