@@ -52,7 +52,9 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Serving:
     def start(*options: str) -> Iterator[Server]:
         errors = tmp_path_factory.mktemp("serve") / "stderr.txt"
         with errors.open("w") as stderr:
-            process = subprocess.Popen([COMMAND, "serve", *options], stdout=subprocess.PIPE, stderr=stderr, text=True)
+            process = subprocess.Popen(  # noqa: S603  our own command
+                [COMMAND, "serve", *options], stdout=subprocess.PIPE, stderr=stderr, text=True
+            )
         limit = threading.Timer(LIFE_S, process.kill)
         limit.daemon = True
         limit.start()

@@ -9,34 +9,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
 import httpx
-import msgspec
 
+from workbench.calls import Calls
 from workbench.domain import wire
-from workbench.domain.masking import Secret, mask
 from workbench.domain.payments import CANCELED, REQUIRES_PAYMENT_METHOD, SUCCEEDED
 from workbench.errors import (
-    ApiError,
-    FieldProblem,
     InvalidRequest,
     LiveKeyRefused,
-    ServiceFailed,
-    ServiceUnreachable,
-    UnexpectedAnswer,
     WaitExpired,
 )
-
-T = TypeVar("T")
-_UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
-_OK = range(200, 300)
-_SERVER_FAULTS = range(500, 600)
-_ERRORS: dict[int, type[ApiError]] = {each.status: each for each in ApiError.__subclasses__()}
-_MEMBERS = {
-    "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
-    "error", "message",
-}  # fmt: skip
 
 
 class PaymentsClient:
@@ -63,9 +47,9 @@ class PaymentsClient:
             raise LiveKeyRefused(
                 "This is a live key, and it moves real money.", hint="Use a key that begins sk_test_ or pk_test_."
             )
-        self._key = Secret(secret_key)
         self._owned = http is None
         self._http = http or httpx.Client()
+        self.calls = Calls(secret_key, self._http)
         self._sleep = sleep
         self.base_url = base_url.rstrip("/")
         self.charges_url = (charges_url or base_url).rstrip("/")
@@ -111,56 +95,7 @@ class PaymentsClient:
         self.close()
 
     def __repr__(self) -> str:
-        return f"PaymentsClient({self.base_url!r}, {mask(str(self._key))!r})"
-
-    def request(  # noqa: PLR0913  one argument per part of a request
-        self,
-        method: str,
-        url: str,
-        shape: type[T],
-        *,
-        body: Mapping[str, Any] | None = None,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        basic: bool = False,
-        key: str | None = None,
-    ) -> T:
-        """Send one request and read its answer as a `shape`; `key` is another bearer to send, "" for none.
-
-        Raises a subclass of ApiError by the answer's status, ServiceUnreachable when none came, and
-        UnexpectedAnswer when it is not what the interface describes.
-        """
-        content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
-        sent = {**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})}
-        auth: httpx.Auth = (
-            httpx.BasicAuth(str(self._key), "") if basic else _Bearer(str(self._key) if key is None else key)
-        )
-        if self._http.is_closed:
-            raise ServiceUnreachable("This client is closed, as is the Workbench it belongs to.")
-        try:
-            response = self._http.request(method, url, content=content, params=query, headers=sent, auth=auth)
-        except httpx.TransportError as error:
-            sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            raise ServiceUnreachable(
-                f"{method} {mask(url)} got no answer: {error or type(error).__name__}.",
-                hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
-            ) from error
-        if response.status_code not in _OK:
-            raise _error_from(response)
-        try:
-            return msgspec.json.decode(response.content, type=shape)
-        except msgspec.MsgspecError as error:
-            raise UnexpectedAnswer(f"{method} {mask(url)} answered something else: {error}.") from error
-
-
-class _Bearer(httpx.Auth):
-    def __init__(self, key: str) -> None:
-        self._key = key
-
-    def auth_flow(self, request: httpx.Request) -> Any:  # noqa: ANN401  httpx's generator
-        if self._key:
-            request.headers["Authorization"] = f"Bearer {self._key}"
-        yield request
+        return f"PaymentsClient({self.base_url!r}, {self.calls.key!r})"
 
 
 class _Resource:
@@ -193,7 +128,7 @@ class PaymentIntents(_Resource):
             "metadata": metadata,
         }
         url = f"{self._client.base_url}/v1/payment_intents"
-        return self._client.request("POST", url, wire.PaymentIntent, body=body, headers=_keyed(idempotency_key))
+        return self._client.calls.send("POST", url, wire.PaymentIntent, body=body, headers=_keyed(idempotency_key))
 
     def confirm(
         self,
@@ -211,13 +146,13 @@ class PaymentIntents(_Resource):
         method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}
         body = {"payment_method": method, "client_secret": client_secret}
         url = f"{self._client.base_url}/v1/payment_intents/{intent_id}/confirm"
-        return self._client.request("POST", url, wire.PaymentIntent, body=body, headers=_keyed(idempotency_key))
+        return self._client.calls.send("POST", url, wire.PaymentIntent, body=body, headers=_keyed(idempotency_key))
 
     def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> wire.PaymentIntent:
         """The intent as it is now."""
         query = {"client_secret": client_secret} if client_secret else None
         url = f"{self._client.base_url}/v1/payment_intents/{intent_id}"
-        return self._client.request("GET", url, wire.PaymentIntent, query=query)
+        return self._client.calls.send("GET", url, wire.PaymentIntent, query=query)
 
 
 class Charges(_Resource):
@@ -252,12 +187,12 @@ class Charges(_Resource):
             "metadata": metadata,
         }
         url = f"{self._client.charges_url}/v1/charges"
-        return self._client.request("POST", url, wire.Charge, body=body, headers=_keyed(idempotency_key), basic=True)
+        return self._client.calls.send("POST", url, wire.Charge, body=body, headers=_keyed(idempotency_key), basic=True)
 
     def retrieve(self, charge_id: str) -> wire.Charge:
         """The charge as it is now."""
         url = f"{self._client.charges_url}/v1/charges/{charge_id}"
-        return self._client.request("GET", url, wire.Charge, basic=True)
+        return self._client.calls.send("GET", url, wire.Charge, basic=True)
 
 
 class Plants(_Resource):
@@ -266,7 +201,7 @@ class Plants(_Resource):
     def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> wire.Plant:  # noqa: A002  the field's name
         """Add a plant; `token` is a bearer to use in place of the key."""
         body = {"id": id, "name": name, "tag": tag}
-        return self._client.request("POST", f"{self._client.plants_url}/plants", wire.Plant, body=body, key=token)
+        return self._client.calls.send("POST", f"{self._client.plants_url}/plants", wire.Plant, body=body, key=token)
 
 
 class Auth(_Resource):
@@ -275,12 +210,12 @@ class Auth(_Resource):
     def token(self, *, email: str, password: str) -> wire.Token:
         """A bearer token, good for 86,400 seconds."""
         url = f"{self._client.base_url}/v1/auth/token"
-        return self._client.request("POST", url, wire.Token, body={"email": email, "password": password}, key="")
+        return self._client.calls.send("POST", url, wire.Token, body={"email": email, "password": password}, key="")
 
     def refresh(self, refresh_token: str) -> wire.Token:
         """A new pair for the old, which ends."""
         url = f"{self._client.base_url}/v1/auth/refresh"
-        return self._client.request("POST", url, wire.Token, body={"refresh_token": refresh_token}, key="")
+        return self._client.calls.send("POST", url, wire.Token, body={"refresh_token": refresh_token}, key="")
 
 
 class WebhookEndpoints(_Resource):
@@ -289,12 +224,12 @@ class WebhookEndpoints(_Resource):
     def delete(self, endpoint_id: str) -> wire.Deleted:
         """Remove an endpoint: nothing more is sent there."""
         url = f"{self._client.base_url}/v1/webhook_endpoints/{endpoint_id}"
-        return self._client.request("DELETE", url, wire.Deleted)
+        return self._client.calls.send("DELETE", url, wire.Deleted)
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:
         """Register an endpoint; the answer holds its signing secret, this once."""
         body = {"url": url, "enabled_events": list(enabled_events)}
-        return self._client.request(
+        return self._client.calls.send(
             "POST", f"{self._client.base_url}/v1/webhook_endpoints", wire.WebhookEndpoint, body=body
         )
 
@@ -315,21 +250,3 @@ def _not_exact(amount: object, wanted: str) -> InvalidRequest:
 
 def _keyed(idempotency_key: str | None) -> dict[str, str]:
     return {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
-
-
-def _error_from(response: httpx.Response) -> ApiError:
-    try:
-        members = msgspec.json.decode(response.content, type=dict[str, Any])
-    except msgspec.MsgspecError:
-        members = {}
-    status = response.status_code
-    kind = _ERRORS.get(status, ServiceFailed if status in _SERVER_FAULTS else ApiError)
-    return kind(
-        str(members.get("detail") or members.get("message") or f"The service answered {status}."),
-        code=str(members.get("code", "")),
-        param=members.get("param"),
-        problems=tuple(FieldProblem(each["pointer"], each["detail"]) for each in members.get("errors", ())),
-        decline_code=members.get("decline_code"),
-        request_id=members.get("request_id") or response.headers.get("Request-Id"),
-        **{name: value for name, value in members.items() if name not in _MEMBERS},
-    )

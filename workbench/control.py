@@ -18,11 +18,11 @@ class SandboxControl:
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
         """GET a path under `/sandbox`."""
-        return self._client.request("GET", self._url(path), dict[str, Any], query=query or None)
+        return self._client.calls.send("GET", self._url(path), dict[str, Any], query=query or None)
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """POST to a path under `/sandbox`."""
-        return self._client.request("POST", self._url(path), dict[str, Any], body=body)
+        return self._client.calls.send("POST", self._url(path), dict[str, Any], body=body)
 
     def rows(self, path: str, **query: str) -> list[dict[str, Any]]:
         """The rows of a list."""

@@ -187,8 +187,9 @@ class Receiver:
         if message_id in self._seen:
             return Arrival(200, "duplicate", message_id, body, headers)
         try:
-            for event_type, handler in self._handlers:
-                if event_type in (event.type, "*", f"{event.type.partition('.')[0]}.*"):
+            # Handlers of the type itself first, then of its family, then of everything.
+            for wanted in (event.type, f"{event.type.partition('.')[0]}.*", "*"):
+                for handler in [each for event_type, each in self._handlers if event_type == wanted]:
                     handler(event)
         except Exception as error:  # noqa: BLE001  whatever the merchant's code raises, the service must try again
             _LOG.exception("the handler of %s failed", event.type)

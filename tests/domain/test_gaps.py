@@ -160,9 +160,7 @@ def test_an_unknown_value_is_refused_with_those_there_are(name: str, value: obje
     assert all(repr(each) in error.message for each in allowed)
 
 
-@pytest.mark.parametrize(
-    "value", [{}, {"a": 1}, set(), [[0]], [0, [5]], [{}], bytearray(b"x")], ids=repr
-)
+@pytest.mark.parametrize("value", [{}, {"a": 1}, set(), [[0]], [0, [5]], [{}], bytearray(b"x")], ids=repr)
 @pytest.mark.parametrize("name", ["retry_schedule_s", "charge_amount_unit", "endpoint_disable_after_s"])
 def test_values_of_any_type_are_refused_cleanly(name: str, value: object):
     assert refused({name: value}).facts["name"] == name

@@ -259,7 +259,7 @@ def test_a_chain_that_was_not_touched_holds():
     entries = chain_of(5)
     assert check_chain(()) == GENESIS
     assert check_chain(tuple(entries)) == entries[-1].hash
-    assert check_chain(tuple(entries[2:]), start=entries[1].hash) == entries[-1].hash
+    assert check_chain(entries[2:], start=entries[1].hash, before=2) == entries[-1].hash
     assert len({each.hash for each in entries}) == 5
 
 
@@ -300,19 +300,32 @@ def test_any_field_of_a_posting_changed_breaks_the_chain_there(place: int, row: 
     ("changed", "at"),
     [
         (lambda entries: entries[1:], "je_2"),
+        (lambda entries: [numbered(entries[0], 7), *entries[1:]], "je_1"),
         (lambda entries: [*entries[:2], *entries[3:]], "je_4"),
         (lambda entries: [entries[1], entries[0], *entries[2:]], "je_2"),
         (lambda entries: [*entries[:2], entries[1], *entries[2:]], "je_2"),
         (lambda entries: [*entries[:2], mirrored_in(entries[2]), *entries[3:]], "je_3"),
         (lambda entries: [*entries[:2], mirrored_in(entries[2]).sealed(), *entries[3:]], "je_4"),
     ],
-    ids=["first gone", "one gone", "two swapped", "one twice", "balanced change", "change sealed again"],
+    ids=[
+        "first gone",
+        "another number",
+        "one gone",
+        "two swapped",
+        "one twice",
+        "balanced change",
+        "change sealed again",
+    ],
 )
 def test_the_first_entry_that_does_not_follow_is_named(changed: Any, at: str):  # noqa: ANN401  a function of entries
     with pytest.raises(LedgerRefused) as refused:
         check_chain(tuple(changed(chain_of(5))))
     assert refused.value.facts["entry"] == at
     assert at in str(refused.value)
+
+
+def numbered(sealed: JournalEntry, number: int) -> JournalEntry:
+    return msgspec.structs.replace(sealed, number=number).sealed()
 
 
 def mirrored_in(sealed: JournalEntry) -> JournalEntry:

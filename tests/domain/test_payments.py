@@ -8,10 +8,9 @@ from workbench.domain.payments import (
     FAILURES,
     INTENT_TRANSITIONS,
     Fees,
-    Transitions,
     fees_of,
-    next_state,
 )
+from workbench.domain.transitions import Transitions, next_state
 from workbench.errors import IllegalTransition
 
 INTENT_STATES = ("requires_payment_method", "requires_action", "processing", "succeeded", "canceled")
@@ -112,9 +111,7 @@ def test_fees(choices: dict[str, object], gross: int, merchant: int, operator: i
     assert fees_of(gross, Gaps.chosen(choices)) == Fees(merchant, operator)
 
 
-@given(
-    st.integers(1, 10**12), st.sampled_from(["2.5%", "none", "flat_1.00"]), st.sampled_from(["1.0%", "none"])
-)
+@given(st.integers(1, 10**12), st.sampled_from(["2.5%", "none", "flat_1.00"]), st.sampled_from(["1.0%", "none"]))
 def test_fees_never_exceed_what_was_paid(gross: int, merchant_fee: str, operator_fee: str):
     fees = fees_of(gross, Gaps.chosen({"merchant_fee": merchant_fee, "operator_fee": operator_fee}))
     assert 0 <= fees.merchant_minor <= gross

@@ -8,8 +8,8 @@ import workbench.domain
 
 MODULES = sorted(Path(str(files(workbench.domain))).glob("*.py"))
 ALLOWED = {
-    "base64", "binascii", "collections", "collections.abc", "dataclasses", "datetime", "decimal", "hashlib", "hmac",
-    "json", "re", "typing",
+    "base64", "binascii", "collections", "collections.abc", "dataclasses", "datetime", "decimal", "difflib",
+    "fractions", "hashlib", "hmac", "json", "re", "typing",
     "msgspec", "phonenumbers",
     "workbench.domain", "workbench.errors",
 }  # fmt: skip

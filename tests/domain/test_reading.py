@@ -96,9 +96,9 @@ def test_json_is_read_exactly(body: bytes, value: object):
         ("{}".encode("utf-16"), "body_not_utf8", None),
         (b'"\xed\xa0\x80"', "body_not_utf8", None),
         (b'"\\ud800"', "body_not_utf8", None),
-        (b'{"a": "\\udfff"}', "body_not_utf8", None),
+        (b'{"a": "\\udfff"}', "body_not_utf8", "a"),
         (b'{"\\ud800": 1}', "body_not_utf8", None),
-        (b'{"a": {"\\ud800": {}}}', "body_not_utf8", None),
+        (b'{"a": {"\\ud800": {}}}', "body_not_utf8", "a"),
         (b"NaN", "number_invalid", None),
         (b'{"amount": NaN}', "number_invalid", "amount"),
         (b'{"amount": Infinity}', "number_invalid", "amount"),
@@ -140,7 +140,7 @@ def test_deep_nesting_that_is_never_closed_is_refused():
     assert refused(b"[" * 100_000).code in ("body_too_deep", "body_not_json")
 
 
-@given(st.one_of(st.binary(max_size=60), st.text("[]{}\",:\\ud8e0+-.NaIfinty1", max_size=40).map(str.encode)))
+@given(st.one_of(st.binary(max_size=60), st.text('[]{}",:\\ud8e0+-.NaIfinty1', max_size=40).map(str.encode)))
 def test_any_bytes_are_read_or_refused(body: bytes):
     try:
         json_from(body)
@@ -184,14 +184,34 @@ def test_a_whole_number_may_be_written_with_zeros(text: str):
         (wire.CreatePaymentIntent, "description", 1, "must be a string or null, not a number (1)"),
         (wire.CreatePaymentIntent, "metadata", {"a": 1}, "must be an object of strings, not an object"),
         (wire.CreatePaymentIntent, "metadata", None, "must be an object of strings, not null"),
-        (wire.CreateCharge, "amount", Decimal("150.5"), "must be a whole number of 64 bits, not a number (150.5)"),
-        (wire.CreateCharge, "amount", "15000", "must be a whole number of 64 bits, not a string"),
-        (wire.CreateCharge, "amount", True, "must be a whole number of 64 bits, not a boolean"),
-        (wire.CreateCharge, "amount", 2**63, f"must be a whole number of 64 bits, not a number ({2**63})"),
-        (wire.CreateCharge, "amount", Decimal("1e30"), "must be a whole number of 64 bits, not a number (1E+30)"),
-        (wire.CreateCharge, "amount", Decimal("1e400"), "must be a whole number of 64 bits, not a number (1E+400)"),
-        (wire.CreateCharge, "amount", Decimal("1e999999"), "must be a whole number of 64 bits, not a number"),
-        (wire.NewPlant, "id", -(2**63) - 1, "must be a whole number of 64 bits, not a number"),
+        (
+            wire.CreateCharge,
+            "amount",
+            Decimal("150.5"),
+            "must be a whole number that fits 64 bits, not a number (150.5)",
+        ),
+        (wire.CreateCharge, "amount", "15000", "must be a whole number that fits 64 bits, not a string"),
+        (wire.CreateCharge, "amount", True, "must be a whole number that fits 64 bits, not a boolean"),
+        (wire.CreateCharge, "amount", 2**63, f"must be a whole number that fits 64 bits, which {2**63} does not"),
+        (
+            wire.CreateCharge,
+            "amount",
+            Decimal("1e30"),
+            "must be a whole number that fits 64 bits, not a number (1E+30)",
+        ),
+        (
+            wire.CreateCharge,
+            "amount",
+            Decimal("1e400"),
+            "must be a whole number that fits 64 bits, not a number (1E+400)",
+        ),
+        (wire.CreateCharge, "amount", Decimal("1e999999"), "must be a whole number that fits 64 bits, not a number"),
+        (
+            wire.NewPlant,
+            "id",
+            -(2**63) - 1,
+            "must be a whole number that fits 64 bits, which -9223372036854775809 does not",
+        ),
         (wire.NewPlant, "tag", None, "must be a string, not null"),
         (wire.NewPlant, "tag", 1, "must be a string, not a number (1)"),
         (wire.ConfirmPaymentIntent, "payment_method", "mobile_money", "must be an object, not a string"),
@@ -293,10 +313,10 @@ def test_any_json_is_the_struct_or_refused(shape: type[Struct], data: st.DataObj
     changed = data.draw(st.dictionaries(st.sampled_from(NAMES), JSON_VALUES, max_size=3))
     value = data.draw(st.one_of(JSON_VALUES, st.just({**GOOD[shape], **changed})))
     unknown = data.draw(st.sampled_from(["ignored", "refused"]))
+    made, refusal = None, None
     try:
         made = struct_from(value, shape, unknown=unknown)
     except InvalidRequest as error:
-        assert error.problems
-        assert error.code in ("parameter_missing", "parameter_invalid")
-    else:
-        assert isinstance(made, shape)
+        refusal = error
+    assert isinstance(made, shape) or (refusal is not None and refusal.problems)
+    assert refusal is None or refusal.code in ("parameter_missing", "parameter_invalid")

@@ -130,11 +130,15 @@ def test_wrong_pins_run_out(pins: list[bool], tries: int):
             "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nRef: Monstera\nEnter PIN to approve:",
         ),
         ("enter_pin", {"reference": None}, "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nEnter PIN to approve:"),
-        ("enter_pin", {"reference": "{tries}"}, "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nRef: {tries}\nEnter PIN to approve:"),
+        (
+            "enter_pin",
+            {"reference": "{tries}"},
+            "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nRef: {tries}\nEnter PIN to approve:",
+        ),
         (
             "wrong_pin",
             {"tries_left": 2},
-            "MTN MoMo\nWrong PIN. Tries left: 2\nPay ZMW 150.00\nto PLANT STORE\nEnter PIN to approve:",
+            "MTN MoMo\nWrong PIN. Tries left: 2\nPay ZMW 150.00\nto PLANT STORE\nRef: Monstera\nEnter PIN to approve:",
         ),
         ("approved", {}, "MTN MoMo\nApproved.\nZMW 150.00 paid\nto PLANT STORE."),
         ("refused", {"reason": "The wallet is empty."}, "MTN MoMo\nNot paid.\nThe wallet is empty."),
@@ -143,7 +147,7 @@ def test_wrong_pins_run_out(pins: list[bool], tries: int):
         ("ignored", {}, "(the prompt was left unanswered)"),
         ("expired", {}, "MTN MoMo\nThe request has expired.\nNothing was paid."),
     ],
-)  # fmt: skip
+)
 def test_the_words_on_each_screen(screen: str, more: dict[str, object], shown: str):
     assert ussd.words(session(screen, **more)) == shown
 

@@ -5,12 +5,15 @@ import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import httpx
 import pytest
 
 from workbench import Workbench
 
+_SEEN: WeakKeyDictionary[Workbench, int] = WeakKeyDictionary()
+"""How far each bench's trace was read: the served one grows over the whole session."""
 JSON = {"Content-Type": "application/json"}
 Fields = Mapping[str, str | None]
 
@@ -116,6 +119,12 @@ class Wire:
 
     def trace(self, since: int = 0) -> list[dict[str, Any]]:
         return self.get(f"/sandbox/trace?since={since}").json()["data"]
+
+    def last_seq(self) -> int:
+        """Where the trace ends now: what follows is the test's own."""
+        rows = self.trace(_SEEN.get(self.bench, 0))
+        _SEEN[self.bench] = rows[-1]["seq"] if rows else _SEEN.get(self.bench, 0)
+        return _SEEN[self.bench]
 
     def events(self, since: int = 0) -> set[str]:
         """The ids of all events of which a delivery was attempted."""

@@ -5,67 +5,81 @@ import hashlib
 import hmac
 import itertools
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from standardwebhooks import Webhook
-from workbench import verify
+
+from workbench import Workbench, verify
+from workbench.receiver import Arrival, Event
+
+if TYPE_CHECKING:
+    from tests.doors.conftest import Wire
+
+Exact = Callable[[httpx.Response], dict[str, Any]]
+NewNumber = Callable[..., str]
 
 INT32 = range(-(2**31), 2**31)
 CHARGE_FIELDS = {"id": str, "status": str, "amount": int, "currency": str, "channel": str, "provider": str}
 RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 
 
-def content(response) -> tuple[int, str]:
+def content(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, response.headers["content-type"]
 
 
-def arrived(wire, object_id: str) -> list:
+def arrived(wire: "Wire", object_id: str) -> list[Arrival]:
     """The webhooks about one object, in the order of their arrival."""
     return [each for each in wire.bench.receiver.arrivals if json.loads(each.body)["data"]["object"]["id"] == object_id]
 
 
 class TestSection2Resources:
-    def test_an_intent_is_created_from_the_four_shown_fields(self, wire):
+    def test_an_intent_is_created_from_the_four_shown_fields(self, wire: "Wire"):
         body = (
-            b'{"amount": 150.00, "currency": "ZMW", "payment_method_types": ["mobile_money"], "description": "Monstera"}'
+            b'{"amount": 150.00, "currency": "ZMW", "payment_method_types": ["mobile_money"], '
+            b'"description": "Monstera"}'
         )
         response = wire.post("/v1/payment_intents", body, wire.bearer)
         assert content(response) == (200, "application/json")
 
-    def test_the_answer_is_an_intent_with_an_id_and_a_client_secret(self, wire):
+    def test_the_answer_is_an_intent_with_an_id_and_a_client_secret(self, wire: "Wire"):
         intent = wire.intent().json()
         assert type(intent["id"]) is str
         assert type(intent["client_secret"]) is str
         assert intent["id"]
         assert intent["client_secret"]
 
-    def test_each_intent_has_its_own_id_and_client_secret(self, wire):
+    def test_each_intent_has_its_own_id_and_client_secret(self, wire: "Wire"):
         one, other = wire.intent().json(), wire.intent().json()
         assert one["id"] != other["id"]
         assert one["client_secret"] != other["client_secret"]
 
     @pytest.mark.parametrize("amount", ["150", "150.0", "150.00", "0.01", "19.9", "9999999999.99"])
-    def test_the_amount_of_an_intent_is_a_decimal_number(self, wire, exact, amount):
+    def test_the_amount_of_an_intent_is_a_decimal_number(self, wire: "Wire", exact: Exact, amount: str):
         echoed = exact(wire.intent(amount=amount))["amount"]
         assert type(echoed) is Decimal
         assert echoed == Decimal(amount)
 
-    def test_the_currency_of_an_intent_is_upper_case(self, wire):
+    def test_the_currency_of_an_intent_is_upper_case(self, wire: "Wire"):
         assert wire.intent(currency='"ZMW"').json()["currency"] == "ZMW"
 
-    def test_the_description_is_free_text(self, wire):
+    def test_the_description_is_free_text(self, wire: "Wire"):
         text = "Monstera “Deliciosa” №1 — 🌿"
         assert wire.intent(description=json.dumps(text)).json()["description"] == text
 
-    def test_payment_method_types_include_mobile_money(self, wire):
+    def test_payment_method_types_include_mobile_money(self, wire: "Wire"):
         assert wire.intent().json()["payment_method_types"] == ["mobile_money"]
 
     @pytest.mark.parametrize(
-        ("phone_prefix", "provider"), [("96", "mtn"), ("97", "airtel"), ("95", "zamtel")], ids=["mtn", "airtel", "zamtel"]
+        ("phone_prefix", "provider"),
+        [("96", "mtn"), ("97", "airtel"), ("95", "zamtel")],
+        ids=["mtn", "airtel", "zamtel"],
     )
-    def test_an_intent_is_confirmed_with_type_phone_and_provider(self, wire, phone_prefix, provider):
+    def test_an_intent_is_confirmed_with_type_phone_and_provider(self, wire: "Wire", phone_prefix: str, provider: str):
         intent_id, phone = wire.intent().json()["id"], wire.new_number(phone_prefix)
         body = json.dumps(
             {"payment_method": {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}}
@@ -74,7 +88,7 @@ class TestSection2Resources:
         assert response.status_code == 200
         assert response.json()["payment_method"]["mobile_money"]["provider"] == provider
 
-    def test_a_charge_is_created_from_the_six_shown_fields(self, wire):
+    def test_a_charge_is_created_from_the_six_shown_fields(self, wire: "Wire"):
         body = (
             '{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", '
             f'"phone": "{wire.new_number()}", "reference": "order-1"}}'
@@ -83,10 +97,10 @@ class TestSection2Resources:
         assert content(response) == (200, "application/json")
 
     @pytest.mark.parametrize(("field", "kind"), CHARGE_FIELDS.items(), ids=CHARGE_FIELDS)
-    def test_a_charge_answers_the_six_shown_fields(self, wire, field, kind):
+    def test_a_charge_answers_the_six_shown_fields(self, wire: "Wire", field: str, kind: type):
         assert type(wire.charge().json()[field]) is kind
 
-    def test_a_charge_echoes_what_was_asked(self, wire):
+    def test_a_charge_echoes_what_was_asked(self, wire: "Wire"):
         charge = wire.charge().json()
         assert {name: charge[name] for name in CHARGE_FIELDS if name != "id"} == {
             "status": "succeeded",
@@ -96,19 +110,19 @@ class TestSection2Resources:
             "provider": "mtn",
         }
 
-    def test_the_reference_is_the_merchants_own(self, wire):
+    def test_the_reference_is_the_merchants_own(self, wire: "Wire"):
         assert wire.charge(reference='"order-77"').json()["reference"] == "order-77"
 
-    def test_a_plant_is_answered_without_the_id_that_was_sent(self, wire):
+    def test_a_plant_is_answered_without_the_id_that_was_sent(self, wire: "Wire"):
         response = wire.plant(id="7", name='"Monstera"', tag='"climber"')
         assert content(response) == (200, "application/json")
         assert response.json() == {"name": "Monstera", "tag": "climber"}
 
-    def test_the_tag_of_a_plant_is_optional(self, wire):
+    def test_the_tag_of_a_plant_is_optional(self, wire: "Wire"):
         assert wire.plant(tag=None).json() == {"name": "Monstera"}
 
     @pytest.mark.parametrize("field", ["id", "name"])
-    def test_a_new_plant_needs_its_id_and_name(self, wire, field):
+    def test_a_new_plant_needs_its_id_and_name(self, wire: "Wire", field: str):
         response = wire.plant(**{field: None})
         assert response.status_code == 400
         assert field in response.json()["message"]
@@ -118,16 +132,16 @@ class TestSection2Resources:
         [(-(2**63), 200), (2**63 - 1, 200), (0, 200), (-(2**63) - 1, 400), (2**63, 400), (10**30, 400)],
         ids=["least", "most", "zero", "below", "above", "far_above"],
     )
-    def test_the_id_of_a_plant_is_an_int64(self, wire, number, status):
+    def test_the_id_of_a_plant_is_an_int64(self, wire: "Wire", number: int, status: int):
         assert wire.plant(id=str(number)).status_code == status
 
 
 class TestSection3States:
-    def test_a_charge_shows_the_status_succeeded_in_a_200(self, wire):
+    def test_a_charge_shows_the_status_succeeded_in_a_200(self, wire: "Wire"):
         response = wire.charge()
         assert (response.status_code, response.json()["status"]) == (200, "succeeded")
 
-    def test_confirming_sends_a_ussd_prompt_that_asks_for_the_pin(self, wire):
+    def test_confirming_sends_a_ussd_prompt_that_asks_for_the_pin(self, wire: "Wire"):
         intent_id, phone = wire.intent(amount="150.00").json()["id"], wire.new_number()
         assert wire.get(f"/sandbox/phones/{phone}").json()["waiting"] is False
         wire.confirm(intent_id, phone)
@@ -136,14 +150,14 @@ class TestSection3States:
         assert "ZMW 150.00" in shown["screen"]
         assert "PIN" in shown["screen"]
 
-    def test_nothing_is_secured_before_the_pin(self, wire):
+    def test_nothing_is_secured_before_the_pin(self, wire: "Wire"):
         intent_id, _ = wire.prompt()
         wire.bench.clock.advance(0)
         assert wire.status(intent_id) != "succeeded"
         assert wire.entries(intent_id) == []
         assert "payment_intent.succeeded" not in wire.types(intent_id)
 
-    def test_after_the_pin_the_funds_are_secured_and_then_a_webhook_is_sent(self, wire):
+    def test_after_the_pin_the_funds_are_secured_and_then_a_webhook_is_sent(self, wire: "Wire"):
         intent_id, phone = wire.prompt()
         wire.pin(phone)
         wire.bench.clock.advance(0)
@@ -154,7 +168,7 @@ class TestSection3States:
         assert pin < entry < kinds.index(("webhook", "payment_intent.succeeded"))
 
     @pytest.mark.parametrize("door", ["intent", "charge"])
-    def test_the_ledger_takes_100_as_97_50_and_2_50_and_1_for_the_operator(self, wire, door):
+    def test_the_ledger_takes_100_as_97_50_and_2_50_and_1_for_the_operator(self, wire: "Wire", door: str):
         payment = wire.paid("100.00") if door == "intent" else wire.charge(amount="10000").json()["id"]
         assert wire.postings(payment) == {
             ("operator:mtn:float", "debit"): 10_000,
@@ -164,7 +178,7 @@ class TestSection3States:
             ("income:merchant_fee", "credit"): 250,
         }
 
-    def test_a_payment_is_one_entry_whose_debits_equal_its_credits(self, wire):
+    def test_a_payment_is_one_entry_whose_debits_equal_its_credits(self, wire: "Wire"):
         payment = wire.paid("19.99")
         sums = wire.postings(payment)
         debits = sum(amount for (_, side), amount in sums.items() if side == "debit")
@@ -177,7 +191,10 @@ class TestSection4Endpoints:
         ("path", "send"),
         [
             ("/v1/payment_intents", lambda wire: wire.intent()),
-            ("/v1/payment_intents/{id}/confirm", lambda wire: wire.confirm(wire.intent().json()["id"], wire.new_number())),
+            (
+                "/v1/payment_intents/{id}/confirm",
+                lambda wire: wire.confirm(wire.intent().json()["id"], wire.new_number()),
+            ),
             ("/v1/charges", lambda wire: wire.charge()),
             ("/plants", lambda wire: wire.plant()),
             (
@@ -187,20 +204,22 @@ class TestSection4Endpoints:
         ],
         ids=["create_intent", "confirm_intent", "create_charge", "create_plant", "token"],
     )
-    def test_each_shown_operation_is_a_post_that_answers_200_in_json(self, wire, path, send):
+    def test_each_shown_operation_is_a_post_that_answers_200_in_json(
+        self, wire: "Wire", path: str, send: Callable[["Wire"], httpx.Response]
+    ):
         response = send(wire)
         assert content(response) == (200, "application/json")
         assert response.request.method == "POST"
         assert response.request.url.path.startswith(path.partition("{")[0])
 
-    def test_the_answer_to_a_new_intent_is_the_intent(self, wire):
+    def test_the_answer_to_a_new_intent_is_the_intent(self, wire: "Wire"):
         assert wire.intent().json().keys() >= {"id", "client_secret"}
 
-    def test_an_intent_is_confirmed_with_the_secret_key_alone(self, wire):
+    def test_an_intent_is_confirmed_with_the_secret_key_alone(self, wire: "Wire"):
         body_without_client_secret = wire.confirm(wire.intent().json()["id"], wire.new_number())
         assert body_without_client_secret.status_code == 200
 
-    def test_the_client_secret_is_a_means_of_confirming(self, wire):
+    def test_the_client_secret_is_a_means_of_confirming(self, wire: "Wire"):
         intent, phone = wire.intent().json(), wire.new_number()
         body = wire.written(
             {
@@ -212,10 +231,10 @@ class TestSection4Endpoints:
         response = wire.post(f"/v1/payment_intents/{intent['id']}/confirm", body, wire.publishable)
         assert response.status_code == 200
 
-    def test_the_plant_store_says_where_it_is_served(self, wire):
+    def test_the_plant_store_says_where_it_is_served(self, wire: "Wire"):
         assert wire.get("/plants/openapi.json", {}).json()["servers"]
 
-    def test_a_refresh_is_a_post_that_answers_a_new_bearer_token(self, wire):
+    def test_a_refresh_is_a_post_that_answers_a_new_bearer_token(self, wire: "Wire"):
         token = wire.post("/v1/auth/token", b'{"email": "ada@example.com", "password": "green"}', {}).json()
         body = wire.written({"refresh_token": json.dumps(token["refresh_token"])})
         fresh = wire.post("/v1/auth/refresh", body, {})
@@ -225,21 +244,23 @@ class TestSection4Endpoints:
 
 class TestSection5Authentication:
     @pytest.mark.parametrize(("key", "prefix"), [("secret_key", "sk_test_"), ("publishable_key", "pk_test_")])
-    def test_test_keys_have_their_prefix(self, bench, key, prefix):
+    def test_test_keys_have_their_prefix(self, bench: Workbench, key: str, prefix: str):
         assert str(getattr(bench, key)).startswith(prefix)
 
-    def test_an_intent_is_created_with_the_secret_key_as_bearer(self, wire):
+    def test_an_intent_is_created_with_the_secret_key_as_bearer(self, wire: "Wire"):
         headers = {"Authorization": "Bearer " + str(wire.bench.secret_key)}
         assert wire.post("/v1/payment_intents", wire.intent().request.content, headers).status_code == 200
 
-    def test_a_charge_takes_the_secret_key_as_user_name_with_an_empty_password(self, wire):
+    def test_a_charge_takes_the_secret_key_as_user_name_with_an_empty_password(self, wire: "Wire"):
         user_and_colon = base64.b64encode(f"{wire.bench.secret_key}:".encode()).decode()
         headers = {"Authorization": f"Basic {user_and_colon}", "Idempotency-Key": wire.new_key()}
         assert wire.post("/v1/charges", wire.charge().request.content, headers).status_code == 200
 
-    @pytest.mark.parametrize("key", ["sk" + "_live_" + "x" * 24, "sk" + "_live" + "x" * 24], ids=["sk_live_", "sk_live"])
+    @pytest.mark.parametrize(
+        "key", ["sk" + "_live_" + "x" * 24, "sk" + "_live" + "x" * 24], ids=["sk_live_", "sk_live"]
+    )
     @pytest.mark.parametrize("scheme", ["bearer", "basic"])
-    def test_a_live_key_is_refused_and_nothing_live_is_touched(self, wire, key, scheme):
+    def test_a_live_key_is_refused_and_nothing_live_is_touched(self, wire: "Wire", key: str, scheme: str):
         before = wire.entries()
         if scheme == "bearer":
             response = wire.post("/v1/payment_intents", b"{}", {"Authorization": f"Bearer {key}"})
@@ -251,24 +272,24 @@ class TestSection5Authentication:
         assert key not in response.text
         assert wire.entries() == before
 
-    def test_the_plant_sample_takes_a_bearer(self, wire):
+    def test_the_plant_sample_takes_a_bearer(self, wire: "Wire"):
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', wire.bearer).status_code == 200
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', wire.basic).status_code == 401
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', {}).status_code == 401
 
-    def test_email_and_password_give_a_bearer_token(self, wire):
+    def test_email_and_password_give_a_bearer_token(self, wire: "Wire"):
         token = wire.post("/v1/auth/token", b'{"email": "ada@example.com", "password": "green"}', {}).json()
         assert (token["token_type"], token["expires_in"]) == ("Bearer", 86_400)
         headers = {"Authorization": f"Bearer {token['access_token']}"}
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', headers).status_code == 200
         assert wire.post("/v1/payment_intents", wire.intent().request.content, headers).status_code == 200
 
-    def test_the_publishable_key_is_for_the_client_side(self, wire):
+    def test_the_publishable_key_is_for_the_client_side(self, wire: "Wire"):
         assert wire.post("/v1/payment_intents", wire.intent().request.content, wire.publishable).status_code == 403
 
 
 class TestSection6Events:
-    def test_a_webhook_comes_after_the_pin(self, wire):
+    def test_a_webhook_comes_after_the_pin(self, wire: "Wire"):
         intent_id, phone = wire.prompt()
         wire.bench.clock.advance(0)
         before = [json.loads(each.body)["type"] for each in arrived(wire, intent_id)]
@@ -278,27 +299,29 @@ class TestSection6Events:
         assert "payment_intent.succeeded" not in before
         assert after[-1] == "payment_intent.succeeded"
 
-    def test_the_signature_is_hmac_sha256(self, wire):
+    def test_the_signature_is_hmac_sha256(self, wire: "Wire"):
         message = arrived(wire, wire.paid())[-1]
         key = base64.b64decode(wire.bench.receiver.secrets[0].removeprefix("whsec_"))
         signed = f"{message.headers['webhook-id']}.{message.headers['webhook-timestamp']}.".encode() + message.body
         expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
         assert message.headers["webhook-signature"] == f"v1,{expected}"
 
-    def test_our_verify_accepts_it_and_tells_its_id(self, wire):
+    def test_our_verify_accepts_it_and_tells_its_id(self, wire: "Wire"):
         message = arrived(wire, wire.paid())[-1]
         sent_s = int(message.headers["webhook-timestamp"])
         found = verify(message.body, message.headers, wire.bench.receiver.secrets, now_s=sent_s)
         assert found == message.headers["webhook-id"]
 
-    def test_the_published_library_makes_the_same_signature(self, wire):
+    def test_the_published_library_makes_the_same_signature(self, wire: "Wire"):
         message = arrived(wire, wire.paid())[-1]
         sent = datetime.fromtimestamp(int(message.headers["webhook-timestamp"]), UTC)
         library = Webhook(wire.bench.receiver.secrets[0])
         made = library.sign(message.headers["webhook-id"], sent, message.body.decode())
         assert made == message.headers["webhook-signature"]
 
-    def test_the_published_library_verifies_what_came_over_a_socket(self, served_bench, new_number):
+    def test_the_published_library_verifies_what_came_over_a_socket(
+        self, served_bench: Workbench, new_number: NewNumber
+    ):
         """Over a socket the timestamp is this machine's clock, which is the one that the library reads."""
         receiver, client = served_bench.receiver, served_bench.client
         charge = client.charges.create(amount=100, channel="mtn", phone=new_number(), idempotency_key=new_number())
@@ -306,12 +329,12 @@ class TestSection6Events:
         message = next(each for each in reversed(receiver.arrivals) if charge.id.encode() in each.body)
         assert Webhook(receiver.secrets[0]).verify(message.body, message.headers)["data"]["object"]["id"] == charge.id
 
-    def test_a_failed_delivery_is_retried_with_backoff_and_then_given_up_as_undeliverable(self, wire):
+    def test_a_failed_delivery_is_retried_with_backoff_and_then_given_up_as_undeliverable(self, wire: "Wire"):
         intent_id, receiver = wire.intent().json()["id"], wire.bench.receiver
         wire.bench.clock.advance(0)
 
         @receiver.on("payment_intent.requires_action")
-        def refuse(event):
+        def refuse(event: Event) -> None:
             assert event.data.object["id"] != intent_id, "not today"
 
         wire.confirm(intent_id, wire.new_number())
@@ -321,7 +344,7 @@ class TestSection6Events:
             for row in wire.trace()
             if (row["kind"], row["what"], row["payment"]) == ("webhook", "payment_intent.requires_action", intent_id)
         ]
-        assert [row["result"] for row in attempts] == ["500"] * 10
+        assert [row["result"][:3] for row in attempts] == ["500"] * 10
         moments = [datetime.fromisoformat(row["at"]) for row in attempts]
         waits_s = [(later - one).total_seconds() for one, later in itertools.pairwise(moments)]
         for wait_s, planned_s in zip(waits_s, RETRY_SCHEDULE_S, strict=True):
@@ -335,7 +358,7 @@ class TestSection6Events:
 
 class TestSection7Errors:
     @pytest.mark.parametrize("body", [b'{"id": 1}', b'{"name": "Monstera"}', b'{"id": "1", "name": "a"}', b"{", b"[]"])
-    def test_the_plant_sample_answers_400_with_an_error_and_a_message(self, wire, body):
+    def test_the_plant_sample_answers_400_with_an_error_and_a_message(self, wire: "Wire", body: bytes):
         response = wire.post("/plants", body, wire.bearer)
         assert content(response) == (400, "application/json")
         error = response.json()
@@ -345,19 +368,19 @@ class TestSection7Errors:
         assert type(error["message"]) is str
         assert error["message"]
 
-    def test_the_sandbox_produces_a_failure_on_demand(self, wire):
+    def test_the_sandbox_produces_a_failure_on_demand(self, wire: "Wire"):
         response = wire.charge(phone='"+260960000002"')
         assert response.status_code == 402
         assert response.json()["decline_code"] == "insufficient_funds"
 
-    def test_errors_of_payments_carry_the_documented_members_too(self, wire):
+    def test_errors_of_payments_carry_the_documented_members_too(self, wire: "Wire"):
         error = wire.intent(amount="0").json()
         assert error["error"] == 400
         assert error["message"]
 
 
 class TestSection8Limits:
-    def test_a_bearer_token_lives_86400_seconds(self, wire):
+    def test_a_bearer_token_lives_86400_seconds(self, wire: "Wire"):
         token = wire.post("/v1/auth/token", b'{"email": "ada@example.com", "password": "green"}', {}).json()
         headers = {"Authorization": f"Bearer {token['access_token']}"}
         plant = b'{"id": 1, "name": "Monstera"}'
@@ -370,10 +393,10 @@ class TestSection8Limits:
 
 class TestSection9Versioning:
     @pytest.mark.parametrize("path", ["/payment_intents", "/charges", "/v2/payment_intents", "/V1/charges"])
-    def test_payments_are_under_v1_and_nowhere_else(self, wire, path):
+    def test_payments_are_under_v1_and_nowhere_else(self, wire: "Wire", path: str):
         assert wire.post(path, b"{}", wire.bearer).status_code == 404
 
-    def test_the_plant_sample_describes_itself(self, wire):
+    def test_the_plant_sample_describes_itself(self, wire: "Wire"):
         response = wire.get("/plants/openapi.json", {})
         assert content(response) == (200, "application/json")
         document = response.json()
@@ -381,7 +404,7 @@ class TestSection9Versioning:
         assert document["info"]["version"] == "1.0.0"
         assert document["info"]["license"]["name"] == "MIT"
 
-    def test_its_description_asks_for_a_bearer_on_every_operation(self, wire):
+    def test_its_description_asks_for_a_bearer_on_every_operation(self, wire: "Wire"):
         document = wire.get("/plants/openapi.json", {}).json()
         assert document["components"]["securitySchemes"]["bearerAuth"]["type"] == "http"
         assert document["components"]["securitySchemes"]["bearerAuth"]["scheme"] == "bearer"
@@ -389,7 +412,7 @@ class TestSection9Versioning:
         assert operations
         assert all(each.get("security", document["security"]) == [{"bearerAuth": []}] for each in operations)
 
-    def test_its_description_shows_the_documented_fields(self, wire):
+    def test_its_description_shows_the_documented_fields(self, wire: "Wire"):
         document = wire.get("/plants/openapi.json", {}).json()
         schemas, create = document["components"]["schemas"], document["paths"]["/plants"]["post"]
         assert schemas["Plant"]["required"] == ["name"]

@@ -91,7 +91,7 @@ MALFORMED = [
     "http://merchant.example/\r\nHost: other",
     "http://merch\x00ant.example/",
     "http://mérchant.example/",
-    "http://１２７.0.0.1/",
+    "http://\uff11\uff12\uff17.0.0.1/",
 ]
 
 

@@ -234,7 +234,7 @@ def test_the_schedule_is_the_registers(merchant: Merchant, schedule: list[int], 
         (429, "Wed, 21 Oct 2026 07:28:00 GMT", 60, 60),
     ],
 )
-def test_a_receiver_can_ask_for_time(  # noqa: PLR0913  the columns of a table
+def test_a_receiver_can_ask_for_time(
     sandbox: Sandbox, merchant: Merchant, status: int, retry_after: str | None, at_least_s: int, at_most_s: int
 ):
     merchant.answers["/a"] = [status, 200]
@@ -339,7 +339,10 @@ def test_gone_disables_the_endpoint_and_tells_the_others(sandbox: Sandbox, merch
         for each in tx.deliveries.all():
             ends[each.endpoint].append((each.status, each.attempts))
         assert (disabled.status, enabled.status) == ("disabled", "enabled")
-        assert ends == {disabled.id: [("dead_letter", 1)] + [("dead_letter", 0)] * 2, enabled.id: [("delivered", 1)] * 4}
+        assert ends == {
+            disabled.id: [("dead_letter", 1)] + [("dead_letter", 0)] * 2,
+            enabled.id: [("delivered", 1)] * 4,
+        }
         assert tx.jobs.count() == 0
     sandbox.event()
     sandbox.advance(0)
@@ -414,15 +417,18 @@ def due(sandbox: Sandbox, *jobs: tuple[int, str]):
     [
         ([(3_000, "c"), (1_000, "a"), (2_000, "b")], [(1_000, "a"), (2_000, "b"), (3_000, "c")], 0),
         ([(1_000, "x"), (1_000, "a"), (1_000, "m")], [(1_000, "x"), (1_000, "a"), (1_000, "m")], 0),
-        ([(0, "now"), (9_999, "late"), (10_000, "last"), (10_001, "not yet")],
-         [(0, "now"), (9_999, "late"), (10_000, "last")], 1),
+        (
+            [(0, "now"), (9_999, "late"), (10_000, "last"), (10_001, "not yet")],
+            [(0, "now"), (9_999, "late"), (10_000, "last")],
+            1,
+        ),
         ([(1_000, "a+0"), (1_000, "b")], [(1_000, "a+0"), (1_000, "b"), (1_000, "a'")], 0),
         ([(1_000, "a+500"), (2_000, "b")], [(1_000, "a+500"), (1_500, "a'"), (2_000, "b")], 0),
         ([(9_000, "a+1000"), (9_500, "b+1000")], [(9_000, "a+1000"), (9_500, "b+1000"), (10_000, "a'")], 1),
         ([], [], 0),
     ],
-    ids=["by due moment", "ties by seq", "to the end and no further", "now again", "in between", "follow-ups", "nothing"],
-)  # fmt: skip
+    ids=["by due moment", "ties by seq", "up to the end", "now again", "in between", "follow-ups", "nothing"],
+)
 def test_advance_runs_each_job_at_its_moment(
     sandbox: Sandbox, noted: list[Any], jobs: list[tuple[int, str]], ran: list[tuple[int, str]], left: int
 ):
@@ -481,7 +487,7 @@ def test_deliveries_and_timers_share_one_order(sandbox: Sandbox, merchant: Merch
 def test_a_receiver_may_call_the_service_and_may_not_move_the_clock(sandbox: Sandbox, merchant: Merchant):
     answers = []
 
-    def call_back():
+    def call_back() -> None:
         if len(merchant.arrivals) == 1:
             sandbox.event()
             answers.append(sandbox.advance(5))
@@ -494,6 +500,29 @@ def test_a_receiver_may_call_the_service_and_may_not_move_the_clock(sandbox: San
     # The event that the call back made went out in the same round.
     assert len(merchant.arrivals) == 2
     assert sandbox.now_ms() == 1_000
+
+
+def test_a_receiver_on_another_thread_may_call_the_service_too(merchant: Merchant):
+    """As a backend does on its own port, while the delivery to it waits for its answer."""
+    with closing(Sandbox(merchant, delivery_timeout_s=5)) as sandbox:
+
+        def call_back() -> None:
+            thread = threading.Thread(target=sandbox.engine.run_due)
+            threads.append(thread)
+            thread.start()
+            thread.join(timeout=2)
+            waits.append(thread.is_alive())
+
+        threads: list[threading.Thread] = []
+        waits: list[bool] = []
+        merchant.meanwhile = call_back
+        sandbox.endpoint()
+        sandbox.event()
+        sandbox.event()
+        sandbox.engine.run_due()
+        for thread in threads:
+            thread.join()
+        assert waits == [False, False]
 
 
 # Over a socket

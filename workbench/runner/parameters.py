@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+import nbformat
+
 from workbench.errors import RunRefused
 from workbench.runner.quiet import papermill
 
@@ -39,11 +41,16 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
 
 
 def _declared(notebook: Path) -> dict[str, str]:
+    """The names in the cell tagged `parameters`, and their types, as papermill reads them."""
+    papermill()
+    from papermill.translators import PythonTranslator
+
     try:
-        found = papermill().inspect_notebook(str(notebook))
+        cells = nbformat.read(notebook, as_version=4).cells
+        cell = next((each for each in cells if "parameters" in each.metadata.get("tags", ())), None)
+        return {each.name: each.inferred_type_name for each in PythonTranslator.inspect(cell)} if cell else {}
     except Exception:  # noqa: BLE001  a notebook that cannot be read fails by itself when it is run
         return {}
-    return {name: row["inferred_type_name"] for name, row in found.items()}
 
 
 def _read(name: str, text: str, kind: str) -> object:

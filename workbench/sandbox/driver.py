@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from workbench.errors import StateConflict
 from workbench.sandbox import delivery
@@ -12,7 +12,7 @@ from workbench.sandbox.service import attempts
 from workbench.sandbox.service.events import DELIVER
 from workbench.sandbox.store import Store, Transaction
 
-_PATIENCE_S = 20.0
+_PATIENCE_S = 20
 
 
 def _customer_acts(tx: Transaction, session_id: str) -> None:
@@ -46,32 +46,33 @@ class Driver:
         self._outbound = outbound
         self._turn = threading.Lock()
         self._holder: int | None = None
-        self._lock = sqlite3.connect(
-            f"{store.path}-driver", isolation_level=None, check_same_thread=False, timeout=_PATIENCE_S
-        )
+        self._lock = sqlite3.connect(f"{store.path}-driver", isolation_level=None, check_same_thread=False)
 
     def close(self) -> None:
         """Let go of the lock's file."""
         self._lock.close()
 
     def run_due(self) -> None:
-        """Run what is due now; nothing if another driver is at it or nothing is."""
-        if self._holder == threading.get_ident() or not self._anything_due():
-            return
-        # Whoever drives now runs it too, or the next call does.
-        with suppress(StateConflict), self._driving():
-            self._run(None)
+        """Run what is due now. Whoever drives already runs it too, so nobody waits here.
+
+        A receiver may call the service from another thread while its answer is awaited.
+        """
+        # Asked again after each turn: what was put down during the turn's last moment is not left behind.
+        while self._anything_due():
+            try:
+                with self._driving(patience_s=0):
+                    self._run(None)
+            except StateConflict:
+                return
 
     def advance(self, by_ms: int) -> None:
         """Move the clock by `by_ms` milliseconds, running everything that falls due on the way.
 
         Raises StateConflict from within a delivery that an `advance` is waiting for.
         """
-        if self._holder == threading.get_ident():
-            raise StateConflict("The clock is being advanced already.", code="clock_busy")
         with self._store.transaction() as tx:
             until_ms = tx.now_ms + by_ms
-        with self._driving():
+        with self._driving(patience_s=_PATIENCE_S):
             self._run(until_ms)
 
     def _anything_due(self) -> bool:
@@ -79,22 +80,28 @@ class Driver:
             return tx.is_due(tx.now_ms)
 
     @contextmanager
-    def _driving(self) -> Iterator[None]:
-        if not self._turn.acquire(timeout=_PATIENCE_S):
-            raise StateConflict("Another call is advancing the clock.", code="clock_busy")
+    def _driving(self, *, patience_s: int) -> Iterator[None]:
+        own = self._holder == threading.get_ident()
+        if own or not self._turn.acquire(timeout=patience_s):
+            raise StateConflict("The clock is being advanced already.", code="clock_busy")
         self._holder = threading.get_ident()
         try:
-            self._lock.execute("BEGIN EXCLUSIVE")
+            self._take_lock(patience_s)
             with self._store.transaction() as tx:
                 tx.release_claims()
             yield
-        except sqlite3.OperationalError:
-            raise StateConflict("Another process is advancing the clock.", code="clock_busy") from None
         finally:
             if self._lock.in_transaction:
                 self._lock.execute("ROLLBACK")
             self._holder = None
             self._turn.release()
+
+    def _take_lock(self, patience_s: int) -> None:
+        self._lock.execute(f"PRAGMA busy_timeout = {patience_s * 1000}")
+        try:
+            self._lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            raise StateConflict("Another process is advancing the clock.", code="clock_busy") from None
 
     def _run(self, until_ms: int | None) -> None:
         """Every job that is due by `until_ms`, or by now for None; the clock goes from one to the next."""

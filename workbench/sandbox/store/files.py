@@ -24,7 +24,7 @@ _APPLICATION_ID = 0x4D4D5742
 MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
-_BUSY_S = 30.0
+_BUSY_S = 30
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,290 @@
+import base64
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+import standardwebhooks
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.domain import signatures
+from workbench.domain.signatures import headers_for, sign, verify
+from workbench.errors import SignatureRefused
+from workbench.resources import fixture
+
+NOW_S = 1_767_592_800
+ID = "evt_1"
+BODY = (
+    '{"id":"evt_1","type":"payment_intent.succeeded","data":{"object":{"amount":150.00,"description":"Café"}}}'.encode()
+)
+
+
+def secret_of(seed: bytes) -> str:
+    return "whsec_" + base64.b64encode(seed * 32).decode()
+
+
+OURS, OTHERS, OLD = (secret_of(seed) for seed in (b"a", b"b", b"c"))
+
+
+def signed(body: bytes = BODY, secret: str = OURS, at_s: int = NOW_S) -> dict[str, str]:
+    return headers_for(secret, ID, at_s, body)
+
+
+def reason(body: bytes, headers: dict[str, str], secrets: Any = (OURS,), **more: int) -> str:  # noqa: ANN401  some secrets
+    with pytest.raises(SignatureRefused) as refused:
+        verify(body, headers, secrets, **{"now_s": NOW_S, **more})
+    assert refused.value.facts == {"reason": refused.value.reason}
+    return refused.value.reason
+
+
+# Against the specification
+
+
+def test_the_published_example():
+    vector = json.loads(fixture("standard_webhooks_vector.json").read_text("utf-8"))
+    body = vector["body"].encode()
+    assert sign(vector["secret"], vector["id"], vector["timestamp"], body) == vector["signature"]
+    assert sign(f"whsec_{vector['secret']}", vector["id"], vector["timestamp"], body) == vector["signature"]
+    headers = headers_for(vector["secret"], vector["id"], vector["timestamp"], body)
+    assert headers == {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+    assert verify(body, headers, [vector["secret"]], now_s=vector["timestamp"]) == vector["id"]
+
+
+KEYS = st.binary(min_size=24, max_size=64)
+IDS = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", min_size=1, max_size=30)
+JSON_BODIES = st.dictionaries(st.text(max_size=5), st.one_of(st.integers(), st.text(max_size=10)), max_size=4).map(
+    lambda value: json.dumps(value).encode()
+)
+
+
+@given(KEYS, IDS, JSON_BODIES)
+def test_the_reference_library_verifies_what_is_signed_here(key: bytes, message_id: str, body: bytes):
+    secret = "whsec_" + base64.b64encode(key).decode()
+    # That library reads the wall clock.
+    now_s = int(datetime.now(UTC).timestamp())
+    headers = headers_for(secret, message_id, now_s, body)
+    assert standardwebhooks.Webhook(secret).verify(body, headers) == json.loads(body)
+
+
+@given(KEYS, IDS, JSON_BODIES, st.integers(1, 4_000_000_000))
+def test_what_the_reference_library_signs_is_verified_here(key: bytes, message_id: str, body: bytes, at_s: int):
+    secret = "whsec_" + base64.b64encode(key).decode()
+    stamp = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at_s)
+    signature = standardwebhooks.Webhook(secret).sign(message_id, stamp, body.decode())
+    assert signature == sign(secret, message_id, at_s, body)
+    headers = {"webhook-id": message_id, "webhook-timestamp": str(at_s), "webhook-signature": signature}
+    assert verify(body, headers, [secret], now_s=at_s) == message_id
+
+
+# What is accepted
+
+
+@pytest.mark.parametrize("rename", [str.lower, str.upper, str.title], ids=["lower", "upper", "title"])
+def test_header_names_are_taken_in_any_case(rename: Callable[[str], str]):
+    headers = {rename(name): value for name, value in signed().items()}
+    assert verify(BODY, headers, [OURS], now_s=NOW_S) == ID
+
+
+@pytest.mark.parametrize(
+    "signatures",
+    [
+        "{ours}",
+        "{others} {ours}",
+        "{ours} {others}",
+        "v1a,{asymmetric} {ours}",
+        "v2,x {ours}",
+        "v1, {ours}",
+        "nonsense {ours}",
+        "  {ours}  ",
+    ],
+)
+def test_any_of_several_signatures_may_match(signatures: str):
+    ours, others = (sign(secret, ID, NOW_S, BODY) for secret in (OURS, OTHERS))
+    given_text = signatures.format(ours=ours, others=others, asymmetric=ours.removeprefix("v1,"))
+    assert verify(BODY, {**signed(), "webhook-signature": given_text}, [OURS], now_s=NOW_S) == ID
+
+
+@pytest.mark.parametrize(
+    "secrets", [[OURS], [OLD, OURS], [OURS, OLD], iter([OLD, OURS])], ids=["1", "2", "3", "iterator"]
+)
+def test_any_of_several_secrets_may_match(secrets: Any):  # noqa: ANN401  some secrets
+    assert verify(BODY, signed(), secrets, now_s=NOW_S) == ID
+
+
+@pytest.mark.parametrize("age_s", [-300, -299, 0, 299, 300])
+def test_within_the_tolerance_a_message_is_fresh(age_s: int):
+    assert verify(BODY, signed(at_s=NOW_S - age_s), [OURS], now_s=NOW_S) == ID
+
+
+@pytest.mark.parametrize(
+    ("age_s", "tolerance_s", "why"),
+    [
+        (301, 300, "timestamp_stale"),
+        (-301, 300, "timestamp_in_future"),
+        (601, 600, "timestamp_stale"),
+        (-601, 600, "timestamp_in_future"),
+        (1, 0, "timestamp_stale"),
+        (NOW_S, 300, "timestamp_stale"),
+    ],
+)
+def test_outside_the_tolerance_it_is_not(age_s: int, tolerance_s: int, why: str):
+    assert reason(BODY, signed(at_s=NOW_S - age_s), tolerance_s=tolerance_s) == why
+
+
+def test_a_wider_tolerance_takes_more():
+    assert verify(BODY, signed(at_s=NOW_S - 600), [OURS], now_s=NOW_S, tolerance_s=600) == ID
+
+
+# What is refused, each for its reason
+
+
+def without(name: str) -> dict[str, str]:
+    return {each: value for each, value in signed().items() if each != name}
+
+
+@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+def test_each_header_is_needed(name: str):
+    assert reason(BODY, without(name)) == "header_missing"
+    assert reason(BODY, {**signed(), name: ""}) == "header_missing"
+    with pytest.raises(SignatureRefused, match=name):
+        verify(BODY, without(name), [OURS], now_s=NOW_S)
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    ["now", "1.5", "-1", "+1767592800", " 1767592800", "1767592800\n", "1_767_592_800", "\uff11\uff17", "9" * 13],
+)
+def test_a_timestamp_is_whole_seconds(stamp: str):
+    assert reason(BODY, {**signed(), "webhook-timestamp": stamp}) == "timestamp_malformed"
+
+
+@pytest.mark.parametrize("signatures", ["v1a,abc", "abc", "v2,abc", ",", "V1,abc", " "])
+def test_a_signature_of_version_1_is_needed(signatures: str):
+    assert reason(BODY, {**signed(), "webhook-signature": signatures}) == "signature_malformed"
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_not base64", "whsec_abc", "whsec_é", "secret", "whsec_==="])
+def test_a_secret_is_whsec_and_base64(secret: str):
+    assert reason(BODY, signed(), [secret]) == "secret_malformed"
+    with pytest.raises(SignatureRefused) as refused:
+        sign(secret, ID, NOW_S, BODY)
+    assert refused.value.reason == "secret_malformed"
+
+
+def hexadecimal() -> dict[str, str]:
+    digest = base64.b64decode(sign(OURS, ID, NOW_S, BODY).removeprefix("v1,"))
+    return {**signed(), "webhook-signature": f"v1,{digest.hex()}"}
+
+
+def with_key(key: bytes) -> dict[str, str]:
+    return signed(secret=base64.b64encode(key).decode())
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "why"),
+    [
+        (BODY, hexadecimal(), "signature_is_hex"),
+        (BODY, with_key(OURS.encode()), "key_not_decoded"),
+        (BODY, with_key(OURS.removeprefix("whsec_").encode()), "key_not_decoded"),
+        (BODY, signed(secret=OTHERS), "signature_mismatch"),
+        (BODY + b" ", signed(BODY + b"  "), "signature_mismatch"),
+        (BODY.replace(b"150.00", b"15.00"), signed(), "signature_mismatch"),
+        (b"", signed(), "signature_mismatch"),
+        (b"not json", signed(), "signature_mismatch"),
+        (BODY, {**signed(), "webhook-id": "evt_2"}, "signature_mismatch"),
+        (BODY, {**signed(), "webhook-timestamp": str(NOW_S + 1)}, "signature_mismatch"),
+        (BODY, {**signed(), "webhook-signature": "v1,"}, "signature_mismatch"),
+        (BODY, {**signed(), "webhook-signature": signed()["webhook-signature"][:-2]}, "signature_mismatch"),
+        (BODY, {**signed(), "webhook-signature": "v1,é"}, "signature_mismatch"),
+    ],
+)
+def test_the_mistake_is_named(body: bytes, headers: dict[str, str], why: str):
+    assert reason(body, headers) == why
+
+
+def test_without_a_secret_nothing_matches():
+    assert reason(BODY, signed(), []) == "signature_mismatch"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{**signed(), "webhook-signature": "v1,\ud800"}, {**signed(), "webhook-id": "\ud800"}],
+    ids=["signature", "id"],
+)
+def test_half_of_a_surrogate_pair_in_a_header_is_refused(headers: dict[str, str]):
+    assert reason(BODY, headers) == "signature_mismatch"
+
+
+@pytest.mark.parametrize(
+    "rewritten",
+    [
+        json.dumps,
+        lambda value: json.dumps(value, separators=(",", ":")),
+        lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False),
+        lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+        lambda value: json.dumps(value, indent=4),
+        lambda value: f" {json.dumps(value)}\n",
+        lambda value: msgspec.json.encode(value).decode(),
+    ],
+    ids=["python", "compact ascii", "compact", "pretty", "pretty ascii", "spaces around", "msgspec"],
+)
+@pytest.mark.parametrize("amount", ["150.00", "150.50", "0.01", "15000", "9999999999.99"])
+def test_a_body_that_was_parsed_and_written_again_is_recognised(rewritten: Callable[[Any], str], amount: str):
+    sent = BODY.replace(b"150.00", amount.encode())
+    arrived = rewritten(json.loads(sent)).encode()
+    if arrived == sent:
+        assert verify(arrived, signed(sent), [OURS], now_s=NOW_S) == ID
+    else:
+        assert reason(arrived, signed(sent)) == "body_reserialised"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":"\\ud800"}',
+        b'{"\\udfff":1}',
+        b"[" * 100_000,
+        b'{"amount":1e400}',
+        b'{"amount":' + b"1" * 5_000 + b"}",
+        b"\xff",
+    ],
+    ids=["surrogate", "surrogate in a key", "deep", "huge", "long", "not UTF-8"],
+)
+def test_whatever_the_body_is_it_is_refused_cleanly(body: bytes):
+    assert reason(body, signed()) == "signature_mismatch"
+
+
+@given(st.binary(max_size=40), st.dictionaries(st.sampled_from(sorted(signed())), st.text(max_size=20), max_size=3))
+def test_any_message_is_verified_or_refused(body: bytes, changed: dict[str, str]):
+    with pytest.raises(SignatureRefused):
+        verify(body, {**signed(), **changed}, [OURS], now_s=NOW_S)
+
+
+@given(st.data())
+def test_one_changed_byte_is_found(data: st.DataObject):
+    place = data.draw(st.integers(0, len(BODY) - 1))
+    changed = bytearray(BODY)
+    changed[place] ^= data.draw(st.integers(1, 255))
+    assert reason(bytes(changed), signed()) in ("signature_mismatch", "body_reserialised")
+
+
+def test_every_pair_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch):
+    pairs = []
+
+    def compare(one: bytes, two: bytes) -> bool:
+        pairs.append((one, two))
+        return one == two
+
+    monkeypatch.setattr(signatures.hmac, "compare_digest", compare)
+    several = " ".join(sign(secret, ID, NOW_S, BODY) for secret in (OURS, OTHERS, OLD))
+    verify(BODY, {**signed(), "webhook-signature": several}, [OURS, OLD], now_s=NOW_S)
+    # The first pair fits already, and the others are compared all the same.
+    assert len(pairs) == 2 * 3
+    assert all(type(one) is type(two) is bytes for one, two in pairs)

@@ -1,0 +1,169 @@
+import hashlib
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing, suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from workbench import Workbench
+from workbench.domain.wire import Event
+from workbench.errors import ApiError
+
+PHONE = "+260971234567"
+
+
+class History(NamedTuple):
+    """All that a run left behind."""
+
+    ledger: list[tuple[Any, ...]]
+    events: list[tuple[Any, ...]]
+    arrivals: list[tuple[str, bytes, dict[str, str]]]
+    trace: list[dict[str, Any]]
+    keys: tuple[str, str]
+    file: list[str]
+
+
+def nothing(bench: Workbench) -> None:
+    del bench
+
+
+def look_around(bench: Workbench) -> None:
+    """Reads of the panel, and of what a notebook would show in between."""
+    key = {"Authorization": f"Bearer {bench.secret_key!s}"}
+    paths = ("clock", f"phones/{PHONE}", "ledger/accounts", "ledger/entries", "ledger/postings", "ledger/verify",
+             "trace", "gaps", "nowhere")  # fmt: skip
+    for path in paths:
+        bench.http.get(f"/sandbox/{path}", headers=key)
+    repr(bench.phone(PHONE))
+    repr(bench.trace)
+    assert bench.clock.now_ms
+
+
+def work(bench: Workbench, pause: Callable[[Workbench], None] = nothing) -> None:
+    """Payments that succeed, fail, wait, are refused and replayed, and a receiver that fails twice."""
+    failures = iter([True, True])
+
+    @bench.receiver.on("charge.failed")
+    def ship(event: Event) -> None:
+        if next(failures, False):
+            raise RuntimeError(event.id)
+
+    pay = bench.client
+    for ending, provider in (("0000001", "mtn"), ("0000002", "mtn"), ("0000003", "airtel"), ("0000005", "mtn")):
+        intent = pay.payment_intents.create(
+            amount=Decimal("150.00"), description="Monstera", metadata={"b": "1", "a": "2"}
+        )
+        pause(bench)
+        pay.payment_intents.confirm(intent.id, phone=f"+26096{ending}", provider=provider)
+        pause(bench)
+        bench.clock.advance(5)
+        with suppress(ApiError):
+            pay.charges.create(
+                amount=2_000,
+                channel=provider,
+                phone=f"+26095{ending}",
+                idempotency_key=f"order-{ending}",
+                reference="x",
+            )
+        pause(bench)
+    intent = pay.payment_intents.create(amount=Decimal("20.50"))
+    with suppress(ApiError):
+        pay.payment_intents.confirm(intent.id, phone="+254712345678", provider="mtn")
+    pay.payment_intents.confirm(intent.id, phone=PHONE, provider="airtel")
+    pause(bench)
+    bench.phone(PHONE).enter_pin("0000").enter_pin("1234")
+    for _ in range(2):
+        pay.charges.create(amount=300, channel="zamtel", phone="+260951234567", idempotency_key="order-9")
+    token = pay.auth.token(email="a@b.example", password="open sesame")
+    pay.auth.refresh(token.refresh_token)
+    pay.plants.create(id=1, name="Monstera")
+    pause(bench)
+    bench.clock.advance(days=2)
+
+
+def history(path: Path, seed: int | str | None, pause: Callable[[Workbench], None] = nothing) -> History:
+    with Workbench(seed=seed, store=path) as bench:
+        work(bench, pause)
+        arrivals = [(each.verdict, each.body, each.headers) for each in bench.receiver.arrivals]
+        trace = list(bench.trace)
+        keys = (str(bench.secret_key), str(bench.publishable_key))
+    with closing(sqlite3.connect(path)) as connection:
+        ledger = connection.execute("SELECT * FROM entry JOIN posting ON id = entry ORDER BY number, line").fetchall()
+        events = connection.execute("SELECT * FROM event ORDER BY seq").fetchall()
+        file = [line for line in connection.iterdump() if not line.startswith("INSERT INTO \"counter\" VALUES('ctl'")]
+    return History(ledger, events, arrivals, trace, keys, file)
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> History:
+    return history(tmp_path / "first.db", 7)
+
+
+def test_a_history_is_worth_comparing(first: History):
+    assert len({row[0] for row in first.ledger}) == 4
+    verdicts = [verdict for verdict, _, _ in first.arrivals]
+    assert (verdicts.count("failed"), verdicts.count("refused"), verdicts.count("duplicate")) == (2, 0, 0)
+    assert verdicts.count("accepted") == len(first.events)
+    assert {row["kind"] for row in first.trace} == {"call", "screen", "entry", "webhook"}
+    assert any('INSERT INTO "kept_answer"' in line for line in first.file)
+
+
+@pytest.mark.parametrize("seed", [7, "7"])
+@pytest.mark.parametrize("part", History._fields)
+def test_one_seed_is_one_history_to_the_byte(tmp_path: Path, first: History, part: str, seed: int | str):
+    again = history(tmp_path / "again.db", seed)
+    assert getattr(again, part) == getattr(first, part)
+
+
+def test_looking_around_changes_nothing(tmp_path: Path, first: History):
+    looked = history(tmp_path / "looked.db", 7, look_around)
+    assert looked == first
+
+
+@pytest.mark.parametrize("seed", [8, "", "seven", None])
+def test_another_seed_is_another_history_of_the_same_facts(tmp_path: Path, first: History, seed: int | str | None):
+    other = history(tmp_path / "other.db", seed)
+    assert not set(other.keys) & set(first.keys)
+    assert not {row[0] for row in other.ledger} & {row[0] for row in first.ledger}
+    assert not {row[0] for row in other.events} & {row[0] for row in first.events}
+    assert not {headers["webhook-signature"] for _, _, headers in other.arrivals} & {
+        headers["webhook-signature"] for _, _, headers in first.arrivals
+    }
+    # What happened is the same: types in order, and every account and amount.
+    assert [row[3] for row in other.events] == [row[3] for row in first.events]
+    assert [row[-5:] for row in other.ledger] == [row[-5:] for row in first.ledger]
+
+
+IN_ANOTHER_PROCESS = """
+import sys
+from decimal import Decimal
+from workbench import Workbench
+with Workbench(seed=7, store=sys.argv[1]) as bench:
+    intent = bench.client.payment_intents.create(amount=Decimal("150.00"), metadata={"b": "1", "a": "2"})
+    bench.client.payment_intents.confirm(intent.id, phone="+260960000001", provider="mtn")
+    bench.clock.advance(5)
+    for arrival in bench.receiver.arrivals:
+        print(arrival)
+    for row in bench.trace:
+        print(row)
+"""
+
+
+def test_two_processes_with_other_hash_seeds_print_the_same_bytes(tmp_path: Path):
+    printed = set()
+    for hash_seed in ("0", "1"):
+        ran = subprocess.run(  # noqa: S603  this interpreter, with the text above
+            [sys.executable, "-c", IN_ANOTHER_PROCESS, str(tmp_path / f"{hash_seed}.db")],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+        )
+        assert ran.stdout.count(b"payment_intent.succeeded") >= 2
+        printed.add(hashlib.sha256(ran.stdout).hexdigest())
+    assert len(printed) == 1

@@ -1,0 +1,129 @@
+"""The rules of the house, each as one test."""
+
+import ast
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "workbench"
+TOP = {"pyproject.toml", "README.md", "notebooks", "workbench", "fixtures", "tests"}
+MAX_LINES = 300
+LONG_BY_NATURE = {"domain/gaps.py"}  # a register, one row after another
+MONEY_IS_WHOLE_IN = ("domain", "sandbox/service", "sandbox/store")
+NO_DIVISION_IN = ("domain", "sandbox/service")
+SUPPRESSION = re.compile(r"#\s*(?:ruff:\s*)?noqa|#\s*type:\s*ignore|#\s*pragma:")
+WITH_REASON = re.compile(
+    r"# noqa: [A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*  \S+"
+    r"|# type: ignore\[[\w, -]+\]  \S+"
+)
+LOOKS_LIKE_A_KEY = re.compile(r"[sp]k_(?:test|live)_[0-9A-Za-z]{16,}|whsec_[A-Za-z0-9+/]{20,}")
+INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
+
+
+def modules(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (PACKAGE / folder).rglob("*.py"))
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def tracked() -> list[Path]:
+    """The files of the repository; a source archive has none to ask."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    done = subprocess.run(
+        ["git", "ls-files", "-z"],  # noqa: S607  the git of whoever runs the tests
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("path", modules("."), ids=named)
+def test_a_file_is_no_longer_than_300_lines(path: Path):
+    if path.relative_to(PACKAGE).as_posix() not in LONG_BY_NATURE:
+        length = len(path.read_text("utf-8").splitlines())
+        assert length <= MAX_LINES
+
+
+def has_reason(line: str, above: str) -> bool:
+    """On its own line, or, for one that counts for a whole file, on the line above."""
+    whole_file = line.startswith("# ruff: noqa: ") and above.startswith("# ")
+    return whole_file or bool(WITH_REASON.search(line))
+
+
+def test_every_suppression_states_its_reason():
+    bare = []
+    for path in [*modules("."), *sorted((ROOT / "tests").rglob("*.py"))]:
+        lines = path.read_text("utf-8").splitlines()
+        bare += [
+            f"{named(path)}:{place + 2}: {line.strip()}"
+            for place, (above, line) in enumerate(itertools.pairwise(lines))
+            if SUPPRESSION.search(line) and path != Path(__file__) and not has_reason(line, above)
+        ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("path", modules(*MONEY_IS_WHOLE_IN), ids=named)
+def test_no_float_is_where_money_is(path: Path):
+    tree = ast.parse(path.read_text("utf-8"))
+    literals = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is float]
+    names = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "float"]
+    assert literals + names == []
+
+
+@pytest.mark.parametrize("path", modules(*NO_DIVISION_IN), ids=named)
+def test_nothing_is_divided_into_a_float(path: Path):
+    tree = ast.parse(path.read_text("utf-8"))
+    assert [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Div)] == []
+
+
+def test_no_column_of_the_store_is_inexact():
+    schema = (PACKAGE / "sandbox" / "store" / "schema.sql").read_text("utf-8")
+    assert INEXACT.findall(schema) == []
+    tables = re.findall(r"CREATE TABLE.*?\)\s*([\w, ]*);", schema, re.DOTALL)
+    assert tables
+    assert all("STRICT" in options for options in tables)
+
+
+def test_imports_run_one_way():
+    lint_imports = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run(  # noqa: S603  a tool of this environment
+        [lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_top_of_the_repository_holds_these_and_dot_files_alone():
+    top = {path.relative_to(ROOT).parts[0] for path in tracked()}
+    assert {name for name in top if not name.startswith(".")} == TOP
+
+
+def test_nothing_that_looks_like_a_key_is_in_the_repository():
+    found = []
+    for path in tracked():
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError:
+            continue  # a picture
+        found += [f"{named(path)}: {key}" for key in LOOKS_LIKE_A_KEY.findall(text)]
+    assert found == []
+
+
+def test_no_path_of_a_machine_is_in_the_repository():
+    home = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
+    text_files = [
+        path for path in tracked() if path.suffix in {".py", ".md", ".toml", ".ipynb", ".json", ".sql", ".txt"}
+    ]
+    assert [named(path) for path in text_files if home.search(path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("path", modules("."), ids=named)
+def test_every_module_says_what_it_is_for(path: Path):
+    tree = ast.parse(path.read_text("utf-8"))
+    assert ast.get_docstring(tree)

@@ -1,0 +1,112 @@
+"""One request to the service: sent, and its answer read as a struct or raised as an error."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import httpx
+import msgspec
+
+from workbench.domain import wire
+from workbench.domain.masking import Secret, mask
+from workbench.errors import ApiError, FieldProblem, ServiceFailed, ServiceUnreachable, UnexpectedAnswer
+
+T = TypeVar("T")
+_UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
+_OK = range(200, 300)
+_SERVER_FAULTS = range(500, 600)
+_ERRORS: dict[int, type[ApiError]] = {each.status: each for each in ApiError.__subclasses__()}
+_READ = {
+    "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
+    "error", "message",
+}  # fmt: skip
+"""The members of an error that have a place of their own; the rest are its facts."""
+
+
+_PROBLEM = set(FieldProblem._fields)
+
+
+class Calls:
+    """Sends requests with one key over one httpx client."""
+
+    def __init__(self, key: str, http: httpx.Client) -> None:
+        self.key = Secret(key)
+        self._http = http
+
+    def send(  # noqa: PLR0913  one argument per part of a request
+        self,
+        method: str,
+        url: str,
+        shape: type[T],
+        *,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        basic: bool = False,
+        key: str | None = None,
+    ) -> T:
+        """Send one request and read its answer as a `shape`; `key` is another bearer to send, "" for none.
+
+        Raises a subclass of ApiError by the answer's status, ServiceUnreachable when none came, and
+        UnexpectedAnswer when it is not what the interface describes.
+        """
+        content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
+        sent = {**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})}
+        auth: httpx.Auth = (
+            httpx.BasicAuth(str(self.key), "") if basic else _Bearer(str(self.key) if key is None else key)
+        )
+        if self._http.is_closed:
+            raise ServiceUnreachable("This client is closed, as is the Workbench it belongs to.")
+        try:
+            response = self._http.request(method, url, content=content, params=query, headers=sent, auth=auth)
+        except httpx.TransportError as error:
+            sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+            raise ServiceUnreachable(
+                f"{method} {mask(url)} got no answer: {error or type(error).__name__}.",
+                hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
+            ) from error
+        if response.status_code not in _OK:
+            raise _error_from(response)
+        try:
+            return msgspec.json.decode(response.content, type=shape)
+        except msgspec.MsgspecError as error:
+            raise UnexpectedAnswer(f"{method} {mask(url)} answered something else: {error}.") from error
+
+
+class _Bearer(httpx.Auth):
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def auth_flow(self, request: httpx.Request) -> Any:  # noqa: ANN401  httpx's generator
+        if self._key:
+            request.headers["Authorization"] = f"Bearer {self._key}"
+        yield request
+
+
+def _error_from(response: httpx.Response) -> ApiError:
+    """The error of an answer in any form: the real service's format is not shown."""
+    try:
+        members = msgspec.json.decode(response.content, type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError):
+        members = {}
+
+    def text(name: str) -> str:
+        value = members.get(name)
+        return value if isinstance(value, str) else ""
+
+    status = response.status_code
+    kind = _ERRORS.get(status, ServiceFailed if status in _SERVER_FAULTS else ApiError)
+    error = kind(
+        text("detail") or text("message") or f"The service answered {status}.",
+        code=text("code"),
+        param=text("param") or None,
+        problems=_problems(members.get("errors")),
+        decline_code=text("decline_code") or None,
+        request_id=text("request_id") or response.headers.get("Request-Id"),
+    )
+    error.facts.update({name: value for name, value in members.items() if name not in _READ})
+    return error
+
+
+def _problems(listed: Any) -> tuple[FieldProblem, ...]:  # noqa: ANN401  JSON is of any type
+    each_is_read = isinstance(listed, list) and all(isinstance(each, dict) and _PROBLEM <= set(each) for each in listed)
+    return tuple(FieldProblem(str(each["pointer"]), str(each["detail"])) for each in listed) if each_is_read else ()
