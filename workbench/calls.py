@@ -108,5 +108,5 @@ def _error_from(response: httpx.Response) -> ApiError:
 
 
 def _problems(listed: Any) -> tuple[FieldProblem, ...]:  # noqa: ANN401  JSON is of any type
-    each_is_read = isinstance(listed, list) and all(isinstance(each, dict) and _PROBLEM <= set(each) for each in listed)
+    each_is_read = isinstance(listed, list) and all(isinstance(each, dict) and set(each) >= _PROBLEM for each in listed)
     return tuple(FieldProblem(str(each["pointer"]), str(each["detail"])) for each in listed) if each_is_read else ()

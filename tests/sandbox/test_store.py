@@ -169,7 +169,7 @@ PAIR = [("debit", 500, "ZMW"), ("credit", 500, "ZMW")]
         (PAIR, {"prev_hash": "0" * 64}, "follows the one before"),
         (PAIR, {"prev_hash": ""}, "follows the one before"),
         (PAIR, {"seq": 1}, "never replaced"),
-        (PAIR, {"reverses": "je_nowhere"}, "FOREIGN KEY constraint failed"),
+        (PAIR, {"reverses": "je_nowhere"}, "comes after its original"),
     ],
 )
 def test_an_entry_that_is_wrong_is_refused_by_the_file(
@@ -235,12 +235,34 @@ def test_a_new_entry_cannot_take_the_place_of_an_old_one(
     assert list(raw.iterdump()) == before
 
 
+MIRROR = [("credit", 500, "ZMW"), ("debit", 500, "ZMW")]
+
+
 def test_an_entry_is_reversed_once(raw: sqlite3.Connection):
-    (original,) = raw.execute("SELECT id FROM entry WHERE number = 1").fetchone()
-    append(raw, PAIR, reverses=original)
+    append(raw, PAIR, id="je_original", hash="d" * 64)
+    append(raw, MIRROR, reverses="je_original")
     for verb in ("INSERT", "INSERT OR REPLACE"):
         with pytest.raises(sqlite3.IntegrityError, match="an entry is reversed once"):
-            append(raw, PAIR, id="je_again", hash="e" * 64, reverses=original, verb=verb)
+            append(raw, MIRROR, id="je_again", hash="e" * 64, reverses="je_original", verb=verb)
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns", "said"),
+    [
+        (PAIR, {}, "mirrors its original"),
+        ([("credit", 499, "ZMW"), ("debit", 499, "ZMW")], {}, "mirrors its original"),
+        ([*MIRROR, ("credit", 1, "ZMW"), ("debit", 1, "ZMW")], {}, "mirrors its original"),
+        (MIRROR, {"occurred_ms": -1}, "comes after its original"),
+        (MIRROR, {"reverses": "je_new"}, "comes after its original"),
+    ],
+    ids=["the same again", "another amount", "more than the original", "before it", "itself"],
+)
+def test_a_reversal_mirrors_what_came_before(
+    raw: sqlite3.Connection, lines: list[tuple[str, Any, str]], columns: dict[str, Any], said: str
+):
+    append(raw, PAIR, id="je_original", hash="d" * 64)
+    with pytest.raises(sqlite3.IntegrityError, match=said):
+        append(raw, lines, **{"reverses": "je_original", **columns})
 
 
 def test_postings_without_an_entry_are_not_committed(raw: sqlite3.Connection):

@@ -20,6 +20,7 @@ ID_HEADER: Final = "webhook-id"
 TIMESTAMP_HEADER: Final = "webhook-timestamp"
 SIGNATURE_HEADER: Final = "webhook-signature"
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  the prefix, not a secret
+_KEY_BYTES = range(24, 65)
 _SECONDS = re.compile(r"[0-9]{1,12}")
 _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
 
@@ -147,8 +148,8 @@ def _key(secret: str) -> bytes:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except ValueError:
         key = b""
-    if not key:
-        raise SignatureRefused("secret_malformed", "The secret is not whsec_ and base64.")
+    if len(key) not in _KEY_BYTES:
+        raise SignatureRefused("secret_malformed", "The secret is not whsec_ and the base64 of 24 to 64 bytes.")
     return key
 
 

@@ -46,11 +46,14 @@ class Driver:
         self._outbound = outbound
         self._turn = threading.Lock()
         self._holder: int | None = None
+        self._closed = False
         self._lock = sqlite3.connect(f"{store.path}-driver", isolation_level=None, check_same_thread=False)
 
     def close(self) -> None:
-        """Let go of the lock's file."""
-        self._lock.close()
+        """Let go of the lock's file, once whoever drives is done."""
+        with self._turn:
+            self._closed = True
+            self._lock.close()
 
     def run_due(self) -> None:
         """Run what is due now. Whoever drives already runs it too, so nobody waits here.
@@ -58,50 +61,54 @@ class Driver:
         A receiver may call the service from another thread while its answer is awaited.
         """
         # Asked again after each turn: what was put down during the turn's last moment is not left behind.
-        while self._anything_due():
-            try:
-                with self._driving(patience_s=0):
-                    self._run(None)
-            except StateConflict:
-                return
+        while self._anything_due() and self._take_turn(patience_s=0):
+            with self._turn_taken():
+                self._run(None)
 
     def advance(self, by_ms: int) -> None:
         """Move the clock by `by_ms` milliseconds, running everything that falls due on the way.
 
         Raises StateConflict from within a delivery that an `advance` is waiting for.
         """
-        with self._store.transaction() as tx:
-            until_ms = tx.now_ms + by_ms
-        with self._driving(patience_s=_PATIENCE_S):
+        if not self._take_turn(patience_s=_PATIENCE_S):
+            raise StateConflict("The clock is being advanced already.", code="clock_busy")
+        with self._turn_taken():
+            with self._store.transaction() as tx:
+                until_ms = tx.now_ms + by_ms
             self._run(until_ms)
 
     def _anything_due(self) -> bool:
         with self._store.transaction() as tx:
             return tx.is_due(tx.now_ms)
 
-    @contextmanager
-    def _driving(self, *, patience_s: int) -> Iterator[None]:
-        own = self._holder == threading.get_ident()
-        if own or not self._turn.acquire(timeout=patience_s):
-            raise StateConflict("The clock is being advanced already.", code="clock_busy")
-        self._holder = threading.get_ident()
-        try:
-            self._take_lock(patience_s)
-            with self._store.transaction() as tx:
-                tx.release_claims()
-            yield
-        finally:
-            if self._lock.in_transaction:
-                self._lock.execute("ROLLBACK")
-            self._holder = None
-            self._turn.release()
+    def _take_turn(self, *, patience_s: int) -> bool:
+        """Whether this thread drives now, over all threads and processes of the store."""
+        if self._holder == threading.get_ident() or not self._turn.acquire(timeout=patience_s):
+            return False
+        if not self._closed and self._lock_file(patience_s):
+            self._holder = threading.get_ident()
+            return True
+        self._turn.release()
+        return False
 
-    def _take_lock(self, patience_s: int) -> None:
+    def _lock_file(self, patience_s: int) -> bool:
         self._lock.execute(f"PRAGMA busy_timeout = {patience_s * 1000}")
         try:
             self._lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError:
-            raise StateConflict("Another process is advancing the clock.", code="clock_busy") from None
+            return False
+        return True
+
+    @contextmanager
+    def _turn_taken(self) -> Iterator[None]:
+        try:
+            with self._store.transaction() as tx:
+                tx.release_claims()
+            yield
+        finally:
+            self._lock.execute("ROLLBACK")
+            self._holder = None
+            self._turn.release()
 
     def _run(self, until_ms: int | None) -> None:
         """Every job that is due by `until_ms`, or by now for None; the clock goes from one to the next."""

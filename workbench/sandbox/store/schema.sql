@@ -126,6 +126,18 @@ CREATE TRIGGER entry_is_sealed BEFORE INSERT ON entry BEGIN
     WHERE EXISTS (SELECT 1 FROM entry WHERE id = NEW.id OR number = NEW.number OR seq = NEW.seq OR hash = NEW.hash);
     SELECT RAISE(ABORT, 'an entry is reversed once')
     WHERE EXISTS (SELECT 1 FROM entry WHERE reverses = NEW.reverses);
+    SELECT RAISE(ABORT, 'a reversal comes after its original')
+    WHERE NEW.reverses IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM entry WHERE id = NEW.reverses AND occurred_ms <= NEW.occurred_ms);
+    SELECT RAISE(ABORT, 'a reversal mirrors its original')
+    WHERE NEW.reverses IS NOT NULL
+      AND ((SELECT count(*) FROM posting WHERE entry = NEW.id)
+           <> (SELECT count(*) FROM posting WHERE entry = NEW.reverses)
+           OR EXISTS (
+               SELECT line, account, currency, amount_minor, CASE side WHEN 'debit' THEN 'credit' ELSE 'debit' END
+               FROM posting WHERE entry = NEW.reverses
+               EXCEPT SELECT line, account, currency, amount_minor, side FROM posting WHERE entry = NEW.id
+           ));
     SELECT RAISE(ABORT, 'an entry has at least two postings')
     WHERE (SELECT count(*) FROM posting WHERE entry = NEW.id) < 2;
     SELECT RAISE(ABORT, 'an entry balances in each currency')
