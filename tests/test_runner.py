@@ -97,8 +97,11 @@ class TestFailures:
 
     @pytest.mark.parametrize(
         "words",
-        ["notebook failing, cell 3:", "plants['monstera']", "KeyError: 'monstera'"],
-        ids=["place", "source", "error"],
+        [
+            "notebook failing, cell 3:\n    plants = {}\n    plants['monstera']\n  KeyError: 'monstera'",
+            "notebook dead, cell 2:\n    import os\n    os._exit(3)\n  DeadKernelError",
+        ],
+        ids=["an exception", "a kernel that died"],
     )
     def test_a_failed_cell_is_named_with_its_source_and_error(self, mixed: Run, words: str):
         assert words in mixed.said
@@ -124,7 +127,7 @@ class TestFailures:
 
     @pytest.mark.parametrize(
         ("name", "tests", "failures", "skipped"),
-        [("failing", 3, 1, 1), ("dead", 1, 1, 0), ("not_json", 1, 1, 0), ("control", 1, 1, 0), ("passing", 2, 0, 0)],
+        [("failing", 3, 1, 1), ("dead", 3, 1, 1), ("not_json", 1, 1, 0), ("control", 1, 1, 0), ("passing", 2, 0, 0)],
     )
     def test_junit_counts_a_case_for_each_cell(self, mixed: Run, name: str, tests: int, failures: int, skipped: int):
         suite = mixed.suites[name]

@@ -25,6 +25,8 @@ from workbench.errors import SignatureRefused
 
 MAX_BODY_BYTES = 1 << 20
 MAX_ARRIVALS = 1000
+_POLL_S = 0.05
+"""How soon `listen` ends when its block does."""
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
            500: "500 Internal Server Error"}  # fmt: skip
 _LOG = logging.getLogger(__name__)
@@ -142,7 +144,7 @@ class Receiver:
         Port 0 takes a free one. For a test or a notebook; in production use a WSGI server.
         """
         server = make_server("127.0.0.1", port, self, handler_class=_Quiet)
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}/webhooks"

@@ -83,7 +83,7 @@ def execute(task: Task) -> Result:
     if written.is_file():
         node = nbformat.read(written, as_version=4)
         timings = tuple(_timings(node))
-        failure = failure and failure._replace(cell=_failed_cell(node))
+        failure = failure and _placed(failure, node)
         nbformat.write(_cleaned(node), written)
         pages.write(node, written.with_suffix(".html"))
     return Result(task.name, time.monotonic() - started, timings, failure)
@@ -100,7 +100,8 @@ def _run(task: Task, written: Path) -> Failure | None:
             language="python",
             cwd=str(task.notebook.parent),
             progress_bar=False,
-            request_save_on_cell_execute=False,
+            # Saved after each cell: a kernel that dies leaves what it had done, and which cell it was at.
+            request_save_on_cell_execute=True,
             execution_timeout=_CELL_TIMEOUT_S,
             extra_arguments=["--log-level=CRITICAL"],
         )
@@ -117,9 +118,17 @@ def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [cell for cell in node.cells if not {_INJECTED, _ERROR_TAG} & set(cell.metadata.get("tags", ()))]
 
 
-def _failed_cell(node: nbformat.NotebookNode) -> int:
-    places = enumerate(_own_cells(node), start=1)
-    return next((place for place, cell in places if cell.metadata.get("papermill", {}).get("exception")), 0)
+def _placed(failure: Failure, node: nbformat.NotebookNode) -> Failure:
+    """The failure with its cell: the one that raised, or the last that began when the kernel died."""
+    began = [
+        (bool(cell.metadata.papermill.exception), place, cell.source)
+        for place, cell in enumerate(_own_cells(node), start=1)
+        if cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
+    ]
+    if not began:
+        return failure
+    _, place, source = max(began)
+    return failure._replace(cell=place, source=source)
 
 
 def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
