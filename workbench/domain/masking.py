@@ -9,7 +9,8 @@ import re
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     # An intent's client secret first: it contains an id that stays readable.
     (re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
-    (re.compile(r"\b([sp]k_(?:test|live)_?|at_|rt_)[0-9A-Za-z_]+"), r"\1••••"),
+    # Six characters at least: a bare prefix, as in a sentence, is no key.
+    (re.compile(r"\b([sp]k_(?:test|live)_?|at_|rt_)[0-9A-Za-z_]{6,}"), r"\1••••"),
     (re.compile(r"(whsec_)[0-9A-Za-z+/=]+"), r"\1••••"),
     # A Zambian number in any spelling: +260…, %2B260…, 260…, 0…, with spaces or without.
     (
