@@ -146,6 +146,8 @@ def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
             part.metadata.pop(name, None)
     node.metadata.get("language_info", {}).pop("version", None)
     for place, cell in enumerate(node.cells):
+        if not cell.metadata.get("tags", True):
+            del cell.metadata["tags"]  # papermill puts an empty list where there was none
         if _INJECTED in cell.metadata.get("tags", ()):
             cell["id"] = _INJECTED
         if _ERROR_TAG in cell.metadata.get("tags", ()):
