@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 1, 5, 6, tzinfo=UTC)
 """Where a manual clock begins: a Monday, 08:00 in Lusaka."""
+_TIMEOUT = httpx.Timeout(5, read=120)
+"""Seconds; moving the clock waits for every receiver that is called on the way."""
 IN_PROCESS_URL = "http://sandbox.localhost"
 MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
@@ -86,7 +88,9 @@ class Workbench:
         self, base_url: str, secret_key: str, publishable_key: str, transport: httpx.BaseTransport | None
     ) -> None:
         self._closing = ExitStack()
-        self.http = self._closing.enter_context(httpx.Client(base_url=base_url, transport=transport, trust_env=False))
+        self.http = self._closing.enter_context(
+            httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
+        )
         """A bare httpx client of the sandbox, without credentials, to see the wire with."""
         self.base_url = base_url
         self.secret_key = Secret(secret_key)
@@ -172,7 +176,13 @@ class _InProcess(httpx.WSGITransport):
         self._engine = engine
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        response = super().handle_request(request)
+        try:
+            response = super().handle_request(request)
+        except UnicodeError:
+            # httpx reads headers and paths as ASCII here; over a socket a server answers such a request.
+            message = "The request's headers and path must be ASCII."
+            members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
+            return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
         response.read()
         self._engine.run_due()
         return response

@@ -2,13 +2,22 @@
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 import msgspec
 
 from workbench.domain import wire
 from workbench.domain.masking import Secret, mask
-from workbench.errors import ApiError, FieldProblem, ServiceFailed, ServiceUnreachable, UnexpectedAnswer
+from workbench.errors import (
+    ApiError,
+    FieldProblem,
+    InvalidRequest,
+    LiveKeyRefused,
+    ServiceFailed,
+    ServiceUnreachable,
+    UnexpectedAnswer,
+)
 
 T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
@@ -28,7 +37,9 @@ _PROBLEM = set(FieldProblem._fields)
 class Calls:
     """Sends requests with one key over one httpx client."""
 
-    def __init__(self, key: str, http: httpx.Client) -> None:
+    def __init__(self, key: str, http: httpx.Client, *, allow_live: bool = False) -> None:
+        self._allow_live = allow_live
+        self._check(key)
         self.key = Secret(key)
         self._http = http
 
@@ -54,6 +65,7 @@ class Calls:
         auth: httpx.Auth = (
             httpx.BasicAuth(str(self.key), "") if basic else _Bearer(str(self.key) if key is None else key)
         )
+        self._check(key or "")
         if self._http.is_closed:
             raise ServiceUnreachable("This client is closed, as is the Workbench it belongs to.")
         try:
@@ -70,6 +82,22 @@ class Calls:
             return msgspec.json.decode(response.content, type=shape)
         except msgspec.MsgspecError as error:
             raise UnexpectedAnswer(f"{method} {mask(url)} answered something else: {error}.") from error
+
+    def _check(self, key: str) -> None:
+        if key.strip().startswith(("sk_live", "pk_live")) and not self._allow_live:
+            raise LiveKeyRefused(
+                "This is a live key, and it moves real money.", hint="Use a key that begins sk_test_ or pk_test_."
+            )
+
+
+def segment(identifier: str) -> str:
+    """An identifier as one segment of a path.
+
+    Raises InvalidRequest: empty, or a way to another path.
+    """
+    if identifier in ("", ".", ".."):
+        raise InvalidRequest(f"{identifier!r} is no identifier.", code="parameter_invalid", param="id")
+    return quote(identifier, safe="")
 
 
 class _Bearer(httpx.Auth):

@@ -13,12 +13,11 @@ from typing import Self
 
 import httpx
 
-from workbench.calls import Calls
+from workbench.calls import Calls, segment
 from workbench.domain import wire
 from workbench.domain.payments import CANCELED, REQUIRES_PAYMENT_METHOD, SUCCEEDED
 from workbench.errors import (
     InvalidRequest,
-    LiveKeyRefused,
     WaitExpired,
 )
 
@@ -43,13 +42,9 @@ class PaymentsClient:
         allow_live: bool = False,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        if secret_key.startswith(("sk_live", "pk_live")) and not allow_live:
-            raise LiveKeyRefused(
-                "This is a live key, and it moves real money.", hint="Use a key that begins sk_test_ or pk_test_."
-            )
         self._owned = http is None
         self._http = http or httpx.Client()
-        self.calls = Calls(secret_key, self._http)
+        self.calls = Calls(secret_key, self._http, allow_live=allow_live)
         self._sleep = sleep
         self.base_url = base_url.rstrip("/")
         self.charges_url = (charges_url or base_url).rstrip("/")
@@ -145,13 +140,13 @@ class PaymentIntents(_Resource):
         """
         method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}
         body = {"payment_method": method, "client_secret": client_secret}
-        url = f"{self._client.base_url}/v1/payment_intents/{intent_id}/confirm"
+        url = f"{self._client.base_url}/v1/payment_intents/{segment(intent_id)}/confirm"
         return self._client.calls.send("POST", url, wire.PaymentIntent, body=body, headers=_keyed(idempotency_key))
 
     def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> wire.PaymentIntent:
         """The intent as it is now."""
         query = {"client_secret": client_secret} if client_secret else None
-        url = f"{self._client.base_url}/v1/payment_intents/{intent_id}"
+        url = f"{self._client.base_url}/v1/payment_intents/{segment(intent_id)}"
         return self._client.calls.send("GET", url, wire.PaymentIntent, query=query)
 
 
@@ -191,7 +186,7 @@ class Charges(_Resource):
 
     def retrieve(self, charge_id: str) -> wire.Charge:
         """The charge as it is now."""
-        url = f"{self._client.charges_url}/v1/charges/{charge_id}"
+        url = f"{self._client.charges_url}/v1/charges/{segment(charge_id)}"
         return self._client.calls.send("GET", url, wire.Charge, basic=True)
 
 
@@ -223,7 +218,7 @@ class WebhookEndpoints(_Resource):
 
     def delete(self, endpoint_id: str) -> wire.Deleted:
         """Remove an endpoint: nothing more is sent there."""
-        url = f"{self._client.base_url}/v1/webhook_endpoints/{endpoint_id}"
+        url = f"{self._client.base_url}/v1/webhook_endpoints/{segment(endpoint_id)}"
         return self._client.calls.send("DELETE", url, wire.Deleted)
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:

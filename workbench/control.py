@@ -8,6 +8,7 @@ import httpx
 
 from workbench.client import PaymentsClient
 from workbench.domain.moments import clock_text, moment, rfc3339
+from workbench.errors import InvalidRequest
 
 
 class SandboxControl:
@@ -55,7 +56,10 @@ class Clock:
         With 0, what is due now is run. A fraction of a second is taken to the millisecond.
         """
         span = timedelta(minutes=minutes, hours=hours, days=days) // timedelta(milliseconds=1)
-        total_ms = span + round(Decimal(str(seconds)) * 1000)
+        own = Decimal(str(seconds))
+        if not own.is_finite():
+            raise InvalidRequest("seconds must be a finite number.", code="parameter_invalid", param="seconds")
+        total_ms = span + round(own * 1000)
         self._control.post("clock/advance", {"seconds": Decimal(total_ms) / 1000})
         return self
 

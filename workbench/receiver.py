@@ -13,7 +13,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableSet
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -87,7 +87,9 @@ class Receiver:
 
     `secrets` are the endpoint's signing secrets (two while one is being rolled), `now` gives seconds
     since 1970, `tolerance_s` is how old or early a message may be. `seen` holds the ids of messages
-    handled before: hand in something durable in production. `arrivals` keeps the last 1000 requests.
+    handled before: in production hand in something durable that all your processes share. `arrivals`
+    keeps the last 1000 requests. Messages are taken one at a time, and the service waits 15 s for an
+    answer: let a handler put long work aside.
     """
 
     def __init__(
@@ -96,14 +98,14 @@ class Receiver:
         *,
         now: Callable[[], float] = time.time,
         tolerance_s: int = 300,
-        seen: set[str] | None = None,
+        seen: MutableSet[str] | None = None,
     ) -> None:
         self.secrets = list(secrets)
         self.events = Events()
         self.arrivals: deque[Arrival] = deque(maxlen=MAX_ARRIVALS)
         self._now = now
         self._tolerance_s = tolerance_s
-        self._seen = set() if seen is None else seen
+        self._seen: MutableSet[str] = set() if seen is None else seen
         self._handlers: list[tuple[str, Handler]] = []
         self._turn = threading.RLock()
 

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.moments import DAY_MS, LUSAKA, business_date, clock_text, milliseconds, moment, rfc3339
+from workbench.domain.moments import LUSAKA, business_date, clock_text, milliseconds, moment, rfc3339
+
+DAY_MS = 86_400_000
 
 LAST_MS = 253_402_200_000_000
 MOMENTS_MS = st.integers(-62_135_596_800_000, LAST_MS)

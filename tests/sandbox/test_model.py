@@ -64,9 +64,8 @@ class Model:
         return prompt
 
     def top(self, phone: str) -> Prompt | None:
-        """The prompt that a person sees: the oldest on the handset, unless it was put away."""
-        prompt = next((each for each in self.prompts if each.phone == phone), None)
-        return None if prompt is None or prompt.ignored else prompt
+        """The prompt that a person sees: the oldest on the handset that was not put away."""
+        return next((each for each in self.prompts if each.phone == phone and not each.ignored), None)
 
     def press(self, prompt: Prompt, pressed: str) -> None:
         if pressed == "ignore":

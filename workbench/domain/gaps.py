@@ -81,7 +81,7 @@ class Gaps:
         "next_action, last_payment_error, latest_charge, metadata, warnings, created, livemode "
         "beside id and client_secret",
         alternatives={"minimal": "id, client_secret and status alone"},
-        why="the shape that most integrators know",
+        why="Stripe's shape, the one that integrators know",
     )
     unknown_fields: str = row(
         "2.5",
@@ -154,7 +154,8 @@ class Gaps:
         "requires_payment_method → requires_action → processing → succeeded; a failed attempt returns to "
         "requires_payment_method with last_payment_error; canceled",
         planned={"failed": "adds failed, terminal"},
-        why="only succeeded and canceled end it",
+        why="Stripe's machine; only succeeded and canceled end it",
+        built=False,
     )
     charge_states: str = row("3", "three", "pending, succeeded, failed", planned={"expired": "adds expired"})
     charge_wait: str = row(
@@ -271,6 +272,7 @@ class Gaps:
         "charge.{pending, succeeded, failed, refunded, late_success}; refund.{created, succeeded, failed}; "
         "payout.{created, paid, failed}; webhook_endpoint.disabled",
         planned={"collection": "collection.{successful, failed} alone"},
+        built=False,
     )
     event_payload: str = row(
         "6",
@@ -292,6 +294,7 @@ class Gaps:
         "api",
         "by the API; several endpoints, each its own secret, shown once; roll with overlap (signs with both)",
         planned={"dashboard": "one endpoint, on the dashboard only"},
+        built=False,
     )
     retry_schedule_s: tuple[int, ...] = row(
         "6",
@@ -364,7 +367,7 @@ class Gaps:
         422,
         "422",
         planned={400: "400", 409: "409"},
-        why="the IETF draft",
+        why="IETF draft; Stripe 400",
     )
     failure_triggers: str = row(
         "7",
@@ -406,6 +409,7 @@ class Gaps:
         "declines and 5xx kept, validation failures not",
         planned={"none": "nothing but successes"},
         built=False,
+        why="Stripe",
     )
 
     # 9. Versioning

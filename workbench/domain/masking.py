@@ -17,9 +17,11 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"((?:\+|%2[Bb]|(?<![0-9A-Za-z]))(?:260|0)[ -]?[5-79]\d)(?:[ -]?\d){4}[ -]?(\d[ -]?\d[ -]?\d)"),
         r"\1••••\2",
     ),
-    (re.compile(r'("password"\s*:\s*")(?:[^"\\]|\\.)*'), r"\1••••"),
-    (re.compile(r"(\bbasic\s+)[0-9A-Za-z+/=]{8,}", re.IGNORECASE), r"\1••••"),
-    (re.compile(r"(\bbearer\s+)(?!\S*••••)\S+", re.IGNORECASE), r"\1••••"),
+    (re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,}\]"]+)"""), r'\1"••••"'),
+    (re.compile(r"\b(password=)[^&\s]+"), r"\1••••"),
+    # A credential has a capital or a digit in it, a word of a sentence has not.
+    (re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}"), r"\1••••"),
+    (re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), r"\1••••"),
 )
 
 _ESCAPED = re.compile(r"\\u00(2[013-9a-fA-F]|[346][0-9a-fA-F]|5[0-9abd-fABD-F]|7[0-9a-eA-E])")

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta, timezone
 
 LUSAKA = timezone(timedelta(hours=2), "CAT")
 """Africa/Lusaka keeps no summer time, so a fixed offset is the whole rule."""
-DAY_MS = 86_400_000
 
 
 def milliseconds(moment: datetime) -> int:

@@ -15,6 +15,8 @@ from workbench.errors import FieldProblem, InvalidRequest
 
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
+_NEVER_SHOWN = ("password", "client_secret", "refresh_token", "text")
+"""Fields whose value no message repeats; `text` is what a customer types, a PIN."""
 _KINDS = ((bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"), (dict, "an object"))
 _WANTED = {str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean", list: "an array"}
 
@@ -103,7 +105,8 @@ def _read_field(
         return msgspec.convert(_as_wanted(value, wanted), wanted, builtin_types=(Decimal,))
     except msgspec.ValidationError:
         out_of_range = _base(wanted) is int and type(value) is int
-        given = f"which {value!s:.40} does not" if out_of_range else f"not {_kind(value)}"
+        hidden = pointer.rpartition("/")[2] in _NEVER_SHOWN
+        given = f"which {value!s:.40} does not" if out_of_range else f"not {_kind(value, hidden=hidden)}"
         problems.append(FieldProblem(pointer, f"must be {_wanted_name(wanted)}, {given}"))
         return None
 
@@ -136,10 +139,11 @@ def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
     return " or ".join("null" if each is type(None) else _wanted_name(each) for each in options)
 
 
-def _kind(value: object) -> str:
+def _kind(value: object, *, hidden: bool = False) -> str:
     if value is None:
         return "null"
-    shown = f" ({value!s:.40})" if isinstance(value, int | Decimal) and not isinstance(value, bool) else ""
+    is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    shown = f" ({value!s:.40})" if is_number and not hidden else ""
     return next(name for kind, name in _KINDS if isinstance(value, kind)) + shown
 
 

@@ -1,15 +1,41 @@
 """Webhooks: endpoints, events, deliveries, and what follows an attempt to deliver one."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from workbench.domain.gaps import Gaps
+from workbench.errors import InvalidRequest
 
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 DEAD_LETTER: Final = "dead_letter"
 MAX_ANSWER_BYTES: Final = 20_000
+
+
+EVENT_TYPES: Final = (
+    *(f"payment_intent.{each}" for each in ("created", "requires_action", "processing", "succeeded",
+                                            "payment_failed", "canceled", "late_success")),
+    *(f"charge.{each}" for each in ("pending", "succeeded", "failed", "refunded", "late_success")),
+    *(f"refund.{each}" for each in ("created", "succeeded", "failed")),
+    *(f"payout.{each}" for each in ("created", "paid", "failed")),
+    "webhook_endpoint.disabled",
+)  # fmt: skip
+"""Every type of event, assumed; which of them are emitted yet, the register says."""
+
+
+def check_filter(enabled_events: Sequence[str]) -> None:
+    """Raises InvalidRequest unless each is a type, a family such as `charge.*`, or `*`."""
+    known = {"*", *EVENT_TYPES, *(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES)}
+    unknown = [each for each in enabled_events if each not in known]
+    if unknown or not enabled_events:
+        raise InvalidRequest(
+            f"{unknown[0][:60]!r} is no type of event." if unknown else "enabled_events names no type of event.",
+            code="event_type_unknown",
+            param="enabled_events",
+            hint="Use '*' for all.",
+        )
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What travels: one struct for each body, shared by the client, the API and the receiver.
+"""What travels: one struct for each body, shared by the client and the API.
 
 Fields that the interface shows carry the number of its section in their comment; the others are
 assumed, as the register of gaps says. Amounts of intents are decimals in major units, amounts of

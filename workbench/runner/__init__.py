@@ -3,7 +3,8 @@
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from workbench.errors import RunRefused
 from workbench.runner import junit
-from workbench.runner.execution import Result, Task, execute
+from workbench.runner.execution import Failure, Result, Task, execute
 from workbench.runner.parameters import typed
 
 __all__ = ["Result", "run"]
@@ -37,34 +38,46 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     results: list[Result] = []
     console = Console(stderr=True, highlight=False)
-    with _progress(console) as progress:
-        bar = progress.add_task("notebooks", total=len(tasks))
-        for result in _executed(tasks, jobs):
-            results.append(result)
-            progress.advance(bar)
-            _tell(console, result)
-    results.sort(key=lambda each: [task.name for task in tasks].index(each.name))
-    junit.write(results, out / "junit.xml")
+    try:
+        with _progress(console) as progress:
+            bar = progress.add_task("notebooks", total=len(tasks))
+            for result in _executed(tasks, jobs):
+                results.append(result)
+                progress.advance(bar)
+                _tell(console, result)
+    finally:
+        results.sort(key=lambda each: [task.name for task in tasks].index(each.name))
+        junit.write(results, out / "junit.xml")
     failed = sum(not each.passed for each in results)
     console.print(f"{len(results) - failed} passed, {failed} failed; see {out}", markup=False)
     return results
 
 
 def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
-    # Hashes of strings decide the order of sets, and a kernel inherits this: two runs print the same.
-    os.environ["PYTHONHASHSEED"] = "0"
-    pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn"), initializer=_leave_interrupts)
+    pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn"), initializer=_prepare_worker)
+    running = {pool.submit(execute, task): task for task in tasks}
     try:
-        for done in as_completed([pool.submit(execute, task) for task in tasks]):
-            yield done.result()
+        for done in as_completed(running):
+            yield _result_of(done, running[done])
     except KeyboardInterrupt:
         raise RunRefused("Interrupted; what had ended is written.") from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C is for the parent, which ends the run; a worker would only print a traceback."""
+def _result_of(done: Future[Result], task: Task) -> Result:
+    try:
+        return done.result()
+    except BrokenProcessPool:
+        return Result(task.name, 0, (), Failure(task.name, 0, "", "The process that ran it was killed.", ""))
+
+
+def _prepare_worker() -> None:
+    """Hashes of strings decide the order of sets, and a kernel inherits this: two runs print the same.
+
+    Ctrl-C is for the parent, which ends the run; a worker would only print a traceback.
+    """
+    os.environ["PYTHONHASHSEED"] = "0"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -14,6 +14,7 @@ from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import JSON, MAX_BODY_BYTES, Answer, Exchanges, Request
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service import plants
+from workbench.sandbox.service.live_keys import holds_live_key
 
 _LOG = logging.getLogger(__name__)
 _TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
@@ -87,7 +88,13 @@ def _request_of(req: falcon.Request, path_params: dict[str, str]) -> Request:
     headers = {name: value for name in _NOTED_HEADERS if (value := req.get_header(name)) is not None}
     query = {name: value for name, value in req.params.items() if isinstance(value, str)}
     return Request(
-        method=req.method, path=req.path, query=query, headers=headers, body=_body_of(req), path_params=path_params
+        method=req.method,
+        path=req.path,
+        query=query,
+        headers=headers,
+        body=_body_of(req),
+        path_params=path_params,
+        live=any(map(holds_live_key, (*req.headers.values(), req.query_string))),
     )
 
 

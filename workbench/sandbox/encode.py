@@ -104,12 +104,12 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in (None, [])}
 
 
-def plain_error(error: ApiError, request_id: str = "", path: str = "") -> dict[str, Any]:  # noqa: ARG001  one signature
+def plain_error(error: ApiError, request_id: str, path: str) -> wire.PlantError:  # noqa: ARG001  one signature
     """The one error that the interface documents: `error` and `message`."""
-    return {"error": error.status, "message": mask(str(error))}
+    return wire.PlantError(error.status, mask(str(error)))
 
 
-ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], dict[str, Any]]]] = {
+ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] = {
     "problem": ("application/problem+json", problem),
     "plain": ("application/json", plain_error),
 }

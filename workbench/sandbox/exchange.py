@@ -30,6 +30,7 @@ from workbench.sandbox.store.records import Call, KeptAnswer
 
 MAX_BODY_BYTES = 1 << 20
 MAX_KEPT_TEXT = 20_000
+_NOT_KEPT = "(not kept: it may hold a password)"
 JSON = "application/json"
 _MAX_KEPT_ID = 80
 _KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21\x23-\x7e][\x20-\x7e]{0,254})')
@@ -45,6 +46,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     path_params: Mapping[str, str] = field(default_factory=dict)
+    live: bool = False
+    """A live key stands somewhere in a header or the query."""
 
     @property
     def target(self) -> str:
@@ -78,7 +81,7 @@ class Exchanges:
         """Answer what leads to no operation: an unknown path or method, our own failure."""
 
         def run(tx: Transaction) -> Answer:  # noqa: ARG001  the same shape as a run
-            credential_in(request.headers.get("Authorization"))
+            credential_in(request.headers.get("Authorization"), live=request.live)
             raise error
 
         return self._answered(request, None, run)
@@ -88,14 +91,15 @@ class Exchanges:
         try:
             with self._store.transaction() as tx:
                 seq = tx.next_seq() if traced else 0
-                return _finished(tx, request, run(_numbered(tx, traced)), seq)
+                return _finished(tx, request, operation, run(_numbered(tx, traced)), seq)
         except IllegalTransition as error:
             refused: ApiError = StateConflict(error.message, param="status", **error.facts)
         except ApiError as error:
             refused = error
         with self._store.transaction() as tx:
             seq = tx.next_seq() if traced else 0
-            return _finished(tx, request, _problem(_numbered(tx, traced), request, operation, refused), seq)
+            answer = _problem(_numbered(tx, traced), request, operation, refused)
+            return _finished(tx, request, operation, answer, seq)
 
 
 def _numbered(tx: Transaction, traced: bool) -> Transaction:  # noqa: FBT001  which of two counters
@@ -105,23 +109,25 @@ def _numbered(tx: Transaction, traced: bool) -> Transaction:  # noqa: FBT001  wh
     return tx
 
 
-def _finished(tx: Transaction, request: Request, answer: Answer, seq: int) -> Answer:
+def _finished(tx: Transaction, request: Request, operation: Operation | None, answer: Answer, seq: int) -> Answer:
     own = {"Request-Id": tx.answer_id}
     if tx.gaps.version_header == "api_version":
         own["Api-Version"] = wire.API_VERSION
     answer = answer._replace(headers={**own, **answer.headers})
     if seq:
-        _write_down(tx, request, answer, seq)
+        _write_down(tx, request, operation, answer, seq)
     return answer
 
 
 def _run(tx: Transaction, request: Request, operation: Operation) -> Answer:
-    credential = credential_in(request.headers.get("Authorization"))
+    credential = credential_in(request.headers.get("Authorization"), live=request.live)
     caller = caller_of(tx, credential, operation)
     _check_version(tx, request)
     _check_scenario(request)
     tx.idempotency_key = _idempotency_key(request, operation, tx)
-    scope = f"{caller.account}\n{request.method}\n{request.path}\n{tx.idempotency_key}"
+    # What a secret key was told is not told to a publishable one.
+    rank = "publishable" if caller.kind == "publishable" else "secret"
+    scope = f"{caller.account}\n{rank}\n{request.method}\n{request.path}\n{tx.idempotency_key}"
     if tx.idempotency_key is None:
         return _result(tx, request, operation, caller)
     if kept := _kept(tx, request, scope):
@@ -155,21 +161,21 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
 
 
 def _body(tx: Transaction, request: Request, operation: Operation, shape: type[msgspec.Struct]) -> msgspec.Struct:
-    if len(request.body) > MAX_BODY_BYTES:
-        raise PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes.")
     if not request.body and operation.body_optional:
         return shape()
     try:
-        if not request.body:
-            raise InvalidRequest("The body is empty; it must be a JSON object.", code="body_missing")
-        _check_media_type(request)
+        _check_form(request)
         return struct_from(json_from(request.body), shape, unknown=tx.gaps.unknown_fields)
-    except UnsupportedMediaType as error:
+    except (PayloadTooLarge, UnsupportedMediaType) as error:
         # Where the interface documents 400 for whatever is wrong with the body, it is 400.
         raise (InvalidRequest(error.message, code=error.code) if operation.plain_400 else error) from None
 
 
-def _check_media_type(request: Request) -> None:
+def _check_form(request: Request) -> None:
+    if len(request.body) > MAX_BODY_BYTES:
+        raise PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes.")
+    if not request.body:
+        raise InvalidRequest("The body is empty; it must be a JSON object.", code="body_missing")
     given = request.headers.get("Content-Type", "")
     media_type, _, parameters = given.partition(";")
     charset = parameters.strip().lower().removeprefix("charset=").strip('"')
@@ -201,7 +207,8 @@ def _check_scenario(request: Request) -> None:
 def _idempotency_key(request: Request, operation: Operation, tx: Transaction) -> str | None:
     given = request.headers.get("Idempotency-Key")
     # An answer that no cache may keep is not kept here either: it holds a token.
-    if request.method != "POST" or given is None or operation.no_store:
+    # Nor is what a person does on the panel: doing it twice is meant.
+    if request.method != "POST" or given is None or operation.no_store or not operation.traced:
         if operation.needs_idempotency_key and tx.gaps.idempotency_required == "charges":
             raise InvalidRequest(
                 "The header Idempotency-Key is required, so that a repeated request does not charge twice.",
@@ -249,7 +256,7 @@ def _payment_of(result: object) -> str | None:
     return result.id if isinstance(result, wire.PaymentIntent) else None
 
 
-def _write_down(tx: Transaction, request: Request, answer: Answer, seq: int) -> None:
+def _write_down(tx: Transaction, request: Request, operation: Operation | None, answer: Answer, seq: int) -> None:
     tx.calls.add(
         Call(
             id=tx.answer_id,
@@ -259,7 +266,7 @@ def _write_down(tx: Transaction, request: Request, answer: Answer, seq: int) -> 
             path=mask(request.target)[:MAX_KEPT_TEXT],
             payment=answer.payment or _named(request),
             request_headers={name: mask(value) for name, value in request.headers.items()},
-            request_body=_kept_text(request.body),
+            request_body=_kept_request(request, operation),
             status=answer.status,
             response_headers={"Content-Type": answer.content_type, **answer.headers},
             response_body=_kept_text(answer.body),
@@ -270,6 +277,18 @@ def _write_down(tx: Transaction, request: Request, answer: Answer, seq: int) -> 
 def _named(request: Request) -> str | None:
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
     return mask(named)[:_MAX_KEPT_ID] if named else None
+
+
+def _kept_request(request: Request, operation: Operation | None) -> str:
+    """The body for the trace; where it should hold a password, only in the form in which that can be found."""
+    if operation is not None and operation.no_store and request.body:
+        try:
+            fields = json_from(request.body)
+        except InvalidRequest:
+            return _NOT_KEPT
+        if not isinstance(fields, dict) or any(isinstance(each, list | dict) for each in fields.values()):
+            return _NOT_KEPT
+    return _kept_text(request.body)
 
 
 def _kept_text(body: bytes) -> str:

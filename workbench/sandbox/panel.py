@@ -9,7 +9,7 @@ import msgspec
 from workbench.domain import wire
 from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import business_date, rfc3339
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import history
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import phones
@@ -63,17 +63,17 @@ def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> dict[str, Any]
     return phones.show(tx, phone)
 
 
-def enter(tx: Transaction, caller: Caller, body: Input, *, phone: str) -> dict[str, Any]:  # noqa: ARG001  one signature
+def enter(tx: Transaction, caller: Caller, body: Input, *, phone: str) -> dict[str, Any] | StateConflict:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/input."""
     return phones.enter(tx, phone, body.text)
 
 
-def cancel(tx: Transaction, caller: Caller, *, phone: str) -> dict[str, Any]:  # noqa: ARG001  one signature
+def cancel(tx: Transaction, caller: Caller, *, phone: str) -> dict[str, Any] | StateConflict:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/cancel."""
     return phones.press(tx, phone, "cancel")
 
 
-def ignore(tx: Transaction, caller: Caller, *, phone: str) -> dict[str, Any]:  # noqa: ARG001  one signature
+def ignore(tx: Transaction, caller: Caller, *, phone: str) -> dict[str, Any] | StateConflict:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/ignore."""
     return phones.press(tx, phone, "ignore")
 

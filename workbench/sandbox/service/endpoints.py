@@ -1,7 +1,7 @@
 """Webhook endpoints: where a merchant wants its events."""
 
 from workbench.domain import wire
-from workbench.domain.webhooks import Endpoint
+from workbench.domain.webhooks import Endpoint, check_filter
 from workbench.errors import NotFound
 from workbench.sandbox import encode
 from workbench.sandbox.addresses import check_url
@@ -14,6 +14,7 @@ DELETED = "deleted"
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: the answer holds the signing secret, once."""
     check_url(body.url)
+    check_filter(body.enabled_events)
     identifier = tx.new_id("we")
     stored = tx.endpoints.add(
         Endpoint(

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from workbench.domain import wire
-from workbench.domain.masking import mask
 from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import Delivery, StoredEvent
 from workbench.sandbox.store import Transaction
@@ -28,7 +27,7 @@ def emit(
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
         data=wire.EventData(msgspec.to_builtins(shown, builtin_types=_KEPT, enc_hook=wire.plain), before or {}),
-        request=wire.EventRequest(tx.request_id, mask(tx.idempotency_key) if tx.idempotency_key else None),
+        request=wire.EventRequest(tx.request_id, tx.idempotency_key),
     )
     stored = tx.events.add(
         StoredEvent(

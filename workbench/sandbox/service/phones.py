@@ -13,38 +13,51 @@ from workbench.sandbox.store import Transaction
 def show(tx: Transaction, phone: str) -> dict[str, Any]:
     """The prompt that waits on a handset, else how the last one ended, else nothing."""
     number = msisdn_from(phone, param="phone")
-    waiting = tx.open_session(number.e164)
-    session = waiting or tx.last_session(number.e164)
-    queued = [each for each in tx.sessions.all(phone=number.e164) if each.ended_seq is None and each != waiting]
+    unended = [each for each in tx.sessions.all(phone=number.e164) if each.ended_seq is None]
+    prompts = [each for each in unended if each.screen in ussd.OPEN]
+    waiting = prompts[0] if prompts else None
+    session = waiting or next(iter(unended), None) or tx.last_session(number.e164)
     return {
         "object": "phone",
         "phone": number.e164,
         "operator": number.operator.id,
         "screen": ussd.words(session) if session else ussd.IDLE_WORDS,
         "state": session.screen if session else "idle",
-        "waiting": waiting is not None and waiting.screen in ussd.OPEN,
+        "waiting": waiting is not None,
         "tries_left": waiting.tries_left if waiting else None,
         "expires_at": waiting.expires_ms // 1000 if waiting else None,
-        "queued": len(queued),
+        "queued": len(prompts[1:]),
     }
 
 
-def enter(tx: Transaction, phone: str, text: str) -> dict[str, Any]:
+def enter(tx: Transaction, phone: str, text: str) -> dict[str, Any] | StateConflict:
     """A PIN is typed and sent."""
-    attempts.enter_pin(tx, _waiting(tx, phone), text)
+    session = _waiting(tx, phone)
+    if session.expires_ms <= tx.now_ms:
+        return _too_late(tx, session)
+    attempts.enter_pin(tx, session, text)
     return show(tx, phone)
 
 
-def press(tx: Transaction, phone: str, given: str) -> dict[str, Any]:
+def press(tx: Transaction, phone: str, given: str) -> dict[str, Any] | StateConflict:
     """`cancel` is pressed, or the prompt is left unanswered (`ignore`)."""
-    attempts.press(tx, _waiting(tx, phone), given)
+    session = _waiting(tx, phone)
+    if session.expires_ms <= tx.now_ms:
+        return _too_late(tx, session)
+    attempts.press(tx, session, given)
     return show(tx, phone)
+
+
+def _too_late(tx: Transaction, session: UssdSession) -> StateConflict:
+    """The time was up before whoever closes prompts came to this one: it is closed here, and that is kept."""
+    attempts.press(tx, session, "timeout")
+    return StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED)
 
 
 def _waiting(tx: Transaction, phone: str) -> UssdSession:
     number = msisdn_from(phone, param="phone")
     session = tx.open_session(number.e164)
-    if session is None or session.screen not in ussd.OPEN:
+    if session is None:
         raise StateConflict(
             "No prompt waits for an answer on this handset.", code="no_prompt", param="phone", current="idle"
         )

@@ -5,6 +5,7 @@ import re
 from workbench.domain import wire
 from workbench.errors import AuthenticationFailed, InvalidRequest
 from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.live_keys import holds_live_key, live_key
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.files import MERCHANT_ID, digest_of
 from workbench.sandbox.store.records import TokenPair
@@ -34,6 +35,8 @@ def refresh(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.
 
 def _pair_of(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> TokenPair:
     if body.refresh_token is not None:
+        if holds_live_key(body.refresh_token):
+            raise live_key()
         pair = tx.tokens.first(refresh_digest=digest_of(body.refresh_token))
     elif caller.bearer is not None and tx.gaps.refresh_request == "body_or_header":
         pair = tx.tokens.first(access_digest=digest_of(caller.bearer))

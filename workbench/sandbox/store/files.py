@@ -1,4 +1,4 @@
-"""The store's file: created or opened, one connection for each thread, one writer at a time."""
+"""The store's file: created or opened, and one transaction at a time over one connection."""
 
 import hashlib
 import shutil
@@ -49,7 +49,7 @@ def wall_clock_ms() -> int:
 
 
 class Store:
-    """One sandbox's file. Every thread gets a connection; writers of one process take turns."""
+    """One sandbox's file. The threads of a process take turns at it; other processes wait at the file."""
 
     def __init__(
         self, settings: Settings, new_seed: Callable[[], str], wall_ms: Callable[[], int] = wall_clock_ms
@@ -69,25 +69,20 @@ class Store:
         self._durable = settings.path is not None
         self._wall_ms = wall_ms
         self._gaps = settings.gaps
-        self._threads = threading.local()
-        self._connections: list[sqlite3.Connection] = []
         self._writer = threading.Lock()
         self._prepare(settings, new_seed)
-        self.draws = Draws(self._seed())
 
     def close(self) -> None:
-        """Close every connection; a private file is removed."""
+        """Close the file; a private one is removed."""
         with self._writer:
-            while self._connections:
-                self._connections.pop().close()
-            self._threads = threading.local()
+            self._connection.close()
         if self._forget:
             self._forget()
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Begin a command: all of it is committed, or none when the block raises."""
-        connection = self._connection()
+        connection = self._connection
         with self._writer:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -106,17 +101,8 @@ class Store:
         mode, manual_ms, offset_ms = connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
         return int(manual_ms) if mode == "manual" else self._wall_ms() + int(offset_ms)
 
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
-        if connection is None:
-            connection = self._connected()
-            connection.execute("PRAGMA journal_mode = WAL")
-            self._threads.connection = connection
-            self._connections.append(connection)
-        return connection
-
     def _connected(self) -> sqlite3.Connection:
-        # check_same_thread: a connection is used by its own thread, and closed by whoever closes the store.
+        # check_same_thread: threads take turns at the one connection, as they would have to at the file.
         connection = sqlite3.connect(
             self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
@@ -132,10 +118,14 @@ class Store:
                 if self._is_new(connection):
                     self._create(connection, settings, new_seed)
                 connection.execute("COMMIT")
+            self._connection = self._connected()
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
+            self.draws = Draws(seed)
             self._set_mode(settings.clock)
         except sqlite3.Error as error:
             raise StoreRefused(f"{self.path} cannot be used as a store: {error}.", path=str(self.path)) from None
-        if settings.seed is not None and settings.seed != self._seed():
+        if settings.seed is not None and settings.seed != seed:
             self.close()
             raise StoreRefused(
                 f"{self.path} was made with another seed.", hint="Leave the seed out, or name a new file."
@@ -176,15 +166,11 @@ class Store:
 
     def _set_mode(self, mode: str) -> None:
         """A clock that changes its mode goes on from the moment it stood at."""
-        connection = self._connection()
-        now_ms = self._now_ms(connection)
-        connection.execute(
+        now_ms = self._now_ms(self._connection)
+        self._connection.execute(
             "UPDATE clock SET mode = ?, manual_ms = ?, offset_ms = ? WHERE mode <> ?",
             (mode, now_ms, now_ms - self._wall_ms(), mode),
         )
-
-    def _seed(self) -> str:
-        return str(self._connection().execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
 
 
 def digest_of(secret: str) -> str:

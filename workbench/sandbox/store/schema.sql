@@ -61,6 +61,13 @@ CREATE TABLE hold (
     UNIQUE (charge, change)
 ) STRICT;
 
+CREATE TRIGGER hold_is_new BEFORE INSERT ON hold BEGIN
+    SELECT RAISE(ABORT, 'a hold is never replaced')
+    WHERE EXISTS (SELECT 1 FROM hold WHERE seq = NEW.seq OR (charge = NEW.charge AND change = NEW.change));
+END;
+CREATE TRIGGER hold_stays BEFORE UPDATE ON hold BEGIN SELECT RAISE(ABORT, 'a hold is never changed'); END;
+CREATE TRIGGER hold_remains BEFORE DELETE ON hold BEGIN SELECT RAISE(ABORT, 'a hold is never deleted'); END;
+
 CREATE TABLE webhook_endpoint (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
     url TEXT NOT NULL, secret TEXT NOT NULL, enabled_events TEXT NOT NULL, status TEXT NOT NULL,

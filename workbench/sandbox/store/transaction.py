@@ -90,8 +90,8 @@ class Transaction:
         self._connection.execute("UPDATE job SET claimed = 0 WHERE claimed = 1")
 
     def open_session(self, phone: str) -> ussd.UssdSession | None:
-        """The prompt on a handset: the oldest that has not ended, as several queue."""
-        return next((each for each in self.sessions.all(phone=phone) if each.ended_seq is None), None)
+        """The prompt on a handset: the oldest that waits for an answer, as several queue."""
+        return next((each for each in self.sessions.all(phone=phone) if each.screen in ussd.OPEN), None)
 
     def last_session(self, phone: str) -> ussd.UssdSession | None:
         """The prompt that ended last on a handset."""
