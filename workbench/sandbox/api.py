@@ -11,7 +11,8 @@ from workbench.domain.masking import mask
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, ServiceFailed, StateConflict
 from workbench.sandbox import operations, panel
 from workbench.sandbox.driver import Driver
-from workbench.sandbox.exchange import JSON, MAX_BODY_BYTES, Answer, Exchanges, Request
+from workbench.sandbox.exchange import Exchanges
+from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Request
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service import plants
 from workbench.sandbox.service.live_keys import holds_live_key

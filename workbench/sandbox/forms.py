@@ -1,0 +1,59 @@
+"""What a request must keep before its fields are looked at: size, media type, version, known headers."""
+
+import msgspec
+
+from workbench.domain import wire
+from workbench.domain.reading import json_from, struct_from
+from workbench.errors import InvalidRequest, PayloadTooLarge, UnsupportedMediaType
+from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Request
+from workbench.sandbox.operations import Operation
+from workbench.sandbox.store import Transaction
+
+
+def body_of(tx: Transaction, request: Request, operation: Operation, shape: type[msgspec.Struct]) -> msgspec.Struct:
+    """The body as the struct that the operation reads.
+
+    Raises InvalidRequest, PayloadTooLarge or UnsupportedMediaType with what is wrong.
+    """
+    if not request.body and operation.body_optional:
+        return shape()
+    try:
+        _check_form(request)
+        return struct_from(json_from(request.body), shape, unknown=tx.gaps.unknown_fields)
+    except (PayloadTooLarge, UnsupportedMediaType) as error:
+        # Where the interface documents 400 for whatever is wrong with the body, it is 400.
+        raise (InvalidRequest(error.message, code=error.code) if operation.plain_400 else error) from None
+
+
+def _check_form(request: Request) -> None:
+    if len(request.body) > MAX_BODY_BYTES:
+        raise PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes.")
+    if not request.body:
+        raise InvalidRequest("The body is empty; it must be a JSON object.", code="body_missing")
+    given = request.headers.get("Content-Type", "")
+    media_type, _, parameters = given.partition(";")
+    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
+    if media_type.strip().lower() != JSON or (parameters.strip() and charset != "utf-8"):
+        raise UnsupportedMediaType(f"Content-Type must be {JSON}, not {given[:60] or 'missing'}.", param="Content-Type")
+
+
+def check_version(tx: Transaction, request: Request) -> None:
+    """Raises InvalidRequest: a version that there is not."""
+    asked = request.headers.get("Api-Version", wire.API_VERSION)
+    if asked != wire.API_VERSION and tx.gaps.version_header == "api_version":
+        raise InvalidRequest(
+            f"There is no version {asked[:40]!r}; the current one is {wire.API_VERSION}.",
+            code="version_unknown",
+            param="Api-Version",
+        )
+
+
+def check_scenario(request: Request) -> None:
+    """Raises InvalidRequest: ignored, a scenario would let the test of a decline pass as a success."""
+    if "Sandbox-Scenario" in request.headers:
+        raise InvalidRequest(
+            "Sandbox-Scenario is not offered yet.",
+            code="scenario_not_offered",
+            param="Sandbox-Scenario",
+            hint="Use a test number.",
+        )

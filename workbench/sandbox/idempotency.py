@@ -1,0 +1,82 @@
+"""Idempotency keys: the first answer to one is kept in the commit of its effect, and given again."""
+
+import hashlib
+import re
+
+from workbench.errors import IdempotencyKeyReused, InvalidRequest
+from workbench.sandbox.messages import Answer, Request
+from workbench.sandbox.operations import Operation
+from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.records import KeptAnswer
+
+_KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21\x23-\x7e][\x20-\x7e]{0,254})')
+
+
+def key_of(tx: Transaction, request: Request, operation: Operation) -> str | None:
+    """The key that a request carries, where keys count.
+
+    Raises InvalidRequest: missing where it is required, or not a key.
+    """
+    given = request.headers.get("Idempotency-Key")
+    # An answer that no cache may keep is not kept here either: it holds a token.
+    # Nor is what a person does on the panel: doing it twice is meant.
+    if request.method != "POST" or given is None or operation.no_store or not operation.traced:
+        if operation.needs_idempotency_key and tx.gaps.idempotency_required == "charges":
+            raise InvalidRequest(
+                "The header Idempotency-Key is required, so that a repeated request does not charge twice.",
+                code="idempotency_key_missing",
+                param="Idempotency-Key",
+            )
+        return None
+    found = _KEY.fullmatch(given)
+    if found is None:
+        raise InvalidRequest(
+            "Idempotency-Key must be 1 to 255 printable ASCII characters.",
+            code="idempotency_key_invalid",
+            param="Idempotency-Key",
+        )
+    return found[1] or found[2]
+
+
+def scope_of(request: Request, caller: Caller, key: str) -> str:
+    """What a key is unique in: account, method, path, and what the caller may be told."""
+    rank = "publishable" if caller.kind == "publishable" else "secret"
+    return f"{caller.account}\n{rank}\n{request.method}\n{request.path}\n{key}"
+
+
+def recalled(tx: Transaction, request: Request, scope: str) -> Answer | None:
+    """The first answer of a scope, if it is still kept.
+
+    Raises IdempotencyKeyReused: it was the answer to another body.
+    """
+    kept = tx.kept_answers.get(scope)
+    if kept is None:
+        return None
+    if tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000:
+        tx.kept_answers.remove(kept)
+        return None
+    if kept.body_digest != _digest(request.body):
+        raise IdempotencyKeyReused(
+            "This Idempotency-Key came with another body before.", param="Idempotency-Key", hint="Use a new key."
+        )
+    return Answer(kept.status, kept.content_type, kept.body.encode(), {"Idempotent-Replayed": "true"}, kept.payment)
+
+
+def keep(tx: Transaction, request: Request, scope: str, answer: Answer) -> None:
+    """Keep the first answer of a scope."""
+    tx.kept_answers.add(
+        KeptAnswer(
+            scope=scope,
+            body_digest=_digest(request.body),
+            status=answer.status,
+            content_type=answer.content_type,
+            body=answer.body.decode(),
+            payment=answer.payment,
+            at_ms=tx.now_ms,
+        )
+    )
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
