@@ -26,6 +26,12 @@ def business_date(at_ms: int) -> str:
     return moment(at_ms).astimezone(LUSAKA).date().isoformat()
 
 
+def day_start_ms(at_ms: int, *, days_on: int = 0) -> int:
+    """Midnight in Lusaka of the business day of a moment, or of one so many days later."""
+    offset_ms, day_ms = 7_200_000, 86_400_000
+    return ((at_ms + offset_ms) // day_ms + days_on) * day_ms - offset_ms
+
+
 def clock_text(at_ms: int) -> str:
     """Wall-clock time in Lusaka for people: `08:00:05`."""
     return moment(at_ms).astimezone(LUSAKA).strftime("%H:%M:%S")

@@ -1,4 +1,4 @@
-"""Payment intents and charges: what they hold, and which event moves them from where to where."""
+"""Intents, charges, refunds and payouts: what they hold, and which event moves them from where to where."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -16,6 +16,7 @@ PENDING: Final = "pending"
 SUCCEEDED: Final = "succeeded"
 FAILED: Final = "failed"
 CANCELED: Final = "canceled"
+PAID: Final = "paid"
 
 INTENT_TRANSITIONS: Transitions = {
     (REQUIRES_PAYMENT_METHOD, "confirm"): REQUIRES_ACTION,
@@ -32,6 +33,15 @@ CHARGE_TRANSITIONS: Transitions = {
     (PENDING, "funds_secured"): SUCCEEDED,
     (PENDING, "attempt_failed"): FAILED,
 }
+REFUND_TRANSITIONS: Transitions = {
+    (PENDING, "sent"): SUCCEEDED,
+    (PENDING, "failed"): FAILED,
+}
+PAYOUT_TRANSITIONS: Transitions = {
+    (PENDING, "paid"): PAID,
+    (PENDING, "failed"): FAILED,
+    (PAID, "returned"): FAILED,
+}
 
 FAILURES: Mapping[str, str] = {
     "insufficient_funds": "The wallet holds less than the amount.",
@@ -43,8 +53,11 @@ FAILURES: Mapping[str, str] = {
     "payer_busy": "Another prompt is open on this number.",
     "operator_unavailable": "The operator is down.",
     "operator_unknown": "The operator did not answer; the money may or may not have moved.",
+    "canceled_by_merchant": "The merchant canceled the payment before the customer answered.",
+    "bank_refused": "The bank did not take the payout.",
+    "bank_returned": "The bank took the payout and returned it.",
 }
-"""Why a payment fails: our code → what to tell a person."""
+"""Why money did not move: our code → what to tell a person."""
 
 
 class PaymentIntent(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +76,8 @@ class PaymentIntent(msgspec.Struct, frozen=True, kw_only=True):
     provider: str | None = None
     latest_charge: str | None = None
     failure_code: str | None = None
+    cancellation_reason: str | None = None
+    canceled_ms: int | None = None
     metadata: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     created_ms: int = 0
@@ -83,8 +98,47 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None = None
     payment_intent: str | None = None
     failure_code: str | None = None
+    refunded_minor: int = 0
+    """What was given back or is on its way; a refund that failed counts no more."""
     metadata: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
+    created_ms: int = 0
+
+
+class Refund(msgspec.Struct, frozen=True, kw_only=True):
+    """Money given back of one charge, as it is stored. `entry` is the one that took it from the merchant."""
+
+    id: str
+    seq: int
+    account: str
+    charge: str
+    of_intent: int
+    """1 when the intent was named, whose amounts are decimals."""
+    payment_intent: str | None
+    amount_minor: int
+    currency: str
+    entry: str
+    status: str = PENDING
+    reason: str | None = None
+    scenario: str | None = None
+    failure_code: str | None = None
+    metadata: dict[str, str] = {}
+    created_ms: int = 0
+
+
+class Payout(msgspec.Struct, frozen=True, kw_only=True):
+    """Money on its way to the merchant's bank, as it is stored."""
+
+    id: str
+    seq: int
+    account: str
+    amount_minor: int
+    currency: str
+    status: str = PENDING
+    destination: str | None = None
+    scenario: str | None = None
+    failure_code: str | None = None
+    metadata: dict[str, str] = {}
     created_ms: int = 0
 
 

@@ -15,6 +15,7 @@ from workbench.errors import FieldProblem, InvalidRequest
 
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
+_WORDS = (32, 64)
 _NEVER_SHOWN = ("password", "client_secret", "refresh_token", "text")
 """Fields whose value no message repeats; `text` is what a customer types, a PIN."""
 _KINDS = ((bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"), (dict, "an object"))
@@ -106,14 +107,14 @@ def _read_field(
     except msgspec.ValidationError:
         out_of_range = _base(wanted) is int and type(value) is int
         hidden = pointer.rpartition("/")[2] in _NEVER_SHOWN
-        given = f"which {value!s:.40} does not" if out_of_range else f"not {_kind(value, hidden=hidden)}"
-        problems.append(FieldProblem(pointer, f"must be {_wanted_name(wanted)}, {given}"))
+        given = f"{value!s:.40}" if out_of_range else _kind(value, hidden=hidden)
+        problems.append(FieldProblem(pointer, f"must be {_wanted_name(wanted)}, not {given}"))
         return None
 
 
 def _as_wanted(value: object, wanted: Any) -> object:  # noqa: ANN401  a type
     """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
-    if wanted is Decimal and type(value) is int:
+    if Decimal in (wanted, *get_args(wanted)) and type(value) is int:
         return Decimal(value)
     if _base(wanted) is int and isinstance(value, Decimal) and value.adjusted() < MAX_NUMBER_LENGTH:
         return int(value) if value == value.to_integral_value() else value
@@ -129,14 +130,20 @@ def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
         return _WANTED[wanted]
     base = _base(wanted)
     if base is int:
-        bits = next(meta.le for meta in wanted.__metadata__).bit_length() + 1
-        return f"a whole number that fits {bits} bits"
+        return _wanted_number(wanted)
     if base is list:
         return "an array of strings"
     if base is dict:
         return "an object of strings"
     options = [each for each in get_args(wanted) if each is not UnsetType]
     return " or ".join("null" if each is type(None) else _wanted_name(each) for each in options)
+
+
+def _wanted_number(wanted: Any) -> str:  # noqa: ANN401  a type with its bounds
+    bounds = wanted.__metadata__[0]
+    bits = bounds.le.bit_length() + 1
+    is_word = bits in _WORDS and bounds.ge < 0
+    return f"a whole number that fits {bits} bits" if is_word else f"a whole number from {bounds.ge} to {bounds.le}"
 
 
 def _kind(value: object, *, hidden: bool = False) -> str:

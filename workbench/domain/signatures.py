@@ -33,12 +33,14 @@ def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
     return "v1," + base64.b64encode(_digest(_key(secret), message_id, timestamp_s, body)).decode()
 
 
-def headers_for(secret: str, message_id: str, timestamp_s: int, body: bytes) -> dict[str, str]:
-    """The three headers that go with a body."""
+def headers_for(
+    secret: str, message_id: str, timestamp_s: int, body: bytes, *, also: Iterable[str] = ()
+) -> dict[str, str]:
+    """The three headers that go with a body; `also` are further secrets to sign with, while one is being rolled."""
     return {
         ID_HEADER: message_id,
         TIMESTAMP_HEADER: str(timestamp_s),
-        SIGNATURE_HEADER: sign(secret, message_id, timestamp_s, body),
+        SIGNATURE_HEADER: " ".join(sign(each, message_id, timestamp_s, body) for each in (secret, *also)),
     }
 
 

@@ -17,9 +17,14 @@ BLOCKED: Final = "blocked"
 CANCELED: Final = "canceled"
 IGNORED: Final = "ignored"
 EXPIRED: Final = "expired"
+WITHDRAWN: Final = "withdrawn"
+UNSENT: Final = "unsent"
+REJECTED: Final = "rejected"
 
 OPEN = (ENTER_PIN, WRONG_PIN)
 """The screens that wait for an answer."""
+HIDDEN = (UNSENT, REJECTED)
+"""No prompt reached the handset: the operator answered in its place, or will."""
 
 TRANSITIONS: Transitions = {
     (screen, given): after
@@ -32,16 +37,24 @@ TRANSITIONS: Transitions = {
         ("cancel", CANCELED),
         ("ignore", IGNORED),
         ("timeout", EXPIRED),
+        ("withdraw", WITHDRAWN),
     )
-} | {(IGNORED, "timeout"): EXPIRED}
-"""(screen, input) → screen. An ignored prompt only waits for its time to run out."""
+} | {
+    (IGNORED, "timeout"): EXPIRED,
+    (IGNORED, "withdraw"): WITHDRAWN,
+    (EXPIRED, "late_pin"): APPROVED,
+    (UNSENT, "reject"): REJECTED,
+    (UNSENT, "withdraw"): REJECTED,
+}
+"""(screen, input) → screen. An ignored prompt only waits for its time to run out, and a PIN may come after it."""
 
 FAILURE_OF: Mapping[str, str] = {
     BLOCKED: "wrong_pin",
     CANCELED: "declined_by_customer",
     EXPIRED: "prompt_timeout",
+    WITHDRAWN: "canceled_by_merchant",
 }
-"""What the operator answers when a session ends on this screen; REFUSED carries the wallet's own reason."""
+"""What the operator answers when a session ends on this screen; REFUSED and REJECTED carry their own reason."""
 
 WORDS: Mapping[str, str] = {
     ENTER_PIN: "{operator}\nPay {amount}\nto {merchant}\n{reference}Enter PIN to approve:",
@@ -54,6 +67,7 @@ WORDS: Mapping[str, str] = {
     CANCELED: "{operator}\nCanceled.\nNothing was paid.",
     IGNORED: "(the prompt was left unanswered)",
     EXPIRED: "{operator}\nThe request has expired.\nNothing was paid.",
+    WITHDRAWN: "{operator}\n{merchant} has canceled the request.\nNothing was paid.",
 }
 IDLE_WORDS: Final = "(no message)"
 MAX_REFERENCE: Final = 40
@@ -73,6 +87,8 @@ class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None
     tries_left: int
     expires_ms: int
+    play: str
+    """What the customer and the operator do with it, a name in the operator's table."""
     screen: str = ENTER_PIN
     reason: str | None = None
     ended_seq: int | None = None

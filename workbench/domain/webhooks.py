@@ -12,6 +12,13 @@ PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 DEAD_LETTER: Final = "dead_letter"
 MAX_ANSWER_BYTES: Final = 20_000
+ENABLED: Final = "enabled"
+DISABLED: Final = "disabled"
+DELETED: Final = "deleted"
+DUPLICATE: Final = "duplicate"
+OUT_OF_ORDER: Final = "out_of_order"
+FAULTS: Final = (DUPLICATE, OUT_OF_ORDER)
+"""How deliveries to an endpoint can be asked to misbehave, so that a receiver can be tested."""
 
 
 EVENT_TYPES: Final = (
@@ -22,24 +29,32 @@ EVENT_TYPES: Final = (
     *(f"payout.{each}" for each in ("created", "paid", "failed")),
     "webhook_endpoint.disabled",
 )  # fmt: skip
-"""Every type of event, assumed; which of them are emitted yet, the register says."""
+"""Every type of event, assumed."""
 
 
-def check_filter(enabled_events: Sequence[str]) -> None:
+def check_filter(enabled_events: Sequence[str], *, param: str = "enabled_events") -> None:
     """Raises InvalidRequest unless each is a type, a family such as `charge.*`, or `*`."""
-    known = {"*", *EVENT_TYPES, *(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES)}
-    unknown = [each for each in enabled_events if each not in known]
+    unknown = [each for each in enabled_events if not types_named(each)]
     if unknown or not enabled_events:
         raise InvalidRequest(
-            f"{unknown[0][:60]!r} is no type of event." if unknown else "enabled_events names no type of event.",
+            f"{unknown[0][:60]!r} is no type of event." if unknown else f"{param} names no type of event.",
             code="event_type_unknown",
-            param="enabled_events",
+            param=param,
             hint="Use '*' for all.",
         )
 
 
+def types_named(name: str) -> tuple[str, ...]:
+    """The types that a name stands for: one, those of a family such as `charge.*`, all for `*`; none is unknown."""
+    return tuple(each for each in EVENT_TYPES if name in ("*", each, f"{each.partition('.')[0]}.*"))
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a merchant wants events, as it is stored."""
+    """Where a merchant wants events, as it is stored.
+
+    Until `previous_until_ms` messages are signed with `previous_secret` too. `failing_since_ms` is the
+    first failure after the last success.
+    """
 
     id: str
     seq: int
@@ -47,13 +62,22 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     secret: str
     enabled_events: tuple[str, ...] = ("*",)
-    status: str = "enabled"
+    status: str = ENABLED
+    rolls: int = 0
+    previous_secret: str | None = None
+    previous_until_ms: int = 0
+    failing_since_ms: int | None = None
+    faults: tuple[str, ...] = ()
     created_ms: int = 0
 
     def wants(self, event_type: str) -> bool:
         """Whether the filter lets this type through; `payment_intent.*` takes a whole family."""
-        family = f"{event_type.partition('.')[0]}.*"
-        return self.status == "enabled" and any(each in ("*", family, event_type) for each in self.enabled_events)
+        return self.status == ENABLED and any(event_type in types_named(each) for each in self.enabled_events)
+
+    def secrets_at(self, now_ms: int) -> tuple[str, ...]:
+        """What a message is signed with at a moment: the secret, and the one before while a roll overlaps."""
+        overlaps = self.previous_secret is not None and now_ms < self.previous_until_ms
+        return (self.secret, self.previous_secret) if overlaps and self.previous_secret else (self.secret,)
 
 
 class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,14 +93,17 @@ class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """One event on its way to one endpoint."""
+    """One event on its way to one endpoint. `spent` are the attempts made before it was last replayed."""
 
     id: str
     seq: int
+    account: str
     event: str
     endpoint: str
     status: str = PENDING
     attempts: int = 0
+    spent: int = 0
+    created_ms: int = 0
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

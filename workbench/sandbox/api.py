@@ -1,14 +1,12 @@
 """The service over HTTP: a WSGI application in Falcon, routed by the tables of operations."""
 
-import logging
 from collections.abc import Callable
 from wsgiref.types import WSGIApplication
 
 import falcon
 import msgspec
 
-from workbench.domain.masking import mask
-from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, ServiceFailed, StateConflict
+from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import operations, panel
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
@@ -17,19 +15,16 @@ from workbench.sandbox.operations import Operation
 from workbench.sandbox.service import plants
 from workbench.sandbox.service.live_keys import holds_live_key
 
-_LOG = logging.getLogger(__name__)
 _TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
 _NOTED_HEADERS = ("Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario")
 _CHUNK = 65_536
+_SLOW_S = 10
+"""How long the scenario `slow` keeps an answer back."""
 _MAX_READ = 32 * MAX_BODY_BYTES
 
 
-def build(exchanges: Exchanges, driver: Driver, *, raise_bugs: bool) -> WSGIApplication:
-    """The application.
-
-    `raise_bugs` lets an unexpected exception out to the caller, as in process a notebook wants its
-    traceback; served, it is logged and answered as a 500.
-    """
+def build(exchanges: Exchanges, driver: Driver) -> WSGIApplication:
+    """The application."""
     app = falcon.App()
     app.req_options.strip_url_path_trailing_slash = False
     paths = {operation.path: _Resource(exchanges, driver) for operation in _TABLE}
@@ -39,10 +34,7 @@ def build(exchanges: Exchanges, driver: Driver, *, raise_bugs: bool) -> WSGIAppl
         app.add_route(path, resource)
     app.add_route("/plants/openapi.json", _Document(plants.OPENAPI))
     app.add_error_handler(falcon.HTTPError, _router_handler(exchanges))
-    if not raise_bugs:
-        app.add_error_handler(Exception, _bug_handler(exchanges))
-    else:
-        app.add_error_handler(Exception, _raise)
+    app.add_error_handler(Exception, _raise)
     return app
 
 
@@ -65,6 +57,8 @@ class _Resource:
 
     def _answer(self, request: Request, operation: Operation) -> Answer:
         answer = self._exchanges.answer(request, operation)
+        if request.headers.get("Sandbox-Scenario") == operations.SLOW and answer.status < 300:  # noqa: PLR2004  success
+            self._driver.pass_time(_SLOW_S)
         if operation is not panel.ADVANCE or answer.status != 200:  # noqa: PLR2004  OK
             return answer
         # What is due is run outside of the transaction that read by how much to move.
@@ -87,11 +81,10 @@ class _Document:
 
 def _request_of(req: falcon.Request, path_params: dict[str, str]) -> Request:
     headers = {name: value for name in _NOTED_HEADERS if (value := req.get_header(name)) is not None}
-    query = {name: value for name, value in req.params.items() if isinstance(value, str)}
     return Request(
         method=req.method,
         path=req.path,
-        query=query,
+        query=req.params,
         headers=headers,
         body=_body_of(req),
         path_params=path_params,
@@ -143,14 +136,6 @@ def _as_ours(req: falcon.Request, error: Exception) -> ApiError:
     if isinstance(error, falcon.HTTPNotFound):
         return NotFound("There is no such path.", code="path_not_found")
     return InvalidRequest(f"The request cannot be read: {getattr(error, 'title', error)}.")
-
-
-def _bug_handler(exchanges: Exchanges) -> _Handler:
-    def handle(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, str]) -> None:
-        _LOG.error("%s %s failed: %s", req.method, mask(req.path), mask(repr(error)))
-        _write(resp, exchanges.refuse(_request_of(req, params), ServiceFailed("The sandbox failed; see its log.")))
-
-    return handle
 
 
 def _raise(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, str]) -> None:  # noqa: ARG001  Falcon's signature

@@ -10,7 +10,7 @@ from workbench.sandbox.service.caller import NOBODY, Caller
 from workbench.sandbox.service.live_keys import holds_live_key, live_key
 from workbench.sandbox.service.tokens import LIFETIME_MS
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.files import digest_of
+from workbench.sandbox.store.creation import digest_of
 
 
 class Credential(NamedTuple):
@@ -66,7 +66,7 @@ def caller_of(tx: Transaction, credential: Credential | None, operation: Operati
 
 
 def _known(tx: Transaction, credential: Credential) -> Caller:
-    key = tx.api_keys.get(digest_of(credential.value))
+    key = tx.api_keys.first(digest=digest_of(credential.value))
     if key is not None and key.status == "active":
         return _caller(tx, key.kind, key.account)
     if credential.scheme == "Bearer" and (pair := tx.tokens.first(access_digest=digest_of(credential.value))):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench.domain import webhooks
 from workbench.domain.masking import mask
 from workbench.domain.signatures import headers_for
-from workbench.domain.webhooks import Attempt, Delivery
+from workbench.domain.webhooks import DUPLICATE, Attempt, Delivery, Endpoint, Outcome
 from workbench.sandbox import encode
 from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service.events import DELIVER, emit
@@ -33,7 +33,7 @@ def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
     delivery = tx.deliveries.get(job.ref)
     event = tx.events.get(delivery.event) if delivery else None
     endpoint = tx.endpoints.get(delivery.endpoint) if delivery else None
-    if delivery is None or event is None or endpoint is None or endpoint.status != "enabled":
+    if delivery is None or event is None or endpoint is None or endpoint.status != webhooks.ENABLED:
         if delivery is not None:
             tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER)
         tx.jobs.remove(job)
@@ -42,11 +42,12 @@ def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
     # A receiver on a socket verifies against its own clock, which is this machine's.
     stamp_s = tx.now_ms // 1000 if outbound.is_in_process(endpoint.url) else int(time.time())
     body = event.body.encode()
+    secret, *also = endpoint.secrets_at(tx.now_ms)
     return Sending(
         job,
         delivery,
         endpoint.url,
-        {"Content-Type": "application/json", **headers_for(endpoint.secret, event.id, stamp_s, body)},
+        {"Content-Type": "application/json", **headers_for(secret, event.id, stamp_s, body, also=also)},
         body,
         tx.gaps.delivery_timeout_s,
     )
@@ -54,7 +55,45 @@ def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     """Write what came of an attempt, and when the next is due."""
-    number = sending.delivery.attempts + 1
+    delivery = tx.deliveries.get(sending.delivery.id)
+    if delivery is None:
+        return  # the sandbox was reset meanwhile
+    number = delivery.attempts + 1
+    _write_down(tx, sending, reply, number)
+    if tx.jobs.first(seq=sending.job.seq) is None:
+        # Replayed meanwhile: what is due now decides.
+        tx.deliveries.put(delivery, attempts=number)
+        return
+    jitter = tx.draws.below(401, "jitter", delivery.id, number)
+    outcome = webhooks.outcome_of(number - delivery.spent, reply.status_code, reply.retry_after_s, jitter, tx.gaps)
+    tx.deliveries.put(delivery, status=outcome.status, attempts=number)
+    tx.jobs.remove(sending.job)
+    endpoint = tx.endpoints.get(delivery.endpoint)
+    if endpoint is None:
+        return
+    if outcome.wait_ms is not None:
+        tx.schedule(DELIVER, delivery.id, in_ms=outcome.wait_ms)
+    elif outcome.status == webhooks.DELIVERED and number == delivery.spent + 1 and DUPLICATE in endpoint.faults:
+        tx.schedule(DELIVER, delivery.id)
+    _note(tx, endpoint, outcome)
+
+
+def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
+    """Since when an endpoint fails; after too long, and when it is gone, it is disabled."""
+    if outcome.status == webhooks.DELIVERED:
+        if endpoint.failing_since_ms is not None:
+            tx.endpoints.put(endpoint, failing_since_ms=None)
+        return
+    since_ms = tx.now_ms if endpoint.failing_since_ms is None else endpoint.failing_since_ms
+    endpoint = tx.endpoints.put(endpoint, failing_since_ms=since_ms)
+    patience_ms = tx.gaps.endpoint_disable_after_s * 1000
+    too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
+    if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
+        disabled = tx.endpoints.put(endpoint, status=webhooks.DISABLED)
+        emit(tx, endpoint.account, "webhook_endpoint.disabled", encode.webhook_endpoint(disabled, secret=False))
+
+
+def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) -> None:
     tx.attempts.add(
         Attempt(
             id=tx.new_id("att"),
@@ -70,18 +109,3 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
             headers={name: mask(value) for name, value in sending.headers.items()},
         )
     )
-    jitter = tx.draws.below(401, "jitter", sending.delivery.id, number)
-    outcome = webhooks.outcome_of(number, reply.status_code, reply.retry_after_s, jitter, tx.gaps)
-    tx.deliveries.put(sending.delivery, status=outcome.status, attempts=number)
-    tx.jobs.remove(sending.job)
-    if outcome.wait_ms is not None:
-        tx.schedule(DELIVER, sending.delivery.id, in_ms=outcome.wait_ms)
-    if outcome.disables_endpoint:
-        _disable(tx, sending.delivery.endpoint)
-
-
-def _disable(tx: Transaction, endpoint_id: str) -> None:
-    endpoint = tx.endpoints.get(endpoint_id)
-    if endpoint is not None and endpoint.status == "enabled":
-        disabled = tx.endpoints.put(endpoint, status="disabled")
-        emit(tx, endpoint.account, "webhook_endpoint.disabled", encode.webhook_endpoint(disabled, secret=False))

@@ -2,13 +2,14 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from workbench.errors import StateConflict
 from workbench.sandbox import delivery
 from workbench.sandbox.outbound import Outbound
-from workbench.sandbox.service import attempts
+from workbench.sandbox.service import attempts, nights, payouts, refunds
 from workbench.sandbox.service.events import DELIVER
 from workbench.sandbox.store import Store, Transaction
 
@@ -18,7 +19,22 @@ _PATIENCE_S = 20
 def _customer_acts(tx: Transaction, session_id: str) -> None:
     session = tx.sessions.get(session_id)
     if session is not None:
-        attempts.customer_acts(tx, session)
+        attempts.act(tx, session)
+
+
+def _late_money(tx: Transaction, session_id: str) -> None:
+    session = tx.sessions.get(session_id)
+    if session is not None:
+        attempts.money_comes_late(tx, session)
+
+
+def _night(tx: Transaction, ref: str) -> None:
+    moved = nights.clear_and_sweep(tx)
+    paid = payouts.pay_those_due(tx)
+    # Another night as long as there was anything to do: what was swept is credited in the next.
+    tx.unschedule(ref)
+    if moved or paid:
+        nights.expect(tx)
 
 
 def _prompt_timeout(tx: Transaction, session_id: str) -> None:
@@ -28,8 +44,12 @@ def _prompt_timeout(tx: Transaction, session_id: str) -> None:
 
 
 HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
-    attempts.CUSTOMER_ACTS: _customer_acts,
+    attempts.ACTS: _customer_acts,
     attempts.PROMPT_TIMEOUT: _prompt_timeout,
+    attempts.LATE_MONEY: _late_money,
+    nights.NIGHT: _night,
+    refunds.SENT: refunds.send,
+    payouts.RETURN: payouts.give_back,
 }
 """Kind of job → what it does, within the transaction that takes it. Deliveries are sent outside of one."""
 
@@ -76,6 +96,15 @@ class Driver:
             with self._store.transaction() as tx:
                 until_ms = tx.now_ms + by_ms
             self._run(until_ms)
+
+    def pass_time(self, seconds: int) -> None:
+        """Let so many seconds go by: the virtual clock is moved, a running one is waited for."""
+        with self._store.transaction() as tx:
+            mode = tx.clock_mode()
+        if mode == "manual":
+            self.advance(seconds * 1000)
+        else:
+            time.sleep(seconds)
 
     def _anything_due(self) -> bool:
         with self._store.transaction() as tx:

@@ -1,6 +1,7 @@
 """Stored objects as they look on the wire: where the gaps that only change a shape are applied."""
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from msgspec import UNSET
@@ -12,8 +13,9 @@ from workbench.domain.money import Money
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import OPERATORS, mask_phone
 from workbench.domain.ussd import UssdSession
-from workbench.domain.webhooks import Endpoint
+from workbench.domain.webhooks import Attempt, Delivery, Endpoint, StoredEvent
 from workbench.errors import ApiError
+from workbench.sandbox.store.records import ApiKey
 
 UNITS_MINOR = {"minor": 1, "major": 100}
 """What one unit of a charge's whole amount is worth, by `charge_amount_unit`."""
@@ -42,6 +44,8 @@ def payment_intent(
         latest_charge=intent.latest_charge,
         metadata=intent.metadata,
         warnings=list(intent.warnings),
+        canceled_at=None if intent.canceled_ms is None else intent.canceled_ms // 1000,
+        cancellation_reason=intent.cancellation_reason,
         created=intent.created_ms // 1000,
     )
 
@@ -61,6 +65,8 @@ def charge(stored: payments.Charge, gaps: Gaps) -> wire.Charge:
         payment_intent=stored.payment_intent,
         failure_code=stored.failure_code,
         failure_message=FAILURES[stored.failure_code] if stored.failure_code else None,
+        amount_refunded=stored.refunded_minor // UNITS_MINOR[gaps.charge_amount_unit],
+        refunded=stored.refunded_minor == stored.amount_minor,
         metadata=stored.metadata,
         warnings=list(stored.warnings),
         created=stored.created_ms // 1000,
@@ -68,13 +74,92 @@ def charge(stored: payments.Charge, gaps: Gaps) -> wire.Charge:
 
 
 def webhook_endpoint(stored: Endpoint, *, secret: bool) -> wire.WebhookEndpoint:
-    """An endpoint's answer; `secret` True only when it is created."""
+    """An endpoint's answer; `secret` True only when it is created or rolled."""
     return wire.WebhookEndpoint(
         id=stored.id,
         url=stored.url,
         enabled_events=list(stored.enabled_events),
         status=stored.status,
         secret=stored.secret if secret else UNSET,
+        secret_overlap_until=stored.previous_until_ms // 1000 if stored.previous_secret else None,
+        created=stored.created_ms // 1000,
+    )
+
+
+def refund(stored: payments.Refund, gaps: Gaps) -> wire.Refund:
+    """A refund's answer: its amount in the unit of what was named, an intent or a charge."""
+    major = Money(stored.amount_minor, stored.currency).major
+    whole = Decimal(stored.amount_minor // UNITS_MINOR[gaps.charge_amount_unit])
+    return wire.Refund(
+        id=stored.id,
+        status=stored.status,
+        amount=major if stored.of_intent else whole,
+        currency=stored.currency if stored.of_intent else stored.currency.lower(),
+        charge=stored.charge,
+        payment_intent=stored.payment_intent,
+        reason=stored.reason,
+        failure_code=stored.failure_code,
+        failure_message=FAILURES[stored.failure_code] if stored.failure_code else None,
+        metadata=stored.metadata,
+        created=stored.created_ms // 1000,
+    )
+
+
+def payout(stored: payments.Payout) -> wire.Payout:
+    """A payout's answer."""
+    return wire.Payout(
+        id=stored.id,
+        status=stored.status,
+        amount=Money(stored.amount_minor, stored.currency).major,
+        currency=stored.currency,
+        destination=stored.destination,
+        failure_code=stored.failure_code,
+        failure_message=FAILURES[stored.failure_code] if stored.failure_code else None,
+        metadata=stored.metadata,
+        created=stored.created_ms // 1000,
+    )
+
+
+def delivery(
+    stored: Delivery,
+    event: StoredEvent | None,
+    endpoint: Endpoint | None,
+    attempts: list[Attempt],
+    *,
+    next_ms: int | None,
+) -> wire.Delivery:
+    """A delivery's answer with each attempt; `next_ms` is when it is tried next."""
+    return wire.Delivery(
+        id=stored.id,
+        status=stored.status,
+        event=stored.event,
+        event_type=event.type if event else "",
+        endpoint=stored.endpoint,
+        url=endpoint.url if endpoint else "",
+        attempts=[
+            wire.DeliveryAttempt(
+                number=each.number,
+                at=each.at_ms // 1000,
+                latency_ms=each.latency_ms,
+                status_code=each.status_code,
+                fault=each.fault,
+                answer=each.answer,
+            )
+            for each in attempts
+        ],
+        next_attempt_at=None if next_ms is None else next_ms // 1000,
+        created=stored.created_ms // 1000,
+    )
+
+
+def api_key(stored: ApiKey, *, value: str | None = None) -> wire.ApiKey:
+    """A key's answer; `value` only when it has just been made."""
+    return wire.ApiKey(
+        id=stored.id,
+        kind=stored.kind,
+        status=stored.status,
+        masked=stored.masked,
+        value=UNSET if value is None else value,
         created=stored.created_ms // 1000,
     )
 

@@ -20,7 +20,7 @@ class Engine:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
         self._outbound = Outbound(mounted)
         self._driver = Driver(self.store, self._outbound)
-        self.app = api.build(Exchanges(self.store), self._driver, raise_bugs=raise_bugs)
+        self.app = api.build(Exchanges(self.store, raise_bugs=raise_bugs), self._driver)
 
     def signing_secret(self, url: str) -> str | None:
         """The secret of the endpoint that a kept store has for a URL."""

@@ -1,30 +1,46 @@
 """One HTTP exchange from request to answer, in one transaction: who, again?, what, run, write down."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from workbench.domain import wire
-from workbench.errors import ApiError, AuthenticationFailed, IllegalTransition, InvalidRequest, StateConflict
-from workbench.sandbox import encode, forms, idempotency, logbook
+from workbench.domain.masking import mask
+from workbench.errors import (
+    ApiError,
+    AuthenticationFailed,
+    IllegalTransition,
+    InvalidRequest,
+    ServiceFailed,
+    StateConflict,
+)
+from workbench.sandbox import encode, forms, idempotency, logbook, operations
 from workbench.sandbox.credentials import caller_of, challenges, credential_in
 from workbench.sandbox.messages import JSON, Answer, Request
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Store, Transaction
 
+_LOG = logging.getLogger(__name__)
+
 
 class Exchanges:
-    """Answers requests from one store."""
+    """Answers requests from one store.
 
-    def __init__(self, store: Store) -> None:
+    `raise_bugs` lets an unexpected exception out to the caller, as in process a notebook wants its
+    traceback; served, it is logged and answered as a 500.
+    """
+
+    def __init__(self, store: Store, *, raise_bugs: bool) -> None:
         self._store = store
+        self._raise_bugs = raise_bugs
 
     def answer(self, request: Request, operation: Operation) -> Answer:
         """Run an operation; what it changes and its answer are one commit."""
         return self._answered(request, operation, lambda tx: _run(tx, request, operation))
 
     def refuse(self, request: Request, error: ApiError) -> Answer:
-        """Answer what leads to no operation: an unknown path or method, our own failure."""
+        """Answer what leads to no operation, such as an unknown path or method."""
 
         def run(tx: Transaction) -> Answer:  # noqa: ARG001  the same shape as a run
             credential_in(request.headers.get("Authorization"), live=request.live)
@@ -42,9 +58,17 @@ class Exchanges:
             refused: ApiError = StateConflict(error.message, param="status", **error.facts)
         except ApiError as error:
             refused = error
+        except Exception as error:
+            if self._raise_bugs:
+                raise
+            _LOG.error("%s %s failed: %s", request.method, mask(request.path), mask(repr(error)))
+            refused = ServiceFailed("The sandbox failed; see its log.")
+        # All that the operation did is undone; that it was refused is a command of its own.
         with self._store.transaction() as tx:
             seq = tx.next_seq() if traced else 0
             answer = _problem(_numbered(tx, traced), request, operation, refused)
+            if operation and isinstance(refused, ServiceFailed):
+                _keep_failure(tx, request, operation, answer)
             return _finished(tx, request, operation, answer, seq)
 
 
@@ -66,10 +90,9 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
 
 
 def _run(tx: Transaction, request: Request, operation: Operation) -> Answer:
-    credential = credential_in(request.headers.get("Authorization"), live=request.live)
-    caller = caller_of(tx, credential, operation)
+    caller = _caller(tx, request, operation)
     forms.check_version(tx, request)
-    forms.check_scenario(request)
+    tx.scenario = forms.scenario_of(request, operation)
     key = tx.idempotency_key = idempotency.key_of(tx, request, operation)
     if key is None:
         return _result(tx, request, operation, caller)
@@ -81,17 +104,46 @@ def _run(tx: Transaction, request: Request, operation: Operation) -> Answer:
     return answer
 
 
+def _caller(tx: Transaction, request: Request, operation: Operation) -> Caller:
+    return caller_of(tx, credential_in(request.headers.get("Authorization"), live=request.live), operation)
+
+
+def _keep_failure(tx: Transaction, request: Request, operation: Operation, answer: Answer) -> None:
+    """A failure of ours is kept for its idempotency key, so that it is the same when it is asked for again."""
+    key = idempotency.key_of(tx, request, operation)
+    if key is not None:
+        idempotency.keep(tx, request, idempotency.scope_of(request, _caller(tx, request, operation), key), answer)
+
+
 def _result(tx: Transaction, request: Request, operation: Operation, caller: Caller) -> Answer:
+    _fail_before(tx)
     arguments: list[Any] = [tx, caller]
     if operation.body is not None:
         arguments.append(forms.body_of(tx, request, operation, operation.body))
-    query = {name: request.query[name] for name in operation.query if name in request.query}
-    result = operation.run(*arguments, **request.path_params, **query)
+    named: dict[str, Any] = dict(request.path_params)
+    if operation.query is not None:
+        named["query"] = forms.query_of(tx, request, operation.query)
+    result = operation.run(*arguments, **named)
+    if tx.scenario == operations.SERVER_ERROR_AFTER:
+        failure = ServiceFailed("The service failed after it had done what was asked, as the scenario says.")
+        return _problem(tx, request, operation, failure)._replace(payment=_payment_of(result))
     if isinstance(result, ApiError):
         return _problem(tx, request, operation, result)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
     headers = {"Cache-Control": "no-store"} if operation.no_store else {}
     return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result))
+
+
+def _fail_before(tx: Transaction) -> None:
+    """Raises StateConflict or ServiceFailed when the scenario says so."""
+    if tx.scenario == operations.CONFLICT:
+        raise StateConflict(
+            "Another request with this key is being answered, as the scenario says.",
+            code="idempotency_conflict",
+            hint="Wait, and send the same again.",
+        )
+    if tx.scenario == operations.SERVER_ERROR:
+        raise ServiceFailed("The service failed before it did anything, as the scenario says.")
 
 
 def _problem(tx: Transaction, request: Request, operation: Operation | None, error: ApiError) -> Answer:
@@ -105,6 +157,6 @@ def _problem(tx: Transaction, request: Request, operation: Operation | None, err
 
 
 def _payment_of(result: object) -> str | None:
-    if isinstance(result, wire.Charge):
-        return result.payment_intent or result.id
-    return result.id if isinstance(result, wire.PaymentIntent) else None
+    if isinstance(result, wire.Charge | wire.Refund):
+        return result.payment_intent or (result.charge if isinstance(result, wire.Refund) else result.id)
+    return result.id if isinstance(result, wire.PaymentIntent | wire.Payout) else None

@@ -1,8 +1,9 @@
-"""What a request must keep before its fields are looked at: size, media type, version, known headers."""
+"""What a request must keep before its fields are looked at: size, media type, version, query, scenario."""
 
 import msgspec
 
 from workbench.domain import wire
+from workbench.domain.query import query_from
 from workbench.domain.reading import json_from, struct_from
 from workbench.errors import InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Request
@@ -48,12 +49,24 @@ def check_version(tx: Transaction, request: Request) -> None:
         )
 
 
-def check_scenario(request: Request) -> None:
-    """Raises InvalidRequest: ignored, a scenario would let the test of a decline pass as a success."""
-    if "Sandbox-Scenario" in request.headers:
-        raise InvalidRequest(
-            "Sandbox-Scenario is not offered yet.",
-            code="scenario_not_offered",
-            param="Sandbox-Scenario",
-            hint="Use a test number.",
-        )
+def query_of(tx: Transaction, request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
+    """The query as the struct that the operation reads. Raises InvalidRequest."""
+    return query_from(request.query, shape, unknown=tx.gaps.unknown_fields)
+
+
+def scenario_of(request: Request, operation: Operation) -> str | None:
+    """What the call asks to go wrong.
+
+    Raises InvalidRequest: what cannot be asked for here. Ignored, it would let the test of a decline
+    pass as a success.
+    """
+    asked = request.headers.get("Sandbox-Scenario")
+    if asked is None or asked in operation.scenarios:
+        return asked
+    offered = ", ".join(operation.scenarios)
+    raise InvalidRequest(
+        f"Sandbox-Scenario {asked[:40]!r} is not offered here.",
+        code="scenario_unknown",
+        param="Sandbox-Scenario",
+        hint=f"Offered are {offered}." if offered else "This operation takes none.",
+    )

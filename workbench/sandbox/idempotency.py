@@ -10,6 +10,7 @@ from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import KeptAnswer
 
+_ERRORS = 400
 _KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21\x23-\x7e][\x20-\x7e]{0,254})')
 
 
@@ -64,7 +65,9 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Answer | None:
 
 
 def keep(tx: Transaction, request: Request, scope: str, answer: Answer) -> None:
-    """Keep the first answer of a scope."""
+    """Keep the first answer of a scope, where the register says that such an answer is kept."""
+    if answer.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
+        return
     tx.kept_answers.add(
         KeptAnswer(
             scope=scope,

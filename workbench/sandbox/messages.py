@@ -14,7 +14,8 @@ class Request:
 
     method: str
     path: str
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str | list[str]] = field(default_factory=dict)
+    """Parameters by name; one that stands several times is a list."""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     path_params: Mapping[str, str] = field(default_factory=dict)
@@ -24,7 +25,12 @@ class Request:
     @property
     def target(self) -> str:
         """Path and query, as they stand in the request line."""
-        query = "&".join(f"{name}={value}" for name, value in self.query.items())
+        pairs = [
+            f"{name}={each}"
+            for name, value in self.query.items()
+            for each in (value if isinstance(value, list) else [value])
+        ]
+        query = "&".join(pairs)
         return f"{self.path}?{query}" if query else self.path
 
 

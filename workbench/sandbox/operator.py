@@ -1,60 +1,103 @@
-"""The mobile network operator: wallets, their PINs, and the test numbers that act by themselves."""
+"""The mobile network operator: what may become of an attempt, and the test numbers that act by themselves."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
-
-from workbench.domain.phones import Msisdn
-from workbench.errors import InvalidRequest
 
 SANDBOX_PIN: Final = "1234"
 WRONG_PIN: Final = "0000"
 CANCEL: Final = "cancel"
 
 
-class Wallet(NamedTuple):
-    """A wallet and the customer who holds it.
+class Play(NamedTuple):
+    """What the customer and the operator do with one attempt.
 
-    `refusal` is the failure code with which the wallet answers a right PIN, None when it pays.
-    `presses` are what the customer does with a prompt, `after_s` seconds after it was sent.
-    `by_itself` is False for a handset that waits for a person.
+    `presses` are what the customer does with the prompt, `after_s` seconds after it was sent; with
+    `rejection` the operator sends no prompt and answers this failure code instead. `refusal` is the
+    code with which the wallet answers a right PIN, None when it pays. `answers` is how often the
+    operator tells what became of it. `late` money arrives after the prompt has expired.
     """
 
-    refusal: str | None = None
     presses: tuple[str, ...] = (SANDBOX_PIN,)
     after_s: int = 5
+    refusal: str | None = None
+    rejection: str | None = None
+    answers: int = 1
+    late: bool = False
     by_itself: bool = True
+    """False for a handset that waits for a person; in a charge, which waits for nobody, it acts all the same."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything happens before the prompt's time is up."""
+        return bool(self.presses or self.rejection)
 
 
-TEST_NUMBERS: Mapping[str, Wallet] = {
-    "0000001": Wallet(),
-    "0000002": Wallet(refusal="insufficient_funds"),
-    "0000003": Wallet(presses=(WRONG_PIN,) * 3),
-    "0000004": Wallet(presses=(CANCEL,)),
-    "0000005": Wallet(presses=()),
-    "0000006": Wallet(refusal="limit_reached"),
+PERSON: Final = "person"
+UNAVAILABLE: Final = "operator_unavailable"
+APPROVE: Final = "approve"
+LATE_S: Final = 60
+"""How long after the prompt has expired late money arrives."""
+
+PLAYS: Mapping[str, Play] = {
+    PERSON: Play(by_itself=False),
+    APPROVE: Play(),
+    "insufficient_funds": Play(refusal="insufficient_funds"),
+    "wrong_pin": Play(presses=(WRONG_PIN,) * 3),
+    "declined_by_customer": Play(presses=(CANCEL,)),
+    "prompt_timeout": Play(presses=()),
+    "limit_reached": Play(refusal="limit_reached"),
+    "payer_not_found": Play(rejection="payer_not_found", after_s=1),
+    "payer_busy": Play(rejection="payer_busy", after_s=1),
+    UNAVAILABLE: Play(rejection=UNAVAILABLE, after_s=1),
+    "late_success": Play(presses=(), late=True),
+    "duplicate_answer": Play(answers=2),
+    "operator_unknown": Play(answers=0),
 }
-"""The last seven digits of a number → what happens on it, the same for every operator."""
+"""What can be asked for by a test number, by the Sandbox-Scenario header and by a script."""
 
-UNLISTED: Final = Wallet(by_itself=False)
-"""A wallet that never runs out, on a handset that waits; its charges are answered within the call."""
-
-
-RESERVED: Final = tuple(f"00000{number:02}" for number in range(7, 14))
-"""Endings kept for what the operator does not play yet: refused, so that none passes for a success."""
+ASKABLE: Final = tuple(name for name in PLAYS if name != PERSON)
 
 
-def wallet_of(phone: Msisdn, param: str = "phone") -> Wallet:
-    """The wallet on a number.
+class ActingNumber(NamedTuple):
+    """What happens on a number: one play for each attempt, the last one from then on.
 
-    Raises InvalidRequest: a test number that is not offered yet.
+    `down_s` seconds from the first attempt on it, its operator is unavailable.
     """
-    if phone.ending in RESERVED:
-        raise InvalidRequest(
-            f"The test number …{phone.ending} is reserved and not offered yet; {', '.join(TEST_NUMBERS)} are.",
-            code="test_number_reserved",
-            param=param,
-        )
-    return TEST_NUMBERS.get(phone.ending, UNLISTED)
+
+    says: str
+    plays: tuple[str, ...]
+    down_s: int = 0
+
+
+TEST_NUMBERS: Mapping[str, ActingNumber] = {
+    "0000001": ActingNumber("approves after 5 s", (APPROVE,)),
+    "0000002": ActingNumber("insufficient funds, after 5 s", ("insufficient_funds",)),
+    "0000003": ActingNumber("a wrong PIN, three times", ("wrong_pin",)),
+    "0000004": ActingNumber("the customer cancels", ("declined_by_customer",)),
+    "0000005": ActingNumber("nobody answers: the prompt expires after 300 s", ("prompt_timeout",)),
+    "0000006": ActingNumber("the wallet's limit is reached", ("limit_reached",)),
+    "0000007": ActingNumber("no wallet on the number, after 1 s", ("payer_not_found",)),
+    "0000008": ActingNumber("another prompt is open; the next attempt is approved", ("payer_busy", APPROVE)),
+    "0000009": ActingNumber("the operator is down for 600 s from the first attempt, then approves", (APPROVE,), 600),
+    "0000010": ActingNumber("approves 60 s after the prompt has expired: late success", ("late_success",)),
+    "0000011": ActingNumber("approves; the operator's answer arrives twice", ("duplicate_answer",)),
+    "0000012": ActingNumber("the money moves and the operator never answers", ("operator_unknown",)),
+    "0000013": ActingNumber("insufficient funds; the next attempt is approved", ("insufficient_funds", APPROVE)),
+}
+"""The last seven digits of a number → what happens on it, the same for every operator.
+
+Any other number is a handset that waits for a person, with a wallet that never runs out.
+"""
+
+
+def play_of_test_number(ending: str, *, attempt: int, since_first_ms: int) -> str:
+    """The play of the `attempt`-th attempt (from 1) on a number that ends so; PERSON for an unlisted one."""
+    row = TEST_NUMBERS.get(ending)
+    if row is None:
+        return PERSON
+    if since_first_ms < row.down_s * 1000:
+        return UNAVAILABLE
+    return row.plays[min(attempt, len(row.plays)) - 1]
 
 
 def pin_is_right(text: str) -> bool:

@@ -9,105 +9,143 @@ import msgspec
 from workbench.domain import wire
 from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import business_date, rfc3339
+from workbench.domain.wire import panel as shapes
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import history
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import phones
+from workbench.sandbox.service import charges, endpoints, keys, outcomes, phones, plays
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
 _MAX_ADVANCE_S = 10 * 366 * 86_400
 
 
-class Input(wire.Shown):
-    """What is typed on a handset; not kept anywhere."""
-
-    text: str
-
-    def __repr__(self) -> str:
-        return f"Input({'•' * len(self.text)})"
+def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one signature
+    """GET /sandbox/clock: the moment, and how the clock goes."""
+    return shapes.Clock(
+        mode=tx.clock_mode(), now=rfc3339(tx.now_ms), now_ms=tx.now_ms, business_date=business_date(tx.now_ms)
+    )
 
 
-class Advance(wire.Shown):
-    """By how much the clock moves."""
+def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # noqa: ARG001  one signature
+    """POST /sandbox/clock/advance: move the clock; all that falls due on the way happens.
 
-    seconds: Decimal
-
-
-def clock(tx: Transaction, caller: Caller) -> dict[str, Any]:  # noqa: ARG001  one signature
-    """GET /sandbox/clock."""
-    return {
-        "object": "clock",
-        "mode": tx.clock_mode(),
-        "now": rfc3339(tx.now_ms),
-        "now_ms": tx.now_ms,
-        "business_date": business_date(tx.now_ms),
-    }
-
-
-def advance(tx: Transaction, caller: Caller, body: Advance) -> int:  # noqa: ARG001  one signature
-    """POST /sandbox/clock/advance: the milliseconds to move by, which is done outside of a transaction.
-
+    The answer is the milliseconds to move by, which is done outside of a transaction.
     Raises InvalidRequest: negative, over ten years, or finer than a millisecond.
     """
-    in_bounds = body.seconds.is_finite() and 0 <= body.seconds <= _MAX_ADVANCE_S
-    if not in_bounds or body.seconds * 1000 != int(body.seconds * 1000):
-        raise InvalidRequest(
-            f"seconds is from 0 to {_MAX_ADVANCE_S}, in whole milliseconds.", code="parameter_invalid", param="seconds"
-        )
-    return int(body.seconds * 1000)
+    return whole_ms(body.seconds, _MAX_ADVANCE_S)
 
 
-def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> dict[str, Any]:  # noqa: ARG001  one signature
-    """GET /sandbox/phones/{phone}."""
+def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset:  # noqa: ARG001  one signature
+    """GET /sandbox/phones/{phone}: what a customer's phone shows."""
     return phones.show(tx, phone)
 
 
-def enter(tx: Transaction, caller: Caller, body: Input, *, phone: str) -> dict[str, Any] | StateConflict:  # noqa: ARG001  one signature
-    """POST /sandbox/phones/{phone}/input."""
+def enter(tx: Transaction, caller: Caller, body: shapes.Input, *, phone: str) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
+    """POST /sandbox/phones/{phone}/input: a PIN is typed and sent."""
     return phones.enter(tx, phone, body.text)
 
 
-def cancel(tx: Transaction, caller: Caller, *, phone: str) -> dict[str, Any] | StateConflict:  # noqa: ARG001  one signature
-    """POST /sandbox/phones/{phone}/cancel."""
+def cancel(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
+    """POST /sandbox/phones/{phone}/cancel: the customer refuses."""
     return phones.press(tx, phone, "cancel")
 
 
-def ignore(tx: Transaction, caller: Caller, *, phone: str) -> dict[str, Any] | StateConflict:  # noqa: ARG001  one signature
-    """POST /sandbox/phones/{phone}/ignore."""
+def ignore(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
+    """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
     return phones.press(tx, phone, "ignore")
 
 
-def gaps(tx: Transaction, caller: Caller) -> dict[str, Any]:  # noqa: ARG001  one signature
-    """GET /sandbox/gaps."""
-    rows = [{**each.as_record(), "value": getattr(tx.gaps, each.name)} for each in REGISTER]
-    return {"object": "list", "data": rows}
+def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noqa: ARG001  one signature
+    """GET /sandbox/gaps: the register of what the interface leaves open, and what is in force."""
+    return shapes.Rows([{**each.as_record(), "value": getattr(tx.gaps, each.name)} for each in REGISTER])
 
 
-def _of_panel(
+def script(tx: Transaction, caller: Caller, body: shapes.Script) -> shapes.Scripted:  # noqa: ARG001  one signature
+    """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
+    return plays.script(tx, body.phone, body.answers)
+
+
+def outage(tx: Transaction, caller: Caller, body: shapes.Outage) -> shapes.OperatorState:  # noqa: ARG001  one signature
+    """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
+    return plays.outage(tx, body.provider, whole_ms(body.seconds, plays.MAX_OUTAGE_S))
+
+
+def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
+    """POST /sandbox/operator/query: ask the operator what became of a charge that it never told of."""
+    return outcomes.settled_by_query(tx, charges.found(tx, caller, body.charge, param="charge"))
+
+
+def new_account(tx: Transaction, caller: Caller, body: shapes.NewAccount) -> shapes.NewAccountKeys:  # noqa: ARG001  one signature
+    """POST /sandbox/accounts: another merchant in the same sandbox; its keys, once."""
+    return keys.new_account(tx, body.name)
+
+
+def delivery_faults(
+    tx: Transaction, caller: Caller, body: shapes.DeliveryFaults, *, endpoint_id: str
+) -> shapes.FaultyEndpoint:
+    """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
+    return endpoints.set_faults(tx, caller, body.faults, endpoint_id)
+
+
+def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
+    """POST /sandbox/reset: forget all payments, events and entries; keys, endpoints and clock stay."""
+    tx.forget()
+    return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
+
+
+def whole_ms(seconds: Decimal, most_s: int) -> int:
+    """Seconds as whole milliseconds.
+
+    Raises InvalidRequest: negative, more than `most_s`, or finer than a millisecond.
+    """
+    in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
+    if not in_bounds or seconds * 1000 != int(seconds * 1000):
+        raise InvalidRequest(
+            f"seconds is from 0 to {most_s}, in whole milliseconds.", code="parameter_invalid", param="seconds"
+        )
+    return int(seconds * 1000)
+
+
+def _of_panel(  # noqa: PLR0913  the columns that differ
     method: str,
     path: str,
     run: Callable[..., Any],
+    answer: Any,  # noqa: ANN401  a type, generic ones too
+    *,
     body: type[msgspec.Struct] | None = None,
-    query: tuple[str, ...] = (),
+    query: type[msgspec.Struct] | None = None,
+    no_store: bool = False,
 ) -> Operation:
-    return Operation(method, f"/sandbox/{path}", BEARER, run, body, "sandbox", query=query, traced=False)
+    return Operation(
+        method, f"/sandbox/{path}", BEARER, run, answer, "sandbox",
+        body=body, query=query, no_store=no_store, traced=False,
+    )  # fmt: skip
 
 
-CLOCK = _of_panel("GET", "clock", clock)
-ADVANCE = _of_panel("POST", "clock/advance", advance, Advance)
+CLOCK = _of_panel("GET", "clock", clock, shapes.Clock)
+ADVANCE = _of_panel("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance)
 
+# fmt: off
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
-    _of_panel("GET", "phones/{phone}", show_phone),
-    _of_panel("POST", "phones/{phone}/input", enter, Input),
-    _of_panel("POST", "phones/{phone}/cancel", cancel),
-    _of_panel("POST", "phones/{phone}/ignore", ignore),
-    _of_panel("GET", "ledger/accounts", history.accounts),
-    _of_panel("GET", "ledger/entries", history.entries),
-    _of_panel("GET", "ledger/postings", history.postings),
-    _of_panel("GET", "ledger/verify", history.verify),
-    _of_panel("GET", "trace", history.trace, query=("since",)),
-    _of_panel("GET", "gaps", gaps),
+    _of_panel("GET", "phones/{phone}", show_phone, shapes.Handset),
+    _of_panel("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input),
+    _of_panel("POST", "phones/{phone}/cancel", cancel, shapes.Handset),
+    _of_panel("POST", "phones/{phone}/ignore", ignore, shapes.Handset),
+    _of_panel("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
+    _of_panel("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
+    _of_panel("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery),
+    _of_panel("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
+    _of_panel("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
+              body=shapes.DeliveryFaults),
+    _of_panel("GET", "ledger/accounts", history.accounts, shapes.Rows[shapes.LedgerAccount]),
+    _of_panel("GET", "ledger/entries", history.entries, shapes.Rows[shapes.LedgerEntry]),
+    _of_panel("GET", "ledger/postings", history.postings, shapes.Rows[shapes.LedgerPosting]),
+    _of_panel("GET", "ledger/verify", history.verify, shapes.LedgerVerified),
+    _of_panel("GET", "trace", history.trace, shapes.Rows[shapes.TraceRow], query=wire.TraceQuery),
+    _of_panel("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
+    _of_panel("POST", "reset", reset, shapes.WasReset),
 )
+# fmt: on

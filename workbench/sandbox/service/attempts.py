@@ -1,26 +1,28 @@
-"""One attempt to move money: a hold, a prompt, the customer's answer, and what follows from it.
+"""One attempt to move money: a hold, a prompt, the customer's answer, the operator's, and what follows.
 
 Intents and charges share this; a charge with a `payment_intent` moves its intent along.
 """
 
-from workbench.domain import ledger, payments, ussd
-from workbench.domain.money import Money
-from workbench.domain.payments import CHARGE_TRANSITIONS, INTENT_TRANSITIONS, Charge, PaymentIntent
+from workbench.domain import payments, ussd
+from workbench.domain.payments import Charge
 from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from
-from workbench.domain.transitions import next_state
 from workbench.domain.ussd import UssdSession
-from workbench.sandbox import encode, operator
-from workbench.sandbox.service.events import emit
+from workbench.sandbox import operator
+from workbench.sandbox.operator import Play
+from workbench.sandbox.service import outcomes
+from workbench.sandbox.service.plays import play_for
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import Hold, Screen
+from workbench.sandbox.store.records import Screen
 
-CUSTOMER_ACTS = "customer_acts"
+ACTS = "customer_acts"
 PROMPT_TIMEOUT = "prompt_timeout"
+LATE_MONEY = "late_money"
 
 
 def begin(tx: Transaction, charge: Charge, merchant: str, reference: str | None) -> UssdSession:
     """Hold the amount and send the prompt; its time-out is due from now on."""
-    tx.holds.add(_hold(tx, charge, "opened"))
+    outcomes.hold(tx, charge)
+    play = play_for(tx, charge)
     session = tx.sessions.add(
         UssdSession(
             id=tx.new_id("ussd"),
@@ -34,6 +36,8 @@ def begin(tx: Transaction, charge: Charge, merchant: str, reference: str | None)
             reference=reference,
             tries_left=tx.gaps.pin_attempts,
             expires_ms=tx.now_ms + tx.gaps.prompt_timeout_s * 1000,
+            play=play,
+            screen=ussd.UNSENT if operator.PLAYS[play].rejection else ussd.ENTER_PIN,
         )
     )
     _show(tx, session, None)
@@ -41,117 +45,85 @@ def begin(tx: Transaction, charge: Charge, merchant: str, reference: str | None)
     return session
 
 
-def enter_pin(tx: Transaction, session: UssdSession, text: str) -> UssdSession:
-    """A PIN comes from the handset; it is judged and forgotten."""
-    phone = _msisdn(session)
-    ussd.check_pin(text, phone.operator.pin_length)
-    wallet = operator.wallet_of(phone)
-    given = ussd.judged_pin(session, right=operator.pin_is_right(text), refusal=wallet.refusal)
-    return _press(tx, session, given, pressed="•" * len(text), refusal=wallet.refusal)
+def let_act(tx: Transaction, session: UssdSession) -> None:
+    """Make due what happens by itself, at its time."""
+    play = _play(session)
+    if play.by_itself and play.acts:
+        tx.schedule(ACTS, session.id, in_ms=play.after_s * 1000)
 
 
-def press(tx: Transaction, session: UssdSession, given: str) -> UssdSession:
-    """`cancel`, `ignore` or `timeout` comes from the handset or the clock."""
-    return _press(tx, session, given, pressed=given, refusal=None)
-
-
-def customer_acts(tx: Transaction, session: UssdSession) -> None:
-    """A test number does what its row says, through the same inputs as a person."""
-    for pressed in operator.wallet_of(_msisdn(session)).presses:
+def act(tx: Transaction, session: UssdSession) -> None:
+    """What the play says happens now, through the same inputs as a person's."""
+    play = _play(session)
+    if session.screen == ussd.UNSENT:
+        press(tx, session, "reject")
+        return
+    for pressed in play.presses:
         if session.screen not in ussd.OPEN:
             return
         session = press(tx, session, "cancel") if pressed == operator.CANCEL else enter_pin(tx, session, pressed)
 
 
-def _press(tx: Transaction, session: UssdSession, given: str, *, pressed: str, refusal: str | None) -> UssdSession:
-    reason = payments.FAILURES[refusal] if given == "right_pin_refused" and refusal else None
+def enter_pin(tx: Transaction, session: UssdSession, text: str) -> UssdSession:
+    """A PIN comes from the handset; it is judged and forgotten."""
+    ussd.check_pin(text, _msisdn(session).operator.pin_length)
+    given = ussd.judged_pin(session, right=operator.pin_is_right(text), refusal=_play(session).refusal)
+    return _press(tx, session, given, pressed="•" * len(text))
+
+
+def press(tx: Transaction, session: UssdSession, given: str) -> UssdSession:
+    """`cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator or `withdraw` by us."""
+    return _press(tx, session, given, pressed=given)
+
+
+def money_comes_late(tx: Transaction, session: UssdSession) -> None:
+    """The customer's approval reaches the operator after the prompt has expired."""
+    charge = tx.charges.get(session.charge)
+    if session.screen != ussd.EXPIRED or charge is None:
+        return
+    session = ussd.after(session, "late_pin")
+    _show(tx, session, "•" * _msisdn(session).operator.pin_length)
+    tx.sessions.put(session)
+    outcomes.late_success(tx, charge)
+
+
+def _press(tx: Transaction, session: UssdSession, given: str, *, pressed: str) -> UssdSession:
+    play = _play(session)
+    reason = payments.FAILURES[play.refusal] if given == "right_pin_refused" and play.refusal else None
     session = ussd.after(session, given, reason=reason)
     _show(tx, session, pressed)
     if session.screen in (*ussd.OPEN, ussd.IGNORED):
         return tx.sessions.put(session)
     session = tx.sessions.put(session, ended_seq=tx.next_seq())
     tx.unschedule(session.id)
-    charge = tx.charges.get(session.charge)
-    if charge is not None:
-        _settle(tx, charge, session.screen, refusal)
+    if session.screen == ussd.EXPIRED and play.late:
+        tx.schedule(LATE_MONEY, session.id, in_ms=operator.LATE_S * 1000)
+    _settle(tx, session, play)
     return session
 
 
-def _settle(tx: Transaction, charge: Charge, screen: str, refusal: str | None) -> None:
-    if screen in (ussd.APPROVED, ussd.REFUSED):
-        _move_intent(tx, charge, "pin_accepted", "payment_intent.processing")
-    if screen == ussd.APPROVED:
-        _secure_funds(tx, charge)
+def _settle(tx: Transaction, session: UssdSession, play: Play) -> None:
+    """What the operator answers, as often as it does: what comes again finds the charge settled."""
+    charge = tx.charges.get(session.charge)
+    if charge is None:
+        return
+    if session.screen in (ussd.APPROVED, ussd.REFUSED):
+        outcomes.pin_accepted(tx, charge)
+    if session.screen == ussd.APPROVED:
+        for _ in range(play.answers):
+            outcomes.secure_funds(tx, charge)
     else:
-        _fail(tx, charge, refusal if screen == ussd.REFUSED and refusal else ussd.FAILURE_OF[screen])
+        own = {ussd.REFUSED: play.refusal, ussd.REJECTED: play.rejection}.get(session.screen)
+        outcomes.fail(tx, charge, own or ussd.FAILURE_OF[session.screen])
 
 
-def _secure_funds(tx: Transaction, charge: Charge) -> None:
-    fees = payments.fees_of(charge.amount_minor, tx.gaps)
-    amounts = {
-        "gross": charge.amount_minor,
-        "net": charge.amount_minor - fees.merchant_minor,
-        "merchant_fee": fees.merchant_minor,
-        "operator_fee": fees.operator_minor,
-    }
-    postings = ledger.postings_for(
-        "funds_secured", amounts, charge.currency, operator=charge.provider, merchant=charge.account
-    )
-    tx.holds.add(_hold(tx, charge, "ended"))
-    tx.post(
-        "funds_secured",
-        postings,
-        description=f"{Money(charge.amount_minor, charge.currency)} received through {charge.provider}",
-        payment=charge.payment_intent or charge.id,
-    )
-    _move_charge(tx, charge, "funds_secured", "charge.succeeded")
-    _move_intent(tx, charge, "funds_secured", "payment_intent.succeeded")
-
-
-def _fail(tx: Transaction, charge: Charge, code: str) -> None:
-    tx.holds.add(_hold(tx, charge, "ended"))
-    _move_charge(tx, charge, "attempt_failed", "charge.failed", failure_code=code)
-    _move_intent(tx, charge, "attempt_failed", "payment_intent.payment_failed", failure_code=code)
-
-
-def _move_charge(
-    tx: Transaction, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
-) -> None:
-    before = charge.status
-    moved = tx.charges.put(charge, status=next_state(CHARGE_TRANSITIONS, before, event), failure_code=failure_code)
-    emit(tx, charge.account, event_type, encode.charge(moved, tx.gaps), before={"status": before})
-
-
-def _move_intent(
-    tx: Transaction, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
-) -> None:
-    intent = tx.intents.get(charge.payment_intent) if charge.payment_intent else None
-    if intent is not None:
-        move_intent(tx, intent, event, event_type, failure_code=failure_code)
-
-
-def move_intent(
-    tx: Transaction,
-    intent: PaymentIntent,
-    event: str,
-    event_type: str,
-    *,
-    failure_code: str | None = None,
-    prompt: UssdSession | None = None,
-) -> PaymentIntent:
-    """Take an intent along its table and tell of it."""
-    before = intent.status
-    moved = tx.intents.put(intent, status=next_state(INTENT_TRANSITIONS, before, event), failure_code=failure_code)
-    shown = encode.payment_intent(moved, tx.gaps, prompt=prompt, secret=False)
-    emit(tx, intent.account, event_type, shown, before={"status": before})
-    return moved
-
-
-def _hold(tx: Transaction, charge: Charge, change: str) -> Hold:
-    return Hold(seq=tx.next_seq(), at_ms=tx.now_ms, charge=charge.id, change=change, amount_minor=charge.amount_minor)
+def _play(session: UssdSession) -> Play:
+    return operator.PLAYS[session.play]
 
 
 def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
+    if session.screen in ussd.HIDDEN:
+        return
     tx.screens.add(
         Screen(
             seq=tx.next_seq(),

@@ -1,4 +1,4 @@
-"""Charges in one call: create, retrieve."""
+"""Charges in one call: create, retrieve, list."""
 
 from workbench.domain import payments, wire
 from workbench.domain.money import currency_named, money_from_integer
@@ -6,10 +6,12 @@ from workbench.domain.payments import Charge
 from workbench.domain.phones import operator_named
 from workbench.errors import InvalidRequest, NotFound, PaymentDeclined
 from workbench.sandbox import encode
-from workbench.sandbox.service import attempts, rules
+from workbench.sandbox.service import attempts, lists, rules
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
+
+URL = "/v1/charges"
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | PaymentDeclined:
@@ -40,26 +42,35 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
         )
     )
     session = attempts.begin(tx, charge, caller.account_name, body.reference)
-    attempts.customer_acts(tx, session)
-    charge = _found(tx, caller, charge.id)
+    attempts.act(tx, session)
+    charge = found(tx, caller, charge.id)
     if charge.status == payments.PENDING:
         emit(tx, charge.account, "charge.pending", encode.charge(charge, tx.gaps))
     return _answer(tx, charge)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, charge_id: str) -> wire.Charge:
-    """GET /v1/charges/{id}."""
-    return encode.charge(_found(tx, caller, charge_id), tx.gaps)
+    """GET /v1/charges/{charge_id}: a charge as it is now."""
+    return encode.charge(found(tx, caller, charge_id), tx.gaps)
+
+
+def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.Charge]:
+    """GET /v1/charges: the charges, those of intents too, newest first."""
+    return lists.page(caller, tx.charges, query, URL, lambda each: encode.charge(each, tx.gaps))
+
+
+def found(tx: Transaction, caller: Caller, charge_id: str, *, param: str = "id") -> Charge:
+    """The caller's charge of this id.
+
+    Raises NotFound: there is none.
+    """
+    charge = tx.charges.get(charge_id)
+    if charge is None or charge.account != caller.account:
+        raise NotFound(f"There is no charge {charge_id[:60]!r}.", code="charge_not_found", param=param)
+    return charge
 
 
 def _answer(tx: Transaction, charge: Charge) -> wire.Charge | PaymentDeclined:
     if charge.failure_code is None or tx.gaps.declined_status == "200":
         return encode.charge(charge, tx.gaps)
     return PaymentDeclined(payments.FAILURES[charge.failure_code], decline_code=charge.failure_code, charge=charge.id)
-
-
-def _found(tx: Transaction, caller: Caller, charge_id: str) -> Charge:
-    charge = tx.charges.get(charge_id)
-    if charge is None or charge.account != caller.account:
-        raise NotFound(f"There is no charge {charge_id[:60]!r}.", code="charge_not_found", param="id")
-    return charge

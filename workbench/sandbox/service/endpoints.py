@@ -1,18 +1,25 @@
-"""Webhook endpoints: where a merchant wants its events."""
+"""Webhook endpoints: where a merchant wants its events, and what they are signed with."""
 
-from workbench.domain import wire
+from collections.abc import Sequence
+
+from workbench.domain import webhooks, wire
 from workbench.domain.webhooks import Endpoint, check_filter
-from workbench.errors import NotFound
+from workbench.domain.wire import panel
+from workbench.errors import InvalidRequest, NotFound
 from workbench.sandbox import encode
 from workbench.sandbox.addresses import check_url
+from workbench.sandbox.service import lists
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
-DELETED = "deleted"
+URL = "/v1/webhook_endpoints"
+OVERLAP_MS = 86_400_000
+"""How long after a roll messages are signed with the secret before as well."""
+_KEPT = (webhooks.ENABLED, webhooks.DISABLED)
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
-    """POST /v1/webhook_endpoints: the answer holds the signing secret, once."""
+    """POST /v1/webhook_endpoints: register an endpoint; the answer holds its signing secret, once."""
     check_url(body.url)
     check_filter(body.enabled_events)
     identifier = tx.new_id("we")
@@ -30,10 +37,78 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) ->
     return encode.webhook_endpoint(stored, secret=True)
 
 
+def retrieve(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
+    """GET /v1/webhook_endpoints/{endpoint_id}: an endpoint, without its secret."""
+    return encode.webhook_endpoint(found(tx, caller, endpoint_id), secret=False)
+
+
+def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.WebhookEndpoint]:
+    """GET /v1/webhook_endpoints: the endpoints, newest first."""
+    return lists.page(
+        caller, tx.endpoints, query, URL, lambda each: encode.webhook_endpoint(each, secret=False), status=_KEPT
+    )
+
+
+def update(
+    tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: str
+) -> wire.WebhookEndpoint:
+    """PATCH /v1/webhook_endpoints/{endpoint_id}: another address or filter, or enabled again."""
+    stored = found(tx, caller, endpoint_id)
+    if body.url is not None:
+        check_url(body.url)
+        stored = tx.endpoints.put(stored, url=body.url)
+    if body.enabled_events is not None:
+        check_filter(body.enabled_events)
+        stored = tx.endpoints.put(stored, enabled_events=tuple(body.enabled_events))
+    if body.status is not None:
+        if body.status not in _KEPT:
+            raise InvalidRequest(f"status is {' or '.join(_KEPT)}.", code="parameter_invalid", param="status")
+        stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
+    return encode.webhook_endpoint(stored, secret=False)
+
+
+def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
+    """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: a new secret, once; for a day both sign."""
+    stored = found(tx, caller, endpoint_id)
+    rolled = tx.endpoints.put(
+        stored,
+        secret=tx.draws.webhook_secret(stored.id, stored.rolls + 2),
+        rolls=stored.rolls + 1,
+        previous_secret=stored.secret,
+        previous_until_ms=tx.now_ms + OVERLAP_MS,
+    )
+    return encode.webhook_endpoint(rolled, secret=True)
+
+
 def delete(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
-    """DELETE /v1/webhook_endpoints/{id}: nothing more is sent there, what waits included."""
-    stored = tx.endpoints.get(endpoint_id)
-    if stored is None or stored.account != caller.account or stored.status == DELETED:
-        raise NotFound(f"There is no webhook endpoint {endpoint_id[:60]!r}.", code="endpoint_not_found", param="id")
-    tx.endpoints.put(stored, status=DELETED)
+    """DELETE /v1/webhook_endpoints/{endpoint_id}: nothing more is sent there, what waits included."""
+    stored = found(tx, caller, endpoint_id)
+    tx.endpoints.put(stored, status=webhooks.DELETED)
     return wire.Deleted(stored.id, "webhook_endpoint")
+
+
+def set_faults(tx: Transaction, caller: Caller, faults: Sequence[str], endpoint_id: str) -> panel.FaultyEndpoint:
+    """Make deliveries to an endpoint misbehave, or behave again.
+
+    Raises InvalidRequest: a fault that there is not.
+    """
+    unknown = [each for each in faults if each not in webhooks.FAULTS]
+    if unknown:
+        raise InvalidRequest(
+            f"{unknown[0][:40]!r} is no fault; they are {', '.join(webhooks.FAULTS)}.",
+            code="parameter_invalid",
+            param="faults",
+        )
+    stored = tx.endpoints.put(found(tx, caller, endpoint_id), faults=tuple(faults))
+    return panel.FaultyEndpoint(stored.id, list(stored.faults))
+
+
+def found(tx: Transaction, caller: Caller, endpoint_id: str) -> Endpoint:
+    """The caller's endpoint of this id.
+
+    Raises NotFound: there is none, or it was deleted.
+    """
+    stored = tx.endpoints.first(id=endpoint_id, account=caller.account)
+    if stored is None or stored.status == webhooks.DELETED:
+        raise NotFound(f"There is no webhook endpoint {endpoint_id[:60]!r}.", code="endpoint_not_found", param="id")
+    return stored

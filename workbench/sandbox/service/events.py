@@ -7,17 +7,20 @@ import msgspec
 
 from workbench.domain import wire
 from workbench.domain.moments import rfc3339
-from workbench.domain.webhooks import Delivery, StoredEvent
+from workbench.domain.webhooks import OUT_OF_ORDER, Delivery, Endpoint, StoredEvent
 from workbench.sandbox.store import Transaction
 
 DELIVER = "deliver"
+HELD_BACK_MS = 10_000
+"""How much later every other event comes where disorder was asked for."""
+Told = wire.PaymentIntent | wire.Charge | wire.Refund | wire.Payout | wire.WebhookEndpoint
 
 
 def emit(
     tx: Transaction,
     account: str,
     event_type: str,
-    shown: wire.PaymentIntent | wire.Charge | wire.WebhookEndpoint,
+    shown: Told,
     *,
     before: dict[str, Any] | None = None,
 ) -> None:
@@ -42,10 +45,24 @@ def emit(
     )
     for endpoint in tx.endpoints.all(account=account):
         if endpoint.wants(event_type):
-            delivery = tx.deliveries.add(
-                Delivery(id=tx.new_id("del"), seq=tx.next_seq(), event=stored.id, endpoint=endpoint.id)
-            )
-            tx.schedule(DELIVER, delivery.id)
+            new_delivery(tx, stored, endpoint)
+
+
+def new_delivery(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
+    """Put an event on its way to an endpoint, now; every other one later where it asked for disorder."""
+    delivery = tx.deliveries.add(
+        Delivery(
+            id=tx.new_id("del"),
+            seq=tx.next_seq(),
+            account=event.account,
+            event=event.id,
+            endpoint=endpoint.id,
+            created_ms=tx.now_ms,
+        )
+    )
+    held_back = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
+    tx.schedule(DELIVER, delivery.id, in_ms=HELD_BACK_MS if held_back else 0)
+    return delivery
 
 
 _KEPT = (Decimal,)

@@ -1,4 +1,4 @@
-"""Payment intents: create, confirm, retrieve."""
+"""Payment intents: create, confirm, cancel, retrieve, list."""
 
 import hmac
 
@@ -9,13 +9,14 @@ from workbench.domain.phones import Msisdn, Operator
 from workbench.domain.transitions import next_state
 from workbench.domain.ussd import UssdSession
 from workbench.errors import IllegalTransition, InvalidRequest, NotFound, PermissionDenied, StateConflict
-from workbench.sandbox import encode, operator
-from workbench.sandbox.service import attempts, rules
+from workbench.sandbox import encode
+from workbench.sandbox.service import attempts, lists, outcomes, rules
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 
-_WHY_NOT_CONFIRM = {
+URL = "/v1/payment_intents"
+_WHY_NOT = {
     payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for its answer.",
     payments.PROCESSING: "The customer has approved: wait for the operator.",
     payments.SUCCEEDED: "It is paid: create another intent for another payment.",
@@ -51,31 +52,68 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
 
 
 def confirm(tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: str) -> wire.PaymentIntent:
-    """POST /v1/payment_intents/{id}/confirm: send the prompt to the customer's phone."""
-    intent = _found(tx, caller, intent_id)
+    """POST /v1/payment_intents/{intent_id}/confirm: send the prompt to the customer's phone."""
+    intent = found(tx, caller, intent_id)
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
     asked, phone = rules.read_method(body.payment_method)
     warnings = rules.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
-    _check_takes_confirm(intent)
+    _check_takes(intent, "confirm")
     charge = tx.charges.add(_charge_of(tx, intent, asked, phone, warnings))
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
     session = attempts.begin(tx, charge, caller.account_name, intent.description)
-    intent = attempts.move_intent(tx, intent, "confirm", "payment_intent.requires_action", prompt=session)
-    wallet = operator.wallet_of(phone)
-    if wallet.by_itself and wallet.presses:
-        tx.schedule(attempts.CUSTOMER_ACTS, session.id, in_ms=wallet.after_s * 1000)
+    intent = outcomes.move_intent(
+        tx, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
+    )
+    attempts.let_act(tx, session)
     return encode.payment_intent(intent, tx.gaps, prompt=session)
 
 
-def retrieve(
-    tx: Transaction, caller: Caller, *, intent_id: str, client_secret: str | None = None
-) -> wire.PaymentIntent:
-    """GET /v1/payment_intents/{id}."""
-    intent = _found(tx, caller, intent_id)
-    _check_client_secret(tx, caller, intent, client_secret)
+def cancel(tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: str) -> wire.PaymentIntent:
+    """POST /v1/payment_intents/{intent_id}/cancel: end an intent; a prompt that is open is withdrawn."""
+    intent = found(tx, caller, intent_id)
+    _check_takes(intent, "cancel")
+    if prompt := _prompt_of(tx, intent):
+        attempts.press(tx, prompt, "withdraw")
+    canceled = outcomes.move_intent(
+        tx,
+        intent,
+        "cancel",
+        "payment_intent.canceled",
+        cancellation_reason=body.cancellation_reason,
+        canceled_ms=tx.now_ms,
+    )
+    return encode.payment_intent(canceled, tx.gaps)
+
+
+def retrieve(tx: Transaction, caller: Caller, *, intent_id: str, query: wire.ClientSecretQuery) -> wire.PaymentIntent:
+    """GET /v1/payment_intents/{intent_id}: an intent as it is now."""
+    intent = found(tx, caller, intent_id)
+    _check_client_secret(tx, caller, intent, query.client_secret)
     return encode.payment_intent(intent, tx.gaps, prompt=_prompt_of(tx, intent))
+
+
+def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.PaymentIntent]:
+    """GET /v1/payment_intents: the intents, newest first."""
+    return lists.page(
+        caller,
+        tx.intents,
+        query,
+        URL,
+        lambda each: encode.payment_intent(each, tx.gaps, prompt=_prompt_of(tx, each)),
+    )
+
+
+def found(tx: Transaction, caller: Caller, intent_id: str, *, param: str = "id") -> PaymentIntent:
+    """The caller's intent of this id.
+
+    Raises NotFound: there is none.
+    """
+    intent = tx.intents.get(intent_id)
+    if intent is None or intent.account != caller.account:
+        raise NotFound(f"There is no payment intent {intent_id[:60]!r}.", code="intent_not_found", param=param)
+    return intent
 
 
 def _charge_of(
@@ -96,13 +134,6 @@ def _charge_of(
     )
 
 
-def _found(tx: Transaction, caller: Caller, intent_id: str) -> PaymentIntent:
-    intent = tx.intents.get(intent_id)
-    if intent is None or intent.account != caller.account:
-        raise NotFound(f"There is no payment intent {intent_id[:60]!r}.", code="intent_not_found", param="id")
-    return intent
-
-
 def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent, sent: str | None) -> None:
     if caller.kind == "publishable" and tx.gaps.publishable_key == "nothing":
         raise PermissionDenied("A publishable key may do nothing here; use the secret key on your server.")
@@ -115,16 +146,16 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
         raise PermissionDenied("client_secret is not this intent's.", code="client_secret_wrong", param="client_secret")
 
 
-def _check_takes_confirm(intent: PaymentIntent) -> None:
+def _check_takes(intent: PaymentIntent, event: str) -> None:
     try:
-        next_state(INTENT_TRANSITIONS, intent.status, "confirm")
+        next_state(INTENT_TRANSITIONS, intent.status, event)
     except IllegalTransition:
         raise StateConflict(
-            f"status is {intent.status}, which does not take confirm.",
-            hint=_WHY_NOT_CONFIRM[intent.status],
+            f"status is {intent.status}, which does not take {event}.",
+            hint=_WHY_NOT[intent.status],
             param="status",
             current=intent.status,
-            attempted="confirm",
+            attempted=event,
         ) from None
 
 

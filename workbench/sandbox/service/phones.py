@@ -1,36 +1,34 @@
 """The handsets: what one shows, and what a person presses on it."""
 
-from typing import Any
-
 from workbench.domain import ussd
 from workbench.domain.phones import msisdn_from
 from workbench.domain.ussd import UssdSession
+from workbench.domain.wire import panel
 from workbench.errors import StateConflict
 from workbench.sandbox.service import attempts
 from workbench.sandbox.store import Transaction
 
 
-def show(tx: Transaction, phone: str) -> dict[str, Any]:
+def show(tx: Transaction, phone: str) -> panel.Handset:
     """The prompt that waits on a handset, else how the last one ended, else nothing."""
     number = msisdn_from(phone, param="phone")
-    unended = [each for each in tx.sessions.all(phone=number.e164) if each.ended_seq is None]
-    prompts = [each for each in unended if each.screen in ussd.OPEN]
+    there = [each for each in tx.sessions.all(phone=number.e164, ended_seq=None) if each.screen not in ussd.HIDDEN]
+    prompts = [each for each in there if each.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
-    session = waiting or next(iter(unended), None) or tx.last_session(number.e164)
-    return {
-        "object": "phone",
-        "phone": number.e164,
-        "operator": number.operator.id,
-        "screen": ussd.words(session) if session else ussd.IDLE_WORDS,
-        "state": session.screen if session else "idle",
-        "waiting": waiting is not None,
-        "tries_left": waiting.tries_left if waiting else None,
-        "expires_at": waiting.expires_ms // 1000 if waiting else None,
-        "queued": len(prompts[1:]),
-    }
+    session = waiting or next(iter(there), None) or tx.last_session(number.e164)
+    return panel.Handset(
+        phone=number.e164,
+        operator=number.operator.id,
+        screen=ussd.words(session) if session else ussd.IDLE_WORDS,
+        state=session.screen if session else "idle",
+        waiting=waiting is not None,
+        tries_left=waiting.tries_left if waiting else None,
+        expires_at=waiting.expires_ms // 1000 if waiting else None,
+        queued=len(prompts[1:]),
+    )
 
 
-def enter(tx: Transaction, phone: str, text: str) -> dict[str, Any] | StateConflict:
+def enter(tx: Transaction, phone: str, text: str) -> panel.Handset | StateConflict:
     """A PIN is typed and sent."""
     session = _waiting(tx, phone)
     if session.expires_ms <= tx.now_ms:
@@ -39,7 +37,7 @@ def enter(tx: Transaction, phone: str, text: str) -> dict[str, Any] | StateConfl
     return show(tx, phone)
 
 
-def press(tx: Transaction, phone: str, given: str) -> dict[str, Any] | StateConflict:
+def press(tx: Transaction, phone: str, given: str) -> panel.Handset | StateConflict:
     """`cancel` is pressed, or the prompt is left unanswered (`ignore`)."""
     session = _waiting(tx, phone)
     if session.expires_ms <= tx.now_ms:

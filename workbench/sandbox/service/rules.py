@@ -7,7 +7,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.money import Money
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
 from workbench.errors import InvalidRequest
-from workbench.sandbox import encode, operator
+from workbench.sandbox import encode
 
 MOBILE_MONEY = "mobile_money"
 _BOUNDS_MINOR = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
@@ -62,10 +62,8 @@ def read_method(method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:
 
 
 def read_phone(text: str, param: str) -> Msisdn:
-    """The customer's number, with a wallet on it that the operator plays."""
-    phone = msisdn_from(text, param=param)
-    operator.wallet_of(phone, param)
-    return phone
+    """The customer's number."""
+    return msisdn_from(text, param=param)
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:

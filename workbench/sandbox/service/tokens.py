@@ -7,7 +7,8 @@ from workbench.errors import AuthenticationFailed, InvalidRequest
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.live_keys import holds_live_key, live_key
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.files import MERCHANT_ID, digest_of
+from workbench.sandbox.store.creation import digest_of
+from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.sandbox.store.records import TokenPair
 
 LIFETIME_MS = 86_400_000

@@ -1,6 +1,5 @@
 """The store's file: created or opened, and one transaction at a time over one connection."""
 
-import hashlib
 import shutil
 import sqlite3
 import tempfile
@@ -10,15 +9,15 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import Draws
 from workbench.errors import StoreRefused
+from workbench.sandbox.store.creation import KEY_PREFIXES, create, key_value
 from workbench.sandbox.store.transaction import Transaction
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _APPLICATION_ID = 0x4D4D5742
 """What marks a file as ours: MMWB."""
 MERCHANT_ID = "plants"
@@ -94,8 +93,12 @@ class Store:
                 raise
 
     def key(self, kind: str) -> str:
-        """The merchant's test key of a kind, `secret` or `publishable`: drawn from the seed, never stored."""
-        return {"secret": "sk_test_", "publishable": "pk_test_"}[kind] + self.draws.token("key", MERCHANT_ID, kind)
+        """The merchant's oldest active test key, `secret` or `publishable`: drawn from the seed, never stored."""
+        with self.transaction() as tx:
+            key = tx.api_keys.first(order="seq", account=MERCHANT_ID, kind=kind, status="active")
+        if key is None:
+            raise StoreRefused(f"{self.path} has no {kind} key that is active.", path=str(self.path))
+        return key_value(self.draws, kind, key.id)
 
     def _now_ms(self, connection: sqlite3.Connection) -> int:
         mode, manual_ms, offset_ms = connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
@@ -149,18 +152,16 @@ class Store:
         return False
 
     def _create(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
-        for statement in _statements(files(__package__).joinpath("schema.sql").read_text("utf-8")):
-            connection.execute(statement)
+        create(connection)
         seed = settings.seed if settings.seed is not None else new_seed()
         start_ms = settings.start_ms if settings.clock == "manual" else self._wall_ms()
         connection.execute("INSERT INTO meta VALUES ('seed', ?)", (seed,))
         connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
         connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
         self.draws = Draws(seed)
-        for kind in ("secret", "publishable"):
-            connection.execute(
-                "INSERT INTO api_key VALUES (?, ?, ?, 'active')", (digest_of(self.key(kind)), MERCHANT_ID, kind)
-            )
+        tx = Transaction(connection, self.draws, self._gaps, start_ms)
+        for kind in KEY_PREFIXES:
+            tx.new_key(MERCHANT_ID, kind)
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -171,18 +172,3 @@ class Store:
             "UPDATE clock SET mode = ?, manual_ms = ?, offset_ms = ? WHERE mode <> ?",
             (mode, now_ms, now_ms - self._wall_ms(), mode),
         )
-
-
-def digest_of(secret: str) -> str:
-    """What is stored of a key or token: its SHA-256."""
-    return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The statements of a script, so that they run inside the caller's transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""

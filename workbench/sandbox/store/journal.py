@@ -51,6 +51,24 @@ class Journal:
         for row in rows:
             yield JournalEntry(**dict(zip(names, row, strict=True)), postings=self._postings(row[0]))
 
+    def get(self, entry_id: str) -> JournalEntry | None:
+        """The entry of this id, with its postings."""
+        row = self._connection.execute(f"SELECT {_ENTRY} FROM entry WHERE id = ?", (entry_id,)).fetchone()
+        if row is None:
+            return None
+        return JournalEntry(**dict(zip(_ENTRY.split(", "), row, strict=True)), postings=self._postings(entry_id))
+
+    def balance(self, account: str, currency: str, *, before_ms: int | None = None) -> int:
+        """Debits less credits of one account in minor units, of what happened before a moment or of all."""
+        bound = "" if before_ms is None else " AND (SELECT occurred_ms FROM entry WHERE id = posting.entry) < ?"
+        values = (account, currency) if before_ms is None else (account, currency, before_ms)
+        row = self._connection.execute(
+            f"""SELECT coalesce(sum(CASE side WHEN 'debit' THEN amount_minor ELSE -amount_minor END), 0)
+                FROM posting WHERE account = ? AND currency = ?{bound}""",
+            values,
+        ).fetchone()
+        return int(row[0])
+
     def sums(self) -> list[tuple[str, int, str, int, int]]:
         """(account, code, currency, debits, credits) of every account, in minor units, by code and name."""
         return self._connection.execute(

@@ -11,12 +11,16 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key by its digest; `kind` is `secret` or `publishable`."""
+    """A key by its digest; `kind` is secret or publishable, `status` is active, rolled or revoked."""
 
+    id: str
+    seq: int
     digest: str
     account: str
     kind: str
+    masked: str
     status: str = "active"
+    created_ms: int = 0
 
 
 class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +55,21 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     charge: str
     change: str
     amount_minor: int
+
+
+class Script(msgspec.Struct, frozen=True, kw_only=True):
+    """What the next attempt on a number comes to, in the order of `seq`."""
+
+    seq: int
+    phone: str
+    play: str
+
+
+class Outage(msgspec.Struct, frozen=True, kw_only=True):
+    """Until when an operator is down."""
+
+    provider: str
+    until_ms: int
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

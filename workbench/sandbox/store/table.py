@@ -9,6 +9,8 @@ import msgspec
 
 R = TypeVar("R", bound=msgspec.Struct)
 _PLAIN = (str, int, str | None, int | None)
+Wanted = str | int | None | tuple[str, ...]
+"""What a column is to equal: a value, nothing, or one of several."""
 
 
 class _Shape(NamedTuple):
@@ -33,6 +35,21 @@ def _shape_of(record: type[msgspec.Struct]) -> _Shape:
 
 def _to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def _where(equals: dict[str, Wanted]) -> tuple[str, tuple[str | int, ...]]:
+    """The condition that columns equal these, and the values for its places."""
+    terms, values = ["1"], list[str | int]()
+    for name, wanted in equals.items():
+        if wanted is None:
+            terms.append(f"{name} IS NULL")
+        elif isinstance(wanted, tuple):
+            terms.append(f"{name} IN ({', '.join('?' * len(wanted))})")
+            values += wanted
+        else:
+            terms.append(f"{name} = ?")
+            values.append(wanted)
+    return " AND ".join(terms), tuple(values)
 
 
 class Table(Generic[R]):
@@ -69,12 +86,12 @@ class Table(Generic[R]):
         """The record of this key."""
         return self.first(**{self._key: key})
 
-    def first(self, order: str = "", **equals: str | int) -> R | None:
+    def first(self, order: str = "", **equals: Wanted) -> R | None:
         """The first record whose columns equal these."""
         found = self._select(order, " LIMIT 1", equals)
         return found[0] if found else None
 
-    def all(self, order: str = "seq", **equals: str | int) -> list[R]:
+    def all(self, order: str = "seq", **equals: Wanted) -> list[R]:
         """Every record whose columns equal these, in order."""
         return self._select(order, "", equals)
 
@@ -82,18 +99,29 @@ class Table(Generic[R]):
         """Every record that came later, in order."""
         return self._read(f"{self._from} WHERE seq > ? ORDER BY seq", (seq,))
 
-    def count(self) -> int:
-        """How many rows there are."""
-        return int(self._connection.execute(f"SELECT count(*) FROM {self._name}").fetchone()[0])
+    def page(self, limit: int, *, older_than: int | None, newer_than: int | None, **equals: Wanted) -> list[R]:
+        """At most `limit` records, newest first: those next to a `seq` on one side, or the newest of all."""
+        where, values = _where(equals)
+        if newer_than is not None:
+            sql = f"{self._from} WHERE {where} AND seq > ? ORDER BY seq LIMIT ?"
+            return self._read(sql, (*values, newer_than, limit))[::-1]
+        bound = " AND seq < ?" if older_than is not None else ""
+        edge = () if older_than is None else (older_than,)
+        return self._read(f"{self._from} WHERE {where}{bound} ORDER BY seq DESC LIMIT ?", (*values, *edge, limit))
+
+    def count(self, **equals: Wanted) -> int:
+        """How many rows there are whose columns equal these."""
+        where, values = _where(equals)
+        return int(self._connection.execute(f"SELECT count(*) FROM {self._name} WHERE {where}", values).fetchone()[0])
 
     @property
     def _from(self) -> str:
         return f"SELECT {', '.join(self._shape.names)} FROM {self._name}"
 
-    def _select(self, order: str, limit: str, equals: dict[str, str | int]) -> list[R]:
-        where = " AND ".join(f"{name} = ?" for name in equals) or "1"
+    def _select(self, order: str, limit: str, equals: dict[str, Wanted]) -> list[R]:
+        where, values = _where(equals)
         ordered = f" ORDER BY {order}" if order else ""
-        return self._read(f"{self._from} WHERE {where}{ordered}{limit}", tuple(equals.values()))
+        return self._read(f"{self._from} WHERE {where}{ordered}{limit}", values)
 
     def _read(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
         return [self._made(row) for row in self._connection.execute(sql, values)]

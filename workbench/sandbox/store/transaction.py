@@ -5,8 +5,9 @@ import sqlite3
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import Draws
-from workbench.domain.ledger import GENESIS, JournalEntry, Posting
+from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
 from workbench.sandbox.store import records
+from workbench.sandbox.store.creation import KEY_PREFIXES, digest_of, forget, key_value
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.table import Table
 
@@ -24,11 +25,15 @@ class Transaction:
         self.request_id: str | None = None
         """The same, when the call is a merchant's: events name it as their cause."""
         self.idempotency_key: str | None = None
+        self.scenario: str | None = None
+        """What the call asked to go wrong."""
         self.accounts = Table(connection, "account", records.Account)
-        self.api_keys = Table(connection, "api_key", records.ApiKey, key="digest")
+        self.api_keys = Table(connection, "api_key", records.ApiKey)
         self.tokens = Table(connection, "token", records.TokenPair)
         self.intents = Table(connection, "payment_intent", payments.PaymentIntent)
         self.charges = Table(connection, "charge", payments.Charge)
+        self.refunds = Table(connection, "refund", payments.Refund)
+        self.payouts = Table(connection, "payout", payments.Payout)
         self.sessions = Table(connection, "ussd_session", ussd.UssdSession)
         self.screens = Table(connection, "screen", records.Screen, key="seq")
         self.holds = Table(connection, "hold", records.Hold, key="seq")
@@ -37,19 +42,44 @@ class Transaction:
         self.deliveries = Table(connection, "delivery", webhooks.Delivery)
         self.attempts = Table(connection, "attempt", webhooks.Attempt)
         self.jobs = Table(connection, "job", records.Job, key="seq")
+        self.scripts = Table(connection, "script", records.Script, key="seq")
+        self.outages = Table(connection, "outage", records.Outage, key="provider")
         self.kept_answers = Table(connection, "kept_answer", records.KeptAnswer, key="scope")
         self.calls = Table(connection, "call", records.Call)
         self.journal = Journal(connection)
 
     def next_seq(self) -> int:
         """The next place in the order of all that happens."""
-        return self._count("seq")
+        return self.count_up("seq")
 
     def new_id(self, prefix: str) -> str:
         """The next identifier of a kind."""
-        return self.draws.identifier(prefix, self._count(prefix))
+        return self.draws.identifier(prefix, self.count_up(prefix))
 
-    def post(self, kind: str, postings: tuple[Posting, ...], *, description: str, payment: str | None) -> JournalEntry:
+    def new_key(self, account: str, kind: str) -> tuple[records.ApiKey, str]:
+        """Another key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
+        identifier = self.new_id("key")
+        value = key_value(self.draws, kind, identifier)
+        made = records.ApiKey(
+            id=identifier,
+            seq=self.next_seq(),
+            digest=digest_of(value),
+            account=account,
+            kind=kind,
+            masked=f"{KEY_PREFIXES[kind]}••••{value[-4:]}",
+            created_ms=self.now_ms,
+        )
+        return self.api_keys.add(made), value
+
+    def post(
+        self,
+        kind: str,
+        postings: tuple[Posting, ...],
+        *,
+        description: str,
+        payment: str | None,
+        reverses: str | None = None,
+    ) -> JournalEntry:
         """Append a balanced entry to the ledger, now."""
         return self.journal.append(
             JournalEntry(
@@ -59,7 +89,7 @@ class Transaction:
                 kind=kind,
                 description=description,
                 payment=payment,
-                reverses=None,
+                reverses=reverses,
                 occurred_ms=self.now_ms,
                 recorded_ms=self.now_ms,
                 postings=postings,
@@ -67,9 +97,25 @@ class Transaction:
             )
         )
 
+    def reverse(self, entry_id: str, kind: str, *, description: str) -> None:
+        """Append the mirror of an entry."""
+        entry = self.journal.get(entry_id)
+        if entry is not None:
+            self.post(
+                kind,
+                mirrored(entry.postings),
+                description=description,
+                payment=entry.payment,
+                reverses=entry.id,
+            )
+
     def schedule(self, kind: str, ref: str, *, in_ms: int = 0) -> None:
         """Make something due, `in_ms` milliseconds from now."""
         self.jobs.add(records.Job(seq=self.next_seq(), due_ms=self.now_ms + in_ms, kind=kind, ref=ref))
+
+    def is_scheduled(self, ref: str) -> bool:
+        """Whether something of an object is due, now or later."""
+        return self.jobs.first(ref=ref) is not None
 
     def unschedule(self, ref: str) -> None:
         """Drop whatever is still due of an object."""
@@ -94,8 +140,9 @@ class Transaction:
         return next((each for each in self.sessions.all(phone=phone) if each.screen in ussd.OPEN), None)
 
     def last_session(self, phone: str) -> ussd.UssdSession | None:
-        """The prompt that ended last on a handset."""
-        return self.sessions.first(order="ended_seq DESC", phone=phone)
+        """The prompt that ended last on a handset, of those that it ever showed."""
+        ended = self.sessions.all(order="ended_seq DESC", phone=phone)
+        return next((each for each in ended if each.screen not in ussd.HIDDEN), None)
 
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
@@ -104,11 +151,16 @@ class Transaction:
         )
         self.now_ms = now_ms
 
+    def forget(self) -> None:
+        """Empty the sandbox but for its accounts, keys, endpoints and clock; no identifier is used again."""
+        forget(self._connection)
+
     def clock_mode(self) -> str:
         """`manual` or `running`."""
         return str(self._connection.execute("SELECT mode FROM clock").fetchone()[0])
 
-    def _count(self, kind: str) -> int:
+    def count_up(self, kind: str) -> int:
+        """The next number of a kind, from 1; none is given twice."""
         row = self._connection.execute(
             "INSERT INTO counter VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1 RETURNING value", (kind,)
         ).fetchone()

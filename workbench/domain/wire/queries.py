@@ -1,0 +1,50 @@
+"""The parameters of a query string, one struct for each kind of operation that reads any."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from workbench.domain.wire.shown import Shown
+
+Limit = Annotated[int, Meta(ge=1, le=100)]
+Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class ClientSecretQuery(Shown):
+    """What a publishable key needs beside it."""
+
+    client_secret: str | None = None
+
+
+class ListQuery(Shown):
+    """A page, newest first: `limit` rows older than the id `starting_after`, or newer than `ending_before`."""
+
+    limit: Limit = 10
+    starting_after: str | None = None
+    ending_before: str | None = None
+
+
+class RefundsQuery(ListQuery):
+    """Those of one charge."""
+
+    charge: str | None = None
+
+
+class EventsQuery(ListQuery):
+    """Those of one type, or of a family such as `charge.*`."""
+
+    type: str | None = None
+
+
+class DeliveriesQuery(ListQuery):
+    """Those in one of several states, separated by commas, of one event, to one endpoint."""
+
+    status: str | None = None
+    event: str | None = None
+    endpoint: str | None = None
+
+
+class TraceQuery(Shown):
+    """What came after a `seq`."""
+
+    since: Seq = 0

@@ -1,0 +1,53 @@
+"""What every body is made of: a struct whose repr tells no secret, and its JSON."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, Struct
+
+from workbench.domain.masking import Secret, mask
+
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+_SECRETS = (
+    "client_secret", "access_token", "refresh_token", "secret", "password", "value", "secret_key", "publishable_key",
+)  # fmt: skip
+_LINE = 100
+
+
+class Shown(Struct):
+    """A struct whose repr shows no secret and no whole number."""
+
+    def __post_init__(self) -> None:
+        for name in _SECRETS:
+            if isinstance(value := getattr(self, name, None), str):
+                setattr(self, name, Secret(value))
+
+    def __repr__(self) -> str:
+        fields = [
+            f"{name}={value!r}"
+            for name in self.__struct_fields__
+            if (value := getattr(self, name)) not in (None, UNSET, [], {})
+        ]
+        line = f"{type(self).__name__}({', '.join(fields)})"
+        if len(line) > _LINE:
+            inner = ",\n".join(fields).replace("\n", "\n    ")
+            line = f"{type(self).__name__}(\n    {inner},\n)"
+        return mask(line)
+
+
+def plain(value: object) -> str:
+    """A secret as the text that travels; msgspec encodes no subclass of a string by itself."""
+    if isinstance(value, Secret):
+        return str(value)
+    raise NotImplementedError(type(value).__name__)
+
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=plain)
+
+
+def to_json(value: object) -> bytes:
+    """JSON bytes; decimals as numbers with all their digits, secrets whole."""
+    return _ENCODER.encode(value)

@@ -1,0 +1,119 @@
+"""Payouts: available money goes to the merchant's bank; the balance that it comes from."""
+
+from workbench.domain import ledger, payments, wire
+from workbench.domain.ledger import AccountKind
+from workbench.domain.moments import day_start_ms
+from workbench.domain.money import CURRENCIES, Money, currency_named, money_from_major
+from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout
+from workbench.domain.transitions import next_state
+from workbench.errors import NotFound, StateConflict
+from workbench.sandbox import encode
+from workbench.sandbox.service import lists, nights
+from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.events import emit
+from workbench.sandbox.store import Transaction
+
+URL = "/v1/payouts"
+REFUSED, RETURNED = "bank_refused", "bank_returned"
+SCENARIOS = (REFUSED, RETURNED)
+RETURN = "payout_returned"
+RETURNED_AFTER_MS = 86_400_000
+
+
+def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
+    """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
+    money = money_from_major(body.amount, currency_named(body.currency))
+    available = nights.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
+    if money.amount_minor > available:
+        raise StateConflict(
+            f"{money} is more than the {Money(max(0, available), money.currency)} that are available.",
+            code="balance_insufficient",
+            param="amount",
+            hint="What was paid today becomes available at midnight in Lusaka.",
+        )
+    payout = tx.payouts.add(
+        Payout(
+            id=tx.new_id("po"),
+            seq=tx.next_seq(),
+            account=caller.account,
+            amount_minor=money.amount_minor,
+            currency=money.currency,
+            destination=body.destination,
+            scenario=tx.scenario if tx.scenario in SCENARIOS else None,
+            metadata=body.metadata,
+            created_ms=tx.now_ms,
+        )
+    )
+    _post(tx, payout, "payout_asked", f"{money} to be paid out")
+    nights.expect(tx)
+    emit(tx, caller.account, "payout.created", encode.payout(payout))
+    return encode.payout(payout)
+
+
+def retrieve(tx: Transaction, caller: Caller, *, payout_id: str) -> wire.Payout:
+    """GET /v1/payouts/{payout_id}: a payout as it is now."""
+    payout = tx.payouts.first(id=payout_id, account=caller.account)
+    if payout is None:
+        raise NotFound(f"There is no payout {payout_id[:60]!r}.", code="payout_not_found", param="id")
+    return encode.payout(payout)
+
+
+def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.Payout]:
+    """GET /v1/payouts: the payouts, newest first."""
+    return lists.page(caller, tx.payouts, query, URL, encode.payout)
+
+
+def balance(tx: Transaction, caller: Caller) -> wire.Balance:
+    """GET /v1/balance: what is pending, what is available for payouts, and what the merchant owes."""
+
+    def amounts(kind: AccountKind) -> list[wire.Amount]:
+        return [
+            wire.Amount(Money(nights.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
+            for code in CURRENCIES
+        ]
+
+    return wire.Balance(
+        pending=amounts(ledger.MERCHANT_PENDING),
+        available=amounts(ledger.MERCHANT_AVAILABLE),
+        owed=amounts(ledger.RECEIVABLE),
+    )
+
+
+def pay_those_due(tx: Transaction) -> bool:
+    """Pay what was asked for before today; whether there was any."""
+    midnight_ms = day_start_ms(tx.now_ms)
+    due = [each for each in tx.payouts.all(status=payments.PENDING) if each.created_ms < midnight_ms]
+    for payout in due:
+        if payout.scenario == REFUSED:
+            _post(tx, payout, "payout_failed", f"{_money(payout)} refused by the bank")
+            _move(tx, payout, "failed", "payout.failed", REFUSED)
+            continue
+        _post(tx, payout, "payout_paid", f"{_money(payout)} paid out")
+        _move(tx, payout, "paid", "payout.paid", None)
+        if payout.scenario == RETURNED:
+            tx.schedule(RETURN, payout.id, in_ms=RETURNED_AFTER_MS)
+    return bool(due)
+
+
+def give_back(tx: Transaction, payout_id: str) -> None:
+    """The bank returns a payout that it had taken."""
+    payout = tx.payouts.get(payout_id)
+    if payout is not None and payout.status == payments.PAID:
+        _post(tx, payout, "payout_returned", f"{_money(payout)} returned by the bank")
+        _move(tx, payout, "returned", "payout.failed", RETURNED)
+
+
+def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_code: str | None) -> None:
+    moved = tx.payouts.put(
+        payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=failure_code
+    )
+    emit(tx, payout.account, event_type, encode.payout(moved), before={"status": payout.status})
+
+
+def _post(tx: Transaction, payout: Payout, recipe: str, description: str) -> None:
+    postings = ledger.postings_for(recipe, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
+    tx.post(recipe, postings, description=description, payment=payout.id)
+
+
+def _money(payout: Payout) -> Money:
+    return Money(payout.amount_minor, payout.currency)

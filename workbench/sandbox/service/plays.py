@@ -1,0 +1,81 @@
+"""Which play an attempt gets: asked for with the call, an outage, a script, or the number's own."""
+
+from collections.abc import Sequence
+
+from workbench.domain.payments import Charge
+from workbench.domain.phones import msisdn_from, operator_named
+from workbench.domain.wire import panel
+from workbench.errors import InvalidRequest
+from workbench.sandbox import operator
+from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.records import Outage, Script
+
+MAX_ANSWERS = 100
+MAX_OUTAGE_S = 30 * 86_400
+
+
+def play_for(tx: Transaction, charge: Charge) -> str:
+    """The name of the play of a charge that has just been stored."""
+    if tx.scenario in operator.ASKABLE:
+        return tx.scenario
+    if tx.gaps.failure_triggers == "header":
+        return operator.PERSON
+    if _is_down(tx, charge.provider):
+        return operator.UNAVAILABLE
+    if scripted := tx.scripts.first(order="seq", phone=charge.phone):
+        tx.scripts.remove(scripted)
+        return scripted.play
+    first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
+    return operator.play_of_test_number(
+        msisdn_from(charge.phone, param="phone").ending,
+        attempt=_attempt(tx, charge),
+        since_first_ms=tx.now_ms - (first or charge).created_ms,
+    )
+
+
+def _attempt(tx: Transaction, charge: Charge) -> int:
+    """Attempts are counted for each intent; those of charges for each phone and reference."""
+    if charge.payment_intent is not None:
+        return tx.charges.count(payment_intent=charge.payment_intent)
+    return tx.charges.count(account=charge.account, phone=charge.phone, reference=charge.reference, payment_intent=None)
+
+
+def _is_down(tx: Transaction, provider: str) -> bool:
+    outage = tx.outages.get(provider)
+    return outage is not None and tx.now_ms < outage.until_ms
+
+
+def script(tx: Transaction, number: str, answers: Sequence[str]) -> panel.Scripted:
+    """Set what the next attempts on a number come to; an empty list forgets what was set.
+
+    Raises InvalidRequest: a number without a wallet, or an answer that there is not.
+    """
+    phone = msisdn_from(number, param="phone").e164
+    for answer in answers:
+        if answer not in operator.ASKABLE:
+            raise InvalidRequest(
+                f"{answer[:40]!r} is no answer of an operator; they are {', '.join(operator.ASKABLE)}.",
+                code="scenario_unknown",
+                param="answers",
+            )
+    if len(answers) > MAX_ANSWERS:
+        raise InvalidRequest(f"answers are at most {MAX_ANSWERS}.", code="parameter_invalid", param="answers")
+    for each in tx.scripts.all(phone=phone):
+        tx.scripts.remove(each)
+    for answer in answers:
+        tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, play=answer))
+    return panel.Scripted(phone, list(answers))
+
+
+def outage(tx: Transaction, named: str, for_ms: int) -> panel.OperatorState:
+    """Take an operator down for so many milliseconds from now, or up again for 0.
+
+    Raises InvalidRequest: no such operator.
+    """
+    provider = operator_named(named, param="provider").id
+    if before := tx.outages.get(provider):
+        tx.outages.remove(before)
+    if not for_ms:
+        return panel.OperatorState(provider, None)
+    ends = tx.outages.add(Outage(provider=provider, until_ms=tx.now_ms + for_ms))
+    return panel.OperatorState(provider, ends.until_ms // 1000)

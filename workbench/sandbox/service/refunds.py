@@ -1,0 +1,169 @@
+"""Refunds: money of a charge goes back to its customer, in one piece or several."""
+
+from decimal import Decimal
+
+from workbench.domain import ledger, payments, wire
+from workbench.domain.money import CURRENCIES, Money, money_from_integer, money_from_major
+from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund
+from workbench.domain.transitions import next_state
+from workbench.errors import InvalidRequest, NotFound, StateConflict
+from workbench.sandbox import encode, operator
+from workbench.sandbox.service import charges, intents, lists, nights
+from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.events import emit
+from workbench.sandbox.store import Transaction
+
+SENT = "refund_sent"
+SENT_AFTER_S = 5
+"""The operator takes so long to send money back."""
+URL = "/v1/refunds"
+SCENARIOS = ("payer_not_found", "limit_reached", operator.UNAVAILABLE)
+"""Why an operator may not take money back to a wallet, each a scenario."""
+
+
+def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
+    """POST /v1/refunds: give money of a charge back; pending until the operator has sent it."""
+    charge = _charge_of(tx, caller, body)
+    if charge.status != payments.SUCCEEDED:
+        raise StateConflict(
+            f"The charge is {charge.status}; only a succeeded one can be refunded.",
+            code="charge_not_refundable",
+            param="charge",
+            current=charge.status,
+        )
+    amount_minor = _amount(tx, charge, body)
+    entry = _take(tx, charge, amount_minor)
+    refund = tx.refunds.add(
+        Refund(
+            id=tx.new_id("re"),
+            seq=tx.next_seq(),
+            account=caller.account,
+            charge=charge.id,
+            of_intent=int(body.payment_intent is not None),
+            payment_intent=charge.payment_intent,
+            amount_minor=amount_minor,
+            currency=charge.currency,
+            entry=entry,
+            reason=body.reason,
+            scenario=tx.scenario if tx.scenario in SCENARIOS else None,
+            metadata=body.metadata,
+            created_ms=tx.now_ms,
+        )
+    )
+    charge = tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
+    tx.schedule(SENT, refund.id, in_ms=SENT_AFTER_S * 1000)
+    emit(tx, caller.account, "refund.created", encode.refund(refund, tx.gaps))
+    return encode.refund(refund, tx.gaps)
+
+
+def retrieve(tx: Transaction, caller: Caller, *, refund_id: str) -> wire.Refund:
+    """GET /v1/refunds/{refund_id}: a refund as it is now."""
+    refund = tx.refunds.first(id=refund_id, account=caller.account)
+    if refund is None:
+        raise NotFound(f"There is no refund {refund_id[:60]!r}.", code="refund_not_found", param="id")
+    return encode.refund(refund, tx.gaps)
+
+
+def listed(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> wire.List[wire.Refund]:
+    """GET /v1/refunds: the refunds, newest first, of one charge where it is named."""
+    equals = {} if query.charge is None else {"charge": query.charge}
+    return lists.page(caller, tx.refunds, query, URL, lambda each: encode.refund(each, tx.gaps), **equals)
+
+
+def send(tx: Transaction, refund_id: str) -> None:
+    """The operator has sent a refund to the wallet, or could not."""
+    refund = tx.refunds.get(refund_id)
+    charge = tx.charges.get(refund.charge) if refund else None
+    if refund is None or charge is None or refund.status != payments.PENDING:
+        return
+    if refund.scenario is not None:
+        _fail(tx, refund, charge, refund.scenario)
+        return
+    _top_up(tx, charge, refund.amount_minor)
+    _post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, f"{_money(refund)} sent back to the customer")
+    refund = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, "sent"))
+    emit(tx, refund.account, "refund.succeeded", encode.refund(refund, tx.gaps), before={"status": payments.PENDING})
+    emit(tx, charge.account, "charge.refunded", encode.charge(charge, tx.gaps))
+
+
+def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
+    tx.reverse(refund.entry, "refund_failed", description=f"{_money(refund)} could not be sent back")
+    tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
+    moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, "failed"), failure_code=code)
+    emit(tx, refund.account, "refund.failed", encode.refund(moved, tx.gaps), before={"status": refund.status})
+    nights.expect(tx)
+
+
+def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
+    if (body.charge is None) == (body.payment_intent is None):
+        raise InvalidRequest(
+            "Name what is refunded: either charge or payment_intent.", code="parameter_missing", param="charge"
+        )
+    if body.charge is not None:
+        return charges.found(tx, caller, body.charge, param="charge")
+    intent = intents.found(tx, caller, body.payment_intent or "", param="payment_intent")
+    charge = tx.charges.get(intent.latest_charge) if intent.latest_charge else None
+    if charge is None:
+        raise StateConflict(
+            f"The intent is {intent.status}: nothing was paid.",
+            code="charge_not_refundable",
+            param="payment_intent",
+            current=intent.status,
+        )
+    return charge
+
+
+def _amount(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
+    left = charge.amount_minor - charge.refunded_minor
+    amount_minor = left if body.amount is None else _asked(tx, charge, body.amount, of_intent=body.charge is None)
+    if not left or amount_minor > left:
+        raise InvalidRequest(
+            f"{Money(left, charge.currency)} of this charge can still be refunded.",
+            code="refund_exceeds_charge",
+            param="amount",
+        )
+    return amount_minor
+
+
+def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool) -> int:
+    currency = CURRENCIES[charge.currency]
+    if of_intent:
+        return money_from_major(amount, currency).amount_minor
+    if not amount.is_finite() or amount != amount.to_integral_value():
+        raise InvalidRequest(
+            f"{amount:.20f} is not whole, as the amount of a charge is."
+            if amount.is_finite()
+            else "amount is no number.",
+            code="amount_too_precise",
+            param="amount",
+        )
+    units = encode.UNITS_MINOR[tx.gaps.charge_amount_unit]
+    return money_from_integer(int(amount), currency, units_minor=units).amount_minor
+
+
+def _take(tx: Transaction, charge: Charge, amount_minor: int) -> str:
+    """Take the amount from the merchant, as far as each account reaches; the entry that did."""
+    held = {
+        name: nights.balance_of(tx, kind, charge.currency, merchant=charge.account)
+        for name, kind in (("available", ledger.MERCHANT_AVAILABLE), ("pending", ledger.MERCHANT_PENDING))
+    }
+    split = ledger.refund_split(amount_minor, available_minor=held["available"], pending_minor=held["pending"])
+    words = f"{Money(amount_minor, charge.currency)} to be refunded"
+    return _post(tx, charge, "refund_asked", split, words)
+
+
+def _top_up(tx: Transaction, charge: Charge, amount_minor: int) -> None:
+    """What the operator pays out must be there: a float that was swept is filled from the bank first."""
+    short = amount_minor - max(0, nights.balance_of(tx, ledger.FLOAT, charge.currency, operator=charge.provider))
+    if short > 0:
+        words = f"{Money(short, charge.currency)} moved from the bank to {charge.provider}"
+        _post(tx, charge, "float_topped_up", {"short": short}, words)
+
+
+def _post(tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str) -> str:
+    postings = ledger.postings_for(recipe, amounts, charge.currency, operator=charge.provider, merchant=charge.account)
+    return tx.post(recipe, postings, description=description, payment=charge.payment_intent or charge.id).id
+
+
+def _money(refund: Refund) -> Money:
+    return Money(refund.amount_minor, refund.currency)
