@@ -103,9 +103,11 @@ def _content(name: str) -> bytes:
     package, _ = _ASSETS[name]
     if not package:
         return files(__package__).joinpath("static", name).read_bytes()
+    # Found without being imported: that would load a web framework that nothing here uses.
     found = find_spec(package)
-    (folder,) = found.submodule_search_locations or () if found else ()
-    return (Path(folder) / "dist" / name).read_bytes()
+    if found is None or found.origin is None:
+        raise NotFound(f"The package that brings {name} is not installed.", code="path_not_found")
+    return (Path(found.origin).parent / "dist" / name).read_bytes()
 
 
 def _versioned(name: str) -> str:
@@ -121,12 +123,22 @@ def _page(template: str, **values: Any) -> Answer:  # noqa: ANN401  what a templ
 @cache
 def _templates() -> Any:  # noqa: ANN401  loaded when it is first used
     from jinja2 import DictLoader, Environment, StrictUndefined
+    from markupsafe import Markup
+
+    def coded(text: str) -> Markup:
+        """What stands in backticks as code; the rest as text."""
+        parts = text.split("`")
+        return Markup("").join(
+            Markup("<code>{}</code>").format(each) if place % 2 else each for place, each in enumerate(parts)
+        )
 
     folder = files(__package__).joinpath("templates")
     texts = {each.name: each.read_text("utf-8") for each in folder.iterdir()}
-    return Environment(
+    environment = Environment(
         loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["coded"] = coded
+    return environment
 
 
 PAGES: Final[Mapping[str, Page]] = {
