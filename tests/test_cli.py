@@ -195,13 +195,21 @@ class TestOther:
     def test_help_lists_every_command(self, command: str):
         done = run(command, "--help")
         assert done.returncode == 0
-        assert all(f"\n  {name} " in done.stdout for name in ("gaps", "run", "serve"))
+        assert all(f"\n  {name} " in done.stdout for name in ("gaps", "openapi", "run", "serve"))
 
-    @pytest.mark.parametrize("name", ["run", "serve", "gaps"])
+    @pytest.mark.parametrize("name", ["run", "serve", "gaps", "openapi"])
     def test_every_command_helps(self, command: str, name: str):
         done = run(command, name, "--help")
         assert done.returncode == 0
         assert done.stdout.startswith(f"Usage: workbench {name} ")
+
+    def test_the_description_is_printed_and_written_the_same(self, command: str, tmp_path: Path):
+        printed, out = run(command, "openapi"), tmp_path / "openapi.json"
+        written = run(command, "openapi", "--out", str(out))
+        assert (printed.returncode, written.returncode, written.stdout) == (0, 0, "")
+        assert out.read_text("utf-8") == printed.stdout
+        with Workbench(seed=7) as bench:
+            assert json.loads(printed.stdout) == bench.http.get("/openapi.json").json()
 
     def test_the_version_is_the_packages(self, command: str):
         assert run(command, "--version").stdout.strip().endswith("version 0.1.0")

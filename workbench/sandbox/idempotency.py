@@ -11,7 +11,7 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import KeptAnswer
 
 _ERRORS = 400
-_KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21\x23-\x7e][\x20-\x7e]{0,254})')
+KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21\x23-\x7e][\x20-\x7e]{0,254})')
 
 
 def key_of(tx: Transaction, request: Request, operation: Operation) -> str | None:
@@ -30,7 +30,7 @@ def key_of(tx: Transaction, request: Request, operation: Operation) -> str | Non
                 param="Idempotency-Key",
             )
         return None
-    found = _KEY.fullmatch(given)
+    found = KEY.fullmatch(given)
     if found is None:
         raise InvalidRequest(
             "Idempotency-Key must be 1 to 255 printable ASCII characters.",

@@ -7,6 +7,7 @@ from workbench.domain import wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
 from workbench.sandbox import operator
+from workbench.sandbox.idempotency import KEY
 from workbench.sandbox.openapi import provenance, rules
 from workbench.sandbox.operations import ANY_POST, Operation
 
@@ -111,7 +112,7 @@ def _key(operation: Operation, gaps: Gaps) -> Schema:
         f"1 to 255 printable ASCII characters, in quotes or bare. Within {gaps.idempotency_retention_s} s the same "
         "body gets the first answer again, with `Idempotent-Replayed: true`; another body is refused."
     )
-    schema = {"type": "string", "pattern": '^("[ -~]{1,255}"|[!#-~][ -~]{0,254})$'}
+    schema = {"type": "string", "pattern": f"^({KEY.pattern})$"}
     return {**_header("Idempotency-Key", says, schema, shown), **({"required": True} if needed else {})}
 
 

@@ -20,7 +20,6 @@ DOCUMENTED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "NewPlant": ("2.4", ("id", "name", "tag")),
     "Plant": ("2.4", ("name", "tag")),
     "PlantError": ("2.4", ("error", "message")),
-    "Problem": ("7", ("error", "message")),
     "TokenRequest": ("4", ("email", "password")),
 }
 """Struct → the section of the interface, and the fields that it shows."""

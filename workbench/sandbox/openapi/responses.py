@@ -132,6 +132,11 @@ def problem(gaps: Gaps) -> Schema:  # noqa: ARG001  one signature
         "decline_code": {**text, "description": "Why the money did not move."},
         "charge": {**text, "description": "The charge that was declined."},
         "current": {**text, "description": "The state that does not take this."},
+        "attempted": {**text, "description": "What the state does not take."},
+        "state": {**text, "description": "As `current`."},
+        "event": {**text, "description": "As `attempted`."},
+        "allowed": {"type": "array", "items": text, "description": "What the state takes."},
+        "allow": {**text, "description": "The methods that the path takes."},
         "error": {"type": "integer", "format": "int32", "description": "The status again."},
         "message": {**text, "description": "The detail again."},
     }

@@ -15,6 +15,7 @@ from workbench.sandbox import operator, panel
 from workbench.sandbox.service.keys import MAX_NAME
 from workbench.sandbox.service.plays import MAX_ANSWERS, MAX_OUTAGE_S
 from workbench.sandbox.service.rules import BOUNDS_MINOR, MOBILE_MONEY
+from workbench.sandbox.service.tokens import EMAIL
 from workbench.sandbox.store.creation import KEY_PREFIXES
 
 Schema = dict[str, Any]
@@ -32,7 +33,6 @@ URL: Final[Schema] = {
     "too, a private one refused; a name is looked up again at each attempt.",
 }
 EVENT_NAMES: Final = ["*", *dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES), *EVENT_TYPES]
-_NO_BLANK = "[^@\\x00-\\x20\\x7f]"
 _TOO_MUCH = 10**MAX_MAJOR_DIGITS
 """In major units."""
 
@@ -139,7 +139,7 @@ REQUEST_RULES: Mapping[str, Mapping[str, Rule]] = {
     },
     "CreateApiKey": {"kind": _always({"enum": list(KEY_PREFIXES)})},
     "TokenRequest": {
-        "email": _always({"pattern": f"^{_NO_BLANK}+@{_NO_BLANK}+$", "description": "Any e-mail address."}),
+        "email": _always({"pattern": f"^{EMAIL.pattern}$", "description": "Any e-mail address."}),
         "password": _always({"minLength": 1, "description": "Any; the password `wrong` is wrong."}),
     },
     "NewPlant": {
@@ -154,7 +154,7 @@ REQUEST_RULES: Mapping[str, Mapping[str, Rule]] = {
         "phone": _always(PHONE),
         "answers": _always({"items": {"enum": list(operator.ASKABLE)}, "maxItems": MAX_ANSWERS}),
     },
-    "NewAccount": {"name": _always({"minLength": 1, "maxLength": MAX_NAME, "pattern": "\\S"})},
+    "NewAccount": {"name": _always({"minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s\x1c-\x1f]"})},
     "DeliveryFaults": {"faults": _always({"items": {"enum": list(FAULTS)}})},
 }
 """Struct → field → what its schema says beyond its type."""

@@ -1,0 +1,145 @@
+"""The description and the pages through both doors: for everybody, numbered, and nothing from elsewhere."""
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from workbench.domain.catalogue import CODES, OPERATOR_NAMES
+from workbench.domain.payments import FAILURES
+from workbench.domain.wire import API_VERSION
+from workbench.sandbox import operator
+from workbench.sandbox.openapi.pages import PAGES
+
+if TYPE_CHECKING:
+    from tests.doors.conftest import Wire
+
+HTML = "text/html; charset=utf-8"
+ASSETS = {
+    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+    "swagger-ui.css": "text/css; charset=utf-8",
+    "favicon-32x32.png": "image/png",
+    "docs.js": "text/javascript; charset=utf-8",
+    "docs.css": "text/css; charset=utf-8",
+}
+TYPES = {
+    "/openapi.json": "application/json",
+    "/plants/openapi.json": "application/json",
+    "/docs": HTML,
+    "/docs/errors": HTML,
+    "/docs/test-numbers": HTML,
+    **{f"/docs/assets/{name}": media_type for name, media_type in ASSETS.items()},
+}
+PAGES_FOR_PEOPLE = ("/docs", "/docs/errors", "/docs/test-numbers")
+NOT_THERE = (
+    "VERSION", "swagger-ui.js", "..%2fpages.py", "..%2f..%2ftemplates%2fdocs.html", "%2e%2e%2fdocs.js", "docs.js%00",
+    "%2fetc%2fpasswd", ".", "docs.js/",
+)  # fmt: skip
+
+
+def test_these_are_all_pages():
+    assert {page.replace("{name}", name) for page in PAGES for name in ASSETS} == set(TYPES)
+
+
+@pytest.mark.parametrize("path", TYPES)
+def test_a_page_is_for_everybody_and_numbered(wire: "Wire", path: str):
+    since = wire.last_seq()
+    response = wire.get(path, {})
+    assert (response.status_code, response.headers["content-type"]) == (200, TYPES[path])
+    assert re.fullmatch(r"ctl_\w{24}", response.headers["request-id"])
+    assert response.headers["api-version"] == API_VERSION
+    assert wire.trace(since) == []  # it is no call of the merchant's
+
+
+@pytest.mark.parametrize("path", PAGES_FOR_PEOPLE)
+class TestNothingFromElsewhere:
+    def test_what_a_page_loads_is_there(self, wire: "Wire", path: str):
+        loaded = re.findall(r"""(?:src|href)="([^"#]+)["#]""", wire.get(path, {}).text)
+        assert "/docs/errors" in loaded
+        for address in loaded:
+            assert address.startswith("/")
+            assert wire.get(address, {}).status_code == 200
+
+    def test_a_page_names_no_other_host(self, wire: "Wire", path: str):
+        assert "//" not in wire.get(path, {}).text
+
+    def test_the_browser_is_held_to_that(self, wire: "Wire", path: str):
+        policy = wire.get(path, {}).headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self';")
+        assert "http" not in policy
+        assert "*" not in policy
+
+
+class TestAssets:
+    @pytest.mark.parametrize("name", ASSETS)
+    def test_one_is_kept_for_good_under_an_address_of_its_content(self, wire: "Wire", name: str):
+        response = wire.get(f"/docs/assets/{name}", {})
+        assert "immutable" in response.headers["cache-control"]
+        assert len(response.content) > 100
+        assert re.search(re.escape(name) + r"\?v=[0-9a-f]{12}\"", wire.get("/docs", {}).text)
+
+    @pytest.mark.parametrize("name", NOT_THERE)
+    def test_no_other_file_is_served(self, wire: "Wire", name: str):
+        response = wire.get(f"/docs/assets/{name}", {})
+        assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
+
+    def test_styles_and_our_script_load_nothing(self, wire: "Wire"):
+        for name in ("docs.css", "swagger-ui.css"):
+            text = wire.get(f"/docs/assets/{name}", {}).text
+            assert "@import" not in text
+            assert re.findall(r"url\((?![\"']?data:)[^)]*", text) == []
+        assert re.findall(r"https?:", wire.get("/docs/assets/docs.js", {}).text) == []
+
+    def test_the_validator_of_swagger_is_not_asked(self, wire: "Wire"):
+        assert "validatorUrl: null" in wire.get("/docs/assets/docs.js", {}).text
+
+
+class TestErrors:
+    @pytest.fixture
+    def page(self, wire: "Wire") -> str:
+        return wire.get("/docs/errors", {}).text
+
+    def test_every_code_has_an_anchor_and_its_words(self, page: str):
+        anchors = re.findall(r'<tr id="([^"]+)"', page)
+        assert anchors == [*CODES, *(f"decline-{code}" for code in FAILURES)]
+        assert all(f"{row.kind.status} {row.kind.title}" in page for row in CODES.values())
+
+    def test_it_tells_what_others_call_a_failure(self, page: str):
+        assert all(name in page for names in OPERATOR_NAMES.values() for name in names)
+
+    def test_a_problem_leads_to_its_anchor(self, wire: "Wire", page: str):
+        path, _, anchor = wire.get("/v1/charges/ch_0").json()["type"].partition("#")
+        assert path == "/docs/errors"
+        assert f'id="{anchor}"' in page
+
+
+def test_every_test_number_is_told(wire: "Wire"):
+    page = wire.get("/docs/test-numbers", {}).text
+    assert re.findall(r'<tr id="(\d{7})"', page) == list(operator.TEST_NUMBERS)
+    assert all(each.says in page.replace("&#39;", "'") for each in operator.TEST_NUMBERS.values())
+
+
+class TestOtherMethods:
+    @pytest.mark.parametrize("path", [*TYPES, "/v1/charges", "/v1/balance", "/sandbox/clock"])
+    @pytest.mark.parametrize("method", ["OPTIONS", "HEAD", "PUT", "TRACE"])
+    def test_a_method_that_is_not_described_is_refused_with_those_that_are(self, wire: "Wire", method: str, path: str):
+        response = wire.bench.http.request(method, path)
+        assert response.status_code == 405
+        assert "GET" in response.headers["allow"].split(", ")
+        assert "OPTIONS" not in response.headers["allow"]
+        assert re.fullmatch(r"(req|ctl)_\w{24}", response.headers["request-id"])
+        assert response.headers["api-version"] == API_VERSION
+        assert response.headers["content-type"] == "application/problem+json"
+        if method != "HEAD":
+            assert response.json()["code"] == "method_not_allowed"
+
+    def test_a_refused_method_is_traced_as_any_call(self, wire: "Wire"):
+        since = wire.last_seq()
+        wire.bench.http.request("OPTIONS", "/v1/charges")
+        assert [row["what"] for row in wire.trace(since)] == ["OPTIONS /v1/charges"]
+
+
+def test_an_unknown_path_below_docs_is_a_problem(wire: "Wire"):
+    response = wire.get("/docs/nothing", {})
+    assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
+    assert response.headers["request-id"]

@@ -1,0 +1,328 @@
+"""The description against what the sandbox does: real answers fit their schemas, and the two agree on what is valid."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator, validators
+
+from workbench import Workbench
+from workbench.domain.webhooks import EVENT_TYPES
+from workbench.sandbox import operations, panel
+from workbench.sandbox.openapi import examples
+
+Schema = dict[str, Any]
+
+TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
+ROUTES = [(row, re.compile(re.sub(r"\{\w+\}", "[^/]+", row.path))) for row in TABLE]
+PHONE = "+260961000001"
+"""An unlisted number: a handset that waits for a person."""
+
+
+class Story:
+    """Calls as a backend makes them, each kept with its answer."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+        self.seen: list[tuple[operations.Operation, httpx.Response]] = []
+        self.document = bench.http.get("/openapi.json").json()
+        self._keys = 0
+
+    def call(self, method: str, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401  JSON is of any type
+        self._keys += 1
+        if method == "POST" and path.startswith("/v1") and "auth" not in path:
+            headers = {"Idempotency-Key": f"key-{self._keys}", **headers}
+        basic = path.startswith("/v1/charges") and method == "POST"
+        key = headers.pop("key", str(self.bench.secret_key))
+        auth = httpx.BasicAuth(key, "") if basic else None
+        bearer = {} if basic else {"Authorization": f"Bearer {key}"}
+        content = None if body is None else json.dumps(body)
+        typed = {} if body is None else {"Content-Type": "application/json"}
+        response = self.bench.http.request(
+            method, path, content=content, headers={**typed, **bearer, **headers}, auth=auth
+        )
+        row = next(row for row, route in ROUTES if row.method == method and route.fullmatch(path.partition("?")[0]))
+        self.seen.append((row, response))
+        return response.json()
+
+    def get(self, path: str) -> Any:  # noqa: ANN401  JSON is of any type
+        return self.call("GET", path)
+
+    def post(self, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401  JSON is of any type
+        return self.call("POST", path, body, **headers)
+
+    def validator(self, schema: Schema) -> Draft202012Validator:
+        return Draft202012Validator({**schema, "components": self.document["components"]})
+
+    def answer_of(self, row: operations.Operation, response: httpx.Response) -> Schema:
+        """What the description says of this answer; a reference is followed."""
+        responses = self.document["paths"][row.path][row.method.lower()]["responses"]
+        found = responses[str(response.status_code)]
+        if "$ref" in found:
+            found = self.document["components"]["responses"][found["$ref"].rpartition("/")[2]]
+        return found
+
+
+def body_of(name: str, **others: object) -> dict[str, Any]:
+    """The first example of a struct, with other values."""
+    _, body = next(iter(examples.REQUESTS[name].values()))
+    return {**body, **others}
+
+
+def method_of(phone: str) -> dict[str, Any]:
+    return {"payment_method": {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": "mtn"}}}
+
+
+def play_intents(story: Story) -> None:
+    intent = story.post("/v1/payment_intents", body_of("CreatePaymentIntent"))
+    path = f"/v1/payment_intents/{intent['id']}"
+    story.post(f"{path}/confirm", body_of("ConfirmPaymentIntent"))
+    story.get(path)
+    story.post("/sandbox/clock/advance", {"seconds": 60})
+    story.post(f"{path}/cancel", {})
+    failing = story.post("/v1/payment_intents", body_of("CreatePaymentIntent", amount=20.5))
+    story.post(f"/v1/payment_intents/{failing['id']}/confirm", method_of("+260960000002"))
+    story.post("/sandbox/clock/advance", {"seconds": 60})
+    story.post(f"/v1/payment_intents/{failing['id']}/cancel", body_of("CancelPaymentIntent"))
+    late = story.post("/v1/payment_intents", body_of("CreatePaymentIntent"))
+    story.post(f"/v1/payment_intents/{late['id']}/confirm", method_of("+260960000010"))
+    story.post("/sandbox/clock/advance", {"seconds": 600})
+    for given, body in (("input", {"text": "1234"}), ("cancel", None), ("ignore", None)):
+        asked = story.post("/v1/payment_intents", body_of("CreatePaymentIntent"))
+        story.post(f"/v1/payment_intents/{asked['id']}/confirm", method_of(PHONE))
+        story.get(f"/sandbox/phones/{PHONE}")
+        story.post(f"/sandbox/phones/{PHONE}/{given}", body)
+    story.get("/v1/payment_intents?limit=3")
+
+
+def play_charges(story: Story) -> None:
+    charge = story.post("/v1/charges", body_of("CreateCharge"))
+    story.get(f"/v1/charges/{charge['id']}")
+    story.get("/v1/charges")
+    story.post("/v1/charges", body_of("CreateCharge"), **{"Sandbox-Scenario": "wrong_pin"})
+    story.post("/v1/charges", body_of("CreateCharge"), **{"Sandbox-Scenario": "server_error"})
+    story.post("/v1/charges", body_of("CreateCharge"), **{"Sandbox-Scenario": "conflict"})
+    story.post("/v1/charges", body_of("CreateCharge", phone="+260960000005"))
+    unknown = story.post("/v1/charges", body_of("CreateCharge"), **{"Sandbox-Scenario": "operator_unknown"})
+    story.post("/sandbox/operator/query", {"charge": unknown["id"]})
+    story.post("/sandbox/operator/query", {"charge": unknown["id"]})
+    late = story.post("/v1/charges", body_of("CreateCharge"), **{"Sandbox-Scenario": "late_success"})
+    story.post("/sandbox/clock/advance", {"seconds": 600})
+    story.get(f"/v1/charges/{late['id']}")
+    refund = story.post("/v1/refunds", {"charge": charge["id"], "amount": 100})
+    story.post("/v1/refunds", {"charge": charge["id"]}, **{"Sandbox-Scenario": "limit_reached"})
+    story.post("/sandbox/clock/advance", {"seconds": 2 * 86_400})
+    story.get(f"/v1/refunds/{refund['id']}")
+    story.get("/v1/refunds")
+    story.get("/v1/balance")
+    payout = story.post("/v1/payouts", {"amount": 1.25, "currency": "ZMW"})
+    story.post("/v1/payouts", {"amount": 1, "currency": "ZMW"}, **{"Sandbox-Scenario": "bank_refused"})
+    story.post("/v1/payouts", {"amount": 9_000_000, "currency": "ZMW"})
+    story.post("/sandbox/clock/advance", {"seconds": 2 * 86_400})
+    story.get(f"/v1/payouts/{payout['id']}")
+    story.get("/v1/payouts")
+
+
+def play_webhooks(story: Story) -> None:
+    endpoint = story.post("/v1/webhook_endpoints", body_of("CreateWebhookEndpoint", url="http://127.0.0.1:9/"))
+    path = f"/v1/webhook_endpoints/{endpoint['id']}"
+    story.get(path)
+    story.get("/v1/webhook_endpoints")
+    story.call("PATCH", path, body_of("UpdateWebhookEndpoint"))
+    story.post(f"{path}/roll_secret")
+    story.post(f"/sandbox/webhook_endpoints/{endpoint['id']}/faults", body_of("DeliveryFaults"))
+    events = story.get("/v1/events?limit=100&type=*")
+    event = events["data"][0]["id"]
+    story.get(f"/v1/events/{event}")
+    delivery = story.post(f"/v1/events/{event}/replay")["data"][0]["id"]
+    story.post("/sandbox/clock/advance", {"seconds": 6 * 86_400})
+    story.get(f"/v1/deliveries/{delivery}")
+    story.get("/v1/deliveries?status=pending,delivered,dead_letter")
+    story.post(f"/v1/deliveries/{delivery}/replay")
+    story.call("PATCH", path, {"status": "enabled"})
+    story.post(f"/v1/deliveries/{delivery}/replay")
+    story.post("/v1/dead_letters/replay")
+    story.call("DELETE", path)
+    story.get(path)
+
+
+def play_keys(story: Story) -> None:
+    key = story.post("/v1/api_keys", {"kind": "secret"})
+    rolled = story.post(f"/v1/api_keys/{key['id']}/roll")
+    story.call("DELETE", f"/v1/api_keys/{rolled['id']}")
+    story.call("DELETE", f"/v1/api_keys/{rolled['id']}")
+    story.get("/v1/api_keys")
+    story.call("GET", "/v1/balance", key=str(story.bench.publishable_key))
+    token = story.post("/v1/auth/token", body_of("TokenRequest"))
+    story.post("/v1/auth/refresh", {"refresh_token": token["refresh_token"]})
+    story.post("/v1/auth/token", body_of("TokenRequest", password="wrong"))
+    story.post("/plants", body_of("NewPlant"))
+    story.post("/plants", {"id": "one"})
+
+
+def play_panel(story: Story) -> None:
+    for path in ("clock", "ledger/accounts", "ledger/entries", "ledger/postings", "ledger/verify", "trace", "gaps"):
+        story.get(f"/sandbox/{path}")
+    story.post("/sandbox/operator/script", body_of("Script"))
+    story.post("/sandbox/operator/outage", body_of("Outage"))
+    story.post("/sandbox/operator/outage", body_of("Outage", seconds=0))
+    story.post("/sandbox/accounts", body_of("NewAccount"))
+    story.post(f"/sandbox/phones/{PHONE}/cancel")
+
+
+@pytest.fixture(scope="module")
+def story() -> Iterator[Story]:
+    with Workbench(seed=7) as bench:
+        told = Story(bench)
+        assert bench.receiver.secrets  # it takes what is sent, so that some deliveries arrive
+        for play in (play_intents, play_charges, play_webhooks, play_keys, play_panel):
+            play(told)
+        told.events = told.get("/v1/events?limit=100")["data"]
+        yield told
+        told.post("/sandbox/reset")
+
+
+class TestRealAnswers:
+    def test_every_operation_was_called_with_success(self, story: Story):
+        called = {(row.method, row.path) for row, response in story.seen if response.is_success}
+        left_out = {(row.method, row.path) for row in TABLE} - called
+        assert left_out == {("POST", "/sandbox/reset")}  # it would end the story
+
+    def test_refusals_were_among_them(self, story: Story):
+        assert {400, 401, 402, 403, 404, 409, 500} <= {response.status_code for _, response in story.seen}
+
+    def test_each_has_a_status_a_type_a_body_and_headers_that_are_described(self, story: Story):
+        for row, response in story.seen:
+            where = f"{row.method} {row.path} {response.status_code}"
+            answer = story.answer_of(row, response)
+            assert response.headers["Content-Type"] in answer["content"], where
+            schema = answer["content"][response.headers["Content-Type"]]["schema"]
+            errors = [
+                f"{where} {list(error.path)}: {error.message}"
+                for error in story.validator(schema).iter_errors(response.json())
+            ]
+            assert errors == []
+            for name, header in answer["headers"].items():
+                described = story.document["components"]["headers"][header["$ref"].rpartition("/")[2]]
+                value = response.headers.get(name)
+                assert value is not None or not described["required"], f"{where} {name}"
+                assert value is None or re.fullmatch(described["schema"]["pattern"].strip("^$") + ".*", value)
+
+    def test_no_member_of_an_answer_is_undescribed(self, story: Story):
+        for row, response in story.seen:
+            schema = story.answer_of(row, response)["content"][response.headers["Content-Type"]]["schema"]
+            described = story.document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
+            assert response.json().keys() <= described.keys(), f"{row.method} {row.path}"
+
+    def test_a_wrong_answer_would_be_found(self, story: Story):
+        charge = next(r.json() for row, r in story.seen if row.path == "/v1/charges" and r.status_code == 200)
+        schema = {"$ref": "#/components/schemas/Charge"}
+        assert not list(story.validator(schema).iter_errors(charge))
+        for wrong in ({"status": "paid"}, {"amount": "15000"}, {"currency": "ZMW"}, {"phone": PHONE}, {"id": "1"}):
+            assert list(story.validator(schema).iter_errors({**charge, **wrong})), wrong
+
+    def test_events_are_as_the_webhooks_say(self, story: Story):
+        seen = set()
+        for event in story.events:
+            content = story.document["webhooks"][event["type"]]["post"]["requestBody"]["content"]
+            errors = list(story.validator(content["application/json"]["schema"]).iter_errors(event))
+            assert errors == [], event["type"]
+            seen.add(event["type"])
+        assert len(seen) > len(EVENT_TYPES) // 2
+
+    def test_the_examples_of_answers_fit_too(self, story: Story):
+        for name, example in examples.ANSWERS.items():
+            assert not list(story.validator({"$ref": f"#/components/schemas/{name}"}).iter_errors(example))
+        for response in story.document["components"]["responses"].values():
+            for content in response["content"].values():
+                assert not list(story.validator(content["schema"]).iter_errors(content["example"]))
+
+    def test_the_examples_of_requests_fit_too(self, story: Story):
+        for name, shown in examples.REQUESTS.items():
+            for _, body in shown.values():
+                assert not list(story.validator({"$ref": f"#/components/schemas/{name}"}).iter_errors(body)), name
+
+
+INTENT = body_of("CreatePaymentIntent")
+CHARGE = body_of("CreateCharge", phone=PHONE)
+HOOK = body_of("CreateWebhookEndpoint")
+TOKEN = body_of("TokenRequest")
+LONG_ID = "Airtel_OAPI_zmb"
+
+AGREED: list[tuple[str, str, dict[str, Any]]] = [
+    *(("/v1/payment_intents", "CreatePaymentIntent", {**INTENT, **change}) for change in (
+        {}, {"amount": 0}, {"amount": -1}, {"amount": 0.01}, {"amount": "150"}, {"amount": None}, {"amount": True},
+        {"amount": 9_999_999_999}, {"amount": 10_000_000_000}, {"amount": 1.005}, {"amount": 19.99},
+        {"currency": "zmw"}, {"currency": "zMw"}, {"currency": "USD"}, {"currency": "ZMK"}, {"currency": ""},
+        {"payment_method_types": []}, {"payment_method_types": ["card"]}, {"payment_method_types": [1]},
+        {"payment_method_types": ["card", "mobile_money"]}, {"payment_method_types": "mobile_money"},
+        {"description": None}, {"description": 1}, {"metadata": {"a": "b"}}, {"metadata": {"a": 1}},
+        {"metadata": None}, {"metadata": []}, {"unknown": 1},
+    )),
+    *(("/v1/charges", "CreateCharge", {**CHARGE, **change}) for change in (
+        {}, {"amount": 1}, {"amount": 0}, {"amount": 1.5}, {"amount": 15000.0}, {"amount": 999_999_999_999},
+        {"amount": 1_000_000_000_000}, {"currency": "ZMW"}, {"type": "card"}, {"type": "Mobile_money"},
+        {"channel": "MTN"}, {"channel": LONG_ID}, {"channel": "zed"}, {"channel": "mtn "}, {"channel": "mtnx"},
+        {"phone": "0961000001"}, {"phone": "+260981000001"}, {"phone": "+26096100000"}, {"phone": "+2609610000011"},
+        {"phone": "+260 961000001"}, {"phone": "+260751000001"}, {"reference": None}, {"reference": 5},
+    )),
+    *(("/v1/webhook_endpoints", "CreateWebhookEndpoint", {**HOOK, **change}) for change in (
+        {}, {"url": "https://shop.example.com/hooks?a=b"}, {"url": "http://localhost:65535"}, {"url": "ftp://a.example"},
+        {"url": "http://"}, {"url": "http://user@a.example/"}, {"url": "http://127.0.0.1:65536/"}, {"url": ""},
+        {"url": "http://a.example:0/"}, {"url": "http://10.0.0.1/"}, {"url": "http://[::1]:8000/"}, {"url": None},
+        {"url": "http://a b.example/"}, {"url": "http://a.example/é"}, {"url": "http://2130706433.example/"},
+        {"enabled_events": []}, {"enabled_events": ["charge.*"]}, {"enabled_events": ["charge.paid"]},
+        {"enabled_events": ["charge.succeeded", "*"]}, {"enabled_events": "*"}, {"enabled_events": None},
+    )),
+    *(("/v1/auth/token", "TokenRequest", {**TOKEN, **change}) for change in (
+        {}, {"email": "a@b"}, {"email": "a"}, {"email": "a b@c"}, {"email": "é@ü"}, {"email": "a@b@c"},
+        {"email": "a\u0085@b"}, {"password": ""}, {"password": " "}, {"password": 1},
+    )),
+    *(("/plants", "NewPlant", change) for change in (
+        {"id": 1, "name": ""}, {"id": 1}, {"name": "a"}, {"id": 2**63, "name": "a"}, {"id": 2**63 - 1, "name": "a"},
+        {"id": 1, "name": "a", "tag": None}, {"id": "1", "name": "a"}, {"id": True, "name": "a"},
+    )),
+    *(("/v1/api_keys", "CreateApiKey", change) for change in ({}, {"kind": "publishable"}, {"kind": "live"})),
+    *(("/sandbox/accounts", "NewAccount", {"name": each}) for each in ("a", "", "  ", "\t\x1c", "x" * 40, "x" * 41)),
+    *(("/sandbox/clock/advance", "Advance", {"seconds": each}) for each in (0, -1, 1.5, 0.0005, 10**9, "1", None)),
+    *(("/sandbox/operator/outage", "Outage", {"provider": "mtn", "seconds": each}) for each in (0, -1, 10**7)),
+    *(("/sandbox/operator/script", "Script", {"phone": PHONE, "answers": each}) for each in (
+        [], ["approve"], ["person"], ["approve"] * 100, ["approve"] * 101, "approve",
+    )),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[Story]:
+    with Workbench(seed=8) as bench:
+        yield Story(bench)
+
+
+@pytest.fixture(scope="module")
+def exact(fresh: Story) -> Callable[[str, str], bool]:
+    """Whether a body is valid, decimals read as the sandbox reads them: among floats 19.99 is no multiple of 0.01."""
+    document = json.loads(fresh.bench.http.get("/openapi.json").content, parse_float=Decimal)
+    numbers = Draft202012Validator.TYPE_CHECKER.redefine_many({
+        "number": lambda _, value: type(value) in {int, Decimal},
+        "integer": lambda _, value: type(value) is int or (type(value) is Decimal and value == int(value)),
+    })  # fmt: skip
+    kind = validators.extend(Draft202012Validator, type_checker=numbers)
+
+    def valid(name: str, body: str) -> bool:
+        schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+        return kind(schema).is_valid(json.loads(body, parse_float=Decimal))
+
+    return valid
+
+
+@pytest.mark.parametrize(("path", "name", "body"), AGREED, ids=lambda each: json.dumps(each)[:80])
+def test_what_the_schema_takes_is_taken_and_what_it_does_not_is_refused(
+    fresh: Story, exact: Callable[[str, str], bool], path: str, name: str, body: dict[str, Any]
+):
+    fresh.post(path, body)
+    _, response = fresh.seen[-1]
+    assert (response.status_code, exact(name, json.dumps(body))) in {(200, True), (400, False)}, response.text
