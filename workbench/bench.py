@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 
 from workbench.client import PaymentsClient
-from workbench.control import Clock, SandboxControl
+from workbench.control import Clock, Operator, SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
@@ -100,6 +100,8 @@ class Workbench:
         self._control = SandboxControl(PaymentsClient(base_url, secret_key, http=self.http))
         self.clock = Clock(self._control)
         """The sandbox's clock."""
+        self.operator = Operator(self._control)
+        """The operators: `script` what becomes of the next payments, `outage`, `query`."""
 
     def client_with(self, key: str) -> PaymentsClient:
         """A client that holds another key or token, such as the publishable one."""
@@ -140,6 +142,19 @@ class Workbench:
     def gaps(self) -> list[dict[str, Any]]:
         """The register of what the interface does not show, each row with the value in force."""
         return self._control.rows("gaps")
+
+    def delivery_faults(self, *faults: str, endpoint: str | None = None) -> None:
+        """Make deliveries `duplicate`, `out_of_order`, both, or with neither named well-behaved again.
+
+        They are those to `endpoint`, an id, or to every endpoint.
+        """
+        named = [each.id for each in self.client.webhook_endpoints.each()] if endpoint is None else [endpoint]
+        for each in named:
+            self._control.post(f"webhook_endpoints/{each}/faults", {"faults": list(faults)})
+
+    def reset(self) -> None:
+        """Forget all payments, events and entries; keys, webhook endpoints and the clock stay."""
+        self._control.post("reset")
 
     def close(self) -> None:
         """Close everything; a throw-away store is gone."""
