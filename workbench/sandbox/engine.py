@@ -19,7 +19,7 @@ class Engine:
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
         self._outbound = Outbound(mounted)
-        self._driver = Driver(self.store, self._outbound)
+        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs)
         self.app = api.build(Exchanges(self.store), self._driver, raise_bugs=raise_bugs)
 
     def signing_secret(self, url: str) -> str | None:
