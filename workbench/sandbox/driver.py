@@ -1,15 +1,13 @@
 """What is due: run at its moment, by one driver at a time over all processes of a store."""
 
-import logging
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from workbench.domain.masking import mask
 from workbench.errors import StateConflict
 from workbench.sandbox import delivery
 from workbench.sandbox.delivery import Sending
 from workbench.sandbox.dispatch import Dispatch
+from workbench.sandbox.faults import log_fault
 from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import attempts
 from workbench.sandbox.service.events import DELIVER
@@ -17,7 +15,6 @@ from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.records import Job
 from workbench.sandbox.turns import Turns
 
-_LOG = logging.getLogger(__name__)
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
 """How soon something that falls due while attempts are in flight is seen."""
@@ -182,7 +179,6 @@ class Driver:
         """A job that raised is tried again in a minute, or a minute after the end of an `advance`."""
         if self._raise_bugs or job is None:
             raise error
-        told = mask("".join(traceback.format_exception(error)))
-        _LOG.error("%s %s failed and is put off by %d s: %s", job.kind, job.ref, _PUT_OFF_MS // 1000, told)
+        log_fault(f"{job.kind} {job.ref} failed and is put off by {_PUT_OFF_MS // 1000} s", error)
         with self._store.transaction() as tx:
             tx.jobs.put(job, due_ms=max(tx.now_ms, until_ms or 0) + _PUT_OFF_MS, claimed=0)

@@ -2,13 +2,14 @@
 
 import secrets
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from wsgiref.types import WSGIApplication
 
 import msgspec
 
 from workbench.domain import wire
 from workbench.errors import InvalidRequest
-from workbench.sandbox import api
+from workbench.sandbox import api, faults, threaded
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import JSON, Request
@@ -30,6 +31,14 @@ class Engine:
         self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs)
         self._exchanges = Exchanges(self.store)
         self.app = api.build(self._exchanges, self._driver, raise_bugs=raise_bugs)
+
+    def app_to_serve(self) -> WSGIApplication:
+        """The application for a real port: a bug is logged, masked, and answered as a 500."""
+        return faults.guarded(api.build(self._exchanges, self._driver, raise_bugs=False))
+
+    def listening(self, port: int) -> AbstractContextManager[str]:
+        """Answer on a port of this machine's loopback too while the block runs; its base URL."""
+        return threaded.listening(self.app_to_serve(), port=port, after_each=self.run_due)
 
     def signing_secret(self, url: str) -> str | None:
         """The secret of the endpoint that a kept store has for a URL."""

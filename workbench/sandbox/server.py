@@ -8,23 +8,22 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import NamedTuple
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from wsgiref.types import WSGIApplication
 
 import granian
 from granian.constants import Interfaces
 from granian.log import LogLevels
 
-from workbench.domain.masking import mask
 from workbench.errors import WorkbenchError
 from workbench.sandbox.engine import Engine
+from workbench.sandbox.faults import log_fault
 from workbench.sandbox.ports import Port, free_port
 from workbench.sandbox.store import Settings
 
@@ -97,7 +96,7 @@ def _load(settings: Settings, parent: int) -> WSGIApplication:
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     engine = Engine(settings, raise_bugs=False)
     threading.Thread(target=_tick, args=(engine,), daemon=True).start()
-    return _masking_faults(engine.app)
+    return engine.app_to_serve()
 
 
 def _tick(engine: Engine) -> None:
@@ -109,26 +108,8 @@ def _tick(engine: Engine) -> None:
         except WorkbenchError as error:
             _LOG.debug("not this tick: %s", error)
         except Exception as error:  # noqa: BLE001  the thread must not end, whatever the fault is
-            _log_fault("what was due failed", error)
+            log_fault("what was due failed", error)
             time.sleep(_AFTER_A_FAULT_S)
-
-
-def _masking_faults(app: WSGIApplication) -> WSGIApplication:
-    """The last guard: what not even the answer of a failure survives is logged here, masked, and not by the server."""
-
-    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        try:
-            return app(environ, start_response)
-        except Exception as error:  # noqa: BLE001  whatever it is, the server would write it out unmasked
-            _log_fault("a request failed", error)
-            start_response("500 Internal Server Error", [("Content-Type", "text/plain"), ("Content-Length", "0")])
-            return [b""]
-
-    return answer
-
-
-def _log_fault(what: str, error: Exception) -> None:
-    _LOG.error("%s: %s", what, mask("".join(traceback.format_exception(error))))
 
 
 def _watch(parent: int) -> None:
