@@ -13,7 +13,7 @@ _HEADERS = [("Content-Type", "text/plain"), ("Content-Length", "0")]
 
 def log_fault(what: str, error: BaseException) -> None:
     """Say what failed and how, with nothing in it that must not be shown."""
-    _LOG.error("%s: %s", what, mask("".join(traceback.format_exception(error))))
+    _LOG.error("%s", mask("".join([what, ": ", *traceback.format_exception(error)])))
 
 
 def guarded(app: WSGIApplication) -> WSGIApplication:
