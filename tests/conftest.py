@@ -29,6 +29,12 @@ class Server(NamedTuple):
 
     process: subprocess.Popen[str]
     first_line: str
+    log: Path
+
+    @property
+    def errors(self) -> str:
+        """What it has written to standard error."""
+        return self.log.read_text()
 
     @property
     def address(self) -> dict[str, str]:
@@ -62,7 +68,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Serving:
             ready, _, _ = select.select([process.stdout], [], [], START_S)
             line = process.stdout.readline() if ready and process.stdout else ""
             assert line, f"the server said nothing: {errors.read_text()}"
-            yield Server(process, line)
+            yield Server(process, line, errors)
         finally:
             limit.cancel()
             end(process)

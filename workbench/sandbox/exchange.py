@@ -1,11 +1,9 @@
 """One HTTP exchange from request to answer, in one transaction: who, again?, what, run, write down."""
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from workbench.domain import wire
-from workbench.domain.masking import mask
 from workbench.errors import (
     ApiError,
     AuthenticationFailed,
@@ -16,12 +14,11 @@ from workbench.errors import (
 )
 from workbench.sandbox import encode, forms, idempotency, logbook, operations
 from workbench.sandbox.credentials import caller_of, challenges, credential_in
+from workbench.sandbox.faults import log_fault
 from workbench.sandbox.messages import JSON, Answer, Request
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Store, Transaction
-
-_LOG = logging.getLogger(__name__)
 
 
 class Exchanges:
@@ -61,7 +58,7 @@ class Exchanges:
         except Exception as error:
             if self._raise_bugs:
                 raise
-            _LOG.error("%s %s failed: %s", request.method, mask(request.path), mask(repr(error)))
+            log_fault(f"{request.method} {request.path} failed", error)
             refused = ServiceFailed("The sandbox failed; see its log.")
         # All that the operation did is undone; that it was refused is a command of its own.
         with self._store.transaction() as tx:
