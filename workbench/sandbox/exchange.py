@@ -80,6 +80,8 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
     own = {"Request-Id": tx.answer_id}
     if tx.gaps.version_header == "api_version":
         own["Api-Version"] = wire.API_VERSION
+    if operation is not None:
+        own["Sandbox-Provenance"] = operation.provenance
     answer = answer._replace(headers={**own, **answer.headers})
     if seq:
         logbook.write_down(tx, request, operation, answer, seq)
