@@ -44,6 +44,11 @@ class Server(NamedTuple):
 Serving = Callable[..., AbstractContextManager[Server]]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kills", type=int, default=5, help="How often the served sandbox is killed under load.")
+    parser.addoption("--seed", type=int, default=None, help="The seed of that load, to see a run again.")
+
+
 @pytest.fixture(scope="session")
 def command() -> str:
     """The console script of this very interpreter's environment."""
