@@ -9,6 +9,8 @@ import threading
 import time
 from pathlib import Path
 
+_LOOK_AGAIN_S = 0.05
+
 
 class Turns:
     """The turn, and the place next to it: who waits there is seen by the one whose turn it is."""
@@ -17,6 +19,7 @@ class Turns:
         self._turn = _FileLock(f"{store}-driver")
         self._next = _FileLock(f"{store}-next")
         self._holder: int | None = None
+        self._look_again = 0.0
 
     def take(self) -> bool:
         """The turn, if nobody has it and nobody waits for it."""
@@ -38,10 +41,16 @@ class Turns:
             self._next.free()
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits; asked by nobody but the one whose turn it is."""
+        """Whether somebody waits; asked by nobody but the one whose turn it is.
+
+        The file is looked at now and then, as a look takes longer than many a job.
+        """
+        if time.monotonic() < self._look_again:
+            return False
         if not self._next.take(0):
             return True
         self._next.free()
+        self._look_again = time.monotonic() + _LOOK_AGAIN_S
         return False
 
     def give_back(self) -> None:
