@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.domain import wire
+from workbench.domain.gaps import Gaps
 from workbench.errors import (
     ApiError,
     AuthenticationFailed,
@@ -44,6 +45,15 @@ class Exchanges:
             raise error
 
         return self._answered(request, None, run)
+
+    def show(self, request: Request, page: Callable[[Request, Gaps], Answer]) -> Answer:
+        """Answer what is for everybody, such as a document: numbered as all is, and no call of the merchant's."""
+        try:
+            with self._store.transaction() as tx:
+                answer = page(request, tx.gaps)
+                return _finished(_numbered(tx, traced=False), request, None, answer, 0)
+        except ApiError as error:
+            return self.refuse(request, error)
 
     def _answered(self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]) -> Answer:
         traced = operation.traced if operation else not request.path.startswith("/sandbox")
