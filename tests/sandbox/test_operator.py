@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ class Row(NamedTuple):
     failure: str | None
     events: list[str]
     screens: list[str]
-    posted: list[tuple[str, int, str, int]] = []
+    posted: Sequence[tuple[str, int, str, int]] = ()
     hold_ends: bool = True
 
 
@@ -125,7 +125,7 @@ def holds(rows: Rows) -> list[tuple[Any, ...]]:
     return rows("SELECT change, amount_minor FROM hold ORDER BY seq")
 
 
-def of_operator(operator: str, lines: list[tuple[str, int, str, int]] = POSTED) -> list[tuple[Any, ...]]:
+def of_operator(operator: str, lines: Sequence[tuple[str, int, str, int]] = POSTED) -> list[tuple[Any, ...]]:
     return [(side, code, account.format(operator), minor) for side, code, account, minor in lines]
 
 

@@ -9,6 +9,7 @@ from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.outbound import Outbound
 from workbench.sandbox.store import Settings, Store
+from workbench.sandbox.store.files import MERCHANT_ID
 
 
 class Engine:
@@ -25,7 +26,7 @@ class Engine:
     def signing_secret(self, url: str) -> str | None:
         """The secret of the endpoint that a kept store has for a URL."""
         with self.store.transaction() as tx:
-            endpoint = tx.endpoints.first(url=url, status="enabled")
+            endpoint = tx.endpoints.first(order="seq", url=url, status="enabled", account=MERCHANT_ID)
         return endpoint.secret if endpoint else None
 
     def run_due(self) -> None:
