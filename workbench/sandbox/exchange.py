@@ -140,7 +140,8 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
         return _problem(tx, request, operation, result)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
     headers = {"Cache-Control": "no-store"} if operation.no_store else {}
-    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result))
+    kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
+    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result), kept)
 
 
 def _fail_before(tx: Transaction) -> None:
