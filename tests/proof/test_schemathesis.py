@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 # A document is one line here. Each names its security schemes, whatever they are called: `credentials` fills in
 # Bearer and Basic by what the document says of them.
 DOCUMENTS = ("/plants/openapi.json", "/openapi.json")
-MAX_EXAMPLES = 60
-"""Random requests for each operation; boundaries and examples come on top."""
 SEED = 7
 START_MS = 1_767_592_800_000
 EXPECTED: dict[str, dict[str, Any]] = {
@@ -87,11 +85,12 @@ def credentials(schemes: dict[str, dict[str, Any]], secret_key: str) -> dict[str
     return {name: sent[scheme["scheme"].lower()] for name, scheme in schemes.items()}
 
 
-def config_of(schemes: dict[str, dict[str, Any]], secret_key: str) -> schemathesis.Config:
+def config_of(schemes: dict[str, dict[str, Any]], secret_key: str, examples: int) -> schemathesis.Config:
+    """`examples` random requests for each operation; boundaries and given examples come on top."""
     return schemathesis.Config.from_dict({
         "seed": SEED,
         "auth": {"openapi": credentials(schemes, secret_key)},
-        "generation": {"max-examples": MAX_EXAMPLES, "database": "none"},
+        "generation": {"max-examples": examples, "database": "none"},
         "checks": EXPECTED,
     })  # fmt: skip
 
@@ -121,11 +120,11 @@ def parameters_of(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401  JSON
 @pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.parametrize("door", DOORS)
 def test_the_sandbox_keeps_to_what_its_document_says(
-    serving: "Serving", door: str, document: str, capsys: pytest.CaptureFixture[str]
+    serving: "Serving", door: str, document: str, capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
 ):
     began = time.monotonic()
     with DOORS[door](serving, document) as (load, secret_key):
-        schema = without_faults(load(config_of(schemes_of(load), secret_key)))
+        schema = without_faults(load(config_of(schemes_of(load), secret_key, pytestconfig.getoption("--examples"))))
         cases, checks, told = tried(schema)
     figures = ", ".join(f"{phase} {count}" for phase, count in sorted(cases.items()))
     with capsys.disabled():
