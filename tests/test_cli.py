@@ -1,22 +1,28 @@
 """The command `workbench`, run as a person or a script runs it."""
 
 import json
+import os
 import shlex
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from workbench import Workbench
+from workbench import Workbench, verify
+from workbench.bench import START
 from workbench.domain.gaps import REGISTER
+from workbench.domain.moments import milliseconds
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
@@ -124,6 +130,181 @@ class TestForScripts:
         assert run(command, "serve", "--port", port).returncode == 2
 
 
+def receiver_of(events: list[dict[str, Any]]) -> HTTPServer:
+    """A receiver on a free port that keeps what arrives; its thread ends with `shutdown`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            events.append({"body": body, "headers": dict(self.headers)})
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
+            del format, args
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@pytest.fixture
+def events() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The URL of a receiver, and what has arrived there."""
+    arrived: list[dict[str, Any]] = []
+    server = receiver_of(arrived)
+    yield f"http://127.0.0.1:{server.server_port}/webhooks", arrived
+    server.shutdown()
+    server.server_close()
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+HOSTS = [
+    ("127.0.0.1", "http://127.0.0.1:"),
+    ("localhost", "http://"),
+    pytest.param("::1", "http://[::1]:", marks=pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")),
+    ("0.0.0.0", "http://127.0.0.1:"),  # noqa: S104  the address under test
+]
+
+
+class TestHost:
+    @pytest.mark.parametrize(("host", "begins"), HOSTS)
+    def test_what_is_announced_can_be_called(self, serving: "Serving", host: str, begins: str):
+        with serving("--port", "0", "--json", "--host", host) as server:
+            assert server.address["base_url"].startswith(begins)
+            with Workbench.connect(**server.address) as bench:
+                assert bench.client.payment_intents.create(amount=1).id
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104  the address under test
+    def test_a_warning_says_who_can_use_an_open_port(self, command: str, served_bench: Workbench, host: str):
+        port = str(urlsplit(served_bench.base_url).port)
+        warned = "whoever reaches the port" in run(command, "serve", "--host", host, "--port", port).stderr
+        assert warned == (host != "127.0.0.1")
+
+    @pytest.mark.parametrize(("host", "begins"), HOSTS[2:])
+    def test_a_taken_port_is_refused_at_every_address(self, serving: "Serving", command: str, host: str, begins: str):
+        del begins
+        with serving("--port", "0", "--json", "--host", host) as server:
+            done = run(command, "serve", "--host", host, "--port", str(urlsplit(server.address["base_url"]).port))
+        assert done.returncode == 2
+        assert "listens" in done.stderr
+        assert done.stdout == ""
+
+    @pytest.mark.parametrize("host", ["192.0.2.1", "nowhere.invalid", "2001:db8::1", ""])
+    def test_an_address_of_another_machine_is_refused(self, command: str, host: str):
+        done = run(command, "serve", "--port", "0", "--host", host)
+        assert done.returncode == 2
+        assert "--host" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+class TestSettings:
+    def test_one_seed_is_one_set_of_keys(self, serving: "Serving", tmp_path: Path, command: str):
+        store = str(tmp_path / "sandbox.db")
+        with serving("--port", "0", "--json", "--seed", "7", "--store", store) as server:
+            first = server.address
+        with Workbench(seed=7) as bench, serving("--port", "0", "--json", "--seed", "7", "--store", store) as server:
+            assert server.address["secret_key"] == first["secret_key"] == str(bench.secret_key)
+        done = run(command, "serve", "--port", "0", "--seed", "8", "--store", store)
+        assert done.returncode == 2
+        assert "another seed" in done.stderr
+
+    def test_a_manual_clock_moves_only_when_advanced(self, serving: "Serving"):
+        served = serving("--port", "0", "--json", "--clock", "manual")
+        with served as server, Workbench.connect(**server.address) as bench:
+            before = bench.clock.now_ms
+            time.sleep(0.2)
+            assert bench.clock.now_ms == before == milliseconds(START)
+            assert bench.clock.advance(hours=5).now_ms == before + 5 * 3_600_000
+
+    def test_a_manual_clock_still_delivers_what_is_due_now(self, serving: "Serving", events: Any):  # noqa: ANN401  a pair
+        url, arrived = events
+        served = serving("--port", "0", "--json", "--clock", "manual", "--webhook", url)
+        with served as server, Workbench.connect(server.address["base_url"], server.address["secret_key"]) as bench:
+            bench.client.payment_intents.create(amount=1)
+            assert is_true_soon(lambda: len(arrived) == 1)
+
+    def test_a_file_switches_the_register(self, serving: "Serving", tmp_path: Path, new_number: NewNumber):
+        file = tmp_path / "gaps.toml"
+        file.write_text('prompt_timeout_s = 60\nretry_schedule_s = [0]\ncharge_amount_unit = "major"\n')
+        served = serving("--port", "0", "--json", "--gaps", str(file))
+        with served as server, Workbench.connect(**server.address) as bench:
+            values = {row["name"]: row["value"] for row in bench.gaps}
+            bench.client.charges.create(amount=3, channel="mtn", phone=new_number(), idempotency_key="k")
+            assert bench.ledger.postings["amount_minor"].iloc[0] == 300
+        assert (values["prompt_timeout_s"], values["retry_schedule_s"]) == (60, [0])
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("prompt_timeout = 60", "prompt_timeout_s"),
+            ("prompt_timeout_s = 61", "300, 60, 180, 600"),
+            ('prompt_timeout_s = "60"', "300, 60, 180, 600"),
+            ("[error_format]", "'problem', 'plain'"),
+            ("prompt_timeout_s =", "TOML"),
+            ("\x00", "TOML"),
+        ],
+    )
+    def test_a_row_that_there_is_not_is_refused(self, command: str, tmp_path: Path, text: str, said: str):
+        file = tmp_path / "gaps.toml"
+        file.write_text(text)
+        done = run(command, "serve", "--port", "0", "--gaps", str(file))
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+
+    @pytest.mark.parametrize("name", ["nowhere.toml", "", "latin.toml"])
+    def test_a_file_that_cannot_be_read_is_refused(self, command: str, tmp_path: Path, name: str):
+        (tmp_path / "latin.toml").write_bytes(b"# \xff")
+        done = run(command, "serve", "--port", "0", "--gaps", str(tmp_path / name))
+        assert done.returncode == 2
+        assert str(tmp_path) in done.stderr
+        assert "Traceback" not in done.stderr
+
+    @pytest.mark.parametrize("options", [("--workers", "0"), ("--clock", "stopped"), ("--webhook", "http://10.0.0.1/")])
+    def test_what_makes_no_sense_is_refused(self, command: str, options: tuple[str, str]):
+        done = run(command, "serve", "--port", "0", *options)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        assert done.stdout == ""
+
+
+class TestWebhook:
+    def test_events_arrive_signed_with_the_announced_secret(self, serving: "Serving", events: Any):  # noqa: ANN401  a pair
+        url, arrived = events
+        with serving("--port", "0", "--json", "--webhook", url) as server:
+            address = server.address
+            assert address.keys() == {"base_url", "secret_key", "publishable_key", "webhook_secret"}
+            with Workbench.connect(address["base_url"], address["secret_key"]) as bench:
+                bench.client.payment_intents.create(amount=1)
+                assert is_true_soon(lambda: len(arrived) == 1)
+        verify(arrived[0]["body"], arrived[0]["headers"], [address["webhook_secret"]], now_s=int(time.time()))
+
+    def test_the_endpoint_of_a_kept_store_is_used_again(self, serving: "Serving", tmp_path: Path):
+        options = ("--port", "0", "--json", "--store", str(tmp_path / "sandbox.db"), "--webhook", "http://127.0.0.1:9/")
+        secrets = []
+        for _ in range(2):
+            with serving(*options) as server:
+                secrets.append(server.address["webhook_secret"])
+        with serving(*options[:-1], "http://127.0.0.1:9/other") as server:
+            secrets.append(server.address["webhook_secret"])
+        assert secrets[0] == secrets[1] != secrets[2]
+
+    def test_its_secret_is_shown_to_people(self, serving: "Serving"):
+        with serving("--port", "0", "--webhook", "http://127.0.0.1:9/") as server:
+            lines = [server.first_line, *(server.process.stdout.readline() for _ in range(4))]
+        assert any("signing secret" in line and "whsec_" in line for line in lines)
+
+
 class TestStore:
     def test_payments_are_there_after_a_restart(self, serving: "Serving", tmp_path: Path, new_number: NewNumber):
         store = tmp_path / "sandbox.db"
@@ -167,23 +348,70 @@ class TestStore:
         assert "Traceback" not in done.stderr
 
 
-class TestTheEnd:
-    @pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT], ids=["terminate", "interrupt"])
-    def test_asked_to_end_it_ends_with_its_worker(self, serving: "Serving", ask: signal.Signals):
-        with serving("--port", "0", "--json") as server:
-            base_url = server.address["base_url"]
-            assert answers(base_url)
-            server.process.send_signal(ask)
-            server.process.wait(SOON_S)
-            assert is_true_soon(lambda: not answers(base_url))
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """Process ids of the workers, without the helpers of multiprocessing."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not children.exists():
+        pytest.skip("children are listed under Linux alone")
+    pids = [int(each) for each in children.read_text().split()]
+    return [each for each in pids if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
 
-    def test_killed_its_worker_does_not_serve_on(self, serving: "Serving"):
-        with serving("--port", "0", "--json") as server:
-            base_url = server.address["base_url"]
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+ENDS = pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT], ids=["terminate", "interrupt"])
+
+
+class TestTheEnd:
+    @ENDS
+    @pytest.mark.parametrize("workers", ["1", "2"])
+    def test_asked_to_end_it_ends_with_its_workers(self, serving: "Serving", ask: signal.Signals, workers: str):
+        with serving("--port", "0", "--json", "--workers", workers) as server:
+            base_url, pids = server.address["base_url"], workers_of(server.process)
+            assert (answers(base_url), len(pids)) == (True, int(workers))
+            server.process.send_signal(ask)
+            assert server.process.wait(SOON_S) == 0
+            assert not any(map(is_alive, pids))
+            assert not answers(base_url)
+            assert server.errors == ""
+
+    def test_an_interrupt_of_the_whole_terminal_ends_it_cleanly(self, serving: "Serving"):
+        with serving("--port", "0", "--json", "--workers", "2") as server:
+            for pid in (*workers_of(server.process), server.process.pid):
+                os.kill(pid, signal.SIGINT)
+            assert server.process.wait(SOON_S) == 0
+            assert server.errors == ""
+
+    @ENDS
+    def test_a_request_in_flight_is_answered(self, serving: "Serving", ask: signal.Signals):
+        with socket.create_server(("127.0.0.1", 0)) as slow, serving("--port", "0", "--json") as server:
+            with Workbench.connect(**server.address) as bench, ThreadPoolExecutor() as pool:
+                bench.client.webhook_endpoints.create(url=f"http://127.0.0.1:{slow.getsockname()[1]}/")
+                bench.client.payment_intents.create(amount=1)
+                connection, _ = slow.accept()
+                moved = pool.submit(bench.clock.advance, 1)
+                time.sleep(0.5)
+                server.process.send_signal(ask)
+                time.sleep(0.5)
+                assert not moved.done()
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                connection.close()
+                assert moved.result(SOON_S) is bench.clock
+            assert server.process.wait(SOON_S) == 0
+
+    @pytest.mark.parametrize("workers", ["1", "2"])
+    def test_killed_its_workers_do_not_serve_on(self, serving: "Serving", workers: str):
+        with serving("--port", "0", "--json", "--workers", workers) as server:
+            base_url, pids = server.address["base_url"], workers_of(server.process)
             assert answers(base_url)
             server.process.kill()
             server.process.wait(SOON_S)
-            assert is_true_soon(lambda: not answers(base_url))
+            assert is_true_soon(lambda: not answers(base_url) and not any(map(is_alive, pids)))
 
 
 class TestOther:

@@ -376,6 +376,14 @@ def test_wait_gives_up(talk: Talk):
     assert slept == [5, 5]
 
 
+def test_wait_ends_at_once_where_nothing_was_asked_of_the_customer(talk: Talk):
+    slept: list[float] = []
+    pay, service = talk({**INTENT, "status": "requires_payment_method"}, sleep=slept.append)
+    with pytest.raises(WaitExpired, match="pi_1 has not been confirmed"):
+        pay.wait("pi_1")
+    assert (slept, len(service.requests)) == ([], 1)
+
+
 def test_a_client_closes_what_it_made_and_nothing_else():
     with httpx.Client() as http:
         PaymentsClient("https://api.example.com", KEY, http=http).close()

@@ -1,11 +1,19 @@
 """The receiver as a merchant takes it home: three files and the standard library."""
 
+import base64
+import io
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import workbench
+from workbench import Receiver
+from workbench.domain.signatures import headers_for
+from workbench.receiver import MAX_BODY_BYTES, Event
 
 PACKAGE = Path(workbench.__file__).parent
 TAKEN = ("receiver.py", "errors.py", "domain/signatures.py")
@@ -39,3 +47,89 @@ def test_three_files_and_the_standard_library_are_a_webhook_endpoint(tmp_path: P
         [sys.executable, "-I", "-S", "-c", BACKEND, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("[200, 200, 400] [5]\n", "")
+
+
+# What it shows, and what reaches it over a socket
+
+
+SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
+NOW_S = 1_767_592_800
+
+
+def signed(event_id: str, body: bytes) -> dict[str, str]:
+    return headers_for(SECRET, event_id, NOW_S, body)
+
+
+def event(event_id: str = "evt_1", kind: str = "charge.succeeded") -> bytes:
+    told = {"id": event_id, "type": kind, "timestamp": "2026-01-05T06:00:00.000Z", "data": {"object": {"id": "ch_1"}}}
+    return json.dumps(told).encode()
+
+
+@pytest.fixture
+def receiver() -> Receiver:
+    return Receiver([SECRET], now=lambda: NOW_S)
+
+
+def test_it_shows_what_came_and_what_it_made_of_it(receiver: Receiver):
+    assert repr(receiver.events).splitlines()[1:] == ["(none yet)"]
+
+    @receiver.on("refund.*")
+    def fail(told: Event) -> None:
+        raise ValueError(told.id)
+
+    refund = event("evt_2", "refund.created")
+    assert receiver.receive(event(), signed("evt_1", event())) == 200
+    assert receiver.receive(event(), signed("evt_1", event())) == 200
+    assert receiver.receive(event(), signed("evt_9", event() + b" ")) == 400
+    assert receiver.receive(refund, signed("evt_2", refund)) == 500
+    assert repr(receiver) == "Receiver(1 accepted, 1 duplicate, 1 refused, 1 failed)"
+    assert repr(receiver.events).splitlines()[1:] == ["2026-01-05T06:00:00.000Z  charge.succeeded  ch_1"]
+    assert isinstance(receiver.arrivals[-1].error, ValueError)
+
+
+def test_an_arrival_is_shown_as_it_came_over_the_wire(receiver: Receiver):
+    headers = signed("evt_1", event())
+    receiver.receive(event(), headers)
+    head, _, body = receiver.arrivals[0].raw.partition("\n\n")
+    assert dict(line.split(": ", 1) for line in head.split("\n")) == headers
+    assert body.encode() == event()
+
+
+@pytest.mark.parametrize(
+    ("length", "status"),
+    [
+        (None, 400),  # no length and no chunks: there is no body
+        ("", 400),
+        ("1", 400),
+        (str(MAX_BODY_BYTES), 400),
+        (str(MAX_BODY_BYTES + 1), 413),
+        ("many", 413),
+        ("-1", 413),
+    ],
+)
+def test_a_body_is_read_by_the_length_that_is_told(receiver: Receiver, length: str | None, status: int):
+    assert called(receiver, b"{}", **({} if length is None else {"CONTENT_LENGTH": length})) == status
+
+
+@pytest.mark.parametrize(("more", "status"), [(0, 400), (1, 413)])
+def test_a_chunked_body_is_read_to_the_limit(receiver: Receiver, more: int, status: int):
+    environ = {"wsgi.input_terminated": True}
+    assert called(receiver, b" " * (MAX_BODY_BYTES + more), **environ) == status
+
+
+def test_a_chunked_message_is_taken(receiver: Receiver):
+    headers = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in signed("evt_1", event()).items()}
+    environ = {"wsgi.input_terminated": True, **headers}
+    assert called(receiver, event(), **environ) == 200
+
+
+def test_other_methods_are_not_answered(receiver: Receiver):
+    assert called(receiver, b"", REQUEST_METHOD="GET") == 405
+    assert not receiver.arrivals
+
+
+def called(receiver: Receiver, body: bytes, **environ: object) -> int:
+    statuses: list[str] = []
+    asked = {"REQUEST_METHOD": "POST", "wsgi.input": io.BytesIO(body), **environ}
+    receiver(asked, lambda status, _: statuses.append(status))
+    return int(statuses[0][:3])

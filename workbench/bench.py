@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 
 from workbench.client import PaymentsClient
-from workbench.control import Clock, SandboxControl
+from workbench.control import Clock, Operator, SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
-from workbench.errors import ServiceUnreachable
+from workbench.errors import (
+    MethodNotAllowed,
+    NotFound,
+    ServeRefused,
+    ServiceUnreachable,
+    UnexpectedAnswer,
+    WorkbenchError,
+)
 from workbench.handset import Phone
 from workbench.receiver import Receiver
 from workbench.trace import Trace
@@ -72,17 +79,42 @@ class Workbench:
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
         self._receiver: Receiver | None = receiver
+        self._engine: Engine | None = engine
         # A store that is opened again knows the endpoint; registering it twice would deliver twice.
         secret = engine.signing_secret(RECEIVER_URL) or self.client.webhook_endpoints.create(url=RECEIVER_URL).secret
         receiver.secrets.append(Secret(secret))
 
     @classmethod
     def connect(cls, base_url: str, secret_key: str, publishable_key: str = "") -> Self:
-        """The same over a sandbox that is served at `base_url`."""
+        """The same over a sandbox that is served at `base_url`.
+
+        Raises ServiceUnreachable: nothing answers there. Raises AuthenticationFailed: not this sandbox's key.
+        Raises UnexpectedAnswer: what answers is no sandbox. Raises LiveKeyRefused: a live key.
+        """
         bench = cls.__new__(cls)
-        bench._open(base_url, secret_key, publishable_key, None)  # noqa: SLF001  another way to make the same object
-        bench._receiver = None  # noqa: SLF001  the same
+        bench._receiver, bench._engine = None, None  # noqa: SLF001  another way to make the same object
+        bench._open(base_url, secret_key, publishable_key, None)  # noqa: SLF001  the same
+        try:
+            bench._check_sandbox()  # noqa: SLF001  the same
+        except WorkbenchError:
+            bench.close()
+            raise
         return bench
+
+    def serve(self, port: int = 0) -> "Served":
+        """Answer over real HTTP too, on a port of this machine's loopback.
+
+        A backend on this machine and this notebook then see one ledger, one clock, which moves when
+        it is advanced, and one receiver. Port 0 takes a free one. Until `close`, or the end of the block
+        that takes the result; each call opens a port of its own. What a call makes due is run once it
+        has been answered.
+        Raises PortTaken: something listens there. Raises ServeRefused on a connected Workbench.
+        """
+        if self._engine is None:
+            raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
+        serving = self._closing.enter_context(ExitStack())
+        base_url = serving.enter_context(self._engine.listening(port))
+        return Served(base_url, self.secret_key, self.publishable_key, serving)
 
     def _open(
         self, base_url: str, secret_key: str, publishable_key: str, transport: httpx.BaseTransport | None
@@ -100,6 +132,17 @@ class Workbench:
         self._control = SandboxControl(PaymentsClient(base_url, secret_key, http=self.http))
         self.clock = Clock(self._control)
         """The sandbox's clock."""
+        self.operator = Operator(self._control)
+        """The operators: `script` what becomes of the next payments, `outage`, `query`."""
+
+    def _check_sandbox(self) -> None:
+        message = f"{self.base_url} answers, and not as `workbench serve` does."
+        try:
+            answer = self._control.get("clock")
+        except (NotFound, MethodNotAllowed, UnexpectedAnswer) as error:
+            raise UnexpectedAnswer(message) from error
+        if answer.get("object") != "clock":
+            raise UnexpectedAnswer(message)
 
     def client_with(self, key: str) -> PaymentsClient:
         """A client that holds another key or token, such as the publishable one."""
@@ -141,6 +184,19 @@ class Workbench:
         """The register of what the interface does not show, each row with the value in force."""
         return self._control.rows("gaps")
 
+    def delivery_faults(self, *faults: str, endpoint: str | None = None) -> None:
+        """Make deliveries `duplicate`, `out_of_order`, both, or with neither named well-behaved again.
+
+        They are those to `endpoint`, an id, or to every endpoint.
+        """
+        named = [each.id for each in self.client.webhook_endpoints.each()] if endpoint is None else [endpoint]
+        for each in named:
+            self._control.post(f"webhook_endpoints/{each}/faults", {"faults": list(faults)})
+
+    def reset(self) -> None:
+        """Forget all payments, events and entries; keys, webhook endpoints and the clock stay."""
+        self._control.post("reset")
+
     def close(self) -> None:
         """Close everything; a throw-away store is gone."""
         self._closing.close()
@@ -166,6 +222,31 @@ class Workbench:
 
     def _now_s(self) -> float:
         return self.clock.now_ms / 1000
+
+
+class Served:
+    """A sandbox of this process on a port. Use it as a context manager, or `close` it."""
+
+    def __init__(self, base_url: str, secret_key: Secret, publishable_key: Secret, serving: ExitStack) -> None:
+        self.base_url = base_url
+        self.secret_key = secret_key
+        self.publishable_key = publishable_key
+        self._serving = serving
+
+    def close(self) -> None:
+        """Finish the calls in flight and free the port; the sandbox itself stays."""
+        self._serving.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Served({self.base_url!r}, {self.secret_key!r}, {self.publishable_key!r})"
 
 
 class _InProcess(httpx.WSGITransport):

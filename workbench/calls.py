@@ -1,7 +1,9 @@
 """One request to the service: sent, and its answer read as a struct or raised as an error."""
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Hashable, Mapping
+from decimal import Decimal
+from functools import cache
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
@@ -79,7 +81,7 @@ class Calls:
         if response.status_code not in _OK:
             raise _error_from(response)
         try:
-            return msgspec.json.decode(response.content, type=shape)
+            return cast("T", _decoder(cast("Hashable", shape)).decode(response.content))
         except msgspec.MsgspecError as error:
             raise UnexpectedAnswer(f"{method} {mask(url)} answered something else: {error}.") from error
 
@@ -100,6 +102,12 @@ def segment(identifier: str) -> str:
     return quote(identifier, safe="")
 
 
+@cache
+def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
+    """No number with a point becomes a float, not even where a body may hold anything."""
+    return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal)
+
+
 class _Bearer(httpx.Auth):
     def __init__(self, key: str) -> None:
         self._key = key
@@ -113,7 +121,7 @@ class _Bearer(httpx.Auth):
 def _error_from(response: httpx.Response) -> ApiError:
     """The error of an answer in any form: the real service's format is not shown."""
     try:
-        members = msgspec.json.decode(response.content, type=dict[str, Any])
+        members = _decoder(dict[str, Any]).decode(response.content)
     except (msgspec.MsgspecError, RecursionError):
         members = {}
 

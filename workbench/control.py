@@ -1,5 +1,6 @@
-"""The control plane, `/sandbox`: the clock, the handsets, the ledger and the trace. No real service has it."""
+"""The control plane, `/sandbox`: the clock, the operator, the ledger and the trace. No real service has it."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -66,3 +67,36 @@ class Clock:
     def __repr__(self) -> str:
         now_ms = self.now_ms
         return f"Clock({rfc3339(now_ms)}, {clock_text(now_ms)} in Lusaka)"
+
+
+class Operator:
+    """The mobile network operators, told what to do: to see a failure before a customer does."""
+
+    def __init__(self, control: SandboxControl) -> None:
+        self._control = control
+
+    def script(self, phone: str, answers: Sequence[str]) -> "Operator":
+        """What the next attempts on a number come to, one answer each; an empty list forgets what was set.
+
+        An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
+        `duplicate_answer`, `operator_unknown`. Raises InvalidRequest: no such answer.
+
+        >>> bench.operator.script("+260961234567", ["insufficient_funds", "approve"])  # doctest: +SKIP
+        """
+        self._control.post("operator/script", {"phone": phone, "answers": list(answers)})
+        return self
+
+    def outage(self, provider: str, seconds: int) -> "Operator":
+        """An operator is down for so many seconds from now; 0 ends it."""
+        self._control.post("operator/outage", {"provider": provider, "seconds": seconds})
+        return self
+
+    def query(self, charge_id: str) -> dict[str, Any]:
+        """Ask what became of a charge that the operator never told of: the charge, settled.
+
+        Raises StateConflict: the charge waits for no answer.
+        """
+        return self._control.post("operator/query", {"charge": charge_id})
+
+    def __repr__(self) -> str:
+        return "Operator(script, outage, query)"

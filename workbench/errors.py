@@ -23,6 +23,7 @@ WorkbenchError
 ├── GapRefused               a choice that the register of gaps does not offer
 ├── StoreRefused             a store file that cannot be used
 ├── PortTaken                another server has the port
+├── ServeRefused             a sandbox that cannot be served as asked
 └── RunRefused               notebooks or parameters that cannot be run
 """
 
@@ -180,6 +181,10 @@ class StoreRefused(WorkbenchError):
 
 class PortTaken(WorkbenchError):
     """Something already listens there."""
+
+
+class ServeRefused(WorkbenchError):
+    """No address of this machine, or not a sandbox of this process."""
 
 
 class RunRefused(WorkbenchError):

@@ -1,10 +1,13 @@
 import socket
+import threading
+import time
 from typing import Any
 
 import pytest
 
 from workbench import Workbench
 from workbench.errors import InvalidRequest
+from workbench.sandbox import addresses
 from workbench.sandbox.addresses import Destination, check_url, resolved
 
 ALLOWED = [
@@ -64,6 +67,21 @@ REFUSED = [
     "http://[fec0::1]/",
     "http://[ff02::1]/",
     "http://[ff0e::1]/",
+    "http://[64:ff9b::7f00:1]/",
+    "http://[64:ff9b::808:808]/",
+    "http://[2002:7f00:1::]/",
+    "http://[2001:20::1]/",
+    "http://[2001:1::1]/",
+    "http://[100::1]/",
+    "http://[4000::1]/",
+    "http://[::ffff:0:8.8.8.8]/",
+    "http://[::ffff:100.64.0.1]/",
+    "http://[febf::1]/",
+    "http://[feff::1]/",
+    "http://100.127.255.255/",
+    "http://192.0.0.9/",
+    "http://198.51.100.1/",
+    "http://203.0.113.1/",
 ]
 MALFORMED = [
     "",
@@ -121,12 +139,47 @@ def test_a_refusal_does_not_repeat_a_password():
     assert "sesame" not in str(refused.value)
 
 
+# At registration a name is looked up, and what is found is checked; what is not found is taken.
+
+
+@pytest.mark.parametrize("addresses", [["10.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["127.0.0.1", "fe80::1%eth0"]], ids=repr)
+def test_a_name_that_leads_inside_is_not_registered(monkeypatch: pytest.MonkeyPatch, addresses: list[str]):
+    monkeypatch.setattr(socket, "getaddrinfo", leads_to(*addresses))
+    with Workbench(seed=7) as bench, pytest.raises(InvalidRequest) as refused:
+        bench.client.webhook_endpoints.create(url="https://merchant.example/")
+    assert (refused.value.code, refused.value.param) == ("url_refused", "url")
+    assert addresses[-1] in str(refused.value)
+
+
+@pytest.mark.parametrize("addresses", [["8.8.8.8"], ["127.0.0.1", "::1"], ["2606:4700:4700::1111"]], ids=repr)
+def test_a_name_that_leads_outside_or_to_loopback_is_registered(monkeypatch: pytest.MonkeyPatch, addresses: list[str]):
+    monkeypatch.setattr(socket, "getaddrinfo", leads_to(*addresses))
+    check_url("https://merchant.example/")
+
+
+def test_a_resolver_that_hangs_holds_nobody_up_for_long(monkeypatch: pytest.MonkeyPatch):
+    answer = threading.Event()
+
+    def hangs(host: str, *_: object, flags: int = 0, **__: object) -> None:
+        if not flags:
+            answer.wait(30)
+        raise socket.gaierror(socket.EAI_AGAIN, host)
+
+    monkeypatch.setattr(socket, "getaddrinfo", hangs)
+    monkeypatch.setattr(addresses, "_LOOKUP_S", 0.1)
+    started = time.monotonic()
+    check_url("https://merchant.example/")
+    assert time.monotonic() - started < 5
+    answer.set()
+
+
 # At an attempt the name is looked up, and every address of it counts.
 
 
 def leads_to(*addresses: str) -> Any:  # noqa: ANN401  stands for socket.getaddrinfo
-    def look_up(host: str, port: int, *_: object, **__: object) -> list[tuple[Any, ...]]:
-        del host
+    def look_up(host: str, port: int, *_: object, flags: int = 0, **__: object) -> list[tuple[Any, ...]]:
+        if flags:
+            raise socket.gaierror(socket.EAI_NONAME, f"{host} is a name")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
 
     return look_up

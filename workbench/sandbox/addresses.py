@@ -7,6 +7,8 @@ name cannot point elsewhere between the check and the connection.
 import ipaddress
 import re
 import socket
+import threading
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -14,20 +16,15 @@ from workbench.errors import InvalidRequest
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]+")
 _PORTS = {"http": 80, "https": 443}
+_LOOKUP_S = 1.0
+"""How long a name may take to be looked up at registration, where a caller and the store wait for it."""
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+"""All that IPv6 has given out for use on the public internet: translators, link- and site-local are outside."""
 _NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
-    for text in (
-        "64:ff9b::/96",
-        "2002::/16",
-        "fec0::/10",
-        "3fff::/20",
-        "5f00::/16",
-        "192.88.99.0/24",
-        "::/96",
-        "64:ff9b:1::/48",
-    )
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
-"""What `is_global` lets through and is still not the public internet: translators, tunnels, documentation."""
+"""What `is_global` lets through, in one version of Python or another, and is still not the public internet."""
 
 
 class Destination(NamedTuple):
@@ -41,12 +38,16 @@ class Destination(NamedTuple):
 def check_url(url: str) -> None:
     """Raises InvalidRequest unless `url` is http or https to a host that may be called.
 
-    A name is not looked up here: that happens at each attempt.
+    A name that does not resolve, or not within a second, is taken: a machine may be offline. It is looked
+    up again at each attempt, and that look-up decides.
     """
     parts = _split(url)
-    address = _numeric(parts.hostname or "")
-    if address is not None and not _is_allowed(address):
-        raise _refused(f"{parts.hostname} is neither this machine's loopback nor a public address.")
+    host = parts.hostname or ""
+    numeric = _numeric(host)
+    if numeric is not None and not _is_allowed(numeric):
+        raise _refused(f"{host} is neither this machine's loopback nor a public address.")
+    if numeric is None and not _is_localhost(host):
+        _check_all(host, _found_soon(host, _port(parts)))
 
 
 def resolved(url: str) -> Destination:
@@ -55,14 +56,44 @@ def resolved(url: str) -> Destination:
     Raises InvalidRequest: not allowed. Raises OSError: the name does not resolve.
     """
     parts = _split(url)
-    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
-    if host == "localhost" or host.endswith(".localhost"):
+    host, port = parts.hostname or "", _port(parts)
+    if _is_localhost(host):
         return Destination(host, port, "127.0.0.1")
-    found = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    for address in found:
+    found = _looked_up(host, port)
+    _check_all(host, found)
+    return Destination(host, port, found[0])
+
+
+def _is_localhost(host: str) -> bool:
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def _port(parts: SplitResult) -> int:
+    return parts.port or _PORTS[parts.scheme]
+
+
+def _looked_up(host: str, port: int) -> list[str]:
+    return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+def _found_soon(host: str, port: int) -> list[str]:
+    """The addresses of a name, none when that takes too long: the resolver's own patience is many seconds."""
+    found: list[str] = []
+
+    def look_up() -> None:
+        with suppress(OSError, UnicodeError):
+            found.extend(_looked_up(host, port))
+
+    looking = threading.Thread(target=look_up, daemon=True)
+    looking.start()
+    looking.join(_LOOKUP_S)
+    return list(found)
+
+
+def _check_all(host: str, addresses: list[str]) -> None:
+    for address in addresses:
         if not _is_allowed(address):
             raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.")
-    return Destination(host, port, found[0])
 
 
 def _split(url: str) -> SplitResult:
@@ -88,10 +119,12 @@ def _numeric(host: str) -> str | None:
 
 def _is_allowed(text: str) -> bool:
     address = ipaddress.ip_address(text.partition("%")[0])
-    mapped = getattr(address, "ipv4_mapped", None)
-    address = mapped or address
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped or address
     if address.is_loopback:
         return True
+    if address.version == 6 and address not in _GLOBAL_UNICAST:  # noqa: PLR2004  the version's name
+        return False
     inside = any(address in network for network in _NOT_PUBLIC if network.version == address.version)
     return address.is_global and not address.is_multicast and not inside
 

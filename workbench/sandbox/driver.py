@@ -1,19 +1,25 @@
 """What is due: run at its moment, by one driver at a time over all processes of a store."""
 
-import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from workbench.errors import StateConflict
 from workbench.sandbox import delivery
-from workbench.sandbox.outbound import Outbound
+from workbench.sandbox.delivery import Sending
+from workbench.sandbox.dispatch import Dispatch
+from workbench.sandbox.faults import log_fault
+from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import attempts, nights, payouts, refunds
 from workbench.sandbox.service.events import DELIVER
 from workbench.sandbox.store import Store, Transaction
+from workbench.sandbox.store.records import Job
+from workbench.sandbox.turns import Turns
 
-_PATIENCE_S = 20
+_SLACK_S = 5
+_LOOK_AGAIN_S = 0.05
+"""How soon something that falls due while attempts are in flight is seen."""
+_PUT_OFF_MS = 60_000
 
 
 def _customer_acts(tx: Transaction, session_id: str) -> None:
@@ -55,25 +61,21 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
 
 
 class Driver:
-    """Runs jobs in order of `(due, seq)`.
+    """Runs jobs in order of `(due, seq)`; on a running clock deliveries are sent side by side.
 
-    The lock is an exclusive transaction on a file beside the store: the operating system gives it
-    back even when its holder is killed.
+    `raise_bugs` lets what a job raises out to the caller. Without it that is logged and the job put
+    off, so that one bug does not hold up everything behind it.
     """
 
-    def __init__(self, store: Store, outbound: Outbound) -> None:
+    def __init__(self, store: Store, outbound: Outbound, *, raise_bugs: bool) -> None:
         self._store = store
         self._outbound = outbound
-        self._turn = threading.Lock()
-        self._holder: int | None = None
-        self._closed = False
-        self._lock = sqlite3.connect(f"{store.path}-driver", isolation_level=None, check_same_thread=False)
+        self._raise_bugs = raise_bugs
+        self._turns = Turns(store.path)
 
     def close(self) -> None:
-        """Let go of the lock's file, once whoever drives is done."""
-        with self._turn:
-            self._closed = True
-            self._lock.close()
+        """Let go of the turn's files, once whoever drives is done."""
+        self._turns.close()
 
     def run_due(self) -> None:
         """Run what is due now. Whoever drives already runs it too, so nobody waits here.
@@ -81,16 +83,22 @@ class Driver:
         A receiver may call the service from another thread while its answer is awaited.
         """
         # Asked again after each turn: what was put down during the turn's last moment is not left behind.
-        while self._anything_due() and self._take_turn(patience_s=0):
-            with self._turn_taken():
-                self._run(None)
+        while self._anything_due() and self._turns.take():
+            with self._turn_taken() as clock_mode:
+                if clock_mode == "running":
+                    self._run_side_by_side()
+                else:
+                    self._run(None)
 
     def advance(self, by_ms: int) -> None:
         """Move the clock by `by_ms` milliseconds, running everything that falls due on the way.
 
         Raises StateConflict from within a delivery that an `advance` is waiting for.
         """
-        if not self._take_turn(patience_s=_PATIENCE_S):
+        with self._store.transaction() as tx:
+            # Who drives starts no more attempts once somebody waits, and those in flight end by this.
+            patience_s = tx.gaps.delivery_timeout_s + _SLACK_S
+        if not self._turns.wait(patience_s):
             raise StateConflict("The clock is being advanced already.", code="clock_busy")
         with self._turn_taken():
             with self._store.transaction() as tx:
@@ -110,53 +118,94 @@ class Driver:
         with self._store.transaction() as tx:
             return tx.is_due(tx.now_ms)
 
-    def _take_turn(self, *, patience_s: int) -> bool:
-        """Whether this thread drives now, over all threads and processes of the store."""
-        if self._holder == threading.get_ident() or not self._turn.acquire(timeout=patience_s):
-            return False
-        if not self._closed and self._lock_file(patience_s):
-            self._holder = threading.get_ident()
-            return True
-        self._turn.release()
-        return False
-
-    def _lock_file(self, patience_s: int) -> bool:
-        self._lock.execute(f"PRAGMA busy_timeout = {patience_s * 1000}")
-        try:
-            self._lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
-            return False
-        return True
-
     @contextmanager
-    def _turn_taken(self) -> Iterator[None]:
+    def _turn_taken(self) -> Iterator[str]:
         try:
             with self._store.transaction() as tx:
                 tx.release_claims()
-            yield
+                clock_mode = tx.clock_mode()
+            yield clock_mode
         finally:
-            self._lock.execute("ROLLBACK")
-            self._holder = None
-            self._turn.release()
+            self._turns.give_back()
 
     def _run(self, until_ms: int | None) -> None:
         """Every job that is due by `until_ms`, or by now for None; the clock goes from one to the next."""
         while True:
-            with self._store.transaction() as tx:
-                job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms)
-                if job is None:
-                    if until_ms is not None and until_ms > tx.now_ms:
-                        tx.move_clock(until_ms)
-                    return
-                if job.due_ms > tx.now_ms:
-                    tx.move_clock(job.due_ms)
-                if job.kind == DELIVER:
-                    sending = delivery.claim(tx, job, self._outbound)
-                else:
-                    HANDLERS[job.kind](tx, job.ref)
-                    tx.jobs.remove(job)
-                    continue
+            job, sending = None, None
+            try:
+                with self._store.transaction() as tx:
+                    job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms)
+                    if job is None:
+                        if until_ms is not None and until_ms > tx.now_ms:
+                            tx.move_clock(until_ms)
+                        return
+                    if job.due_ms > tx.now_ms:
+                        tx.move_clock(job.due_ms)
+                    sending = self._begun(tx, job)
+            except Exception as error:  # noqa: BLE001  whatever a job raises, the others go on
+                self._put_off(job, error, until_ms)
             if sending is not None:
                 reply = self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)
-                with self._store.transaction() as tx:
-                    delivery.record(tx, sending, reply)
+                self._record(sending, reply, until_ms)
+                if until_ms is None and self._turns.is_wanted():
+                    return
+
+    def _run_side_by_side(self) -> None:
+        """What is due and what falls due meanwhile, until all attempts have ended or somebody waits for the turn.
+
+        The turn is kept while attempts are in flight: who takes it makes what is in hand due again.
+        """
+        dispatch = Dispatch(self._outbound)
+        try:
+            while True:
+                has_begun = not self._turns.is_wanted() and self._take_one(dispatch)
+                if not has_begun and dispatch.is_idle:
+                    return
+                for sending, reply in dispatch.finished(0 if has_begun else _LOOK_AGAIN_S):
+                    self._record(sending, reply)
+        finally:
+            while not dispatch.is_idle:
+                for sending, reply in dispatch.finished(None):
+                    self._record(sending, reply)
+
+    def _take_one(self, dispatch: Dispatch) -> bool:
+        """Run, send or set aside the job that is next; False when there is none."""
+        job, sending = None, None
+        try:
+            with self._store.transaction() as tx:
+                job = dispatch.next_ready() or tx.earliest_job(tx.now_ms)
+                if job is None:
+                    return False
+                stored = tx.deliveries.get(job.ref) if job.kind == DELIVER else None
+                if stored is not None and not dispatch.has_room(stored.endpoint):
+                    dispatch.put_behind(stored.endpoint, tx.jobs.put(job, claimed=1))
+                else:
+                    sending = self._begun(tx, job)
+        except Exception as error:  # noqa: BLE001  whatever a job raises, the others go on
+            self._put_off(job, error)
+        if sending is not None:
+            dispatch.start(sending)
+        return True
+
+    def _begun(self, tx: Transaction, job: Job) -> Sending | None:
+        """Do a job, all but a delivery: what is to be sent is sent outside of the transaction."""
+        if job.kind == DELIVER:
+            return delivery.claim(tx, job, self._outbound)
+        HANDLERS[job.kind](tx, job.ref)
+        tx.jobs.remove(job)
+        return None
+
+    def _record(self, sending: Sending, reply: Reply, until_ms: int | None = None) -> None:
+        try:
+            with self._store.transaction() as tx:
+                delivery.record(tx, sending, reply)
+        except Exception as error:  # noqa: BLE001  whatever a job raises, the others go on
+            self._put_off(sending.job, error, until_ms)
+
+    def _put_off(self, job: Job | None, error: Exception, until_ms: int | None = None) -> None:
+        """A job that raised is tried again in a minute, or a minute after the end of an `advance`."""
+        if self._raise_bugs or job is None:
+            raise error
+        log_fault(f"{job.kind} {job.ref} failed and is put off by {_PUT_OFF_MS // 1000} s", error)
+        with self._store.transaction() as tx:
+            tx.jobs.put(job, due_ms=max(tx.now_ms, until_ms or 0) + _PUT_OFF_MS, claimed=0)

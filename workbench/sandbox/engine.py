@@ -2,13 +2,23 @@
 
 import secrets
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from wsgiref.types import WSGIApplication
 
-from workbench.sandbox import api
+import msgspec
+
+from workbench.domain import wire
+from workbench.errors import InvalidRequest
+from workbench.sandbox import api, faults, threaded
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
+from workbench.sandbox.messages import JSON, Request
+from workbench.sandbox.operations import OPERATIONS
 from workbench.sandbox.outbound import Outbound
 from workbench.sandbox.store import Settings, Store
+from workbench.sandbox.store.files import MERCHANT_ID
+
+_REGISTER = next(each for each in OPERATIONS if (each.method, each.path) == ("POST", "/v1/webhook_endpoints"))
 
 
 class Engine:
@@ -19,14 +29,40 @@ class Engine:
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
         self._outbound = Outbound(mounted)
-        self._driver = Driver(self.store, self._outbound)
-        self.app = api.build(Exchanges(self.store, raise_bugs=raise_bugs), self._driver)
+        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs)
+        self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
+        self.app = api.build(self._exchanges, self._driver)
+
+    def app_to_serve(self) -> WSGIApplication:
+        """The application for a real port: a bug is logged, masked, and answered as a 500."""
+        return faults.guarded(api.build(Exchanges(self.store, raise_bugs=False), self._driver))
+
+    def listening(self, port: int) -> AbstractContextManager[str]:
+        """Answer on a port of this machine's loopback too while the block runs; its base URL."""
+        return threaded.listening(self.app_to_serve(), port=port, after_each=self.run_due)
 
     def signing_secret(self, url: str) -> str | None:
         """The secret of the endpoint that a kept store has for a URL."""
         with self.store.transaction() as tx:
-            endpoint = tx.endpoints.first(url=url, status="enabled")
+            endpoint = tx.endpoints.first(order="seq", url=url, status="enabled", account=MERCHANT_ID)
         return endpoint.secret if endpoint else None
+
+    def registered(self, url: str) -> str:
+        """The signing secret of the endpoint for a URL: the store's own, or one that is registered now.
+
+        Raises InvalidRequest: this URL may not be called.
+        """
+        return self.signing_secret(url) or self._register(url)
+
+    def _register(self, url: str) -> str:
+        """Through the operation itself, so that the URL is checked and the trace tells of it."""
+        headers = {"Authorization": f"Bearer {self.store.key('secret')}", "Content-Type": JSON}
+        body = wire.to_json({"url": url})
+        request = Request(method=_REGISTER.method, path=_REGISTER.path, headers=headers, body=body)
+        answer = msgspec.json.decode(self._exchanges.answer(request, _REGISTER).body)
+        if "secret" not in answer:
+            raise InvalidRequest(answer.get("detail") or answer["message"], code=answer.get("code", ""), param="url")
+        return str(answer["secret"])
 
     def run_due(self) -> None:
         """Run what is due now."""

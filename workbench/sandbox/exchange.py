@@ -1,12 +1,10 @@
 """One HTTP exchange from request to answer, in one transaction: who, again?, what, run, write down."""
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
-from workbench.domain.masking import mask
 from workbench.errors import (
     ApiError,
     AuthenticationFailed,
@@ -17,12 +15,11 @@ from workbench.errors import (
 )
 from workbench.sandbox import encode, forms, idempotency, logbook, operations
 from workbench.sandbox.credentials import caller_of, challenges, credential_in
+from workbench.sandbox.faults import log_fault
 from workbench.sandbox.messages import JSON, Answer, Request
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Store, Transaction
-
-_LOG = logging.getLogger(__name__)
 
 
 class Exchanges:
@@ -71,7 +68,7 @@ class Exchanges:
         except Exception as error:
             if self._raise_bugs:
                 raise
-            _LOG.error("%s %s failed: %s", request.method, mask(request.path), mask(repr(error)))
+            log_fault(f"{request.method} {request.path} failed", error)
             refused = ServiceFailed("The sandbox failed; see its log.")
         # All that the operation did is undone; that it was refused is a command of its own.
         with self._store.transaction() as tx:
@@ -93,6 +90,8 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
     own = {"Request-Id": tx.answer_id}
     if tx.gaps.version_header == "api_version":
         own["Api-Version"] = wire.API_VERSION
+    if operation is not None:
+        own["Sandbox-Provenance"] = operation.provenance
     answer = answer._replace(headers={**own, **answer.headers})
     if seq:
         logbook.write_down(tx, request, operation, answer, seq)
@@ -141,7 +140,8 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
         return _problem(tx, request, operation, result)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
     headers = {"Cache-Control": "no-store"} if operation.no_store else {}
-    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result))
+    kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
+    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result), kept)
 
 
 def _fail_before(tx: Transaction) -> None:

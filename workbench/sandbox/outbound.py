@@ -1,8 +1,10 @@
 """Sending a webhook: to a WSGI application in this process, or over a socket to a checked address."""
 
+import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 from wsgiref.types import WSGIApplication
@@ -13,6 +15,8 @@ from workbench.domain.masking import mask
 from workbench.domain.webhooks import MAX_ANSWER_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox.addresses import resolved
+
+_HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "workbench-webhooks/1"}
 
 
 class Reply(NamedTuple):
@@ -26,84 +30,107 @@ class Reply(NamedTuple):
 
 
 class Outbound:
-    """`mounted` are applications of this process by the host that they answer for."""
+    """`mounted` are applications of this process by the host that they answer for; used by several threads."""
 
     def __init__(self, mounted: Mapping[str, WSGIApplication] | None = None) -> None:
-        self._mounted = dict(mounted or {})
-        self._client: httpx.Client | None = None
+        self._mounted = {
+            host: httpx.Client(transport=httpx.WSGITransport(app), headers=_HEADERS, trust_env=False)
+            for host, app in (mounted or {}).items()
+        }
 
     def is_in_process(self, url: str) -> bool:
         """Whether a mounted application answers: then the sandbox's clock is everyone's clock."""
-        try:
-            return urlsplit(url).hostname in self._mounted
-        except ValueError:
-            return False
+        return _host_of(url) in self._mounted
 
     def send(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
         """One POST, no redirect followed, `timeout_s` seconds for the whole answer; never raises."""
         started = time.monotonic()
-        if self.is_in_process(url):
-            reply = self._tried(url, headers, body, timeout_s)
+        mounted = self._mounted.get(_host_of(url))
+        if mounted is not None:
+            reply = _tried(lambda: _answer(mounted, url, headers, body))
         else:
-            reply = self._in_time(timeout_s, url, headers, body)
+            reply = _over_a_socket(url, headers, body, timeout_s)
         return reply._replace(latency_ms=round((time.monotonic() - started) * 1000))
 
     def close(self) -> None:
-        """Close the client, if one was needed."""
-        if self._client is not None:
-            self._client.close()
+        """Let go of the mounted applications."""
+        for client in self._mounted.values():
+            client.close()
 
-    def _in_time(self, timeout_s: int, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """The reply, if it is whole within `timeout_s`.
 
-        httpx bounds each read, and a receiver that drips bytes would hold the sandbox's clock for ever:
-        so the request has a thread of its own, which is left behind when the time is up.
-        """
-        replies: list[Reply] = []
-        sending = threading.Thread(
-            target=lambda: replies.append(self._tried(url, headers, body, timeout_s)), daemon=True
-        )
+def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
+    """The reply, if it is whole within `timeout_s`; over a connection of its own.
+
+    httpx bounds each read, and a receiver that drips bytes would hold the sandbox's clock for ever:
+    so the request has a thread of its own, and when the time is up its connection is closed, which
+    ends it. Nothing is sent over a connection that is idle, as a receiver may be closing that very one.
+    """
+    replies: list[Reply] = []
+    client = httpx.Client(
+        transport=httpx.HTTPTransport(verify=_trusted() if url[:6].lower() == "https:" else _unused()),
+        headers={**_HEADERS, "Connection": "close"},
+        timeout=timeout_s,
+        trust_env=False,
+    )
+    sending = threading.Thread(
+        target=lambda: replies.append(_tried(lambda: _pinned(client, url, headers, body))), daemon=True
+    )
+    with client:
         sending.start()
         sending.join(timeout_s)
-        return replies[0] if replies else Reply(None, fault=f"the answer took longer than {timeout_s} s")
+    return replies[0] if replies else Reply(None, fault=f"the answer took longer than {timeout_s} s")
 
-    def _tried(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
-        try:
-            return self._send(url, headers, body, timeout_s)
-        except (httpx.HTTPError, OSError, InvalidRequest, UnicodeError) as error:
-            return Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
-        except Exception as error:  # noqa: BLE001  a mounted application's bug is its own, and a failed attempt here
-            return Reply(None, fault=mask(f"the receiver raised {type(error).__name__}: {error}"))
 
-    def _send(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
-        target, extensions, host = url, {}, {}
-        if not self.is_in_process(url):
-            destination = resolved(url)
-            target = str(httpx.URL(url).copy_with(host=destination.address))
-            extensions = {"sni_hostname": destination.host}
-            host = {"Host": urlsplit(url).netloc}
-        with self._opened().stream(
-            "POST", target, headers={**headers, **host}, content=body, timeout=timeout_s, extensions=extensions
-        ) as response:
-            answer = b""
-            for chunk in response.iter_raw():
-                answer += chunk
-                if len(answer) >= MAX_ANSWER_BYTES:
-                    break
-        return Reply(
-            response.status_code,
-            mask(answer[:MAX_ANSWER_BYTES].decode("utf-8", "replace")),
-            _seconds(response.headers.get("retry-after", "")),
-        )
+def _pinned(client: httpx.Client, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    """Looked up, checked, and sent to the very address that was checked."""
+    destination = resolved(url)
+    target = str(httpx.URL(url).copy_with(host=destination.address))
+    host = {"Host": urlsplit(url).netloc}
+    return _answer(client, target, {**headers, **host}, body, {"sni_hostname": destination.host})
 
-    def _opened(self) -> httpx.Client:
-        if self._client is None:
-            self._client = httpx.Client(
-                mounts={f"all://{host}": httpx.WSGITransport(app) for host, app in self._mounted.items()},
-                headers={"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "workbench-webhooks/1"},
-                trust_env=False,
-            )
-        return self._client
+
+def _answer(
+    client: httpx.Client, url: str, headers: Mapping[str, str], body: bytes, extensions: dict[str, str] | None = None
+) -> Reply:
+    with client.stream("POST", url, headers=headers, content=body, extensions=extensions) as response:
+        answer = b""
+        for chunk in response.iter_raw():
+            answer += chunk
+            if len(answer) >= MAX_ANSWER_BYTES:
+                break
+    return Reply(
+        response.status_code,
+        mask(answer[:MAX_ANSWER_BYTES].decode("utf-8", "replace")),
+        _seconds(response.headers.get("retry-after", "")),
+    )
+
+
+def _tried(send: Callable[[], Reply]) -> Reply:
+    try:
+        return send()
+    except (httpx.HTTPError, OSError, InvalidRequest, UnicodeError) as error:
+        return Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
+    except Exception as error:  # noqa: BLE001  a mounted application's bug is its own, and a failed attempt here
+        return Reply(None, fault=mask(f"the receiver raised {type(error).__name__}: {error}"))
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """What https is checked against; made when first needed, as that takes 30 ms."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
+@cache
+def _unused() -> ssl.SSLContext:
+    """For plain http: httpx makes a context in any case, and one that trusts nobody costs next to nothing."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _seconds(text: str) -> int | None:

@@ -1,17 +1,18 @@
-"""The sandbox over HTTP for backends in any language: granian, and a thread that runs what is due."""
+"""The sandbox over HTTP for backends in any language: granian's workers, each with a thread for what is due."""
 
 import logging
 import multiprocessing
 import os
-import socket
+import signal
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import NamedTuple
 from wsgiref.types import WSGIApplication
@@ -20,14 +21,20 @@ import granian
 from granian.constants import Interfaces
 from granian.log import LogLevels
 
-from workbench.errors import PortTaken, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.sandbox.engine import Engine
+from workbench.sandbox.faults import log_fault
+from workbench.sandbox.ports import Port, free_port
 from workbench.sandbox.store import Settings
 
-LOOPBACK = "127.0.0.1"
+_LOG = logging.getLogger(__name__)
 _TICK_S = 0.05
+_AFTER_A_FAULT_S = 1.0
 _START_S = 30.0
-_STOP_S = 5
+_STOP_S = 10
+"""How long requests in flight may take once the server is asked to end."""
+_THREADS = 4
+"""For each worker: a backend may call back while `advance` waits for its answer."""
 _LOG_TO_STDERR = {
     "handlers": {
         name: {"formatter": "generic", "class": "logging.StreamHandler", "stream": "ext://sys.stderr"}
@@ -37,37 +44,47 @@ _LOG_TO_STDERR = {
 
 
 class Address(NamedTuple):
-    """Where a served sandbox answers, and its test keys."""
+    """Where a served sandbox answers, its test keys, and the signing secret of `webhook`, if one was given."""
 
     base_url: str
     secret_key: str
     publishable_key: str
+    webhook_secret: str | None = None
 
 
-def serve(settings: Settings, *, port: int, announce: Callable[[Address], object]) -> None:
-    """Serve a sandbox on this machine's loopback until interrupted; its clock runs.
+def serve(
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    workers: int,
+    webhook: str | None,
+    announce: Callable[[Address], object],
+) -> None:
+    """Serve a sandbox at `host` until interrupted; call it from the main thread.
 
     `announce` is called once requests are answered. Without a path in `settings` the store is
-    thrown away at the end. Port 0 takes a free one.
-    Raises PortTaken: something listens there. Raises StoreRefused: the file cannot be used.
+    thrown away at the end. Port 0 takes a free one. `webhook` is a URL that is sent every event: an
+    enabled endpoint of the store with this URL is used again, or one is made.
+    Raises PortTaken: something listens there. Raises ServeRefused: no address of this machine.
+    Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
-    port = _free_port(port)
-    with _store_path(settings.path) as path:
-        served = replace(settings, path=path, clock="running")
-        engine = Engine(served, raise_bugs=False)
-        keys = (engine.store.key("secret"), engine.store.key("publishable"))
-        engine.close()
-        address = Address(f"http://{LOOPBACK}:{port}", *keys)
-        threading.Thread(target=_when_up, args=(port, partial(announce, address)), daemon=True).start()
+    bound = free_port(host, port)
+    with _store_path(settings.path) as path, _interrupt_means_terminate():
+        served = replace(settings, path=path)
+        with closing(Engine(served, raise_bugs=False)) as engine:
+            keys = engine.store.key("secret"), engine.store.key("publishable")
+            address = Address(bound.base_url, *keys, engine.registered(webhook) if webhook else None)
+        threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
         # Spawned, not forked: no connection and no lock of this process is carried into a worker.
         multiprocessing.set_start_method("spawn", force=True)
         granian.Granian(
             "workbench",
-            address=LOOPBACK,
-            port=port,
+            address=bound.address,
+            port=bound.port,
             interface=Interfaces.WSGI,
-            # A backend may call back while `advance` waits for its answer.
-            blocking_threads=4,
+            workers=workers,
+            blocking_threads=_THREADS,
             workers_kill_timeout=_STOP_S,
             log_level=LogLevels.error,
             log_dictconfig=_LOG_TO_STDERR,
@@ -76,22 +93,23 @@ def serve(settings: Settings, *, port: int, announce: Callable[[Address], object
 
 def _load(settings: Settings, parent: int) -> WSGIApplication:
     """In the worker: the application, with its two threads."""
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     engine = Engine(settings, raise_bugs=False)
     threading.Thread(target=_tick, args=(engine,), daemon=True).start()
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-    return engine.app
+    return engine.app_to_serve()
 
 
 def _tick(engine: Engine) -> None:
-    """Run what falls due as the clock runs; a fault is logged and the next tick tries again."""
+    """Run what falls due as the clock runs; a fault is logged and a later tick tries again."""
     while True:
         time.sleep(_TICK_S)
         try:
             engine.run_due()
         except WorkbenchError as error:
-            logging.getLogger(__name__).debug("not this tick: %s", error)
-        except Exception:
-            logging.getLogger(__name__).exception("what was due failed")
+            _LOG.debug("not this tick: %s", error)
+        except Exception as error:  # noqa: BLE001  the thread must not end, whatever the fault is
+            log_fault("what was due failed", error)
+            time.sleep(_AFTER_A_FAULT_S)
 
 
 def _watch(parent: int) -> None:
@@ -101,28 +119,39 @@ def _watch(parent: int) -> None:
     os._exit(1)
 
 
-def _free_port(port: int) -> int:
-    """The port, when nothing listens there: the server's own socket would share it silently."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            raise PortTaken(
-                f"Something listens on {LOOPBACK}:{port} already.", hint="Name another with --port.", port=port
-            ) from None
-        return int(probe.getsockname()[1])
+@contextmanager
+def _interrupt_means_terminate() -> Iterator[None]:
+    """Ctrl-C reaches every process of a terminal at once; here it ends this one, which then ends its workers.
+
+    Workers are born with the signal blocked, so that none dies of it before it is asked to end.
+    Until the server has a handler of its own, what was begun here is cleared away.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    threading.Thread(target=_terminate_when_interrupted, daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _when_up(port: int, announce: Callable[[], object]) -> None:
+def _terminate_when_interrupted() -> None:
+    signal.sigwait({signal.SIGINT})
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _when_up(bound: Port, announce: Callable[[], object]) -> None:
     """Announce once a request is answered: the socket listens before a worker is there to answer."""
     until = time.monotonic() + _START_S
     while time.monotonic() < until:
-        connection = HTTPConnection(LOOPBACK, port, timeout=_START_S)
+        connection = HTTPConnection(bound.reached_at, bound.port, timeout=_START_S)
         try:
             connection.request("GET", "/sandbox/clock")
             connection.getresponse().read()
-        except OSError:
+        except (OSError, HTTPException):
             time.sleep(_TICK_S)
         else:
             announce()

@@ -69,7 +69,7 @@ def refusals(operation: Operation, gaps: Gaps) -> list[int]:
             401: True,
             402: named == "POST /v1/charges" and gaps.declined_status == "402",
             403: bool(operation.schemes),
-            404: "_id}" in operation.path or named in _NAMING,
+            404: "_id}" in operation.path or named in _NAMING or _is_paged(operation),
             409: bool(operation.scenarios) or named in _STATEFUL,
             413: has_body and not operation.plain_400,
             415: has_body and not operation.plain_400,
@@ -78,6 +78,11 @@ def refusals(operation: Operation, gaps: Gaps) -> list[int]:
         }.items()
         if comes
     ]
+
+
+def _is_paged(operation: Operation) -> bool:
+    """A cursor may name no row."""
+    return operation.query is not None and issubclass(operation.query, wire.ListQuery)
 
 
 def components(gaps: Gaps) -> Schema:

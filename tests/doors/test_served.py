@@ -1,0 +1,315 @@
+"""A notebook's own sandbox on a real port, and a notebook at a sandbox that is served elsewhere."""
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from workbench import Workbench
+from workbench.bench import Served
+from workbench.errors import (
+    AuthenticationFailed,
+    LiveKeyRefused,
+    NotFound,
+    PortTaken,
+    ServeRefused,
+    ServiceUnreachable,
+    UnexpectedAnswer,
+)
+
+if TYPE_CHECKING:
+    from tests.conftest import Serving
+
+JSON = {"Content-Type": "application/json"}
+NewNumber = Callable[..., str]
+
+
+@pytest.fixture
+def own() -> Iterator[Workbench]:
+    with Workbench(seed=7) as made:
+        yield made
+
+
+@pytest.fixture
+def served(own: Workbench) -> Iterator[Served]:
+    with own.serve() as made:
+        yield made
+
+
+@pytest.fixture
+def wire(served: Served) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {served.secret_key!s}", **JSON}
+    with httpx.Client(base_url=served.base_url, headers=headers, trust_env=False) as client:
+        yield client
+
+
+def raw(served: Served, message: bytes) -> bytes:
+    """What comes back for these very bytes, until the connection is closed."""
+    with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
+        connection.sendall(message)
+        answer = b""
+        while chunk := connection.recv(65_536):
+            answer += chunk
+    return answer
+
+
+def intent(served: Served, framing: str, body: str) -> tuple[int, dict[str, Any]]:
+    head = f"POST /v1/payment_intents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.secret_key!s}\r\n"
+    answer = raw(served, f"{head}Content-Type: application/json\r\n{framing}\r\n\r\n{body}".encode())
+    top, _, rest = answer.partition(b"\r\n\r\n")
+    return int(top.split()[1]), json.loads(rest)
+
+
+class TestOneSandbox:
+    def test_a_backend_and_the_notebook_see_one_ledger_clock_and_receiver(
+        self, own: Workbench, served: Served, new_number: NewNumber
+    ):
+        phone = new_number()
+        with Workbench.connect(served.base_url, served.secret_key) as backend:
+            made = backend.client.payment_intents.create(amount=10)
+            backend.client.payment_intents.confirm(made.id, phone=phone, provider="mtn")
+            own.phone(phone).enter_pin("1234")
+            assert backend.client.payment_intents.retrieve(made.id).status == "succeeded"
+            assert backend.clock.now_ms == own.clock.now_ms
+            own.clock.advance(hours=1)
+            assert backend.clock.now_ms == own.clock.now_ms
+            assert backend.ledger.verify() == own.ledger.verify()
+        assert own.receiver.events[-1].type == "payment_intent.succeeded"
+
+    def test_what_a_served_call_makes_due_is_run(self, own: Workbench, wire: httpx.Client):
+        arrived = threading.Event()
+        own.receiver.on("*")(lambda _: arrived.set())
+        assert wire.post("/v1/payment_intents", content=b'{"amount": 1, "currency": "ZMW", '
+                         b'"payment_method_types": ["mobile_money"]}').status_code == 200  # fmt: skip
+        assert arrived.wait(10)
+
+    def test_its_keys_are_the_benches_and_masked_when_shown(self, own: Workbench, served: Served):
+        assert (served.secret_key, served.publishable_key) == (own.secret_key, own.publishable_key)
+        assert str(own.secret_key) not in repr(served)
+        assert served.base_url in repr(served)
+
+    def test_each_call_opens_a_port_of_its_own(self, own: Workbench, served: Served):
+        with own.serve() as second:
+            assert second.base_url != served.base_url
+            assert httpx.get(f"{second.base_url}/plants/openapi.json", trust_env=False).status_code == 200
+        assert httpx.get(f"{served.base_url}/plants/openapi.json", trust_env=False).status_code == 200
+
+    def test_many_calls_at_once_are_each_answered(self, served: Served, new_number: NewNumber):
+        answers: list[int] = []
+
+        def pay() -> None:
+            with Workbench.connect(served.base_url, served.secret_key) as backend:
+                for _ in range(5):
+                    phone = new_number()
+                    made = backend.client.charges.create(amount=1, channel="mtn", phone=phone, idempotency_key=phone)
+                    answers.append(made.amount)
+
+        threads = [threading.Thread(target=pay) for _ in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert answers == [1] * 40
+
+
+class TestItsEnd:
+    @pytest.mark.parametrize("end", ["block", "close", "bench"])
+    def test_the_port_is_free_again(self, end: str):
+        with Workbench(seed=7) as own:
+            served = own.serve()
+            port = urlsplit(served.base_url).port
+            if end == "close":
+                served.close()
+                served.close()
+            if end == "block":
+                with served:
+                    pass
+            if end != "bench":
+                assert own.client.payment_intents.create(amount=1).id
+                with own.serve(port) as again:
+                    assert urlsplit(again.base_url).port == port
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+
+    def test_a_taken_port_is_refused(self, own: Workbench, served: Served):
+        with pytest.raises(PortTaken):
+            own.serve(urlsplit(served.base_url).port)
+
+    def test_a_connected_bench_serves_nothing(self, served: Served):
+        backend = Workbench.connect(served.base_url, served.secret_key)
+        with backend, pytest.raises(ServeRefused, match="served already"):
+            backend.serve()
+
+
+class TestHttp:
+    """What a client of any language may send."""
+
+    BODY = '{"amount": 1.50, "currency": "ZMW", "payment_method_types": ["mobile_money"]}'
+
+    def test_a_body_in_chunks(self, served: Served):
+        chunks = "".join(f"{len(each):X};x=y\r\n{each}\r\n" for each in (self.BODY[:9], self.BODY[9:]))
+        framing = "Transfer-Encoding: chunked\r\nContent-Length: 3"
+        status, made = intent(served, framing, f"{chunks}0\r\nTrailer: x\r\n\r\n")
+        assert (status, made["amount"]) == (200, 1.5)
+
+    @pytest.mark.parametrize(
+        "chunks", ["x\r\n", "-1\r\n", "", "2\r\n{}x\r\n0\r\n\r\n", "FFFFFFFFFFFF\r\n", "0x1\r\n{\r\n"]
+    )
+    def test_chunks_that_are_none(self, served: Served, chunks: str):
+        head = b"POST /v1/payment_intents HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
+            connection.sendall(head + chunks.encode())
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 400 ")
+
+    @pytest.mark.parametrize(
+        ("framing", "status"),
+        [("", 400), ("Content-Length: 0", 400), ("Content-Length: -5", 400), ("Content-Length: x", 400)],
+    )
+    def test_a_body_that_tells_no_length(self, served: Served, framing: str, status: int):
+        assert intent(served, framing or "X: y", "")[0] == status
+
+    @pytest.mark.parametrize(("size", "status"), [(1 << 20, 400), ((1 << 20) + 1, 413), (8 << 20, 413)])
+    def test_large_bodies(self, wire: httpx.Client, size: int, status: int):
+        assert wire.post("/v1/payment_intents", content=b" " * size).status_code == status
+
+    def test_a_client_that_asks_before_it_sends(self, served: Served):
+        framing = f"Content-Length: {len(self.BODY)}\r\nExpect: 100-continue"
+        head = f"POST /plants HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n".encode()
+        with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
+            connection.sendall(head)
+            assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            connection.sendall(self.BODY.encode())
+            assert b" 401 " in connection.recv(100)
+
+    @pytest.mark.parametrize("path", ["/plants/openapi.json", "/v1/charges", "/nowhere"])
+    def test_head_has_no_body(self, served: Served, path: str):
+        head, _, body = raw(served, f"HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()).partition(b"\r\n\r\n")
+        assert (head[:5], body) == (b"HTTP/", b"")
+
+    def test_a_connection_is_closed_cleanly_and_the_next_call_has_another(self, served: Served):
+        with closing(http.client.HTTPConnection("127.0.0.1", urlsplit(served.base_url).port, timeout=10)) as client:
+            for _ in range(3):
+                client.request("GET", "/plants/openapi.json", headers={"Connection": "keep-alive"})
+                answer = client.getresponse()
+                assert json.loads(answer.read())["openapi"].startswith("3.1")
+                assert answer.will_close
+
+    @pytest.mark.parametrize("path", ["/v1/charges/%C3%A9", "/v1/charges/\xe9", "/v1/charges/%FF", "/v1/charges/%00"])
+    def test_paths_that_are_not_ascii(self, served: Served, path: str):
+        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.secret_key!s}\r\n\r\n"
+        answer = raw(served, head.encode("latin-1"))
+        assert answer.split(b" ")[1] in {b"400", b"404"}
+        assert b"application/problem+json" in answer
+
+    @pytest.mark.parametrize(
+        "message", [b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x00", b"GET / HTTP/9.9\r\n\r\n", b"x" * 70_000]
+    )
+    def test_what_is_no_request_harms_nobody(self, served: Served, message: bytes, capfd: pytest.CaptureFixture[str]):
+        with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
+            connection.sendall(message)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65_536):
+                pass
+        assert httpx.get(f"{served.base_url}/plants/openapi.json", trust_env=False).status_code == 200
+        assert capfd.readouterr().err == ""
+
+    def test_a_bug_is_answered_and_its_traceback_masked(
+        self, own: Workbench, wire: httpx.Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ):
+        def fails(*_: object, **__: object) -> None:
+            raise RuntimeError(f"no room for {own.secret_key!s}")
+
+        monkeypatch.setattr("workbench.sandbox.exchange.forms.check_version", fails)
+        assert wire.get("/v1/charges/ch_1").status_code == 500
+        monkeypatch.setattr("workbench.sandbox.logbook.write_down", fails)
+        assert wire.get("/v1/charges/ch_1").status_code == 500
+        assert "RuntimeError" in caplog.text
+        assert str(own.secret_key) not in caplog.text
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """Another server: a page for every path."""
+
+    answer = (200, b"<html>Welcome</html>")
+
+    def do_GET(self) -> None:
+        status, body = self.answer
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
+        del format, args
+
+
+class TestConnect:
+    @pytest.mark.parametrize(
+        "answer", [(200, b"<html>Welcome</html>"), (200, b"[]"), (200, b'{"object": "x"}'), (404, b""), (405, b"{}")]
+    )
+    def test_what_is_no_sandbox_is_named_as_such(self, answer: tuple[int, bytes], monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(Elsewhere, "answer", answer)
+        with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+            threading.Thread(target=server.serve_forever, args=(0.05,)).start()
+            url = f"http://127.0.0.1:{server.server_port}"
+            with pytest.raises(UnexpectedAnswer, match="not as `workbench serve`") as refused:
+                Workbench.connect(url, "sk" + "_test_" + "x" * 24)
+            server.shutdown()
+        assert url in str(refused.value)
+
+    def test_a_wrong_key_is_refused_without_being_repeated(self, served: Served):
+        key = "sk" + "_test_" + "x" * 24
+        with pytest.raises(AuthenticationFailed) as refused:
+            Workbench.connect(served.base_url, key)
+        assert key not in str(refused.value)
+
+    def test_a_live_key_is_not_sent(self):
+        with pytest.raises(LiveKeyRefused):
+            Workbench.connect("http://127.0.0.1:9", "sk" + "_live_" + "x" * 24)
+
+    def test_a_server_that_is_gone(self, own: Workbench):
+        served = own.serve()
+        with Workbench.connect(served.base_url, served.secret_key) as backend:
+            served.close()
+            with pytest.raises(ServiceUnreachable, match="Nothing was changed"):
+                _ = backend.clock.now
+        with pytest.raises(ServiceUnreachable):
+            Workbench.connect(served.base_url, served.secret_key)
+
+    @pytest.mark.parametrize("clock", ["running", "manual"])
+    def test_everything_works_over_two_workers(
+        self, serving: "Serving", tmp_path: Path, new_number: NewNumber, clock: str
+    ):
+        options = ("--port", "0", "--json", "--workers", "2", "--store", str(tmp_path / "s.db"), "--clock", clock)
+        with serving(*options) as server, Workbench.connect(**server.address) as bench:
+            receiver = bench.receiver
+            phones = [new_number() for _ in range(4)]
+            for phone in phones:
+                # A new connection each time: the system hands it to either worker.
+                with Workbench.connect(**server.address) as other:
+                    made = other.client.payment_intents.create(amount=10)
+                    other.client.payment_intents.confirm(made.id, phone=phone, provider="mtn")
+                assert "Pay ZMW 10.00" in bench.phone(phone).screen
+                bench.phone(phone).enter_pin("1234")
+                assert bench.client.payment_intents.retrieve(made.id).status == "succeeded"
+            before = bench.clock.now_ms
+            bench.clock.advance(hours=5)
+            assert 0 <= bench.clock.now_ms - before - 5 * 3_600_000 < (1 if clock == "manual" else 60_000)
+            assert bench.ledger.verify()
+            assert len(bench.ledger.entries) == len(phones)
+            assert len(receiver.events) == 5 * len(phones)
+            assert len({each.id for each in receiver.events}) == len(receiver.events) == len(receiver.arrivals)
+            assert {"call", "screen", "entry", "webhook"} <= {row["kind"] for row in bench.trace}
+            with pytest.raises(NotFound):
+                bench.client.payment_intents.retrieve("pi_nowhere")
+            assert server.errors == ""

@@ -1,0 +1,176 @@
+"""Webhooks as a backend in Node takes them, with the npm package `standardwebhooks`: not our own verifier."""
+
+import base64
+import json
+import os
+import queue
+import secrets
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from workbench import Workbench
+
+if TYPE_CHECKING:
+    from tests.conftest import Serving
+
+HERE = Path(__file__).parent
+FILES = ("package.json", "backend.js")
+ANSWER_S, INSTALL_S = 20, 120
+PAID_IN_ORDER = [
+    "payment_intent.created",
+    "payment_intent.requires_action",
+    "payment_intent.processing",
+    "charge.succeeded",
+    "payment_intent.succeeded",
+]
+CHANGES: dict[str, Callable[[bytes, dict[str, str]], tuple[bytes, dict[str, str]]]] = {
+    "a byte of the body": lambda body, headers: (body.replace(b"ZMW", b"ZMV").replace(b"zmw", b"zmv"), headers),
+    "a space more": lambda body, headers: (body + b" ", headers),
+    "another id": lambda body, headers: (body, {**headers, "webhook-id": "evt_other"}),
+    "another second": lambda body, headers: (
+        body, {**headers, "webhook-timestamp": str(int(headers["webhook-timestamp"]) - 1)},
+    ),
+    "an old stamp": lambda body, headers: (body, {**headers, "webhook-timestamp": "1"}),
+    "no signature": lambda body, headers: (body, {**headers, "webhook-signature": ""}),
+}  # fmt: skip
+
+
+class Backend:
+    """The Node process: what it is told, and what it tells."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._told: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, args=(process.stdout,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.next()['port']}"
+
+    def knows(self, path: str, secret: str) -> None:
+        self._process.stdin.write(json.dumps({path: secret}) + "\n")
+        self._process.stdin.flush()
+        assert path in self.next()["known"]
+
+    def next(self) -> dict[str, Any]:
+        """The next line that it writes; queue.Empty when none comes."""
+        return self._told.get(timeout=ANSWER_S)
+
+    def has_more(self) -> bool:
+        return not self._told.empty()
+
+    def _listen(self, output: IO[str]) -> None:
+        for line in output:
+            self._told.put(json.loads(line))
+
+
+@pytest.fixture(scope="module")
+def tools() -> tuple[str, str]:
+    """node and npm. Where they are missing this file is skipped, aloud; under CI that is a failure."""
+    found = shutil.which("node"), shutil.which("npm")
+    if None in found:
+        reason = "NO NODE BACKEND WAS TRIED: node and npm are needed to verify webhooks in another language."
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(tools: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("node")
+    for name in FILES:
+        shutil.copy(HERE / name, folder)
+    done = subprocess.run(  # noqa: S603  npm, on this test's own package
+        [tools[1], "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=INSTALL_S,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def backend(tools: tuple[str, str], installed: Path) -> Iterator[Backend]:
+    process = subprocess.Popen(  # noqa: S603  this test's own backend
+        [tools[0], installed / "backend.js"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield Backend(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def bench(serving: "Serving") -> Iterator[Workbench]:
+    with serving("--port", "0", "--json") as server, Workbench.connect(**server.address) as bench:
+        yield bench
+
+
+@pytest.fixture
+def endpoint(bench: Workbench, backend: Backend) -> Iterator[str]:
+    """The backend's URL, registered, its secret handed over; the secret."""
+    made = bench.client.webhook_endpoints.create(url=f"{backend.url}/webhooks")
+    backend.knows("/webhooks", made.secret)
+    yield made.secret
+    bench.client.webhook_endpoints.delete(made.id)
+
+
+def test_node_verifies_every_delivery(bench: Workbench, backend: Backend, endpoint: str, new_number: Callable[[], str]):
+    assert endpoint
+    phone = new_number()
+    intent = bench.client.payment_intents.create(amount=Decimal("150.10"), description="Monstera, Größe ½")
+    bench.client.payment_intents.confirm(intent.id, phone=phone, provider="mtn")
+    bench.phone(phone).enter_pin("1234")
+    charges = [
+        bench.client.charges.create(amount=100, channel="mtn", phone=new_number(), idempotency_key=new_number()[1:])
+        for _ in range(5)
+    ]
+    told = [backend.next() for _ in [*PAID_IN_ORDER, *charges]]
+    assert [(each["status"], each.get("reason")) for each in told] == [(200, None)] * len(told)
+    assert [each["event"]["type"] for each in told] == PAID_IN_ORDER + ["charge.succeeded"] * len(charges)
+    assert [each["event"]["id"] for each in told] == [each["headers"]["webhook-id"] for each in told]
+    bench.clock.advance(0)
+    trace = bench.http.get("/sandbox/trace", headers={"Authorization": f"Bearer {bench.secret_key!s}"}).json()["data"]
+    sent = [row["detail"]["event"] for row in trace if row["kind"] == "webhook"]
+    assert [each["event"]["id"] for each in told] == sent
+
+
+def test_node_refuses_what_was_tampered_with(
+    bench: Workbench, backend: Backend, endpoint: str, new_number: Callable[[], str]
+):
+    assert endpoint
+    bench.client.charges.create(amount=100, channel="mtn", phone=new_number(), idempotency_key=new_number()[1:])
+    genuine = backend.next()
+    body = base64.b64decode(genuine["body"])
+    headers = {name: value for name, value in genuine["headers"].items() if name.startswith("webhook-")}
+    with httpx.Client(trust_env=False) as http:
+
+        def sent(body: bytes, headers: dict[str, str]) -> int:
+            answer = http.post(f"{backend.url}/webhooks", content=body, headers=headers)
+            assert backend.next()["status"] == answer.status_code
+            return answer.status_code
+
+        assert sent(body, headers) == 200
+        assert {name: sent(*change(body, headers)) for name, change in CHANGES.items()} == dict.fromkeys(CHANGES, 400)
+
+
+def test_node_refuses_what_another_secret_signed(bench: Workbench, backend: Backend, new_number: Callable[[], str]):
+    """The sandbox signs with this endpoint's secret, and the backend holds another; then it is given the right one."""
+    made = bench.client.webhook_endpoints.create(url=f"{backend.url}/other")
+    backend.knows("/other", "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode())
+    bench.client.charges.create(amount=100, channel="mtn", phone=new_number(), idempotency_key=new_number()[1:])
+    refused = backend.next()
+    assert (refused["path"], refused["status"], refused["reason"]) == ("/other", 400, "No matching signature found")
+    backend.knows("/other", made.secret)
+    bench.clock.advance(minutes=1)
+    again = backend.next()
+    assert (again["path"], again["status"], again["body"]) == ("/other", 200, refused["body"])
+    assert again["event"]["id"] == refused["headers"]["webhook-id"]
+    bench.client.webhook_endpoints.delete(made.id)
+    assert not backend.has_more()

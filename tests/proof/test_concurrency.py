@@ -1,0 +1,134 @@
+"""Many callers at one moment: one idempotency key is one charge, through every door of one store file."""
+
+import itertools
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import httpx
+import pytest
+
+from workbench import Workbench
+
+if TYPE_CHECKING:
+    from tests.conftest import Serving
+    from tests.proof.conftest import StoreFile
+
+CALLERS = 64
+WORKERS = 4
+
+
+class Door(NamedTuple):
+    """The ways to one sandbox; callers spread over its clients."""
+
+    clients: Sequence[httpx.Client]
+    secret_key: str
+
+    def at_once(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[httpx.Response]:
+        """Each (idempotency key, body) by a thread of its own, all let go in the same moment."""
+        start = threading.Barrier(len(requests))
+
+        def charge(client: httpx.Client, key: str, body: dict[str, Any]) -> httpx.Response:
+            start.wait()
+            return client.post(
+                "/v1/charges", json=body, headers={"Idempotency-Key": key}, auth=(self.secret_key, ""), timeout=60
+            )
+
+        with ThreadPoolExecutor(len(requests)) as threads:
+            asked = [
+                threads.submit(charge, client, key, body)
+                for client, (key, body) in zip(itertools.cycle(self.clients), requests, strict=False)
+            ]
+            return [each.result() for each in asked]
+
+    def get(self, path: str) -> Any:  # noqa: ANN401  whatever JSON it is
+        return self.clients[0].get(path, headers={"Authorization": f"Bearer {self.secret_key}"}, timeout=60).json()
+
+
+@contextmanager
+def in_process(serving: "Serving", store: "StoreFile") -> Iterator[Door]:
+    del serving
+    with Workbench(seed=7, store=store.path) as bench:
+        yield Door([bench.http], str(bench.secret_key))
+
+
+@contextmanager
+def processes(serving: "Serving", store: "StoreFile", count: int) -> Iterator[Door]:
+    """So many worker processes that serve one file at one port."""
+    options = ["--port", "0", "--json", "--store", str(store.path), "--workers", str(count)]
+    with serving(*options) as server, ExitStack() as stack:
+        address = server.address
+        # A client for each caller: one connection stays with one worker.
+        clients = [
+            stack.enter_context(httpx.Client(base_url=address["base_url"], trust_env=False)) for _ in range(CALLERS)
+        ]
+        yield Door(clients, address["secret_key"])
+
+
+DOORS = {
+    "in process": in_process,
+    "served": lambda serving, store: processes(serving, store, 1),
+    "four processes": lambda serving, store: processes(serving, store, WORKERS),
+}
+
+
+@pytest.fixture(params=DOORS)
+def door(request: pytest.FixtureRequest, serving: "Serving", store: "StoreFile") -> Iterator[Door]:
+    """After every test the chain holds, debits equal credits, and the file is whole."""
+    with DOORS[request.param](serving, store) as opened:
+        yield opened
+        verified = opened.get("/sandbox/ledger/verify")
+        sums = opened.get("/sandbox/ledger/accounts")["data"]
+    assert verified["holds"], verified
+    assert sum(row["debit_minor"] for row in sums) == sum(row["credit_minor"] for row in sums) > 0
+    assert store.is_whole()
+
+
+def body_of(phone: str, amount: int = 15_000) -> dict[str, Any]:
+    return {"amount": amount, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": phone}
+
+
+def test_one_key_and_one_body_are_one_charge(door: Door, store: "StoreFile", new_number: Callable[[], str]):
+    answers = door.at_once([("order-1", body_of(new_number()))] * CALLERS)
+    assert Counter(each.status_code for each in answers) == {200: CALLERS}
+    assert Counter(each.headers.get("Idempotent-Replayed") for each in answers) == {None: 1, "true": CALLERS - 1}
+    assert len({each.content for each in answers}) == 1
+    entries = [(row["kind"], row["payment"]) for row in door.get("/sandbox/ledger/entries")["data"]]
+    assert entries == [("funds_secured", answers[0].json()["id"])]
+    assert store.rows("SELECT count(*) FROM charge") == [(1,)]
+
+
+def test_one_key_and_many_bodies_are_one_charge_and_refusals(
+    door: Door, store: "StoreFile", new_number: Callable[[], str]
+):
+    phone = new_number()
+    answers = door.at_once([("order-1", body_of(phone, amount=100 + number)) for number in range(CALLERS)])
+    assert Counter(each.status_code for each in answers) == {200: 1, 422: CALLERS - 1}
+    (taken,) = [each.json() for each in answers if each.status_code == 200]
+    assert taken["amount"] == 100 + [each.status_code for each in answers].index(200)
+    assert {each.json()["code"] for each in answers if each.status_code == 422} == {"idempotency_key_reused"}
+    assert store.rows("SELECT id, amount_minor FROM charge") == [(taken["id"], taken["amount"])]
+    assert [row["payment"] for row in door.get("/sandbox/ledger/entries")["data"]] == [taken["id"]]
+
+
+def test_many_keys_are_as_many_charges_numbered_without_a_gap(
+    door: Door, store: "StoreFile", new_number: Callable[[], str]
+):
+    answers = door.at_once([(f"order-{number}", body_of(new_number())) for number in range(CALLERS)])
+    assert {each.status_code for each in answers} == {200}
+    assert not [each for each in answers if "Idempotent-Replayed" in each.headers]
+    charges = {each.json()["id"] for each in answers}
+    assert len(charges) == CALLERS
+    entries = door.get("/sandbox/ledger/entries")["data"]
+    assert [row["number"] for row in entries] == list(range(1, CALLERS + 1))
+    assert {row["payment"] for row in entries} == charges
+    # No two rows of any table took the same place in the order of all that happened.
+    tables = ("charge", "event", "call", "ussd_session", "screen", "hold", "entry", "attempt", "delivery")
+    seqs = [seq for table in tables for (seq,) in store.rows(f"SELECT seq FROM {table}")]  # noqa: S608  names above
+    assert len(set(seqs)) == len(seqs)
+    requests = [json.loads(body)["request"]["id"] for (body,) in store.rows("SELECT body FROM event")]
+    assert len(set(requests)) == len({each.headers["Request-Id"] for each in answers}) == CALLERS

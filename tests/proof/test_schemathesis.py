@@ -1,0 +1,161 @@
+"""Every document that the sandbox gives of itself, tried out against the sandbox by schemathesis.
+
+Its engine reads the OpenAPI document from the door, makes requests that keep it and requests that break
+it (examples, boundaries, random ones, and sequences where the document links operations), and holds each
+answer against the document with every check that it has.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import schemathesis
+from schemathesis.engine import events, from_schema
+from schemathesis.transport.wsgi import WSGITransport
+
+from workbench.sandbox.engine import Engine
+from workbench.sandbox.store import Settings
+
+if TYPE_CHECKING:
+    from tests.conftest import Serving
+
+# A document is one line here. Each names its security schemes, whatever they are called: `credentials` fills in
+# Bearer and Basic by what the document says of them.
+DOCUMENTS = ("/plants/openapi.json", "/openapi.json")
+SEED = 7
+START_MS = 1_767_592_800_000
+EXPECTED: dict[str, dict[str, Any]] = {
+    # Statuses that count as refusing what breaks the document, or as taking what keeps it: schemathesis knows
+    # most, and a row here is an exception with its reason.
+    "negative_data_rejection": {"expected-statuses": ["400", "401", "403", "404", "405", "409", "413", "415", "422"]},
+    "positive_data_acceptance": {"expected-statuses": ["2xx", "401", "402", "403", "404", "409", "422"]},
+}
+FAULTS = {"server_error", "server_error_after", "slow"}
+"""Scenarios that ask for a 500, or to wait: what they bring is no fault of the sandbox's."""
+SOCKET_SETTINGS = ("max_redirects", "verify", "cert", "proxies")
+
+Load = Callable[[schemathesis.Config], schemathesis.BaseSchema]
+
+
+@contextmanager
+def in_process(serving: "Serving", document: str) -> Iterator[tuple[Load, str]]:
+    del serving
+    engine = Engine(Settings(seed="7", start_ms=START_MS), raise_bugs=False)
+    try:
+        yield (
+            lambda config: schemathesis.openapi.from_wsgi(document, engine.app, config=config),
+            engine.store.key("secret"),
+        )
+    finally:
+        engine.close()
+
+
+@contextmanager
+def served(serving: "Serving", document: str) -> Iterator[tuple[Load, str]]:
+    with serving("--port", "0", "--json") as server:
+        url = server.address["base_url"]
+
+        def load(config: schemathesis.Config) -> schemathesis.BaseSchema:
+            config.projects.default.base_url = url
+            return schemathesis.openapi.from_url(url + document, config=config)
+
+        yield load, server.address["secret_key"]
+
+
+DOORS = {"in process": in_process, "served": served}
+
+
+@pytest.fixture(autouse=True)
+def in_process_probes(monkeypatch: pytest.MonkeyPatch):
+    """The check `ignored_auth` hands settings of a socket to an application that has none, and fails on them."""
+    send = WSGITransport.send
+
+    def without_socket(self: WSGITransport, case: schemathesis.Case, **settings: Any) -> schemathesis.Response:  # noqa: ANN401  as it is there
+        return send(self, case, **{name: value for name, value in settings.items() if name not in SOCKET_SETTINGS})
+
+    monkeypatch.setattr(WSGITransport, "send", without_socket)
+
+
+def credentials(schemes: dict[str, dict[str, Any]], secret_key: str) -> dict[str, dict[str, str]]:
+    """What to send for each security scheme of a document, by its kind."""
+    sent = {"bearer": {"bearer": secret_key}, "basic": {"username": secret_key, "password": ""}}
+    return {name: sent[scheme["scheme"].lower()] for name, scheme in schemes.items()}
+
+
+def config_of(schemes: dict[str, dict[str, Any]], secret_key: str, examples: int) -> schemathesis.Config:
+    """`examples` random requests for each operation; boundaries and given examples come on top."""
+    return schemathesis.Config.from_dict({
+        "seed": SEED,
+        "auth": {"openapi": credentials(schemes, secret_key)},
+        "generation": {"max-examples": examples, "database": "none"},
+        "checks": EXPECTED,
+    })  # fmt: skip
+
+
+def schemes_of(load: Load) -> dict[str, dict[str, Any]]:
+    found = load(schemathesis.Config()).raw_schema["components"]["securitySchemes"]
+    return {str(name): scheme for name, scheme in found.items()}
+
+
+def without_faults(schema: schemathesis.BaseSchema) -> schemathesis.BaseSchema:
+    """The document with no scenario in it that asks for a 500 or to wait."""
+    for parameter in parameters_of(schema.raw_schema):
+        if parameter.get("name") == "Sandbox-Scenario":
+            asked = parameter["schema"]["enum"]
+            parameter["schema"]["enum"] = [each for each in asked if each not in FAULTS]
+    return schema
+
+
+def parameters_of(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401  JSON is of any type
+    """Every parameter in a document, wherever it stands."""
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(each, dict) and "in" in each and "schema" in each:
+            yield each
+        yield from parameters_of(each)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("door", DOORS)
+def test_the_sandbox_keeps_to_what_its_document_says(
+    serving: "Serving", door: str, document: str, capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
+):
+    began = time.monotonic()
+    with DOORS[door](serving, document) as (load, secret_key):
+        schema = without_faults(load(config_of(schemes_of(load), secret_key, pytestconfig.getoption("--examples"))))
+        cases, checks, told = tried(schema)
+    figures = ", ".join(f"{phase} {count}" for phase, count in sorted(cases.items()))
+    with capsys.disabled():
+        print(  # noqa: T201  the figures of the proof
+            f"\n{document} {door}: {cases.total()} cases ({figures}), {checks.total()} checks of {len(checks)} kinds, "
+            f"{time.monotonic() - began:.1f} s"
+        )
+    assert not told, "\n\n".join(told)
+    assert cases["fuzzing"] > 0
+    assert cases["coverage"] > 0
+    assert {"ignored_auth", "negative_data_rejection", "response_schema_conformance"} <= checks.keys()
+
+
+def tried(schema: schemathesis.BaseSchema) -> tuple[Counter[str], Counter[str], list[str]]:
+    """Cases by phase, checks by name, and what is wrong, each once with the curl line that shows it."""
+    cases: Counter[str] = Counter()
+    checks: Counter[str] = Counter()
+    told: dict[str, str] = {}
+    for event in from_schema(schema).execute():
+        if isinstance(event, events.NonFatalError):
+            told[str(event.value)] = f"{event.label}: {event.value!r}"
+        elif isinstance(event, events.FatalError):
+            told[str(event.exception)] = f"the engine stopped: {event.exception!r}"
+        elif isinstance(event, events.ScenarioFinished):
+            cases[event.phase.value] += len(event.recorder.interactions)
+            for check in [each for found in event.recorder.checks.values() for each in found]:
+                checks[check.name] += 1
+                if check.failure_info is not None:
+                    failure = check.failure_info.failure
+                    told[f"{event.recorder.label} {check.name} {failure.title}"] = (
+                        f"{event.recorder.label}: {check.name}: {failure.title}\n{failure.message}\n"
+                        f"{check.failure_info.code_sample}"
+                    )
+    return cases, checks, list(told.values())

@@ -1,0 +1,161 @@
+"""Receivers that misbehave on a real socket: each is a recorded attempt, in bounded time, and leaves nothing behind."""
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+
+import pytest
+
+from workbench.domain.webhooks import MAX_ANSWER_BYTES
+from workbench.sandbox.outbound import Outbound, Reply
+
+LIMIT_S = 1
+SOON_S = 10
+Behaviour = Callable[[socket.socket, threading.Event], None]
+
+
+def read_request(connection: socket.socket) -> None:
+    """Up to the end of the body, which is `{}`."""
+    message = b""
+    while not message.endswith(b"\r\n\r\n{}"):
+        message += connection.recv(65_536)
+
+
+def says(answer: bytes) -> Behaviour:
+    def behave(connection: socket.socket, stop: threading.Event) -> None:
+        del stop
+        read_request(connection)
+        connection.sendall(answer)
+
+    return behave
+
+
+def hangs(connection: socket.socket, stop: threading.Event) -> None:
+    read_request(connection)
+    stop.wait(SOON_S)
+
+
+def resets(connection: socket.socket, stop: threading.Event) -> None:
+    del stop
+    read_request(connection)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def drips(head: bytes, drop: bytes, every_s: float) -> Behaviour:
+    def behave(connection: socket.socket, stop: threading.Event) -> None:
+        read_request(connection)
+        connection.sendall(head)
+        while not stop.wait(every_s):
+            connection.sendall(drop)
+
+    return behave
+
+
+ENDLESS = b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+TOO_LONG = f"the answer took longer than {LIMIT_S} s"
+
+
+@contextmanager
+def receiving(behave: Behaviour) -> Iterator[str]:
+    """The URL of a receiver that does this on every connection."""
+    stop = threading.Event()
+
+    def answer(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            behave(connection, stop)
+
+    def accept(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while not stop.is_set():
+                threading.Thread(target=answer, args=(listener.accept()[0],)).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        accepting = threading.Thread(target=accept, args=(listener,))
+        accepting.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        finally:
+            stop.set()
+            listener.shutdown(socket.SHUT_RDWR)
+            accepting.join()
+
+
+def sent(behave: Behaviour) -> tuple[Reply, float]:
+    """The reply and the seconds it took."""
+    with receiving(behave) as url, closing(Outbound()) as outbound:
+        started = time.monotonic()
+        reply = outbound.send(url, {}, b"{}", LIMIT_S)
+        return reply, time.monotonic() - started
+
+
+@pytest.mark.parametrize(
+    ("behave", "status_code", "fault"),
+    [
+        (hangs, None, TOO_LONG),
+        (drips(b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.1), None, TOO_LONG),
+        (drips(ENDLESS, b"x", 0.1), None, TOO_LONG),
+        (drips(CHUNKED, b"1\r\nx\r\n", 0.1), None, TOO_LONG),
+        (drips(ENDLESS, b"x" * 4096, 0), 200, None),
+        (drips(CHUNKED, b"1000\r\n" + b"x" * 4096 + b"\r\n", 0), 200, None),
+        (drips(b"HTTP/1.1 200 OK\r\n", b"X: " + b"x" * 1000 + b"\r\n", 0), None, "RemoteProtocolError"),
+        (resets, None, "ReadError"),
+        (says(b""), None, "RemoteProtocolError"),
+        (says(b"220 mail.example ESMTP\r\n"), None, "RemoteProtocolError"),
+        (says(b"\x16\x03\x01\x00\xa5" * 20), None, "RemoteProtocolError"),
+        (says(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"), None, "RemoteProtocolError"),
+        (says(b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), None, "RemoteProtocolError"),
+        (says(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"), 200, None),
+        (says(b"HTTP/1.1 302 Found\r\nLocation: http://10.0.0.1/\r\nContent-Length: 0\r\n\r\n"), 302, None),
+        (says(b"HTTP/1.1 301 Moved\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"), 301, None),
+        (says(b"HTTP/1.1 308 Moved\r\nLocation: \xff\r\nContent-Length: 0\r\n\r\n"), 308, None),
+        (says(b"HTTP/1.1 204 No Content\r\n\r\n"), 204, None),
+        (says(b"HTTP/1.0 200 OK\r\n\r\nuntil the end"), 200, None),
+    ],
+    ids=[
+        "hangs", "drips its headers", "drips its body", "drips chunks", "streams without end",
+        "streams chunks without end", "headers without end", "resets", "closes", "speaks SMTP", "speaks TLS",
+        "says too little", "no length", "says it is compressed", "302 inside", "301 inside", "308 nowhere",
+        "no content", "HTTP/1.0",
+    ],
+)  # fmt: skip
+def test_each_is_one_recorded_attempt(behave: Behaviour, status_code: int | None, fault: str | None):
+    reply, took_s = sent(behave)
+    assert (reply.status_code, reply.fault and reply.fault.partition(":")[0]) == (status_code, fault)
+    assert len(reply.answer) <= MAX_ANSWER_BYTES
+    assert took_s < LIMIT_S + 2
+
+
+def test_of_a_stream_without_end_so_much_is_kept():
+    reply, _ = sent(drips(ENDLESS, b"x" * 4096, 0))
+    assert reply.answer == "x" * MAX_ANSWER_BYTES
+
+
+def test_a_receiver_that_drips_leaves_no_thread_and_no_connection():
+    before = threading.active_count()
+    with receiving(drips(ENDLESS, b"x", 0.05)) as url, closing(Outbound()) as outbound:
+        replies = [outbound.send(url, {}, b"{}", LIMIT_S) for _ in range(3)]
+        until = time.monotonic() + SOON_S
+        # The receiver notices that the connection is closed, and its threads end too.
+        while threading.active_count() > before + 1 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert threading.active_count() <= before + 1
+    assert [each.fault for each in replies] == [TOO_LONG] * 3
+
+
+def test_each_attempt_has_a_connection_of_its_own():
+    """One that is kept may be closed by the receiver in the very moment in which it is used again."""
+    peers = set()
+
+    def behave(connection: socket.socket, stop: threading.Event) -> None:
+        del stop
+        peers.add(connection.getpeername())
+        read_request(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    with receiving(behave) as url, closing(Outbound()) as outbound:
+        assert [outbound.send(url, {}, b"{}", LIMIT_S).status_code for _ in range(3)] == [200] * 3
+    assert len(peers) == 3

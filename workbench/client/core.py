@@ -1,0 +1,95 @@
+"""`PaymentsClient`: one client over all groups of calls, and waiting for a payment to settle."""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from workbench.calls import Calls
+from workbench.client.access import ApiKeys, Auth
+from workbench.client.money import Balance, Payouts
+from workbench.client.payments import Charges, PaymentIntents, Refunds
+from workbench.client.plants import Plants
+from workbench.client.webhooks import Deliveries, Events, WebhookEndpoints
+from workbench.domain import wire
+from workbench.domain.payments import CANCELED, REQUIRES_PAYMENT_METHOD, SUCCEEDED
+from workbench.errors import WaitExpired
+
+
+class PaymentsClient:
+    """`payment_intents`, `charges`, `refunds`, `payouts`, `webhook_endpoints` and the rest of one account.
+
+    `secret_key` may also be a publishable key or an access token: it is sent as it is. The documented
+    hosts of charges and plants differ from that of intents; `charges_url` and `plants_url` default to
+    `base_url`. `http` is the httpx client to send with; one is made, and closed, when none is given.
+    Raises LiveKeyRefused for a live key unless `allow_live`.
+    """
+
+    def __init__(  # noqa: PLR0913  one argument per part of the interface that differs by deployment
+        self,
+        base_url: str,
+        secret_key: str,
+        *,
+        charges_url: str | None = None,
+        plants_url: str | None = None,
+        http: httpx.Client | None = None,
+        allow_live: bool = False,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._owned = http is None
+        self._http = http or httpx.Client()
+        self.calls = Calls(secret_key, self._http, allow_live=allow_live)
+        self._sleep = sleep
+        self.base_url = base_url.rstrip("/")
+        self.charges_url = (charges_url or base_url).rstrip("/")
+        self.plants_url = (plants_url or base_url).rstrip("/")
+        self.payment_intents = PaymentIntents(self)
+        self.charges = Charges(self)
+        self.refunds = Refunds(self)
+        self.payouts = Payouts(self)
+        self.balance = Balance(self)
+        self.events = Events(self)
+        self.webhook_endpoints = WebhookEndpoints(self)
+        self.deliveries = Deliveries(self)
+        self.api_keys = ApiKeys(self)
+        self.auth = Auth(self)
+        self.plants = Plants(self)
+
+    def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> wire.PaymentIntent:
+        """Poll an intent until its attempt has ended, one way or the other.
+
+        Raises WaitExpired after `timeout_s` seconds of polling, and at once if it was never confirmed.
+        """
+        waited_s = 0.0
+        while True:
+            intent = self.payment_intents.retrieve(intent_id)
+            if intent.status in (SUCCEEDED, CANCELED) or (
+                intent.status == REQUIRES_PAYMENT_METHOD and intent.last_payment_error
+            ):
+                return intent
+            if intent.status == REQUIRES_PAYMENT_METHOD:
+                raise WaitExpired(
+                    f"{intent_id} has not been confirmed: there is nothing to wait for.", status=intent.status
+                )
+            if waited_s >= timeout_s:
+                raise WaitExpired(f"{intent_id} is still {intent.status} after {waited_s:g} s.", status=intent.status)
+            self._sleep(poll_s)
+            waited_s += poll_s
+
+    def close(self) -> None:
+        """Close the httpx client, if it was made here."""
+        if self._owned:
+            self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"PaymentsClient({self.base_url!r}, {self.calls.key!r})"

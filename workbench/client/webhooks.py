@@ -1,0 +1,63 @@
+"""Webhooks: endpoints, events, deliveries, dead letters and replay. Assumed, but for what section 6 shows."""
+
+from collections.abc import Sequence
+
+from workbench.client.resource import Listed
+from workbench.domain import wire
+
+
+class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
+    """Where events go; the interface does not show how an endpoint is registered."""
+
+    _path, _shape, _page = "/v1/webhook_endpoints", wire.WebhookEndpoint, wire.List[wire.WebhookEndpoint]
+
+    def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:
+        """Register an endpoint; the answer holds its signing secret, this once."""
+        body = {"url": url, "enabled_events": [*enabled_events]}
+        return self._client.calls.send("POST", self._url(), wire.WebhookEndpoint, body=body)
+
+    def update(
+        self,
+        endpoint_id: str,
+        *,
+        url: str | None = None,
+        enabled_events: Sequence[str] | None = None,
+        status: str | None = None,
+    ) -> wire.WebhookEndpoint:
+        """Change what is given; `status` is enabled or disabled."""
+        listed = None if enabled_events is None else [*enabled_events]
+        body = {"url": url, "enabled_events": listed, "status": status}
+        return self._client.calls.send("PATCH", self._url(endpoint_id), wire.WebhookEndpoint, body=body)
+
+    def roll_secret(self, endpoint_id: str) -> wire.WebhookEndpoint:
+        """A new signing secret, this once; for a day messages are signed with both."""
+        return self._client.calls.send("POST", self._url(endpoint_id) + "/roll_secret", wire.WebhookEndpoint)
+
+    def delete(self, endpoint_id: str) -> wire.Deleted:
+        """Remove an endpoint: nothing more is sent there."""
+        return self._client.calls.send("DELETE", self._url(endpoint_id), wire.Deleted)
+
+
+class Events(Listed[wire.Event]):
+    """What happened; `list` and `each` take `type`, one or a family such as `charge.*`."""
+
+    _path, _shape, _page = "/v1/events", wire.Event, wire.List[wire.Event]
+
+    def replay(self, event_id: str) -> wire.List[wire.Delivery]:
+        """Send an event again to every enabled endpoint that wants it."""
+        return self._client.calls.send("POST", self._url(event_id) + "/replay", wire.List[wire.Delivery])
+
+
+class Deliveries(Listed[wire.Delivery]):
+    """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
+
+    _path, _shape, _page = "/v1/deliveries", wire.Delivery, wire.List[wire.Delivery]
+
+    def replay(self, delivery_id: str) -> wire.Delivery:
+        """Send it again: same event id and body, new timestamp and signature, the schedule from its beginning."""
+        return self._client.calls.send("POST", self._url(delivery_id) + "/replay", wire.Delivery)
+
+    def replay_dead_letters(self) -> wire.List[wire.Delivery]:
+        """Send every dead letter again whose endpoint is enabled."""
+        url = f"{self._client.base_url}/v1/dead_letters/replay"
+        return self._client.calls.send("POST", url, wire.List[wire.Delivery])

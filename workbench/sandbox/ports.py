@@ -1,0 +1,72 @@
+"""Where a server listens: an address of this machine and a port that nobody has."""
+
+import errno
+import ipaddress
+import socket
+from typing import NamedTuple
+
+from workbench.errors import PortTaken, ServeRefused
+
+LOOPBACK = "127.0.0.1"
+
+
+class Port(NamedTuple):
+    """A numeric address and a port."""
+
+    address: str
+    port: int
+
+    @property
+    def reached_at(self) -> str:
+        """The address to connect to from this machine; nobody can connect to "every address"."""
+        address = ipaddress.ip_address(self.address.partition("%")[0])
+        return _LOOPBACKS[address.version] if address.is_unspecified else self.address
+
+    @property
+    def base_url(self) -> str:
+        """What a client on this machine calls."""
+        host = f"[{self.reached_at}]" if ":" in self.reached_at else self.reached_at
+        return f"http://{host}:{self.port}"
+
+
+_LOOPBACKS = {4: LOOPBACK, 6: "::1"}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server at `host` is reached from this machine alone.
+
+    Raises ServeRefused: no such address.
+    """
+    return ipaddress.ip_address(_resolved(host, 0)[1].partition("%")[0]).is_loopback
+
+
+def free_port(host: str, port: int) -> Port:
+    """The address that `host` is, and the port, when nothing listens there; for 0 a free one.
+
+    The server's own sockets would share a taken one silently.
+    Raises PortTaken: something listens there. Raises ServeRefused: this machine has no such address.
+    """
+    family, address = _resolved(host, port)
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            raise _refused(address, port, error) from None
+        return Port(address, int(probe.getsockname()[1]))
+
+
+def _resolved(host: str, port: int) -> tuple[int, str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        raise ServeRefused(f"{host!r} is no address of this machine.", hint="Name one with --host.") from None
+    return found[0], str(found[4][0])
+
+
+def _refused(address: str, port: int, error: OSError) -> PortTaken | ServeRefused:
+    if error.errno == errno.EADDRINUSE:
+        message = f"Something listens on {address}:{port} already."
+        return PortTaken(message, hint="Name another with --port.", port=port)
+    reason = (error.strerror or str(error)).lower()
+    return ServeRefused(f"Nothing can listen on {address}:{port} here: {reason}.", hint="See --host and --port.")

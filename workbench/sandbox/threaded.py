@@ -1,0 +1,131 @@
+"""An application of this process on a port of this machine's loopback: a thread for each connection.
+
+The standard library's WSGI server, with what it leaves out: bodies in chunks, a body that ends where it
+should, no look-up of this machine's name. A connection carries one request and is closed.
+"""
+
+import io
+import socketserver
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from socketserver import ThreadingMixIn
+from typing import Any, BinaryIO, cast
+from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
+from wsgiref.types import WSGIApplication
+
+from workbench.sandbox.faults import log_fault
+from workbench.sandbox.ports import LOOPBACK, free_port
+
+_POLL_S = 0.05
+_IDLE_S = 5
+"""How long a connection may say nothing; one that is idle keeps `close` waiting as long."""
+_MAX_BODY_BYTES = 64 << 20
+_MAX_LINE_BYTES = 65_536
+_MAX_SIZE_DIGITS = 16
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+
+
+@contextmanager
+def listening(app: WSGIApplication, *, port: int, after_each: Callable[[], object]) -> Iterator[str]:
+    """Answer while the block runs; the base URL. `after_each` is called when an answer has been sent.
+
+    Requests in flight are finished before the block is left.
+    Raises PortTaken: something listens there.
+    """
+    bound = free_port(LOOPBACK, port)
+    server = _Server((bound.address, bound.port), _Handler)
+    server.app, server.after_each = app, after_each
+    thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
+    thread.start()
+    try:
+        yield bound.base_url
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = False
+    request_queue_size = 128
+    app: WSGIApplication
+    after_each: Callable[[], object]
+
+    def server_bind(self) -> None:
+        # Not HTTPServer's, which asks the resolver for this machine's name and may wait for it.
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = LOOPBACK, int(self.server_address[1])
+        self.setup_environ()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002  the base class's signature
+        """A client that went away is no news."""
+        error = sys.exception()
+        if error is not None and not isinstance(error, OSError):
+            log_fault("after a request", error)
+
+
+class _Handler(WSGIRequestHandler):
+    server: _Server
+    # So that "Expect: 100-continue" is answered.
+    protocol_version = "HTTP/1.1"
+    timeout = _IDLE_S
+
+    def handle(self) -> None:
+        self.raw_requestline = self.rfile.readline(_MAX_LINE_BYTES + 1)
+        self.requestline, self.request_version, self.command = "", "", ""
+        if len(self.raw_requestline) > _MAX_LINE_BYTES:
+            self.send_error(414)
+            return
+        if not self.parse_request():
+            return
+        body = self._body()
+        if body is None:
+            self.send_error(400, "The chunks of the body cannot be read")
+            return
+        answering = _Answering(body, cast("BinaryIO", self.wfile), sys.stderr, self.get_environ())
+        # As wsgiref's own handler does: this is who writes a line for each request, or does not.
+        answering.request_handler = self
+        answering.run(self.server.app)
+        self.server.after_each()
+
+    def _body(self) -> BinaryIO | None:
+        """The body and nothing behind it; None when its chunks are not well formed."""
+        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+            del self.headers["Content-Length"]
+            return _unchunked(cast("BinaryIO", self.rfile))
+        length = self.headers.get("Content-Length", "")
+        # A length that is no number is the application's to refuse.
+        wanted = int(length) if length.isascii() and length.isdigit() else 0
+        return io.BytesIO(self.rfile.read(min(wanted, _MAX_BODY_BYTES)))
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401  the base class's signature
+        """No line on standard error for each request: it would land in a notebook's output."""
+        del format, args
+
+
+class _Answering(ServerHandler):
+    request_handler: WSGIRequestHandler
+
+
+def _unchunked(stream: BinaryIO) -> BinaryIO | None:
+    """A body sent in chunks, whole (RFC 9112 §7.1)."""
+    body = io.BytesIO()
+    while size := _chunk_size(stream.readline(_MAX_LINE_BYTES)):
+        if size < 0 or body.tell() + size > _MAX_BODY_BYTES:
+            return None
+        body.write(stream.read(size))
+        if stream.readline(3) != b"\r\n":
+            return None
+    # What may follow the last chunk, up to an empty line.
+    while stream.readline(_MAX_LINE_BYTES).strip():
+        pass
+    body.seek(0)
+    return body
+
+
+def _chunk_size(line: bytes) -> int:
+    digits = line.partition(b";")[0].strip()
+    is_hex = bool(digits) and len(digits) <= _MAX_SIZE_DIGITS and all(each in _HEX for each in digits)
+    return int(digits, 16) if is_hex else -1
