@@ -27,8 +27,11 @@ _PATH: Final[Mapping[str, tuple[Schema, str]]] = {
 _QUERY: Final[Mapping[str, tuple[Schema, str]]] = {
     "client_secret": ({"type": "string"}, "The intent's; needed with a publishable key, checked whenever sent."),
     "limit": ({}, "How many rows at most."),
-    "starting_after": ({"type": "string"}, "The id of a row: those older than it. Excludes `ending_before`."),
-    "ending_before": ({"type": "string"}, "The id of a row: those newer than it. Excludes `starting_after`."),
+    "starting_after": ({"type": "string"}, "The id of a row: those older than it."),
+    "ending_before": (
+        {"type": "string"},
+        "The id of a row: those newer than it; with `starting_after`, those between.",
+    ),
     "charge": ({"type": "string"}, "Those of this charge."),
     "type": ({"type": "string", "enum": rules.EVENT_NAMES}, "Those of this type, or of a family."),
     "status": (

@@ -12,6 +12,7 @@ from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.phones import OPERATORS
 from workbench.domain.webhooks import DISABLED, ENABLED, EVENT_TYPES, FAULTS
 from workbench.sandbox import operator, panel
+from workbench.sandbox.addresses import NAME
 from workbench.sandbox.service.keys import MAX_NAME
 from workbench.sandbox.service.plays import MAX_ANSWERS, MAX_OUTAGE_S
 from workbench.sandbox.service.rules import BOUNDS_MINOR, MOBILE_MONEY
@@ -26,7 +27,7 @@ PHONE: Final[Schema] = {
     "description": "E.164: +260, a prefix of an operator with wallets, seven digits.",
 }
 _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
-_HOST = r"(([A-Za-z0-9_-]+\.)*[A-Za-z][A-Za-z0-9_-]*|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|\[::1\])"
+_HOST = rf"({NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
 URL: Final[Schema] = {
     "pattern": rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$",
     "description": "http or https, to a name or to this machine's loopback. A public address in digits is taken "
