@@ -282,9 +282,8 @@ class TestDeliveriesReadBack:
         pay(bench)
         bench.clock.advance(days=5)
         (found,) = hook.deliveries()
-        waits = [
-            later["at"] - each["at"] for each, later in zip(found["attempts"], found["attempts"][1:], strict=False)
-        ]
+        moments = [each["at"] for each in found["attempts"]]
+        waits = [later - earlier for earlier, later in itertools.pairwise(moments)]
         assert len(waits) == 9
         assert all(
             0.8 * planned - 1 <= wait <= 1.2 * planned + 1 for wait, planned in zip(waits, SCHEDULE_S, strict=True)
