@@ -1,5 +1,6 @@
 """The two doors of one sandbox: in this process, and served by a process of its own."""
 
+import base64
 import itertools
 import json
 import select
@@ -9,8 +10,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -46,6 +48,7 @@ Serving = Callable[..., AbstractContextManager[Server]]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=5, help="How often the served sandbox is killed under load.")
+    parser.addoption("--examples", type=int, default=20, help="How many random requests each operation is tried with.")
     parser.addoption("--seed", type=int, default=None, help="The seed of that load, to see a run again.")
 
 
@@ -118,6 +121,108 @@ def new_number() -> Callable[..., str]:
     """Numbers that no test used before, of MTN unless another prefix is asked for."""
     numbers = itertools.count(1_000_001)
     return lambda prefix="96": f"+260{prefix}{next(numbers)}"
+
+
+class Shop:
+    """A merchant of its own in a sandbox that others use too: raw requests, and what they left behind."""
+
+    def __init__(self, bench: Workbench, new_number: Callable[..., str], name: str = "SHOP") -> None:
+        self.bench = bench
+        self.new_number = new_number
+        made = bench.http.post(
+            "/sandbox/accounts", json={"name": name}, headers={"Authorization": f"Bearer {bench.secret_key}"}
+        ).json()
+        self.id: str = made["id"]
+        self.key: str = made["secret_key"]
+        self.publishable: str = made["publishable_key"]
+
+    def call(
+        self, method: str, path: str, body: object = None, *, key: str | None = None, **headers: str
+    ) -> httpx.Response:
+        """A request with the key as the operation takes it; `Sandbox_Scenario="x"` is a header."""
+        key = self.key if key is None else key
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        if path == "/v1/charges" and method == "POST":
+            named.setdefault("Idempotency-Key", "key-" + self.new_number()[4:])
+            named["Authorization"] = "Basic " + base64.b64encode(f"{key}:".encode()).decode()
+        else:
+            named["Authorization"] = f"Bearer {key}"
+        content = None if body is None else json.dumps(body).encode()
+        return self.bench.http.request(
+            method, path, content=content, headers={"Content-Type": "application/json", **named}
+        )
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.call("GET", path, **headers)
+
+    def post(self, path: str, body: object = None, **headers: str) -> httpx.Response:
+        return self.call("POST", path, body, **headers)
+
+    def read(self, path: str) -> Any:  # noqa: ANN401  JSON
+        answer = self.get(path)
+        assert answer.status_code == 200, answer.text
+        return json.loads(answer.content, parse_float=Decimal)
+
+    def charge(self, minor: int = 10_000, phone: str | None = None, *, channel: str = "mtn", **more: str) -> str:
+        """The id of a charge, paid unless the number says otherwise."""
+        phone = phone or self.new_number({"mtn": "96", "airtel": "97", "zamtel": "95"}[channel])
+        body = {"amount": minor, "currency": "zmw", "type": "mobile_money", "channel": channel, "phone": phone}
+        answer = self.post("/v1/charges", body, **more)
+        return str(answer.json()["id" if answer.status_code == 200 else "charge"])
+
+    def intent(self, amount: str = "100.00") -> str:
+        body = {"amount": float(amount), "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+        return str(self.post("/v1/payment_intents", body).json()["id"])
+
+    def confirm(self, intent_id: str, phone: str, **more: str) -> httpx.Response:
+        method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": "mtn"}}
+        return self.post(f"/v1/payment_intents/{intent_id}/confirm", {"payment_method": method}, **more)
+
+    def paid_intent(self, amount: str = "100.00") -> str:
+        intent_id, phone = self.intent(amount), self.new_number()
+        assert self.confirm(intent_id, phone).status_code == 200
+        assert self.post(f"/sandbox/phones/{phone}/input", {"text": "1234"}).status_code == 200
+        return intent_id
+
+    def status(self, path: str) -> str:
+        return str(self.read(path)["status"])
+
+    def events(self) -> list[str]:
+        """The types of this merchant's events, oldest first."""
+        return [each["type"] for each in self.read("/v1/events?limit=100")["data"]][::-1]
+
+    def balance(self) -> tuple[int, int, int]:
+        """Pending, available and owed, in ngwee."""
+        found = self.read("/v1/balance")
+        return tuple(int(found[name][0]["amount"] * 100) for name in ("pending", "available", "owed"))  # type: ignore[return-value]
+
+    def entries(self, payment: str | None = None) -> list[tuple[str, list[tuple[str, int, int]]]]:
+        """(kind, [(side, code, ngwee)]) of each entry about a payment, in order; of all for None."""
+        found: dict[str, tuple[str, list[tuple[str, int, int]]]] = {}
+        for row in panel(self.bench, "ledger/postings").json()["data"]:
+            if payment in (None, row["payment"]):
+                _, lines = found.setdefault(row["entry"], (row["kind"], []))
+                lines.append((row["side"], row["code"], row["amount_minor"]))
+        return list(found.values())
+
+    def advance(self, seconds: Decimal | float = 0, **more: int) -> None:
+        self.bench.clock.advance(seconds, **more)
+
+    def to_midnight(self) -> None:
+        """The next midnight in Lusaka, 22:00 UTC, and what it does."""
+        day_ms, now_ms = 86_400_000, self.bench.clock.now_ms + 7_200_000
+        self.advance(Decimal(day_ms - now_ms % day_ms) / 1000)
+
+
+@pytest.fixture
+def shop(bench: Workbench, new_number: Callable[..., str]) -> Shop:
+    return Shop(bench, new_number)
+
+
+@pytest.fixture
+def new_shop(new_number: Callable[..., str]) -> Callable[[Workbench], Shop]:
+    """Shops by hand, where a test opens sandboxes of its own."""
+    return lambda bench: Shop(bench, new_number)
 
 
 def panel(bench: Workbench, path: str) -> httpx.Response:

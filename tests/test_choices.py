@@ -59,6 +59,21 @@ def attempts(bench: Workbench, status: int, *, days: int = 10) -> list[int]:
     return [len(moments), len(set(moments))]
 
 
+def failing_for_a_week(bench: Workbench) -> str:
+    """The state of an endpoint that answered nothing but 500 to an event a day."""
+    bench.receiver._answer = lambda environ: (500, b"")  # type: ignore[method-assign]  # noqa: ARG005, SLF001  the merchant's server, down
+    for day in range(7):
+        charge(bench, key=f"day-{day}")
+        bench.clock.advance(days=1)
+    (endpoint,) = bench.http.get("/v1/webhook_endpoints", headers=bearer(bench)).json()["data"]
+    return str(endpoint["status"])
+
+
+def scripted(bench: Workbench) -> int:
+    post(bench, "/sandbox/operator/script", {"phone": PHONE, "answers": ["limit_reached"]})
+    return int(charge(bench, key="scripted").status_code)
+
+
 def late_by(bench: Workbench, seconds: int) -> str:
     """The verdict on the last message, received again so many seconds later."""
     charge(bench)
@@ -115,7 +130,7 @@ CHOICES: list[tuple[str, Any, Seen, Any, Any]] = [
      200, 400),
     ("required_fields", "with_reference", lambda b: charge(b).status_code, 200, 400),
     ("intent_fields", "minimal", lambda b: [*sorted(intent(b).json())[:3], len(intent(b).json())],
-     ["amount", "client_secret", "created", 16], ["client_secret", "id", "status", 3]),
+     ["amount", "canceled_at", "cancellation_reason", 18], ["client_secret", "id", "status", 3]),
     ("unknown_fields", "refused", lambda b: intent(b, colour="green").status_code, 200, 400),
     ("operator_ids", "long", lambda b: charge(b).json()["channel"], "mtn", "MTN_MOMO_ZMB"),
     ("charge_amount_unit", "major", lambda b: (charge(b, amount=150).json()["amount"], fees(b)[0] > 0,
@@ -143,6 +158,10 @@ CHOICES: list[tuple[str, Any, Seen, Any, Any]] = [
     ("delivery_success", "200_201_202", lambda b: attempts(b, 204)[0], 1, 10),
     ("delivery_gone", "retried", lambda b: attempts(b, 410)[0], 1, 10),
     ("delivery_retry_after", "ignored", lambda b: attempts(b, 429, days=0)[0] + late_second(b), 1, 2),
+    ("endpoint_disable_after_s", 0, failing_for_a_week, "disabled", "enabled"),
+    ("failure_triggers", "header", lambda b: (charge(b, phone=BROKE).status_code, scripted(b)), (402, 402), (200, 200)),
+    ("idempotency_keeps_errors", "none", lambda b: ["Idempotent-Replayed" in charge(b, phone=BROKE).headers
+     for _ in range(2)], [False, True], [False, False]),
     ("error_format", "plain", lambda b: (intent(b, amount=0).headers["Content-Type"],
      sorted(intent(b, amount=0).json())[:2]),
      ("application/problem+json", ["code", "detail"]), ("application/json", ["error", "message"])),

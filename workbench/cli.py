@@ -1,4 +1,4 @@
-"""The command `workbench`: run notebooks, serve a sandbox, list the register of gaps."""
+"""The command `workbench`: run notebooks, serve a sandbox, list the register of gaps, describe the service."""
 
 import json
 import os
@@ -158,6 +158,23 @@ def gaps(names: tuple[str, ...], as_json: bool) -> None:  # noqa: FBT001  a flag
         click.echo(json.dumps([row.as_record() for row in rows], indent=2, ensure_ascii=False))
     else:
         click.echo("\n\n".join(row.as_text() for row in rows))
+
+
+@app.command()
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead of printing.")
+def openapi(out: Path | None) -> None:
+    """Print the service's OpenAPI 3.1 description, with the register of gaps at its defaults.
+
+    A served sandbox gives its own at /openapi.json.
+    """
+    from workbench.domain.gaps import Gaps
+    from workbench.sandbox.openapi import document
+
+    text = json.dumps(document(Gaps()), indent=2, ensure_ascii=False)
+    if out is None:
+        click.echo(text)
+    else:
+        out.write_text(f"{text}\n", "utf-8")
 
 
 def _as_json(address: "Address") -> None:

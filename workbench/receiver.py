@@ -216,7 +216,7 @@ def _body(environ: WSGIEnvironment) -> bytes | None:
     length = environ.get("CONTENT_LENGTH") or ""
     if not length and not environ.get("wsgi.input_terminated"):
         return b""
-    wanted = int(length) if length.isdigit() else MAX_BODY_BYTES + 1
+    wanted = int(length) if length.isascii() and length.isdigit() else MAX_BODY_BYTES + 1
     if wanted > MAX_BODY_BYTES and length:
         return None
     body = bytes(environ["wsgi.input"].read(wanted))

@@ -5,6 +5,7 @@ import pytest
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
+from workbench.domain.masking import Secret
 from workbench.errors import GapRefused
 
 
@@ -19,7 +20,7 @@ def test_what_is_no_json_is_not_written_as_if_it_were():
 
 
 def test_a_secret_travels_as_its_text():
-    assert msgspec.json.decode(wire.to_json({"secret": wire.Secret("told")})) == {"secret": "told"}
+    assert msgspec.json.decode(wire.to_json({"secret": Secret("told")})) == {"secret": "told"}
 
 
 @pytest.mark.parametrize("choices", [["charge_amount_unit"], "charge_amount_unit", 7])

@@ -42,6 +42,8 @@ EXPECTED: dict[str, list[tuple[str, int, int]]] = {
     "suspense_returned": [(DR, 2900, 10_000), (CR, 1100, 10_000)],
     "cleared": [(DR, 2000, 9_750), (CR, 2010, 9_750)],
     "receivable_recovered": [(DR, 2010, 9_750), (CR, 1310, 9_750)],
+    "recovery_returned": [(DR, 1310, 9_750), (CR, 2010, 9_750)],
+    "sweep_recalled": [(DR, 1100, 9_750), (CR, 1200, 9_750)],
     "swept": [(DR, 1200, 9_750), (CR, 1100, 9_750)],
     "sweep_credited": [(DR, 1010, 9_750), (CR, 1200, 9_750)],
     "payout_asked": [(DR, 2010, 10_000), (CR, 2020, 10_000)],

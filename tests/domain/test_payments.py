@@ -7,6 +7,8 @@ from workbench.domain.payments import (
     CHARGE_TRANSITIONS,
     FAILURES,
     INTENT_TRANSITIONS,
+    PAYOUT_TRANSITIONS,
+    REFUND_TRANSITIONS,
     Fees,
     fees_of,
 )
@@ -15,6 +17,9 @@ from workbench.errors import IllegalTransition
 
 INTENT_STATES = ("requires_payment_method", "requires_action", "processing", "succeeded", "canceled")
 CHARGE_STATES = ("pending", "succeeded", "failed")
+REFUND_STATES = ("pending", "succeeded", "failed")
+PAYOUT_STATES = ("pending", "paid", "failed")
+MONEY_EVENTS = ("sent", "failed", "paid", "returned", "funds_secured", "cancel", "", "Sent")
 EVENTS = ("confirm", "cancel", "pin_accepted", "attempt_failed", "funds_secured", "", "succeeded", "Confirm")
 
 INTENT = {
@@ -28,6 +33,8 @@ INTENT = {
     "succeeded": {},
     "canceled": {},
 }
+REFUND = {"pending": {"sent": "succeeded", "failed": "failed"}, "succeeded": {}, "failed": {}}
+PAYOUT = {"pending": {"paid": "paid", "failed": "failed"}, "paid": {"returned": "failed"}, "failed": {}}
 CHARGE = {"pending": {"funds_secured": "succeeded", "attempt_failed": "failed"}, "succeeded": {}, "failed": {}}
 
 
@@ -53,6 +60,18 @@ def test_every_state_of_a_charge_and_every_event(state: str, event: str):
     check(CHARGE_TRANSITIONS, CHARGE, state, event)
 
 
+@pytest.mark.parametrize("event", MONEY_EVENTS)
+@pytest.mark.parametrize("state", REFUND_STATES)
+def test_every_state_of_a_refund_and_every_event(state: str, event: str):
+    check(REFUND_TRANSITIONS, REFUND, state, event)
+
+
+@pytest.mark.parametrize("event", MONEY_EVENTS)
+@pytest.mark.parametrize("state", PAYOUT_STATES)
+def test_every_state_of_a_payout_and_every_event(state: str, event: str):
+    check(PAYOUT_TRANSITIONS, PAYOUT, state, event)
+
+
 def check(transitions: Transitions, expected: dict[str, dict[str, str]], state: str, event: str):
     if event in expected[state]:
         assert next_state(transitions, state, event) == expected[state][event]
@@ -69,8 +88,10 @@ def check(transitions: Transitions, expected: dict[str, dict[str, str]], state: 
     [
         (INTENT_TRANSITIONS, "requires_payment_method", INTENT_STATES, {"succeeded", "canceled"}),
         (CHARGE_TRANSITIONS, "pending", CHARGE_STATES, {"succeeded", "failed"}),
+        (REFUND_TRANSITIONS, "pending", REFUND_STATES, {"succeeded", "failed"}),
+        (PAYOUT_TRANSITIONS, "pending", PAYOUT_STATES, {"failed"}),
     ],
-    ids=["intent", "charge"],
+    ids=["intent", "charge", "refund", "payout"],
 )
 def test_every_state_is_reached_and_can_come_to_an_end(
     transitions: Transitions, first: str, states: tuple[str, ...], terminal: set[str]
@@ -88,7 +109,8 @@ def test_a_failed_attempt_can_be_tried_again():
 def test_every_failure_has_its_words():
     assert set(FAILURES) == {
         "insufficient_funds", "wrong_pin", "declined_by_customer", "prompt_timeout", "limit_reached",
-        "payer_not_found", "payer_busy", "operator_unavailable", "operator_unknown",
+        "payer_not_found", "payer_busy", "operator_unavailable", "operator_unknown", "canceled_by_merchant",
+        "bank_refused", "bank_returned",
     }  # fmt: skip
     assert all(words.endswith(".") for words in FAILURES.values())
 

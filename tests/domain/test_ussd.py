@@ -7,8 +7,16 @@ from workbench.domain import ussd
 from workbench.domain.ussd import FAILURE_OF, IDLE_WORDS, OPEN, TRANSITIONS, UssdSession, after, check_pin, judged_pin
 from workbench.errors import IllegalTransition, InvalidRequest
 
-SCREENS = ("enter_pin", "wrong_pin", "approved", "refused", "blocked", "canceled", "ignored", "expired")
-INPUTS = ("right_pin", "right_pin_refused", "wrong_pin", "last_wrong_pin", "cancel", "ignore", "timeout")
+SCREENS = (
+    "enter_pin", "wrong_pin", "approved", "refused", "blocked", "canceled", "ignored", "expired", "withdrawn",
+    "unsent", "rejected", "recalled",
+)  # fmt: skip
+INPUTS = (
+    "right_pin", "right_pin_refused", "wrong_pin", "last_wrong_pin", "cancel", "ignore", "timeout", "withdraw",
+)  # fmt: skip
+OTHER_INPUTS = ("late_pin", "reject", "", "approve")
+UNSEEN = {"unsent", "rejected", "recalled"}
+"""No prompt reached the handset."""
 ANSWERED = {
     "right_pin": "approved",
     "right_pin_refused": "refused",
@@ -17,9 +25,16 @@ ANSWERED = {
     "cancel": "canceled",
     "ignore": "ignored",
     "timeout": "expired",
+    "withdraw": "withdrawn",
 }
-EXPECTED = {"enter_pin": ANSWERED, "wrong_pin": ANSWERED, "ignored": {"timeout": "expired"}}
-ENDED = {"approved", "refused", "blocked", "canceled", "expired"}
+EXPECTED = {
+    "enter_pin": ANSWERED,
+    "wrong_pin": ANSWERED,
+    "ignored": {"timeout": "expired", "withdraw": "withdrawn"},
+    "expired": {"late_pin": "approved"},
+    "unsent": {"reject": "rejected", "withdraw": "recalled"},
+}
+ENDED = {"approved", "refused", "blocked", "canceled", "withdrawn", "rejected", "recalled"}
 
 
 def session(screen: str = "enter_pin", **more: object) -> UssdSession:
@@ -35,12 +50,13 @@ def session(screen: str = "enter_pin", **more: object) -> UssdSession:
         reference="Monstera",
         tries_left=3,
         expires_ms=300_000,
+        play="person",
         screen=screen,
     )
     return msgspec.structs.replace(made, **more)
 
 
-@pytest.mark.parametrize("given_input", [*INPUTS, "", "approve"])
+@pytest.mark.parametrize("given_input", [*INPUTS, *OTHER_INPUTS])
 @pytest.mark.parametrize("screen", SCREENS)
 def test_every_screen_and_every_input(screen: str, given_input: str):
     allowed = EXPECTED.get(screen, {})
@@ -62,7 +78,7 @@ def test_the_table_holds_these_and_no_more():
 
 
 def test_every_screen_is_reached_and_the_ended_ones_stay():
-    found, fresh = {"enter_pin"}, ["enter_pin"]
+    found, fresh = {"enter_pin", "unsent"}, ["enter_pin", "unsent"]
     while fresh:
         later = set(EXPECTED.get(fresh.pop(), {}).values()) - found
         found |= later
@@ -77,8 +93,11 @@ def test_each_end_without_money_has_its_failure():
         "blocked": "wrong_pin",
         "canceled": "declined_by_customer",
         "expired": "prompt_timeout",
+        "withdrawn": "canceled_by_merchant",
+        "recalled": "canceled_by_merchant",
     }
-    assert ENDED - set(FAILURE_OF) == {"approved", "refused"}
+    # What the operator answered in these two carries a reason of its own.
+    assert ENDED - set(FAILURE_OF) == {"approved", "refused", "rejected"}
 
 
 @pytest.mark.parametrize(
@@ -146,14 +165,16 @@ def test_wrong_pins_run_out(pins: list[bool], tries: int):
         ("canceled", {}, "MTN MoMo\nCanceled.\nNothing was paid."),
         ("ignored", {}, "(the prompt was left unanswered)"),
         ("expired", {}, "MTN MoMo\nThe request has expired.\nNothing was paid."),
+        ("withdrawn", {}, "MTN MoMo\nPLANT STORE has canceled the request.\nNothing was paid."),
     ],
 )
 def test_the_words_on_each_screen(screen: str, more: dict[str, object], shown: str):
     assert ussd.words(session(screen, **more)) == shown
 
 
-def test_every_screen_has_words():
-    assert set(ussd.WORDS) == set(SCREENS)
+def test_every_screen_that_a_customer_sees_has_words():
+    assert set(ussd.WORDS) == set(SCREENS) - UNSEEN
+    assert set(ussd.HIDDEN) == UNSEEN
     assert IDLE_WORDS == "(no message)"
 
 

@@ -151,7 +151,6 @@ PHONES = {
     "too_long": ('"+2609712345678"', "phone_invalid"),
     "line_break": (r'"+260971234567\n"', "phone_invalid"),
     "other_digits": ('"+26097１２３４５６７"', "phone_invalid"),  # noqa: RUF001  full-width digits are the point
-    "reserved_test_number": ('"+260960000013"', "test_number_reserved"),
     "empty": ('""', "phone_invalid"),
     "number": ("260971234567", "parameter_invalid"),
     "missing": (None, "parameter_missing"),

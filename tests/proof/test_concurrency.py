@@ -58,19 +58,17 @@ def in_process(serving: "Serving", store: "StoreFile") -> Iterator[Door]:
 
 @contextmanager
 def processes(serving: "Serving", store: "StoreFile", count: int) -> Iterator[Door]:
-    """So many processes that serve one file, each on a port of its own."""
-    with ExitStack() as stack:
-        options = ["--port", "0", "--json", "--store", str(store.path)]
-        addresses = [stack.enter_context(serving(*options)).address for _ in range(count)]
+    """So many worker processes that serve one file at one port."""
+    options = ["--port", "0", "--json", "--store", str(store.path), "--workers", str(count)]
+    with serving(*options) as server, ExitStack() as stack:
+        address = server.address
+        # A client for each caller: one connection stays with one worker.
         clients = [
-            stack.enter_context(httpx.Client(base_url=each["base_url"], limits=_WIDE, trust_env=False))
-            for each in addresses
+            stack.enter_context(httpx.Client(base_url=address["base_url"], trust_env=False)) for _ in range(CALLERS)
         ]
-        assert len({each["secret_key"] for each in addresses}) == 1
-        yield Door(clients, addresses[0]["secret_key"])
+        yield Door(clients, address["secret_key"])
 
 
-_WIDE = httpx.Limits(max_connections=None)
 DOORS = {
     "in process": in_process,
     "served": lambda serving, store: processes(serving, store, 1),

@@ -3,6 +3,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from decimal import Decimal
@@ -33,13 +34,16 @@ def nothing(bench: Workbench) -> None:
     del bench
 
 
+def bearer(bench: Workbench) -> dict[str, str]:
+    return {"Authorization": f"Bearer {bench.secret_key!s}"}
+
+
 def look_around(bench: Workbench) -> None:
     """Reads of the panel, and of what a notebook would show in between."""
-    key = {"Authorization": f"Bearer {bench.secret_key!s}"}
     paths = ("clock", f"phones/{PHONE}", "ledger/accounts", "ledger/entries", "ledger/postings", "ledger/verify",
              "trace", "gaps", "nowhere")  # fmt: skip
     for path in paths:
-        bench.http.get(f"/sandbox/{path}", headers=key)
+        bench.http.get(f"/sandbox/{path}", headers=bearer(bench))
     repr(bench.phone(PHONE))
     repr(bench.trace)
     assert bench.clock.now_ms
@@ -84,6 +88,16 @@ def work(bench: Workbench, pause: Callable[[Workbench], None] = nothing) -> None
     pay.auth.refresh(token.refresh_token)
     pay.plants.create(id=1, name="Monstera")
     pause(bench)
+    pay.charges.create(amount=700, channel="mtn", phone="+260960000010", idempotency_key="order-10")
+    bench.clock.advance(days=2)
+    pause(bench)
+    for path, body in (
+        ("refunds", {"payment_intent": intent.id, "amount": 7}),
+        ("payouts", {"amount": 9, "currency": "ZMW"}),
+        ("api_keys", {}),
+    ):
+        assert bench.http.post(f"/v1/{path}", json=body, headers=bearer(bench)).is_success
+    pause(bench)
     bench.clock.advance(days=2)
 
 
@@ -106,7 +120,12 @@ def first(tmp_path: Path) -> History:
 
 
 def test_a_history_is_worth_comparing(first: History):
-    assert len({row[0] for row in first.ledger}) == 4
+    kinds = Counter({row[0]: row[3] for row in first.ledger}.values())
+    assert kinds["funds_secured"] == 4
+    assert set(kinds) == {
+        "funds_secured", "late_success", "cleared", "swept", "sweep_credited", "refund_asked", "refund_sent",
+        "float_topped_up", "payout_asked", "payout_paid",
+    }  # fmt: skip
     verdicts = [verdict for verdict, _, _ in first.arrivals]
     assert (verdicts.count("failed"), verdicts.count("refused"), verdicts.count("duplicate")) == (2, 0, 0)
     assert verdicts.count("accepted") == len(first.events)

@@ -22,6 +22,7 @@ PAID = ["payment_intent.processing", "charge.succeeded", "payment_intent.succeed
 LISTED = {"0000001": ["1234"], "0000002": ["1234"], "0000003": ["0000"] * 3, "0000004": ["cancel"], "0000005": []}
 """What the customer on a test number presses; on any other number somebody has to."""
 EMPTY = "0000002"
+NIGHTLY = {"cleared", "swept", "sweep_credited"}
 
 AMOUNTS = st.integers(1, 5_000_000)
 PAYERS = st.sampled_from(PHONES)
@@ -114,7 +115,7 @@ class Model:
                 self.act(prompt)
         self.now_s = until_s
 
-    def pending_minor(self) -> int:
+    def earned_minor(self) -> int:
         """What the merchant has earned: less 2.5 %, half up, one ngwee at least."""
         paid = [each.minor for each in self.payments.values() if each.status == "succeeded"]
         return sum(minor - max(1, int(minor * Decimal("0.025") + Decimal("0.5"))) for minor in paid)
@@ -241,18 +242,21 @@ class Payments(RuleBasedStateMachine):
 
     @invariant()
     def the_books_are_right(self) -> None:
-        by_entry: dict[str, int] = defaultdict(int)
+        by_entry: dict[tuple[str, str], int] = defaultdict(int)
         for row in self.panel("ledger/postings")["data"]:
-            by_entry[row["entry"]] += row["amount_minor"] if row["side"] == "debit" else -row["amount_minor"]
+            signed = row["amount_minor"] if row["side"] == "debit" else -row["amount_minor"]
+            by_entry[row["entry"], row["kind"]] += signed
         assert not any(by_entry.values())
         paid = [each for each in self.model.payments.values() if each.status == "succeeded"]
-        assert len(by_entry) == len(paid)
+        assert sum(kind == "funds_secured" for _, kind in by_entry) == len(paid)
+        assert {kind for _, kind in by_entry} <= {"funds_secured", *NIGHTLY}
         balances: dict[int, int] = defaultdict(int)
         for row in self.panel("ledger/accounts")["data"]:
             balances[row["code"]] += row["credit_minor"] - row["debit_minor"]
         assert sum(balances.values()) == 0
-        assert balances[2000] == self.model.pending_minor()
-        assert balances[2000] + balances[4000] == sum(each.minor for each in paid)
+        # A night only moves what is the merchant's from pending to available.
+        assert balances[2000] + balances[2010] == self.model.earned_minor()
+        assert balances[2000] + balances[2010] + balances[4000] == sum(each.minor for each in paid)
         assert self.panel("ledger/verify")["holds"]
 
     @invariant()

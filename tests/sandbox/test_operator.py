@@ -1,14 +1,15 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
+from httpx import Response
 
 from workbench import Workbench
 from workbench.domain.gaps import Gaps
-from workbench.domain.phones import msisdn_from
-from workbench.errors import InvalidRequest, PaymentDeclined, StateConflict
-from workbench.sandbox.operator import TEST_NUMBERS, UNLISTED, pin_is_right, wallet_of
+from workbench.domain.wire import PaymentIntent
+from workbench.errors import PaymentDeclined, StateConflict
+from workbench.sandbox.operator import PLAYS, TEST_NUMBERS, pin_is_right, play_of_test_number
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -16,12 +17,20 @@ PAID = ["payment_intent.processing", "charge.succeeded", "payment_intent.succeed
 REFUSED = ["payment_intent.processing", "charge.failed", "payment_intent.payment_failed"]
 FAILED = ["charge.failed", "payment_intent.payment_failed"]
 ASKED = ["payment_intent.created", "payment_intent.requires_action"]
+LATE = ["charge.late_success", "payment_intent.late_success"]
 RETRYABLE = "requires_payment_method"
+PROMPT = "Pay ZMW 150.00"
 POSTED = [
     ("debit", 1100, "operator:{}:float", 15_000),
     ("debit", 5000, "expense:operator_fee:{}", 150),
     ("credit", 2000, "merchant:plants:pending", 14_625),
     ("credit", 4000, "income:merchant_fee", 375),
+    ("credit", 1100, "operator:{}:float", 150),
+]
+IN_SUSPENSE = [
+    ("debit", 1100, "operator:{}:float", 15_000),
+    ("debit", 5000, "expense:operator_fee:{}", 150),
+    ("credit", 2900, "suspense:{}", 15_000),
     ("credit", 1100, "operator:{}:float", 150),
 ]
 OPERATORS = {"+26096": "mtn", "+26097": "airtel", "+26095": "zamtel"}
@@ -36,22 +45,33 @@ class Row(NamedTuple):
     failure: str | None
     events: list[str]
     screens: list[str]
+    posted: Sequence[tuple[str, int, str, int]] = ()
+    hold_ends: bool = True
 
 
+WRONG = ["Wrong PIN. Tries left: 2", "Wrong PIN. Tries left: 1", "Not paid."]
+EXPIRES = Row(Decimal(300), RETRYABLE, "prompt_timeout", FAILED, [PROMPT, "The request has expired."])
+APPROVES = Row(Decimal(5), "succeeded", None, PAID, [PROMPT, "Approved."], POSTED)
+BROKE = Row(Decimal(5), RETRYABLE, "insufficient_funds", REFUSED, [PROMPT, "Not paid."])
+# What no prompt is sent for, the customer never sees.
+BUSY = Row(Decimal(1), RETRYABLE, "payer_busy", FAILED, [])
+DOWN = Row(Decimal(1), RETRYABLE, "operator_unavailable", FAILED, [])
 INTENTS = {
-    "0000001": Row(Decimal(5), "succeeded", None, PAID, ["Approved."]),
-    "0000002": Row(Decimal(5), RETRYABLE, "insufficient_funds", REFUSED, ["Not paid."]),
-    "0000003": Row(
-        Decimal(5),
-        RETRYABLE,
-        "wrong_pin",
-        FAILED,
-        ["Wrong PIN. Tries left: 2", "Wrong PIN. Tries left: 1", "Not paid."],
-    ),
-    "0000004": Row(Decimal(5), RETRYABLE, "declined_by_customer", FAILED, ["Canceled."]),
-    "0000005": Row(Decimal(300), RETRYABLE, "prompt_timeout", FAILED, ["The request has expired."]),
-    "0000006": Row(Decimal(5), RETRYABLE, "limit_reached", REFUSED, ["Not paid."]),
+    "0000001": APPROVES,
+    "0000002": BROKE,
+    "0000003": Row(Decimal(5), RETRYABLE, "wrong_pin", FAILED, [PROMPT, *WRONG]),
+    "0000004": Row(Decimal(5), RETRYABLE, "declined_by_customer", FAILED, [PROMPT, "Canceled."]),
+    "0000005": EXPIRES,
+    "0000006": Row(Decimal(5), RETRYABLE, "limit_reached", REFUSED, [PROMPT, "Not paid."]),
+    "0000007": Row(Decimal(1), RETRYABLE, "payer_not_found", FAILED, []),
+    "0000008": BUSY,
+    "0000009": DOWN,
+    "0000010": EXPIRES,
+    "0000011": APPROVES,
+    "0000012": Row(Decimal(5), "processing", None, PAID[:1], [PROMPT, "Approved."], hold_ends=False),
+    "0000013": BROKE,
 }
+"""Ending → what the first attempt on it comes to."""
 BY_INTENT = pytest.mark.parametrize("ending", INTENTS)
 
 CHARGES = {
@@ -60,9 +80,19 @@ CHARGES = {
     "0000003": ("failed", "wrong_pin", ["charge.failed"]),
     "0000004": ("failed", "declined_by_customer", ["charge.failed"]),
     "0000006": ("failed", "limit_reached", ["charge.failed"]),
+    "0000007": ("failed", "payer_not_found", ["charge.failed"]),
+    "0000008": ("failed", "payer_busy", ["charge.failed"]),
+    "0000009": ("failed", "operator_unavailable", ["charge.failed"]),
+    "0000011": ("succeeded", None, ["charge.succeeded"]),
+    "0000013": ("failed", "insufficient_funds", ["charge.failed"]),
     "1234567": ("succeeded", None, ["charge.succeeded"]),
 }
 """Ending → status, decline code and events of a charge that is answered within the call."""
+OPEN_CHARGES = {
+    "0000005": (300, ["charge.failed"], []),
+    "0000010": (360, ["charge.failed", "charge.late_success"], IN_SUSPENSE),
+}
+"""Ending → when nothing more comes of a charge that is pending at first, what was told by then, what was posted."""
 
 
 def types(bench: Workbench) -> list[str]:
@@ -76,15 +106,31 @@ def confirmed(bench: Workbench, phone: str, provider: str = "mtn") -> str:
 
 
 def postings(rows: Rows) -> list[tuple[Any, ...]]:
-    return rows("SELECT side, code, account, amount_minor FROM posting JOIN entry ON id = entry ORDER BY number, line")
+    """What the payments posted; the nights only move it on."""
+    return rows(
+        "SELECT side, code, account, amount_minor FROM posting JOIN entry ON id = entry "
+        "WHERE payment IS NOT NULL ORDER BY number, line"
+    )
+
+
+def still_due(rows: Rows) -> list[tuple[Any, ...]]:
+    return rows("SELECT kind FROM job WHERE kind <> 'night'")
+
+
+def screens(rows: Rows) -> list[str]:
+    return [next(line for line in words.split("\n")[1:]) for (words,) in rows("SELECT words FROM screen ORDER BY seq")]
 
 
 def holds(rows: Rows) -> list[tuple[Any, ...]]:
     return rows("SELECT change, amount_minor FROM hold ORDER BY seq")
 
 
-def of_operator(operator: str) -> list[tuple[Any, ...]]:
-    return [(side, code, account.format(operator), minor) for side, code, account, minor in POSTED]
+def of_operator(operator: str, lines: Sequence[tuple[str, int, str, int]] = POSTED) -> list[tuple[Any, ...]]:
+    return [(side, code, account.format(operator), minor) for side, code, account, minor in lines]
+
+
+def failure_of(intent: PaymentIntent) -> str | None:
+    return intent.last_payment_error.code if intent.last_payment_error else None
 
 
 # Intents
@@ -107,25 +153,213 @@ def test_a_confirmed_intent_on_each_test_number(bench: Workbench, rows: Rows, en
     intent = retrieve(intent_id)
     assert intent.status == row.status
     assert types(bench) == ASKED + row.events
-    assert (intent.last_payment_error.code if intent.last_payment_error else None) == row.failure
-    assert holds(rows) == [("opened", 15_000), ("ended", 15_000)]
-    assert rows("SELECT * FROM job") == []
-    assert postings(rows) == (of_operator(operator) if row.failure is None else [])
-    words = [each for (each,) in rows("SELECT words FROM screen ORDER BY seq")]
-    assert [each.split("\n")[1] for each in words] == ["Pay ZMW 150.00", *row.screens]
+    assert failure_of(intent) == row.failure
+    assert holds(rows) == [("opened", 15_000), ("ended", 15_000)][: 1 + row.hold_ends]
+    assert still_due(rows) == ([("late_money",)] if ending == "0000010" else [])
+    assert postings(rows) == of_operator(operator, row.posted)
+    assert screens(rows) == row.screens
+    told = [each.data.object.get("status") for each in bench.receiver.events if each.type.startswith("payment_intent")]
+    assert told[:2] == [RETRYABLE, "requires_action"]
+    assert told[-1] == row.status
 
 
 @BY_INTENT
 def test_nothing_more_comes_of_an_attempt_that_has_ended(bench: Workbench, rows: Rows, ending: str):
     confirmed(bench, f"+26096{ending}")
-    bench.clock.advance(300)
+    bench.clock.advance(360)
     before = (types(bench), holds(rows), postings(rows), rows("SELECT * FROM screen"))
     bench.clock.advance(days=10)
     assert (types(bench), holds(rows), postings(rows), rows("SELECT * FROM screen")) == before
+    # Nights too come to an end when there is nothing more to move.
     assert rows("SELECT * FROM job") == []
 
 
-@pytest.mark.parametrize("ending", [ending for ending, row in INTENTS.items() if row.failure])
+# The columns of attempts that are made again
+
+
+class Again(NamedTuple):
+    """A further attempt of the same intent on the same number, so many seconds after the first."""
+
+    at_s: Decimal
+    row: Row
+
+
+AGAIN = {
+    "0000002": [Again(Decimal(10), BROKE), Again(Decimal(20), BROKE)],
+    "0000008": [Again(Decimal(10), APPROVES)],
+    "0000009": [Again(Decimal(10), DOWN), Again(Decimal("599.999"), DOWN), Again(Decimal("601.5"), APPROVES)],
+    "0000010": [Again(Decimal(400), EXPIRES)],
+    "0000013": [Again(Decimal(10), APPROVES)],
+}
+
+
+@BY_OPERATOR
+@pytest.mark.parametrize("ending", AGAIN)
+def test_a_number_confirmed_again(bench: Workbench, rows: Rows, ending: str, prefix: str, operator: str):
+    intent_id, start_ms = confirmed(bench, prefix + ending, operator), bench.clock.now_ms
+    expected, seen = [*ASKED, *INTENTS[ending].events, *(LATE if ending == "0000010" else [])], INTENTS[ending].screens
+    for again in AGAIN[ending]:
+        bench.clock.advance(Decimal(start_ms - bench.clock.now_ms) / 1000 + again.at_s)
+        bench.client.payment_intents.confirm(intent_id, phone=prefix + ending, provider=operator)
+        bench.clock.advance(again.row.after_s - Decimal("0.001"))
+        assert bench.client.payment_intents.retrieve(intent_id).status == "requires_action"
+        bench.clock.advance(Decimal("0.001"))
+        intent = bench.client.payment_intents.retrieve(intent_id)
+        assert (intent.status, failure_of(intent)) == (again.row.status, again.row.failure)
+        expected += ["payment_intent.requires_action", *again.row.events]
+        assert types(bench) == expected
+        seen = [*seen, *(["Approved."] if ending == "0000010" else []), *again.row.screens]
+        assert screens(rows) == seen
+    attempts = 1 + len(AGAIN[ending])
+    assert [change for change, _ in holds(rows)] == ["opened", "ended"] * attempts
+    assert rows("SELECT count(*) FROM charge WHERE payment_intent IS NOT NULL") == [(attempts,)]
+    if AGAIN[ending][-1].row is APPROVES:
+        assert postings(rows) == of_operator(operator)
+
+
+def test_the_operator_is_up_again_600_seconds_after_the_first_attempt(bench: Workbench):
+    first = confirmed(bench, "+260960000009")
+    bench.clock.advance(600)
+    other = confirmed(bench, "+260960000009")
+    bench.clock.advance(5)
+    statuses = [bench.client.payment_intents.retrieve(each).status for each in (first, other)]
+    assert statuses == [RETRYABLE, "succeeded"]
+
+
+@pytest.mark.parametrize(("ending", "first"), [("0000008", "payer_busy"), ("0000013", "insufficient_funds")])
+def test_attempts_are_counted_for_each_intent(bench: Workbench, ending: str, first: str):
+    intents = [confirmed(bench, f"+26096{ending}") for _ in range(2)]
+    bench.clock.advance(5)
+    assert [failure_of(bench.client.payment_intents.retrieve(each)) for each in intents] == [first, first]
+
+
+@pytest.mark.parametrize(("ending", "first"), [("0000008", "payer_busy"), ("0000013", "insufficient_funds")])
+def test_attempts_of_charges_are_counted_for_each_number_and_reference(bench: Workbench, ending: str, first: str):
+    made: list[str] = []
+    for number, (prefix, reference) in enumerate(
+        [("96", "a"), ("96", "b"), ("97", "a"), ("96", None), ("96", "a"), ("96", None), ("96", "a")]
+    ):
+        try:
+            charge = bench.client.charges.create(
+                amount=100, channel="mtn", phone=f"+260{prefix}{ending}", idempotency_key=f"{number}",
+                reference=reference,
+            )  # fmt: skip
+            made.append(charge.status)
+        except PaymentDeclined as declined:
+            made.append(str(declined.decline_code))
+    assert made == [first] * 4 + ["succeeded"] * 3
+
+
+@BY_OPERATOR
+def test_money_that_comes_late_waits_in_suspense(bench: Workbench, rows: Rows, prefix: str, operator: str):
+    intent_id = confirmed(bench, f"{prefix}0000010", operator)
+    bench.clock.advance(Decimal("359.999"))
+    assert types(bench) == ASKED + FAILED
+    assert postings(rows) == []
+    bench.clock.advance(Decimal("0.001"))
+    intent = bench.client.payment_intents.retrieve(intent_id)
+    assert (intent.status, failure_of(intent)) == (RETRYABLE, "prompt_timeout")
+    assert types(bench) == ASKED + FAILED + LATE
+    assert bench.receiver.events[-1].data.object["status"] == RETRYABLE
+    assert bench.receiver.events[-2].data.object["status"] == "failed"
+    assert postings(rows) == of_operator(operator, IN_SUSPENSE)
+    assert holds(rows) == [("opened", 15_000), ("ended", 15_000)]
+    assert screens(rows) == [PROMPT, "The request has expired.", "Approved."]
+
+
+@BY_OPERATOR
+def test_an_answer_that_never_came_is_asked_for(bench: Workbench, rows: Rows, prefix: str, operator: str):
+    intent_id = confirmed(bench, f"{prefix}0000012", operator)
+    bench.clock.advance(days=3)
+    intent = bench.client.payment_intents.retrieve(intent_id)
+    assert intent.status == "processing"
+    assert holds(rows) == [("opened", 15_000)]
+    answer = query(bench, str(intent.latest_charge))
+    assert (answer.status_code, answer.json()["status"]) == (200, "succeeded")
+    assert bench.client.payment_intents.retrieve(intent_id).status == "succeeded"
+    assert types(bench) == ASKED + PAID
+    assert holds(rows) == [("opened", 15_000), ("ended", 15_000)]
+    assert postings(rows) == of_operator(operator)
+    again = query(bench, str(intent.latest_charge))
+    assert (again.status_code, again.json()["code"]) == (409, "nothing_to_ask")
+
+
+def query(bench: Workbench, charge_id: str) -> Response:
+    key = {"Authorization": f"Bearer {bench.secret_key!s}"}
+    return bench.http.post("/sandbox/operator/query", json={"charge": charge_id}, headers=key)
+
+
+@pytest.mark.parametrize("ending", sorted({*INTENTS, "1234567"} - {"0000012"}))
+def test_there_is_nothing_to_ask_of_any_other_number(bench: Workbench, ending: str):
+    intent_id = confirmed(bench, f"+26096{ending}")
+    for wait_s in (0, 5, 360):
+        bench.clock.advance(wait_s)
+        charge_id = bench.client.payment_intents.retrieve(intent_id).latest_charge
+        answer = query(bench, str(charge_id))
+        assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_ask")
+
+
+# A person who acts before the number does
+
+PERSON_FIRST = {
+    # pressed → what comes of each number
+    "cancel": dict.fromkeys(["0000001", "0000005", "0000010", "0000011", "0000012"], "declined_by_customer"),
+    "1234": {
+        "0000001": None, "0000002": "insufficient_funds", "0000003": None, "0000004": None, "0000005": None,
+        "0000006": "limit_reached", "0000010": None, "0000011": None, "0000013": "insufficient_funds",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pressed", "ending", "failure"),
+    [(pressed, ending, failure) for pressed, row in PERSON_FIRST.items() for ending, failure in row.items()],
+)
+def test_a_person_may_act_before_the_number(
+    bench: Workbench, rows: Rows, pressed: str, ending: str, failure: str | None
+):
+    intent_id = confirmed(bench, f"+26096{ending}")
+    bench.clock.advance(2)
+    press(bench, f"+26096{ending}", [pressed])
+    for wait_s in (0, 600):
+        bench.clock.advance(wait_s)
+        intent = bench.client.payment_intents.retrieve(intent_id)
+        assert (intent.status, failure_of(intent)) == (RETRYABLE if failure else "succeeded", failure)
+    assert holds(rows) == [("opened", 15_000), ("ended", 15_000)]
+    assert len(postings(rows)) == (0 if failure else 5)
+    assert still_due(rows) == []
+
+
+def test_a_wrong_pin_of_a_person_leaves_the_number_to_act(bench: Workbench, rows: Rows):
+    intent_id = confirmed(bench, "+260960000001")
+    press(bench, "+260960000001", ["0000", 5])
+    assert bench.client.payment_intents.retrieve(intent_id).status == "succeeded"
+    assert screens(rows) == [PROMPT, "Wrong PIN. Tries left: 2", "Approved."]
+
+
+def test_a_prompt_that_was_put_away_is_not_acted_upon(bench: Workbench):
+    intent_id = confirmed(bench, "+260960000001")
+    press(bench, "+260960000001", ["ignore", 5])
+    assert bench.client.payment_intents.retrieve(intent_id).status == "requires_action"
+    bench.clock.advance(295)
+    assert failure_of(bench.client.payment_intents.retrieve(intent_id)) == "prompt_timeout"
+
+
+@pytest.mark.parametrize("ending", ["0000007", "0000008", "0000009"])
+def test_a_number_that_gets_no_prompt_shows_none(bench: Workbench, ending: str):
+    confirmed(bench, f"+26096{ending}")
+    for wait_s in (0, 1):
+        bench.clock.advance(wait_s)
+        phone = bench.phone(f"+26096{ending}")
+        assert (phone.waiting, phone.screen) == (False, "(no message)")
+        with pytest.raises(StateConflict, match="No prompt waits"):
+            phone.enter_pin("1234")
+
+
+RETRIED = [ending for ending, row in INTENTS.items() if row.failure and ending != "0000010"]
+
+
+@pytest.mark.parametrize("ending", RETRIED)
 def test_a_failed_attempt_can_be_made_again_on_another_number(bench: Workbench, rows: Rows, ending: str):
     row = INTENTS[ending]
     intent_id = confirmed(bench, f"+26096{ending}")
@@ -176,9 +410,11 @@ def test_a_charge_on_each_test_number(bench: Workbench, rows: Rows, ending: str,
 
 
 @BY_OPERATOR
-def test_a_charge_that_is_never_answered_fails_at_300_seconds(bench: Workbench, rows: Rows, prefix: str, operator: str):
+@pytest.mark.parametrize("ending", OPEN_CHARGES)
+def test_a_charge_that_is_pending_at_first(bench: Workbench, rows: Rows, ending: str, prefix: str, operator: str):
+    until_s, events, posted = OPEN_CHARGES[ending]
     charge = bench.client.charges.create(
-        amount=15_000, channel=operator, phone=f"{prefix}0000005", idempotency_key="order-1"
+        amount=15_000, channel=operator, phone=prefix + ending, idempotency_key="order-1"
     )
     assert charge.status == "pending"
     assert holds(rows) == [("opened", 15_000)]
@@ -189,7 +425,39 @@ def test_a_charge_that_is_never_answered_fails_at_300_seconds(bench: Workbench, 
     assert (charge.status, charge.failure_code) == ("failed", "prompt_timeout")
     assert types(bench) == ["charge.pending", "charge.failed"]
     assert holds(rows) == [("opened", 15_000), ("ended", 15_000)]
-    assert postings(rows) == []
+    bench.clock.advance(until_s - 300)
+    assert bench.client.charges.retrieve(charge.id) == charge
+    assert types(bench) == ["charge.pending", *events]
+    assert postings(rows) == of_operator(operator, posted)
+
+
+@BY_OPERATOR
+def test_a_charge_that_no_answer_came_for(bench: Workbench, rows: Rows, prefix: str, operator: str):
+    charge = bench.client.charges.create(
+        amount=15_000, channel=operator, phone=f"{prefix}0000012", idempotency_key="order-1"
+    )
+    bench.clock.advance(days=2)
+    assert bench.client.charges.retrieve(charge.id).status == charge.status == "pending"
+    assert types(bench) == ["charge.pending"]
+    assert holds(rows) == [("opened", 15_000)]
+    assert query(bench, charge.id).json()["status"] == "succeeded"
+    assert types(bench) == ["charge.pending", "charge.succeeded"]
+    assert postings(rows) == of_operator(operator)
+
+
+@pytest.mark.parametrize("prefix", OPERATORS)
+def test_a_charge_on_an_operator_that_is_down_for_600_seconds(bench: Workbench, prefix: str):
+    made = []
+    for number, at_s in enumerate((0, 300, 599, 600)):
+        bench.clock.advance(Decimal(at_s) - Decimal(bench.clock.now_ms - 1_767_592_800_000) / 1000)
+        try:
+            charge = bench.client.charges.create(
+                amount=100, channel="mtn", phone=f"{prefix}0000009", idempotency_key=f"{number}"
+            )
+            made.append(charge.status)
+        except PaymentDeclined as declined:
+            made.append(str(declined.decline_code))
+    assert made == ["operator_unavailable"] * 3 + ["succeeded"]
 
 
 def test_the_money_moves_through_the_operator_of_the_number(bench: Workbench, rows: Rows):
@@ -230,8 +498,7 @@ def test_what_a_person_presses(
     intent_id = confirmed(bench, PHONE)
     press(bench, PHONE, pressed)
     intent = bench.client.payment_intents.retrieve(intent_id)
-    assert intent.status == status
-    assert (intent.last_payment_error.code if intent.last_payment_error else None) == failure
+    assert (intent.status, failure_of(intent)) == (status, failure)
     assert types(bench) == ASKED + after
     assert len(holds(rows)) == (1 if status == "requires_action" else 2)
     assert postings(rows) == (of_operator("mtn") if status == "succeeded" else [])
@@ -321,26 +588,14 @@ def test_fees_as_the_register_says(choices: dict[str, object], posted: list[tupl
 # The table itself
 
 
-@pytest.mark.parametrize("prefix", OPERATORS)
-def test_a_test_number_is_the_same_on_every_operator(prefix: str):
-    for ending, wallet in TEST_NUMBERS.items():
-        assert wallet_of(msisdn_from(prefix + ending, param="phone")) is wallet
-    assert wallet_of(msisdn_from(f"{prefix}1234567", param="phone")) is UNLISTED
-
-
 def test_every_row_of_the_table_is_tried_here():
-    assert {*INTENTS} == {*TEST_NUMBERS}
+    assert {*INTENTS} == {*CHARGES, *OPEN_CHARGES, "0000012"} - {"1234567"} == {*TEST_NUMBERS}
     assert Gaps().prompt_timeout_s == INTENTS["0000005"].after_s
 
 
-@pytest.mark.parametrize("ending", [f"00000{number:02}" for number in range(7, 14)])
-def test_a_test_number_that_is_not_offered_yet_passes_for_nothing(bench: Workbench, rows: Rows, ending: str):
-    with pytest.raises(InvalidRequest) as refused:
-        bench.client.charges.create(amount=15_000, channel="mtn", phone=f"+26096{ending}", idempotency_key="order-1")
-    assert refused.value.param == "phone"
-    with pytest.raises(InvalidRequest):
-        confirmed(bench, f"+26096{ending}")
-    assert rows("SELECT * FROM charge") == rows("SELECT * FROM hold") == []
+@pytest.mark.parametrize("ending", ["0000000", "0000014", "1000001", "1234567"])
+def test_a_number_that_is_not_listed_waits_for_a_person(ending: str):
+    assert PLAYS[play_of_test_number(ending, attempt=1, since_first_ms=0)].by_itself is False
 
 
 @pytest.mark.parametrize(("pin", "right"), [("1234", True), ("0000", False), ("4321", False), ("", False)])

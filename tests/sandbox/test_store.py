@@ -20,10 +20,13 @@ from workbench.domain.ledger import JournalEntry, Posting, mirrored, postings_fo
 from workbench.errors import LedgerRefused, StoreRefused
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.store import Settings, Store, Transaction, journal, records
+from workbench.sandbox.store.files import SCHEMA_VERSION
 
 LISTED = "+260960000001"
 UNLISTED = "+260961234567"
 START_MS = 1_767_592_800_000
+FIRST_SEQ = 3
+"""The first entry's: a new store has two keys."""
 
 RECORDS: dict[str, type[msgspec.Struct]] = {
     "account": records.Account,
@@ -31,6 +34,8 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "token": records.TokenPair,
     "payment_intent": payments.PaymentIntent,
     "charge": payments.Charge,
+    "refund": payments.Refund,
+    "payout": payments.Payout,
     "ussd_session": ussd.UssdSession,
     "screen": records.Screen,
     "hold": records.Hold,
@@ -39,6 +44,8 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "delivery": webhooks.Delivery,
     "attempt": webhooks.Attempt,
     "job": records.Job,
+    "script": records.Script,
+    "outage": records.Outage,
     "kept_answer": records.KeptAnswer,
     "call": records.Call,
 }
@@ -168,7 +175,7 @@ PAIR = [("debit", 500, "ZMW"), ("credit", 500, "ZMW")]
         (PAIR, {"number": -1}, "follows the one before"),
         (PAIR, {"prev_hash": "0" * 64}, "follows the one before"),
         (PAIR, {"prev_hash": ""}, "follows the one before"),
-        (PAIR, {"seq": 1}, "never replaced"),
+        (PAIR, {"seq": FIRST_SEQ}, "never replaced"),
         (PAIR, {"reverses": "je_nowhere"}, "comes after its original"),
     ],
 )
@@ -397,7 +404,7 @@ def test_sums_are_those_of_the_postings(paid: Path):
             ("suspense:mtn", 2900, "ZMW", 0, 1_000),
         ]
         assert [each.postings[0].amount_minor for each in tx.journal.entries()] == [100, 200, 300, 400]
-        assert [each.number for each in tx.journal.entries(after_seq=2)] == [3, 4]
+        assert [each.number for each in tx.journal.entries(after_seq=FIRST_SEQ + 1)] == [3, 4]
 
 
 def test_a_reversal_is_an_entry_like_any_other(paid: Path):
@@ -492,7 +499,7 @@ FOREIGN: dict[str, Callable[[Path], object]] = {
     ),
     "a text file": lambda path: path.write_text("amount,currency\n" * 100),
     "a spreadsheet": lambda path: path.write_bytes(b"PK\x03\x04" + bytes(2_000)),
-    "a later schema": lambda path: (opened(path).close(), foreign(path, "PRAGMA user_version = 2")),
+    "a later schema": lambda path: (opened(path).close(), foreign(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")),
     "a schema of the far future": lambda path: foreign(path, "PRAGMA user_version = 99"),
 }
 

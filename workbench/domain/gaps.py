@@ -27,14 +27,12 @@ class Gaps:
         "next_day",
         "pending becomes available at 00:00 Africa/Lusaka the next day",
         planned={"immediate": "at once", "t_plus_2": "two days later"},
-        built=False,
     )
     payouts: str = row(
         "1",
         "on_request",
         "on request; refused beyond the available balance",
         planned={"daily": "daily, automatic"},
-        built=False,
     )
 
     # 2. Resources and their fields
@@ -145,7 +143,7 @@ class Gaps:
         why="a ledger without fees teaches nothing",
     )
     operator_fee: str = row("2.5", "1.0%", "1.0 % half-up", alternatives={"none": "none"})
-    fee_on_refund: str = row("2.5", "kept", "kept", planned={"returned": "returned"}, built=False)
+    fee_on_refund: str = row("2.5", "kept", "kept", planned={"returned": "returned"})
 
     # 3. States and transitions
     intent_states: str = row(
@@ -155,7 +153,6 @@ class Gaps:
         "requires_payment_method with last_payment_error; canceled",
         planned={"failed": "adds failed, terminal"},
         why="Stripe's machine; only succeeded and canceled end it",
-        built=False,
     )
     charge_states: str = row("3", "three", "pending, succeeded, failed", planned={"expired": "adds expired"})
     charge_wait: str = row(
@@ -183,7 +180,6 @@ class Gaps:
         "payment_intent.late_success; the intent stays as it is",
         planned={"succeeds": "the intent becomes succeeded"},
         why="the case that loses real money",
-        built=False,
     )
 
     # 4. Endpoints
@@ -206,14 +202,12 @@ class Gaps:
         "offered, each marked assumed",
         planned={"absent": "absent: 404"},
         why="integrators need them; the document is silent",
-        built=False,
     )
     pagination: str = row(
         "4",
         "cursor",
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
         planned={"page": "page, per_page"},
-        built=False,
     )
     token_credentials: str = row(
         "4",
@@ -260,9 +254,8 @@ class Gaps:
         "at_once",
         "roll gives a new key; the old one answers 401 at once",
         planned={"overlap": "the old one works for 86400 s more"},
-        built=False,
     )
-    key_revocation: str = row("5", "at_once", "at once, 401 key_revoked", built=False)
+    key_revocation: str = row("5", "at_once", "at once, 401 key_revoked")
 
     # 6. Events
     event_types: str = row(
@@ -272,7 +265,6 @@ class Gaps:
         "charge.{pending, succeeded, failed, refunded, late_success}; refund.{created, succeeded, failed}; "
         "payout.{created, paid, failed}; webhook_endpoint.disabled",
         planned={"collection": "collection.{successful, failed} alone"},
-        built=False,
     )
     event_payload: str = row(
         "6",
@@ -294,7 +286,6 @@ class Gaps:
         "api",
         "by the API; several endpoints, each its own secret, shown once; roll with overlap (signs with both)",
         planned={"dashboard": "one endpoint, on the dashboard only"},
-        built=False,
     )
     retry_schedule_s: tuple[int, ...] = row(
         "6",
@@ -323,14 +314,12 @@ class Gaps:
         "kept",
         "after the last attempt; kept, listed, replayable",
         planned={"dropped": "dropped after 30 days"},
-        built=False,
     )
     endpoint_disable_after_s: int = row(
         "6",
         432_000,
         "432000 s without one success disable the endpoint, with an event",
-        planned={0: "never"},
-        built=False,
+        alternatives={0: "never"},
     )
     replay: str = row(
         "6",
@@ -338,7 +327,6 @@ class Gaps:
         "same event id and body, new timestamp, current secret",
         planned={"new_id": "new id"},
         why="receivers dedupe by id",
-        built=False,
     )
     ordering: str = row(
         "6",
@@ -373,8 +361,7 @@ class Gaps:
         "7",
         "numbers_header_script",
         "phone numbers, the Sandbox-Scenario header, bench.operator.script(…)",
-        planned={"header": "the header alone"},
-        built=False,
+        alternatives={"header": "the header alone"},
     )
 
     # 8. Limits
@@ -407,8 +394,7 @@ class Gaps:
         "8",
         "declines",
         "declines and 5xx kept, validation failures not",
-        planned={"none": "nothing but successes"},
-        built=False,
+        alternatives={"none": "nothing but successes"},
         why="Stripe",
     )
 

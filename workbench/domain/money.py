@@ -64,7 +64,7 @@ def money_from_major(amount: Decimal, currency: Currency, *, param: str = "amoun
 
     Raises InvalidRequest: not a finite number, not positive, too large, or finer than a minor unit.
     """
-    _check_size(amount, MAX_MAJOR_DIGITS, param)
+    check_size(amount, MAX_MAJOR_DIGITS, param)
     # A Fraction is exact; arithmetic on Decimals rounds to 28 digits. What is finer than any minor unit
     # is told by the power of ten of its first digit, before a Fraction of 1e-999999 is built.
     minor = Fraction(amount) * 10**currency.decimals if amount.adjusted() >= -currency.decimals else Fraction(1, 2)
@@ -83,13 +83,14 @@ def money_from_integer(amount: int, currency: Currency, *, units_minor: int, par
 
     Raises InvalidRequest: not positive or too large.
     """
-    _check_size(Decimal(amount), MAX_MAJOR_DIGITS + currency.decimals, param)
+    check_size(Decimal(amount), MAX_MAJOR_DIGITS + currency.decimals, param)
     money = Money(amount * units_minor, currency.code)
-    _check_size(money.major, MAX_MAJOR_DIGITS, param)
+    check_size(money.major, MAX_MAJOR_DIGITS, param)
     return money
 
 
-def _check_size(amount: Decimal, digits: int, param: str) -> None:
+def check_size(amount: Decimal, digits: int, param: str = "amount") -> None:
+    """Raises InvalidRequest: not a finite number, not positive, or of more than `digits` before the point."""
     if not amount.is_finite():
         raise InvalidRequest(f"{amount} is not an amount.", code="amount_not_finite", param=param)
     # adjusted() is the power of ten of the first digit: it tells the size of 1e400 without building it.

@@ -20,11 +20,12 @@ EXPIRED: Final = "expired"
 WITHDRAWN: Final = "withdrawn"
 UNSENT: Final = "unsent"
 REJECTED: Final = "rejected"
+RECALLED: Final = "recalled"
 
 OPEN = (ENTER_PIN, WRONG_PIN)
 """The screens that wait for an answer."""
-HIDDEN = (UNSENT, REJECTED)
-"""No prompt reached the handset: the operator answered in its place, or will."""
+HIDDEN = (UNSENT, REJECTED, RECALLED)
+"""No prompt reached the handset: the operator answered in its place, or will, or was told to send none."""
 
 TRANSITIONS: Transitions = {
     (screen, given): after
@@ -44,7 +45,7 @@ TRANSITIONS: Transitions = {
     (IGNORED, "withdraw"): WITHDRAWN,
     (EXPIRED, "late_pin"): APPROVED,
     (UNSENT, "reject"): REJECTED,
-    (UNSENT, "withdraw"): REJECTED,
+    (UNSENT, "withdraw"): RECALLED,
 }
 """(screen, input) → screen. An ignored prompt only waits for its time to run out, and a PIN may come after it."""
 
@@ -53,6 +54,7 @@ FAILURE_OF: Mapping[str, str] = {
     CANCELED: "declined_by_customer",
     EXPIRED: "prompt_timeout",
     WITHDRAWN: "canceled_by_merchant",
+    RECALLED: "canceled_by_merchant",
 }
 """What the operator answers when a session ends on this screen; REFUSED and REJECTED carry their own reason."""
 

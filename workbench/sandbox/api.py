@@ -1,6 +1,7 @@
 """The service over HTTP: a WSGI application in Falcon, routed by the tables of operations."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from wsgiref.types import WSGIApplication
 
 import falcon
@@ -10,9 +11,9 @@ from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFoun
 from workbench.sandbox import operations, panel
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Request
+from workbench.sandbox.messages import MAX_BODY_BYTES, Answer, Request
+from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service import plants
 from workbench.sandbox.service.live_keys import holds_live_key
 
 _TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
@@ -32,7 +33,8 @@ def build(exchanges: Exchanges, driver: Driver) -> WSGIApplication:
         paths[operation.path].add(operation)
     for path, resource in paths.items():
         app.add_route(path, resource)
-    app.add_route("/plants/openapi.json", _Document(plants.OPENAPI))
+    for path, page in PAGES.items():
+        app.add_route(path, _Page(exchanges, page))
     app.add_error_handler(falcon.HTTPError, _router_handler(exchanges))
     app.add_error_handler(Exception, _raise)
     return app
@@ -44,8 +46,14 @@ class _Resource:
     def __init__(self, exchanges: Exchanges, driver: Driver) -> None:
         self._exchanges = exchanges
         self._driver = driver
+        self._methods: list[str] = []
+
+    def on_options(self, req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:  # noqa: ARG002  Falcon's signature
+        """What is not described is refused, with the methods that are: Falcon would answer by itself, unnumbered."""
+        raise falcon.HTTPMethodNotAllowed(self._methods)
 
     def add(self, operation: Operation) -> None:
+        self._methods.append(operation.method)
         setattr(self, f"on_{operation.method.lower()}", self._responder(operation))
 
     def _responder(self, operation: Operation) -> Callable[..., None]:
@@ -58,7 +66,9 @@ class _Resource:
     def _answer(self, request: Request, operation: Operation) -> Answer:
         answer = self._exchanges.answer(request, operation)
         if request.headers.get("Sandbox-Scenario") == operations.SLOW and answer.status < 300:  # noqa: PLR2004  success
-            self._driver.pass_time(_SLOW_S)
+            # From within a delivery that moves the clock, no time can be let go by.
+            with suppress(StateConflict):
+                self._driver.pass_time(_SLOW_S)
         if operation is not panel.ADVANCE or answer.status != 200:  # noqa: PLR2004  OK
             return answer
         # What is due is run outside of the transaction that read by how much to move.
@@ -69,14 +79,18 @@ class _Resource:
         return self._exchanges.answer(request, panel.CLOCK)
 
 
-class _Document:
-    """A JSON document that never changes, for everybody."""
+class _Page:
+    """A page or document for everybody."""
 
-    def __init__(self, content: object) -> None:
-        self._body = msgspec.json.encode(content)
+    def __init__(self, exchanges: Exchanges, page: Page) -> None:
+        self._exchanges = exchanges
+        self._page = page
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:  # noqa: ARG002  Falcon's signature
-        _write(resp, Answer(200, JSON, self._body))
+    def on_get(self, req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:
+        _write(resp, self._exchanges.show(_request_of(req, path_params), self._page))
+
+    def on_options(self, req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:  # noqa: ARG002  Falcon's signature
+        raise falcon.HTTPMethodNotAllowed(["GET"])
 
 
 def _request_of(req: falcon.Request, path_params: dict[str, str]) -> Request:

@@ -67,7 +67,9 @@ def caller_of(tx: Transaction, credential: Credential | None, operation: Operati
 
 def _known(tx: Transaction, credential: Credential) -> Caller:
     key = tx.api_keys.first(digest=digest_of(credential.value))
-    if key is not None and key.status == "active":
+    if key is not None and key.status in _ENDED:
+        raise AuthenticationFailed(_ENDED[key.status], code=f"key_{key.status}")
+    if key is not None:
         return _caller(tx, key.kind, key.account)
     if credential.scheme == "Bearer" and (pair := tx.tokens.first(access_digest=digest_of(credential.value))):
         if pair.retired:
@@ -76,6 +78,9 @@ def _known(tx: Transaction, credential: Credential) -> Caller:
             raise AuthenticationFailed("The token has expired; refresh it.", code="token_expired")
         return _caller(tx, "token", pair.account)._replace(bearer=credential.value)
     raise AuthenticationFailed("The key is not one of this sandbox.", code="key_invalid")
+
+
+_ENDED = {"rolled": "The key was rolled: a newer one is in its place.", "revoked": "The key was revoked."}
 
 
 def _caller(tx: Transaction, kind: str, account: str) -> Caller:

@@ -16,6 +16,7 @@ from workbench.sandbox.messages import JSON, Request
 from workbench.sandbox.operations import OPERATIONS
 from workbench.sandbox.outbound import Outbound
 from workbench.sandbox.store import Settings, Store
+from workbench.sandbox.store.files import MERCHANT_ID
 
 _REGISTER = next(each for each in OPERATIONS if (each.method, each.path) == ("POST", "/v1/webhook_endpoints"))
 
@@ -43,7 +44,7 @@ class Engine:
     def signing_secret(self, url: str) -> str | None:
         """The secret of the endpoint that a kept store has for a URL."""
         with self.store.transaction() as tx:
-            endpoint = tx.endpoints.first(url=url, status="enabled")
+            endpoint = tx.endpoints.first(order="seq", url=url, status="enabled", account=MERCHANT_ID)
         return endpoint.secret if endpoint else None
 
     def registered(self, url: str) -> str:

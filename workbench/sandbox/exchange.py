@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.domain import wire
+from workbench.domain.gaps import Gaps
 from workbench.errors import (
     ApiError,
     AuthenticationFailed,
@@ -44,6 +45,15 @@ class Exchanges:
             raise error
 
         return self._answered(request, None, run)
+
+    def show(self, request: Request, page: Callable[[Request, Gaps], Answer]) -> Answer:
+        """Answer what is for everybody, such as a document: numbered as all is, and no call of the merchant's."""
+        try:
+            with self._store.transaction() as tx:
+                answer = page(request, tx.gaps)
+                return _finished(_numbered(tx, traced=False), request, None, answer, 0)
+        except ApiError as error:
+            return self.refuse(request, error)
 
     def _answered(self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]) -> Answer:
         traced = operation.traced if operation else not request.path.startswith("/sandbox")
@@ -130,7 +140,8 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
         return _problem(tx, request, operation, result)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
     headers = {"Cache-Control": "no-store"} if operation.no_store else {}
-    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result))
+    kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
+    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result), kept)
 
 
 def _fail_before(tx: Transaction) -> None:

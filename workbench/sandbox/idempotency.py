@@ -1,4 +1,8 @@
-"""Idempotency keys: the first answer to one is kept in the commit of its effect, and given again."""
+"""Idempotency keys: the first answer to one is kept in the commit of its effect, and given again.
+
+A secret that is shown once is not kept: given again, such an answer goes without it. Whoever lost the
+first answer has the id, and rolls the key or secret.
+"""
 
 import hashlib
 import re
@@ -20,9 +24,9 @@ def key_of(tx: Transaction, request: Request, operation: Operation) -> str | Non
     Raises InvalidRequest: missing where it is required, or not a key.
     """
     given = request.headers.get("Idempotency-Key")
-    # An answer that no cache may keep is not kept here either: it holds a token.
-    # Nor is what a person does on the panel: doing it twice is meant.
-    if request.method != "POST" or given is None or operation.no_store or not operation.traced:
+    # What a person does on the panel is not kept: doing it twice is meant. Nor is what is asked without
+    # a key: there is nobody whom the answer would belong to.
+    if request.method != "POST" or given is None or not operation.schemes or not operation.traced:
         if operation.needs_idempotency_key and tx.gaps.idempotency_required == "charges":
             raise InvalidRequest(
                 "The header Idempotency-Key is required, so that a repeated request does not charge twice.",
@@ -54,7 +58,7 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Answer | None:
     kept = tx.kept_answers.get(scope)
     if kept is None:
         return None
-    if tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000:
+    if _has_expired(tx, kept):
         tx.kept_answers.remove(kept)
         return None
     if kept.body_digest != _digest(request.body):
@@ -68,17 +72,25 @@ def keep(tx: Transaction, request: Request, scope: str, answer: Answer) -> None:
     """Keep the first answer of a scope, where the register says that such an answer is kept."""
     if answer.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
         return
+    if kept := tx.kept_answers.get(scope):
+        if not _has_expired(tx, kept):
+            return  # the first answer stays
+        tx.kept_answers.remove(kept)
     tx.kept_answers.add(
         KeptAnswer(
             scope=scope,
             body_digest=_digest(request.body),
             status=answer.status,
             content_type=answer.content_type,
-            body=answer.body.decode(),
+            body=(answer.body if answer.kept is None else answer.kept).decode(),
             payment=answer.payment,
             at_ms=tx.now_ms,
         )
     )
+
+
+def _has_expired(tx: Transaction, kept: KeptAnswer) -> bool:
+    return tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000
 
 
 def _digest(body: bytes) -> str:

@@ -43,3 +43,5 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
     payment: str | None = None
     """The intent or charge that the call was about."""
+    kept: bytes | None = None
+    """The body to keep for an idempotency key, where that is another: without what is shown once."""

@@ -86,7 +86,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("POST", "/v1/events/{event_id}/replay", EITHER, deliveries.replay_event, wire.List[wire.Delivery],
               "assumed", scenarios=ANY_POST),
     Operation("POST", "/v1/webhook_endpoints", EITHER, endpoints.create, wire.WebhookEndpoint, "assumed",
-              body=wire.CreateWebhookEndpoint, creates=True, scenarios=ANY_POST),
+              body=wire.CreateWebhookEndpoint, creates=True, no_store=True, scenarios=ANY_POST),
     Operation("GET", "/v1/webhook_endpoints", EITHER, endpoints.listed, wire.List[wire.WebhookEndpoint], "assumed",
               query=wire.ListQuery),
     Operation("GET", "/v1/webhook_endpoints/{endpoint_id}", EITHER, endpoints.retrieve, wire.WebhookEndpoint,

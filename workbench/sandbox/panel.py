@@ -17,7 +17,7 @@ from workbench.sandbox.service import charges, endpoints, keys, outcomes, phones
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
-_MAX_ADVANCE_S = 10 * 366 * 86_400
+MAX_ADVANCE_S = 10 * 366 * 86_400
 
 
 def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one signature
@@ -33,7 +33,7 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
     The answer is the milliseconds to move by, which is done outside of a transaction.
     Raises InvalidRequest: negative, over ten years, or finer than a millisecond.
     """
-    return whole_ms(body.seconds, _MAX_ADVANCE_S)
+    return whole_ms(body.seconds, MAX_ADVANCE_S)
 
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset:  # noqa: ARG001  one signature

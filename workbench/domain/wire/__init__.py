@@ -82,6 +82,7 @@ from workbench.domain.wire.shown import (
     Shown,
     plain,
     to_json,
+    without_once,
 )
 
 __all__ = [
@@ -152,4 +153,5 @@ __all__ = [
     "WebhookEndpoint",
     "plain",
     "to_json",
+    "without_once",
 ]

@@ -140,6 +140,7 @@ class LedgerVerified(Shown):
     message: str | UnsetType = UNSET
     entry: str | UnsetType = UNSET
     place: int | UnsetType = UNSET
+    damage: str | UnsetType = UNSET
     object: str = "ledger"
 
 

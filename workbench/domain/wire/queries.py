@@ -17,7 +17,7 @@ class ClientSecretQuery(Shown):
 
 
 class ListQuery(Shown):
-    """A page, newest first: `limit` rows older than the id `starting_after`, or newer than `ending_before`."""
+    """A page, newest first: `limit` rows older than the id `starting_after`, newer than `ending_before`, or between."""
 
     limit: Limit = 10
     starting_after: str | None = None

@@ -38,6 +38,12 @@ class Shown(Struct):
         return mask(line)
 
 
+def without_once(shown: object) -> object:
+    """A body without the key or secret that it shows this once."""
+    once = {name: UNSET for name in ("secret", "value") if hasattr(shown, name)}
+    return msgspec.structs.replace(shown, **once) if once and isinstance(shown, Struct) else shown
+
+
 def plain(value: object) -> str:
     """A secret as the text that travels; msgspec encodes no subclass of a string by itself."""
     if isinstance(value, Secret):

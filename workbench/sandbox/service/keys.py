@@ -12,7 +12,7 @@ from workbench.sandbox.store.records import Account, ApiKey
 
 URL = "/v1/api_keys"
 ACTIVE, ROLLED, REVOKED = "active", "rolled", "revoked"
-_MAX_NAME = 40
+MAX_NAME = 40
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.ApiKey]:
@@ -51,8 +51,8 @@ def new_account(tx: Transaction, name: str) -> panel.NewAccountKeys:
 
     Raises InvalidRequest: a name that is empty, or longer than a prompt has room for.
     """
-    if not name.strip() or len(name) > _MAX_NAME:
-        raise InvalidRequest(f"name is 1 to {_MAX_NAME} characters.", code="parameter_invalid", param="name")
+    if not name.strip() or len(name) > MAX_NAME:
+        raise InvalidRequest(f"name is 1 to {MAX_NAME} characters.", code="parameter_invalid", param="name")
     account = tx.accounts.add(Account(id=tx.new_id("acct"), name=name.strip()))
     values = {kind: tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
     return panel.NewAccountKeys(

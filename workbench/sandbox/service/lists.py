@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from workbench.domain import wire
-from workbench.errors import InvalidRequest
+from workbench.errors import NotFound
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store.table import Table, Wanted
 
@@ -24,12 +24,8 @@ def page(
 ) -> wire.List[W]:
     """The caller's rows that `query` asks for, each as `shown`.
 
-    Raises InvalidRequest: both cursors, or one that is no row of the caller's.
+    Raises NotFound: a cursor that is no row of the caller's.
     """
-    if query.starting_after is not None and query.ending_before is not None:
-        raise InvalidRequest(
-            "starting_after and ending_before exclude each other.", code="parameter_invalid", param="ending_before"
-        )
     found = table.page(
         query.limit + 1,
         older_than=_seq(caller, table, query.starting_after, "starting_after"),
@@ -38,7 +34,8 @@ def page(
         **equals,
     )
     # One more than asked for tells whether there are more; it stands at the far end.
-    rows = found[-query.limit :] if query.ending_before is not None else found[: query.limit]
+    goes_back = query.ending_before is not None and query.starting_after is None
+    rows = found[-query.limit :] if goes_back else found[: query.limit]
     return wire.List(url=url, has_more=len(found) > query.limit, data=[shown(each) for each in rows])
 
 
@@ -47,5 +44,5 @@ def _seq(caller: Caller, table: Table[R], cursor: str | None, param: str) -> int
         return None
     row = table.first(id=cursor, account=caller.account)
     if row is None:
-        raise InvalidRequest(f"{param} names no row of this list: {cursor[:60]!r}.", code="cursor_unknown", param=param)
+        raise NotFound(f"{param} names no row of this list: {cursor[:60]!r}.", code="cursor_unknown", param=param)
     return int(getattr(row, "seq"))  # noqa: B009  every listed record has one

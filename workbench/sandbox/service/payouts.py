@@ -101,6 +101,7 @@ def give_back(tx: Transaction, payout_id: str) -> None:
     if payout is not None and payout.status == payments.PAID:
         _post(tx, payout, "payout_returned", f"{_money(payout)} returned by the bank")
         _move(tx, payout, "returned", "payout.failed", RETURNED)
+        nights.expect(tx)
 
 
 def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_code: str | None) -> None:

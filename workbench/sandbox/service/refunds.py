@@ -3,12 +3,12 @@
 from decimal import Decimal
 
 from workbench.domain import ledger, payments, wire
-from workbench.domain.money import CURRENCIES, Money, money_from_integer, money_from_major
+from workbench.domain.money import CURRENCIES, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund
 from workbench.domain.transitions import next_state
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import encode, operator
-from workbench.sandbox.service import charges, intents, lists, nights
+from workbench.sandbox.service import charges, intents, lists, nights, rules
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
@@ -88,10 +88,19 @@ def send(tx: Transaction, refund_id: str) -> None:
 
 def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
     tx.reverse(refund.entry, "refund_failed", description=f"{_money(refund)} could not be sent back")
+    _give_back_recovered(tx, charge)
     tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, "failed"), failure_code=code)
     emit(tx, refund.account, "refund.failed", encode.refund(moved, tx.gaps), before={"status": refund.status})
     nights.expect(tx)
+
+
+def _give_back_recovered(tx: Transaction, charge: Charge) -> None:
+    """What a night took of the merchant for a refund that then failed is available again."""
+    over = -nights.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
+    if over > 0:
+        words = f"{Money(over, charge.currency)} given back, taken for what was not owed"
+        _post(tx, charge, "recovery_returned", {"owed": over}, words)
 
 
 def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
@@ -128,14 +137,14 @@ def _amount(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
 def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool) -> int:
     currency = CURRENCIES[charge.currency]
     if of_intent:
-        return money_from_major(amount, currency).amount_minor
-    if not amount.is_finite() or amount != amount.to_integral_value():
+        money = money_from_major(amount, currency)
+        rules.check_whole(tx.gaps, money)
+        return money.amount_minor
+    # What has no decimals is below the largest amount before it is taken for an integer: 1e999999 never is one.
+    check_size(amount, MAX_MAJOR_DIGITS + currency.decimals)
+    if amount != amount.to_integral_value():
         raise InvalidRequest(
-            f"{amount:.20f} is not whole, as the amount of a charge is."
-            if amount.is_finite()
-            else "amount is no number.",
-            code="amount_too_precise",
-            param="amount",
+            "amount is not whole, as the amount of a charge is.", code="amount_too_precise", param="amount"
         )
     units = encode.UNITS_MINOR[tx.gaps.charge_amount_unit]
     return money_from_integer(int(amount), currency, units_minor=units).amount_minor
@@ -153,11 +162,19 @@ def _take(tx: Transaction, charge: Charge, amount_minor: int) -> str:
 
 
 def _top_up(tx: Transaction, charge: Charge, amount_minor: int) -> None:
-    """What the operator pays out must be there: a float that was swept is filled from the bank first."""
-    short = amount_minor - max(0, nights.balance_of(tx, ledger.FLOAT, charge.currency, operator=charge.provider))
-    if short > 0:
-        words = f"{Money(short, charge.currency)} moved from the bank to {charge.provider}"
-        _post(tx, charge, "float_topped_up", {"short": short}, words)
+    """What the operator pays out must be there: a sweep on its way is called back, then the bank fills what lacks."""
+    held, on_its_way = (
+        max(0, nights.balance_of(tx, kind, charge.currency, operator=charge.provider))
+        for kind in (ledger.FLOAT, ledger.IN_TRANSIT)
+    )
+    short = max(0, amount_minor - held)
+    recalled = min(short, on_its_way)
+    if recalled:
+        words = f"{Money(recalled, charge.currency)} called back to {charge.provider} on its way to the bank"
+        _post(tx, charge, "sweep_recalled", {"swept": recalled}, words)
+    if short > recalled:
+        words = f"{Money(short - recalled, charge.currency)} moved from the bank to {charge.provider}"
+        _post(tx, charge, "float_topped_up", {"short": short - recalled}, words)
 
 
 def _post(tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str) -> str:

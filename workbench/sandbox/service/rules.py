@@ -10,7 +10,7 @@ from workbench.errors import InvalidRequest
 from workbench.sandbox import encode
 
 MOBILE_MONEY = "mobile_money"
-_BOUNDS_MINOR = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
+BOUNDS_MINOR = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
 
 
 def check_currency_case(gaps: Gaps, text: str, documented: Callable[[str], str]) -> None:
@@ -21,7 +21,7 @@ def check_currency_case(gaps: Gaps, text: str, documented: Callable[[str], str])
 
 def check_bounds(gaps: Gaps, money: Money) -> None:
     """Raises InvalidRequest: outside the bounds in force."""
-    least, most = _BOUNDS_MINOR[gaps.amount_bounds]
+    least, most = BOUNDS_MINOR[gaps.amount_bounds]
     if money.amount_minor < least or (most is not None and money.amount_minor > most):
         raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
 

@@ -44,9 +44,12 @@ class Journal:
         row = self._connection.execute("SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1").fetchone()
         return row or (0, ledger.GENESIS)
 
-    def entries(self, *, after_seq: int = 0) -> Iterator[JournalEntry]:
+    def entries(self, *, after_seq: int | None = None) -> Iterator[JournalEntry]:
         """Entries with their postings, in order, read as they are asked for."""
-        rows = self._connection.execute(f"SELECT {_ENTRY} FROM entry WHERE seq > ? ORDER BY number", (after_seq,))
+        # NOT INDEXED: from the rows themselves, not from the copy of a column that an index keeps.
+        where = "NOT INDEXED" if after_seq is None else "WHERE seq > ?"
+        values = () if after_seq is None else (after_seq,)
+        rows = self._connection.execute(f"SELECT {_ENTRY} FROM entry {where} ORDER BY number", values)
         names = _ENTRY.split(", ")
         for row in rows:
             yield JournalEntry(**dict(zip(names, row, strict=True)), postings=self._postings(row[0]))
@@ -79,10 +82,20 @@ class Journal:
         ).fetchall()
 
     def verify(self) -> tuple[int, str]:
-        """Check every entry against the chain; number and hash of the last.
+        """Check every entry against the chain, then the file; number and hash of the last entry.
 
-        Raises LedgerRefused naming the first entry that was tampered with.
+        Raises LedgerRefused naming the first entry that was tampered with, or what SQLite finds damaged.
         """
+        try:
+            found = self._chain()
+            damage = self._connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            raise LedgerRefused(f"The store's file is damaged: {error}.", damage=str(error)) from None
+        if damage != "ok":
+            raise LedgerRefused(f"The store's file is damaged: {damage}.", damage=damage)
+        return found
+
+    def _chain(self) -> tuple[int, str]:
         head, entries = ledger.GENESIS, self.entries()
         if stray := self._connection.execute(
             "SELECT entry FROM posting WHERE entry NOT IN (SELECT id FROM entry)"

@@ -100,14 +100,19 @@ class Table(Generic[R]):
         return self._read(f"{self._from} WHERE seq > ? ORDER BY seq", (seq,))
 
     def page(self, limit: int, *, older_than: int | None, newer_than: int | None, **equals: Wanted) -> list[R]:
-        """At most `limit` records, newest first: those next to a `seq` on one side, or the newest of all."""
+        """At most `limit` records, newest first: from the newest on or from below `older_than`, down to `newer_than`.
+
+        With `newer_than` alone, those next above it.
+        """
         where, values = _where(equals)
-        if newer_than is not None:
-            sql = f"{self._from} WHERE {where} AND seq > ? ORDER BY seq LIMIT ?"
-            return self._read(sql, (*values, newer_than, limit))[::-1]
-        bound = " AND seq < ?" if older_than is not None else ""
-        edge = () if older_than is None else (older_than,)
-        return self._read(f"{self._from} WHERE {where}{bound} ORDER BY seq DESC LIMIT ?", (*values, *edge, limit))
+        edges = {"<": older_than, ">": newer_than}
+        for sign, edge in edges.items():
+            if edge is not None:
+                where, values = f"{where} AND seq {sign} ?", (*values, edge)
+        upwards = newer_than is not None and older_than is None
+        order = "seq" if upwards else "seq DESC"
+        rows = self._read(f"{self._from} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit))
+        return rows[::-1] if upwards else rows
 
     def count(self, **equals: Wanted) -> int:
         """How many rows there are whose columns equal these."""

@@ -1,0 +1,204 @@
+"""Refunds through both doors: of intents in kwacha, of charges in whole units, never more than was paid."""
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Shop
+
+DR, CR = "debit", "credit"
+ASKED = ["refund.created"]
+SENT = ["refund.succeeded", "charge.refunded"]
+
+
+def refund(shop: "Shop", **body: Any) -> Any:  # noqa: ANN401  an httpx response
+    return shop.post("/v1/refunds", body)
+
+
+def code(answer: Any) -> tuple[int, str, str]:  # noqa: ANN401  an httpx response
+    body = answer.json()
+    return answer.status_code, body["code"], body["param"]
+
+
+class TestWhatIsRefunded:
+    def test_all_of_a_charge(self, shop: "Shop"):
+        charge = shop.charge(10_000)
+        made = refund(shop, charge=charge).json()
+        assert (made["status"], made["amount"], made["currency"], made["charge"]) == ("pending", 10_000, "zmw", charge)
+        assert (made["payment_intent"], made["object"], made["livemode"]) == (None, "refund", False)
+        assert shop.entries(charge)[1:] == [
+            # The fee is kept, so the merchant owes what its pending money does not reach.
+            ("refund_asked", [(DR, 2000, 9_750), (DR, 1310, 250), (CR, 2100, 10_000)]),
+        ]
+        shop.advance(5)
+        assert shop.status(f"/v1/refunds/{made['id']}") == "succeeded"
+        assert shop.events()[1:] == ASKED + SENT
+        assert shop.entries(charge)[-1] == ("refund_sent", [(DR, 2100, 10_000), (CR, 1100, 10_000)])
+        shown = shop.read(f"/v1/charges/{charge}")
+        assert (shown["status"], shown["amount_refunded"], shown["refunded"]) == ("succeeded", 10_000, True)
+        assert shop.balance() == (0, 0, 250)
+
+    def test_a_part_of_an_intent_in_kwacha(self, shop: "Shop"):
+        intent = shop.paid_intent("100.00")
+        made = shop.post("/v1/refunds", {"payment_intent": intent, "amount": 33.33, "reason": "late"}).json()
+        assert (made["amount"], made["currency"], made["payment_intent"], made["reason"]) == (
+            33.33, "ZMW", intent, "late",
+        )  # fmt: skip
+        charge = shop.read(f"/v1/charges/{made['charge']}")
+        assert (charge["amount_refunded"], charge["refunded"]) == (3_333, False)
+        assert shop.balance() == (9_750 - 3_333, 0, 0)
+        assert shop.read(f"/v1/refunds/{made['id']}")["amount"] == Decimal("33.33")
+
+    def test_several_parts_until_nothing_is_left(self, shop: "Shop"):
+        charge = shop.charge(10_000)
+        for amount, left in ((1, 9_999), (4_999, 5_000), (5_000, 0)):
+            assert refund(shop, charge=charge, amount=amount).status_code == 200
+            over = refund(shop, charge=charge, amount=left + 1)
+            assert code(over) == (400, "refund_exceeds_charge", "amount")
+        assert code(refund(shop, charge=charge)) == (400, "refund_exceeds_charge", "amount")
+        shop.advance(5)
+        assert [each["amount"] for each in shop.read(f"/v1/refunds?charge={charge}")["data"]] == [5_000, 4_999, 1]
+        assert shop.read(f"/v1/charges/{charge}")["refunded"] is True
+        assert [kind for kind, _ in shop.entries(charge)].count("refund_sent") == 3
+
+    def test_what_is_left_when_no_amount_is_named(self, shop: "Shop"):
+        intent = shop.paid_intent("100.00")
+        refund(shop, payment_intent=intent, amount=0.01)
+        assert refund(shop, payment_intent=intent).json()["amount"] == 99.99
+
+    def test_the_units_are_those_of_what_is_named(self, shop: "Shop"):
+        charge = shop.read(f"/v1/payment_intents/{shop.paid_intent('100.00')}")["latest_charge"]
+        assert refund(shop, charge=charge, amount=100).json()["amount"] == 100
+        assert shop.read(f"/v1/charges/{charge}")["amount_refunded"] == 100
+
+    def test_more_than_one_is_listed_newest_first(self, shop: "Shop"):
+        made = [refund(shop, charge=shop.charge()).json()["id"] for _ in range(3)]
+        assert [each["id"] for each in shop.read("/v1/refunds")["data"]] == made[::-1]
+
+
+class TestWhereItIsTakenFrom:
+    @pytest.mark.parametrize(
+        ("available", "pending", "taken"),
+        [
+            (20_000, 0, [(DR, 2010, 10_000)]),
+            (20_000, 10_000, [(DR, 2010, 10_000)]),
+            (4_000, 20_000, [(DR, 2010, 3_900), (DR, 2000, 6_100)]),
+            (0, 20_000, [(DR, 2000, 10_000)]),
+            (4_000, 2_000, [(DR, 2010, 3_900), (DR, 2000, 1_950), (DR, 1310, 4_150)]),
+        ],
+    )
+    def test_available_then_pending_then_owed(
+        self, shop: "Shop", available: int, pending: int, taken: list[tuple[str, int, int]]
+    ):
+        charge = shop.charge(10_000)
+        shop.to_midnight()
+        shop.advance(60)
+        payout = 9_750
+        if available:
+            shop.charge(available)
+            shop.to_midnight()
+            shop.advance(60)
+        assert shop.post("/v1/payouts", {"amount": payout / 100, "currency": "ZMW"}).status_code == 200
+        if pending:
+            shop.charge(pending)
+        refund(shop, charge=charge)
+        kind, lines = next(each for each in shop.entries(charge) if each[0] == "refund_asked")
+        assert (kind, lines) == ("refund_asked", [*taken, (CR, 2100, 10_000)])
+
+    def test_what_is_owed_is_taken_at_the_next_clearing(self, shop: "Shop"):
+        refund(shop, charge=shop.charge(10_000))
+        assert shop.balance() == (0, 0, 250)
+        shop.charge(1_000)
+        shop.to_midnight()
+        assert shop.balance() == (0, 975 - 250, 0)
+
+
+class TestWhatFails:
+    @pytest.mark.parametrize("scenario", ["payer_not_found", "limit_reached", "operator_unavailable"])
+    def test_a_refund_that_could_not_be_sent_is_mirrored_and_can_be_asked_again(self, shop: "Shop", scenario: str):
+        charge = shop.charge(10_000)
+        before = shop.balance()
+        made = shop.post("/v1/refunds", {"charge": charge, "amount": 4_000}, Sandbox_Scenario=scenario).json()
+        assert made["status"] == "pending"
+        shop.advance(5)
+        failed = shop.read(f"/v1/refunds/{made['id']}")
+        assert (failed["status"], failed["failure_code"]) == ("failed", scenario)
+        assert failed["failure_message"]
+        assert shop.events()[1:] == ["refund.created", "refund.failed"]
+        assert shop.entries(charge)[1:] == [
+            ("refund_asked", [(DR, 2000, 4_000), (CR, 2100, 4_000)]),
+            ("refund_failed", [(CR, 2000, 4_000), (DR, 2100, 4_000)]),
+        ]
+        shown = shop.read(f"/v1/charges/{charge}")
+        assert (shown["amount_refunded"], shown["refunded"]) == (0, False)
+        assert shop.balance() == before
+        assert refund(shop, charge=charge).json()["amount"] == 10_000
+
+    def test_what_a_night_took_for_a_refund_that_failed_is_given_back(self, shop: "Shop"):
+        """Asked seconds before midnight, recovered at midnight, failed after it."""
+        old = shop.charge(10_000)
+        shop.to_midnight()
+        shop.advance(60)
+        assert shop.post("/v1/payouts", {"amount": 97.5, "currency": "ZMW"}).status_code == 200
+        shop.to_midnight()
+        shop.advance(86_400 - 4)
+        asked = shop.post("/v1/refunds", {"charge": old, "amount": 50}, Sandbox_Scenario="limit_reached").json()
+        shop.charge(1_000)
+        assert shop.balance() == (975, 0, 50)
+        shop.advance(10)
+        assert shop.status(f"/v1/refunds/{asked['id']}") == "failed"
+        assert shop.balance() == (0, 975, 0)
+        assert [kind for kind, _ in shop.entries(old)][1:] == ["refund_asked", "refund_failed", "recovery_returned"]
+
+    @pytest.mark.parametrize("ending", ["0000002", "0000005", "0000012"])
+    def test_a_charge_that_did_not_succeed(self, shop: "Shop", ending: str):
+        charge = shop.charge(10_000, f"+26096{ending}")
+        answer = refund(shop, charge=charge)
+        assert code(answer) == (409, "charge_not_refundable", "charge")
+        assert answer.json()["current"] == ("failed" if ending == "0000002" else "pending")
+        assert shop.read("/v1/refunds")["data"] == []
+
+    def test_an_intent_that_was_not_paid(self, shop: "Shop"):
+        intent = shop.intent()
+        assert code(refund(shop, payment_intent=intent)) == (409, "charge_not_refundable", "payment_intent")
+        shop.confirm(intent, "+260960000004")
+        shop.advance(5)
+        assert code(refund(shop, payment_intent=intent)) == (409, "charge_not_refundable", "charge")
+
+    @pytest.mark.parametrize(
+        ("body", "said"),
+        [
+            ({}, (400, "parameter_missing", "charge")),
+            ({"charge": "ch_x", "payment_intent": "pi_x"}, (400, "parameter_missing", "charge")),
+            ({"charge": "ch_x"}, (404, "charge_not_found", "charge")),
+            ({"payment_intent": "pi_x"}, (404, "intent_not_found", "payment_intent")),
+        ],
+        ids=repr,
+    )
+    def test_what_names_nothing(self, shop: "Shop", body: dict[str, str], said: tuple[int, str, str]):
+        assert code(refund(shop, **body)) == said
+
+    @pytest.mark.parametrize(
+        ("amount", "said"),
+        [
+            ("0", "amount_not_positive"),
+            ("-1", "amount_not_positive"),
+            ("0.5", "amount_too_precise"),
+            ("1e-999999", "amount_too_precise"),
+            ("1e999999999", "amount_too_large"),
+            ("10001", "refund_exceeds_charge"),
+            ("NaN", "number_invalid"),
+            ('"1"', "parameter_invalid"),
+        ],
+    )
+    def test_an_amount_of_a_charge_that_is_none(self, shop: "Shop", amount: str, said: str):
+        charge = shop.charge(10_000)
+        body = f'{{"charge": "{charge}", "amount": {amount}}}'.encode()
+        headers = {"Authorization": f"Bearer {shop.key}", "Content-Type": "application/json"}
+        answer = shop.bench.http.post("/v1/refunds", content=body, headers=headers)
+        assert code(answer) == (400, said, "amount")
+
+    def test_there_is_no_such_refund(self, shop: "Shop"):
+        assert code(shop.get("/v1/refunds/re_x")) == (404, "refund_not_found", "id")

@@ -1,0 +1,171 @@
+"""Every code that an error carries: its status, what it means and what to do; and why money does not move."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from workbench.errors import (
+    ApiError,
+    AuthenticationFailed,
+    IdempotencyKeyReused,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    PaymentDeclined,
+    PermissionDenied,
+    ServiceFailed,
+    StateConflict,
+    UnsupportedMediaType,
+)
+
+
+class ErrorCode(NamedTuple):
+    """One row: the class that carries the code, what it means, what to do about it."""
+
+    kind: type[ApiError]
+    means: str
+    do: str
+
+
+_FIND: Final = "Check the id, and that the key is of the account that it belongs to."
+_FIX: Final = "Correct the field that `param` names; `errors` lists every one that is wrong."
+
+# fmt: off
+CODES: Final[Mapping[str, ErrorCode]] = {
+    # 400: what was sent
+    "request_invalid": ErrorCode(InvalidRequest, "The request breaks a rule that has no code of its own.", _FIX),
+    "parameter_missing": ErrorCode(InvalidRequest, "A field that is needed is not there.", _FIX),
+    "parameter_invalid": ErrorCode(InvalidRequest, "A field is of another type, form or range.", _FIX),
+    "parameter_repeated": ErrorCode(InvalidRequest, "A parameter stands in the query more than once.", "Send it once."),
+    "body_missing": ErrorCode(InvalidRequest, "There is no body.", "Send a JSON object."),
+    "body_not_json": ErrorCode(InvalidRequest, "The body is no JSON.", "Look at the line and column named."),
+    "body_not_utf8": ErrorCode(InvalidRequest, "The body is not UTF-8, or holds half of a character.",
+                               "Encode it as UTF-8."),
+    "body_too_deep": ErrorCode(InvalidRequest, "The body is nested deeper than 32 levels.", "Send a flat object."),
+    "duplicate_key": ErrorCode(InvalidRequest, "A name stands twice in one object.", "Send each name once."),
+    "number_invalid": ErrorCode(InvalidRequest, "A number is NaN, infinite or has more than 400 digits.",
+                                "Send a plain decimal number."),
+    "amount_not_finite": ErrorCode(InvalidRequest, "The amount is no finite number.", "Send a plain decimal number."),
+    "amount_not_positive": ErrorCode(InvalidRequest, "The amount is zero or less.", "Send more than zero."),
+    "amount_too_large": ErrorCode(InvalidRequest, "The amount has more than ten digits before the point.",
+                                  "Check the unit: charges count in ngwee, intents in kwacha."),
+    "amount_too_precise": ErrorCode(InvalidRequest, "The amount is finer than the smallest unit.",
+                                    "Round it yourself, to two decimals, or to a whole number on a charge."),
+    "amount_out_of_bounds": ErrorCode(InvalidRequest, "The amount is outside the bounds in force.",
+                                      "See `amount_bounds` in the register of gaps."),
+    "amount_not_exact": ErrorCode(InvalidRequest, "The client was given a float, which holds no amount exactly.",
+                                  "Pass a Decimal, or an int where whole units are counted."),
+    "currency_unsupported": ErrorCode(InvalidRequest, "The currency is not taken here.", "Send ZMW."),
+    "currency_retired": ErrorCode(InvalidRequest, "ZMK was replaced by ZMW in 2013.", "Send ZMW; 1 ZMW is 1000 ZMK."),
+    "phone_invalid": ErrorCode(InvalidRequest, "The number is not a Zambian one in international form.",
+                               "Send +260 and nine digits, without spaces."),
+    "phone_without_wallet": ErrorCode(InvalidRequest, "No operator with wallets has numbers of this prefix.",
+                                      "Ask the customer for a number of MTN, Airtel or Zamtel."),
+    "operator_unknown": ErrorCode(InvalidRequest, "There is no operator of this name.",
+                                  "Send mtn, airtel or zamtel."),
+    "operator_mismatch": ErrorCode(InvalidRequest, "The number belongs to another operator than the one named.",
+                                   "Take the operator from the number's prefix."),
+    "pin_invalid": ErrorCode(InvalidRequest, "What was typed on the handset cannot be a PIN; no try was lost.",
+                             "Type four digits."),
+    "url_refused": ErrorCode(InvalidRequest, "Webhooks may not go to this address.",
+                             "Use http or https, to this machine's loopback or a public address."),
+    "event_type_unknown": ErrorCode(InvalidRequest, "No type of event has this name.",
+                                    "Use a type, a family such as `charge.*`, or `*`."),
+    "cursor_unknown": ErrorCode(InvalidRequest, "The cursor is no row of this list.",
+                                "Take the id of a row that this list answered."),
+    "refund_exceeds_charge": ErrorCode(InvalidRequest, "More would be refunded than is left of the charge.",
+                                       "Leave `amount` out to refund what is left."),
+    "scenario_unknown": ErrorCode(InvalidRequest, "This cannot be asked to happen here.",
+                                  "Use one of those that the message lists."),
+    "version_unknown": ErrorCode(InvalidRequest, "There is no such version.", "Leave Api-Version out, or send 1."),
+    "idempotency_key_missing": ErrorCode(InvalidRequest, "The header Idempotency-Key is required here.",
+                                         "Send one key for each order, and the same one with each repetition."),
+    "idempotency_key_invalid": ErrorCode(InvalidRequest, "The key is not 1 to 255 printable ASCII characters.",
+                                         "Send a UUID or the order's reference."),
+    # 401 and 403: who calls
+    "key_missing": ErrorCode(AuthenticationFailed, "There is no Authorization header.",
+                             "Send the secret key as the operation takes it."),
+    "key_invalid": ErrorCode(AuthenticationFailed, "The key is not one of this sandbox.",
+                             "Take the key that the sandbox printed when it started."),
+    "scheme_wrong": ErrorCode(AuthenticationFailed, "The key is right in the wrong scheme.",
+                              "Charges take Basic, intents and plants Bearer; WWW-Authenticate tells."),
+    "live_key_in_sandbox": ErrorCode(AuthenticationFailed, "A live key was sent to the sandbox. Nothing was touched.",
+                                     "Roll the live key if others could see the call; send a test key."),
+    "token_expired": ErrorCode(AuthenticationFailed, "The token is older than 86400 seconds.", "Refresh it."),
+    "token_replaced": ErrorCode(AuthenticationFailed, "A refresh gave a newer token.", "Use the newer one."),
+    "refresh_token_invalid": ErrorCode(AuthenticationFailed, "The refresh token is unknown or was used before.",
+                                       "Ask for a new token."),
+    "credentials_wrong": ErrorCode(AuthenticationFailed, "E-mail address and password do not fit.",
+                                   "Any password but `wrong` is right here."),
+    "key_not_allowed": ErrorCode(PermissionDenied, "A publishable key may not do this.",
+                                 "Call from your server, with the secret key."),
+    "client_secret_missing": ErrorCode(PermissionDenied, "A publishable key needs the intent's client_secret.",
+                                       "Hand the client_secret to the checkout with the key."),
+    "client_secret_wrong": ErrorCode(PermissionDenied, "The client_secret is not this intent's.",
+                                     "Take the one that creating the intent answered."),
+    # 402: the money
+    "payment_declined": ErrorCode(PaymentDeclined, "The customer or the operator said no.",
+                                  "Read `decline_code`; show the customer what to do; try again with a new key."),
+    # 404, 405, 413, 415: where and what
+    "not_found": ErrorCode(NotFound, "There is no such thing.", _FIND),
+    "path_not_found": ErrorCode(NotFound, "There is no such path.", "See /docs for those that there are."),
+    "intent_not_found": ErrorCode(NotFound, "There is no such payment intent.", _FIND),
+    "charge_not_found": ErrorCode(NotFound, "There is no such charge.", _FIND),
+    "refund_not_found": ErrorCode(NotFound, "There is no such refund.", _FIND),
+    "payout_not_found": ErrorCode(NotFound, "There is no such payout.", _FIND),
+    "event_not_found": ErrorCode(NotFound, "There is no such event.", _FIND),
+    "endpoint_not_found": ErrorCode(NotFound, "There is no such webhook endpoint, or it was deleted.", _FIND),
+    "delivery_not_found": ErrorCode(NotFound, "There is no such delivery.", _FIND),
+    "key_not_found": ErrorCode(NotFound, "There is no such key.", _FIND),
+    "method_not_allowed": ErrorCode(MethodNotAllowed, "The path does not take this method.", "`Allow` tells which."),
+    "body_too_large": ErrorCode(PayloadTooLarge, "The body is over 1 MiB.", "Send what the operation reads, no more."),
+    "media_type_unsupported": ErrorCode(UnsupportedMediaType, "The body is not declared as JSON.",
+                                        "Send Content-Type: application/json."),
+    # 409 and 422: when
+    "state_conflict": ErrorCode(StateConflict, "The object is in a state that does not take this.",
+                                "Read `current`, retrieve the object, and act on what it is now."),
+    "idempotency_conflict": ErrorCode(StateConflict, "A request with this key is being answered.",
+                                      "Wait, and send the same again."),
+    "charge_not_refundable": ErrorCode(StateConflict, "Only a succeeded charge can be refunded.",
+                                       "Wait until it has succeeded; cancel an intent that has not."),
+    "balance_insufficient": ErrorCode(StateConflict, "The payout is more than is available.",
+                                      "Wait for the night's clearing, or ask for less."),
+    "endpoint_not_enabled": ErrorCode(StateConflict, "The webhook endpoint is disabled or deleted.",
+                                      "Enable it first: PATCH its status."),
+    "key_not_active": ErrorCode(StateConflict, "The key was rolled or revoked before.", "List the keys."),
+    "key_is_last": ErrorCode(StateConflict, "It is the last secret key.", "Roll it instead."),
+    "no_prompt": ErrorCode(StateConflict, "No prompt waits on this handset.", "Confirm an intent for it first."),
+    "prompt_expired": ErrorCode(StateConflict, "The prompt's time is up.", "Confirm the intent again."),
+    "nothing_to_ask": ErrorCode(StateConflict, "The charge does not wait for an answer of the operator.",
+                                "Retrieve it: it is settled, or its prompt is open."),
+    "clock_busy": ErrorCode(StateConflict, "The clock is being advanced already.", "Wait for that call's answer."),
+    "idempotency_key_reused": ErrorCode(IdempotencyKeyReused, "The key came with another body before.",
+                                        "One key for one order: use a new key for another body."),
+    # 500: us
+    "service_failed": ErrorCode(ServiceFailed, "The service failed; the outcome may be unknown.",
+                                "Send the same again with the same idempotency key."),
+}
+# fmt: on
+"""Code → its row, by status."""
+
+
+class OperatorNames(NamedTuple):
+    """What the operators, and an aggregator, call a failure; empty where they have no name for it."""
+
+    mtn: str
+    airtel: str
+    pawapay: str
+
+
+OPERATOR_NAMES: Final[Mapping[str, OperatorNames]] = {
+    "insufficient_funds": OperatorNames("NOT_ENOUGH_FUNDS", "DP00800001007", "INSUFFICIENT_BALANCE"),
+    "wrong_pin": OperatorNames("", "DP00800001002", ""),
+    "declined_by_customer": OperatorNames("APPROVAL_REJECTED", "DP00800001008", "PAYMENT_NOT_APPROVED"),
+    "prompt_timeout": OperatorNames("EXPIRED", "DP00800001005", "PAYMENT_NOT_APPROVED"),
+    "limit_reached": OperatorNames("PAYER_LIMIT_REACHED", "DP00800001003", "WALLET_LIMIT_REACHED"),
+    "payer_not_found": OperatorNames("PAYER_NOT_FOUND", "", "PAYER_NOT_FOUND"),
+    "payer_busy": OperatorNames("ONGOING", "DP00800001006", "PAYMENT_IN_PROGRESS"),
+    "operator_unavailable": OperatorNames("SERVICE_UNAVAILABLE", "DP00800001000", "PROVIDER_TEMPORARILY_UNAVAILABLE"),
+    "operator_unknown": OperatorNames("", "", ""),
+}
+"""Our code of a failure (`payments.FAILURES`) → what others call it."""

@@ -1,0 +1,123 @@
+"""Bodies to show and to try: requests that work as they stand, and answers as they look."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from workbench.domain.catalogue import CODES
+
+Example = dict[str, Any]
+
+_PHONE: Final = "+260960000001"
+_MASKED: Final = "+26096••••001"
+_INTENT: Final = "pi_000000000000000000000001"
+_CHARGE: Final = "ch_000000000000000000000001"
+_CREATED: Final = 1_767_254_400
+
+REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
+    "CreatePaymentIntent": {
+        "monstera": ("150.00 ZMW", {
+            "amount": 150, "currency": "ZMW", "payment_method_types": ["mobile_money"], "description": "Monstera",
+        }),
+    },
+    "ConfirmPaymentIntent": {
+        "approves": ("Approved after 5 s, by itself", {
+            "payment_method": {"type": "mobile_money", "mobile_money": {"phone": _PHONE, "provider": "mtn"}},
+        }),
+        "insufficient": ("The wallet holds too little", {
+            "payment_method": {"type": "mobile_money", "mobile_money": {"phone": "+260970000002",
+                                                                       "provider": "airtel"}},
+        }),
+    },
+    "CancelPaymentIntent": {"reason": ("With a reason", {"cancellation_reason": "requested_by_customer"})},
+    "CreateCharge": {
+        "succeeds": ("150.00 ZMW, in ngwee", {
+            "amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": _PHONE,
+            "reference": "order-1",
+        }),
+    },
+    "CreateRefund": {
+        "all": ("All that is left of a charge", {"charge": _CHARGE}),
+        "part": ("20.00 ZMW of an intent", {"payment_intent": _INTENT, "amount": 20}),
+    },
+    "CreatePayout": {"to_bank": ("100.00 ZMW", {"amount": 100, "currency": "ZMW", "destination": "main account"})},
+    "CreateWebhookEndpoint": {
+        "all": ("Everything, to this machine", {"url": "http://127.0.0.1:8000/webhooks", "enabled_events": ["*"]}),
+    },
+    "UpdateWebhookEndpoint": {"enable": ("On again", {"status": "enabled"})},
+    "CreateApiKey": {"secret": ("Another secret key", {"kind": "secret"})},
+    "NewPlant": {"monstera": ("A plant", {"id": 1, "name": "Monstera", "tag": "climber"})},
+    "TokenRequest": {"any": ("Any address and password", {"email": "shop@example.com", "password": "greenhouse"})},
+    "RefreshRequest": {"pair": ("By the refresh token", {"refresh_token": "the refresh token"})},
+    "Advance": {"day": ("A day", {"seconds": 86_400})},
+    "Input": {"pin": ("The right PIN", {"text": "1234"})},
+    "Script": {"twice": ("Declined, then approved", {
+        "phone": _PHONE, "answers": ["insufficient_funds", "approve"],
+    })},
+    "Outage": {"ten_minutes": ("Ten minutes", {"provider": "airtel", "seconds": 600})},
+    "OperatorQuery": {"charge": ("What became of it", {"charge": _CHARGE})},
+    "NewAccount": {"second": ("A second merchant", {"name": "Second shop"})},
+    "DeliveryFaults": {"both": ("Twice and out of order", {"faults": ["duplicate", "out_of_order"]})},
+}  # fmt: skip
+"""Struct → name → what it shows, and the body."""
+
+ANSWERS: Final[Mapping[str, Example]] = {
+    "PaymentIntent": {
+        "id": _INTENT, "client_secret": f"{_INTENT}_secret_••••", "object": "payment_intent", "amount": 150,
+        "currency": "ZMW", "status": "requires_action", "description": "Monstera",
+        "payment_method_types": ["mobile_money"],
+        "payment_method": {"type": "mobile_money", "mobile_money": {"phone": _MASKED, "provider": "mtn"}},
+        "next_action": {"type": "ussd_prompt", "ussd_prompt": {"phone": _MASKED, "expires_at": _CREATED + 300}},
+        "last_payment_error": None, "latest_charge": _CHARGE, "metadata": {}, "warnings": [], "canceled_at": None,
+        "cancellation_reason": None, "created": _CREATED, "livemode": False,
+    },
+    "Charge": {
+        "id": _CHARGE, "status": "succeeded", "amount": 15000, "currency": "zmw", "channel": "mtn", "provider": "mtn",
+        "object": "charge", "type": "mobile_money", "phone": _MASKED, "reference": "order-1", "payment_intent": None,
+        "failure_code": None, "failure_message": None, "amount_refunded": 0, "refunded": False, "metadata": {},
+        "warnings": [], "created": _CREATED, "livemode": False,
+    },
+    "Plant": {"name": "Monstera", "tag": "climber"},
+}  # fmt: skip
+"""Component → an answer."""
+
+PLANT_ERROR: Final[Example] = {"error": 400, "message": "name is required."}
+_MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
+    400: ("parameter_missing", "currency is required.", {
+        "param": "currency", "errors": [{"pointer": "/currency", "detail": "is required"}],
+    }),
+    401: ("key_invalid", "The key is not one of this sandbox.", {}),
+    402: ("payment_declined", "The wallet holds less than the amount.", {
+        "decline_code": "insufficient_funds", "charge": _CHARGE,
+    }),
+    403: ("key_not_allowed", "A publishable key may confirm and retrieve one intent, nothing else.", {}),
+    404: ("intent_not_found", "There is no payment intent 'pi_0'.", {"param": "id"}),
+    405: ("method_not_allowed", "PUT is not offered on this path, which takes GET, POST.", {}),
+    409: ("state_conflict", "status is succeeded, which does not take cancel.", {
+        "param": "status", "current": "succeeded",
+    }),
+    413: ("body_too_large", "The body is over 1048576 bytes.", {}),
+    415: ("media_type_unsupported", "Content-Type must be application/json, not text/plain.", {
+        "param": "Content-Type",
+    }),
+    422: ("idempotency_key_reused", "This Idempotency-Key came with another body before.", {
+        "param": "Idempotency-Key",
+    }),
+    500: ("service_failed", "The service failed before it did anything, as the scenario says.", {}),
+}  # fmt: skip
+
+
+def problem(status: int) -> Example:
+    """A problem of this status."""
+    code, detail, others = _MEMBERS[status]
+    return {
+        "type": f"/docs/errors#{code}",
+        "title": CODES[code].kind.title,
+        "status": status,
+        "detail": detail,
+        "instance": "/v1/payment_intents",
+        "code": code,
+        **others,
+        "request_id": "req_000000000000000000000001",
+        "error": status,
+        "message": detail,
+    }

@@ -1,0 +1,119 @@
+"""What an operation reads beside its body: path, query, headers."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from workbench.domain import wire
+from workbench.domain.gaps import Gaps
+from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
+from workbench.sandbox import operator
+from workbench.sandbox.openapi import provenance, rules
+from workbench.sandbox.operations import ANY_POST, Operation
+
+Schema = dict[str, Any]
+
+_PATH: Final[Mapping[str, tuple[Schema, str]]] = {
+    "intent_id": ({"pattern": "^pi_[0-9A-Za-z]+$"}, "The intent's id."),
+    "charge_id": ({"pattern": "^ch_[0-9A-Za-z]+$"}, "The charge's id."),
+    "refund_id": ({"pattern": "^re_[0-9A-Za-z]+$"}, "The refund's id."),
+    "payout_id": ({"pattern": "^po_[0-9A-Za-z]+$"}, "The payout's id."),
+    "event_id": ({"pattern": "^evt_[0-9A-Za-z]+$"}, "The event's id."),
+    "endpoint_id": ({"pattern": "^we_[0-9A-Za-z]+$"}, "The webhook endpoint's id."),
+    "delivery_id": ({"pattern": "^del_[0-9A-Za-z]+$"}, "The delivery's id."),
+    "key_id": ({"pattern": "^key_[0-9A-Za-z]+$"}, "The key's id, not the key."),
+    "phone": (rules.PHONE, "The customer's number."),
+}
+_QUERY: Final[Mapping[str, tuple[Schema, str]]] = {
+    "client_secret": ({"type": "string"}, "The intent's; needed with a publishable key, checked whenever sent."),
+    "limit": ({}, "How many rows at most."),
+    "starting_after": ({"type": "string"}, "The id of a row: those older than it. Excludes `ending_before`."),
+    "ending_before": ({"type": "string"}, "The id of a row: those newer than it. Excludes `starting_after`."),
+    "charge": ({"type": "string"}, "Those of this charge."),
+    "type": ({"type": "string", "enum": rules.EVENT_NAMES}, "Those of this type, or of a family."),
+    "status": (
+        {
+            "type": "array",
+            "items": {"type": "string", "enum": [PENDING, DELIVERED, DEAD_LETTER]},
+            "minItems": 1,
+        },
+        "Those in one of these states, separated by commas.",
+    ),
+    "event": ({"type": "string"}, "Those of this event."),
+    "endpoint": ({"type": "string"}, "Those to this endpoint."),
+    "since": ({}, "What came after this `seq`."),
+}
+"""Name → what replaces the schema of its struct, and what it is for."""
+
+_SCENARIO = "What the operator or the service is asked to do with this call, so that a failure can be tested. Here: "
+
+
+def parameters(operation: Operation, queries: Mapping[str, Schema], gaps: Gaps) -> list[Schema]:
+    """The parameters of an operation; `queries` are the schemas of query structs by name."""
+    return [*_of_path(operation), *_of_query(operation, queries), *_of_headers(operation, gaps)]
+
+
+def takes_keys(operation: Operation) -> bool:
+    """Whether an idempotency key counts here."""
+    return operation.method == "POST" and not operation.no_store and operation.traced
+
+
+def _of_path(operation: Operation) -> list[Schema]:
+    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _PATH[name][1],
+            "schema": {"type": "string", **_PATH[name][0]},
+            **provenance.of_operation(operation),
+        }
+        for name in names
+    ]
+
+
+def _of_query(operation: Operation, queries: Mapping[str, Schema]) -> list[Schema]:
+    if operation.query is None:
+        return []
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "description": _QUERY[name][1],
+            **({"style": "form", "explode": False} if _QUERY[name][0].get("type") == "array" else {}),
+            "schema": _QUERY[name][0] or {key: value for key, value in schema.items() if not key.startswith("x-")},
+            **provenance.of_operation(operation),
+        }
+        for name, schema in queries[operation.query.__name__]["properties"].items()
+    ]
+
+
+def _of_headers(operation: Operation, gaps: Gaps) -> list[Schema]:
+    headers = []
+    if takes_keys(operation):
+        headers.append(_key(operation, gaps))
+    if operation.scenarios:
+        offered = [*dict.fromkeys(operation.scenarios)]
+        failures = [each for each in offered if each in operator.PLAYS or each not in ANY_POST]
+        says = "the operator's answers" if failures else "faults of the service"
+        schema = {"type": "string", "enum": offered}
+        headers.append(_header("Sandbox-Scenario", _SCENARIO + says + ".", schema, provenance.sandbox()))
+    if gaps.version_header == "api_version":
+        schema = {"type": "string", "enum": [wire.API_VERSION]}
+        headers.append(_header("Api-Version", "The version asked for.", schema, provenance.assumed("9")))
+    return headers
+
+
+def _key(operation: Operation, gaps: Gaps) -> Schema:
+    needed = operation.needs_idempotency_key and gaps.idempotency_required == "charges"
+    shown = provenance.documented("2.3") if operation.needs_idempotency_key else provenance.assumed("8")
+    says = (
+        f"1 to 255 printable ASCII characters, in quotes or bare. Within {gaps.idempotency_retention_s} s the same "
+        "body gets the first answer again, with `Idempotent-Replayed: true`; another body is refused."
+    )
+    schema = {"type": "string", "pattern": '^("[ -~]{1,255}"|[!#-~][ -~]{0,254})$'}
+    return {**_header("Idempotency-Key", says, schema, shown), **({"required": True} if needed else {})}
+
+
+def _header(name: str, says: str, schema: Schema, shown: Mapping[str, str]) -> Schema:
+    return {"name": name, "in": "header", "description": says, "schema": schema, **shown}

@@ -1,0 +1,213 @@
+"""What an operation answers: its success, and every refusal that it can come to."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from workbench.domain import wire
+from workbench.domain.catalogue import CODES
+from workbench.domain.gaps import Gaps
+from workbench.sandbox.messages import JSON
+from workbench.sandbox.openapi import examples, provenance, schemas
+from workbench.sandbox.openapi.parameters import takes_keys
+from workbench.sandbox.operations import Operation
+
+Schema = dict[str, Any]
+PROBLEM_TYPE: Final = "application/problem+json"
+
+_NAMING: Final = frozenset({"POST /v1/refunds", "POST /sandbox/operator/query"})
+"""Operations whose body names an object that may not be there; others name it in the path."""
+_STATEFUL: Final = frozenset(
+    {
+        "POST /v1/payment_intents/{intent_id}/confirm",
+        "POST /v1/payment_intents/{intent_id}/cancel",
+        "POST /v1/refunds",
+        "POST /v1/payouts",
+        "POST /v1/deliveries/{delivery_id}/replay",
+        "POST /v1/api_keys/{key_id}/roll",
+        "DELETE /v1/api_keys/{key_id}",
+        "POST /sandbox/clock/advance",
+        "POST /sandbox/phones/{phone}/input",
+        "POST /sandbox/phones/{phone}/cancel",
+        "POST /sandbox/phones/{phone}/ignore",
+        "POST /sandbox/operator/query",
+    }
+)
+"""Operations that an object's state can refuse; a scenario can refuse others so."""
+_BASIC_WORDS: Final[Mapping[int, str]] = {
+    400: "What was sent is not valid; the same request will never succeed.",
+    401: "No valid key or token.",
+    402: "The customer or the operator said no; the charge that failed is named.",
+    403: "A valid key that may not do this.",
+    404: "There is no such object.",
+    405: "The path does not take this method; `Allow` tells which it takes.",
+    409: "The object is in a state that does not take this.",
+    413: "The body is over 1 MiB.",
+    415: "The body is not JSON.",
+    422: "The idempotency key came with another body before.",
+    500: "The service failed; what it had done is undone, unless a scenario says otherwise.",
+}
+
+
+def responses(operation: Operation, answer: str, gaps: Gaps) -> Schema:
+    """The responses by status; `answer` is the component of the success."""
+    success = 201 if operation.creates and gaps.success_status == "201_created" else 200
+    found = {str(success): _success(operation, answer, gaps)}
+    for status in refusals(operation, gaps):
+        found[str(status)] = schemas_reference(_plain_or_problem(operation, status))
+    return found
+
+
+def refusals(operation: Operation, gaps: Gaps) -> list[int]:
+    """The statuses of every refusal that an operation can come to."""
+    named = f"{operation.method} {operation.path}"
+    has_body = operation.body is not None
+    return [
+        status
+        for status, comes in {
+            400: True,
+            401: True,
+            402: named == "POST /v1/charges" and gaps.declined_status == "402",
+            403: bool(operation.schemes),
+            404: "_id}" in operation.path or named in _NAMING or _is_paged(operation),
+            409: bool(operation.scenarios) or named in _STATEFUL,
+            413: has_body and not operation.plain_400,
+            415: has_body and not operation.plain_400,
+            422: takes_keys(operation),
+            500: True,
+        }.items()
+        if comes
+    ]
+
+
+def _is_paged(operation: Operation) -> bool:
+    """A cursor may name no row."""
+    return operation.query is not None and issubclass(operation.query, wire.ListQuery)
+
+
+def components(gaps: Gaps) -> Schema:
+    """The refusals as components: one for each status, and the documented 400 of the plant store."""
+    found = {f"Refusal{status}": _refusal(status, gaps) for status in _BASIC_WORDS}
+    found["PlantRefusal400"] = {
+        "description": "What is wrong with the body.",
+        "headers": _headers(400, gaps),
+        "content": {JSON: {"schema": schemas.reference("PlantError"), "example": examples.PLANT_ERROR}},
+    }
+    return found
+
+
+def headers(gaps: Gaps) -> Schema:
+    """The headers of answers as components."""
+    found = {
+        "Request-Id": _header("Names this request in the trace and the log.", r"^(req|ctl)_[0-9A-Za-z]{24}$"),
+        "Api-Version": _header("The version that answered.", f"^{wire.API_VERSION}$"),
+        "WWW-Authenticate": _header("What the operation takes (RFC 9110).", "^(Bearer|Basic) realm="),
+        "Allow": _header("The methods that the path takes.", "^[A-Z]+(, [A-Z]+)*$"),
+        "Idempotent-Replayed": _header("There when this is the first answer again.", "^true$"),
+        "Cache-Control": _header("The answer holds a secret.", "^no-store$"),
+    }
+    found["Idempotent-Replayed"]["required"] = False
+    if gaps.version_header != "api_version":
+        del found["Api-Version"]
+    return found
+
+
+def schemas_reference(name: str) -> Schema:
+    """A reference to a response."""
+    return {"$ref": f"#/components/responses/{name}"}
+
+
+def problem(gaps: Gaps) -> Schema:  # noqa: ARG001  one signature
+    """The members of a problem (RFC 9457), with the documented `error` and `message`."""
+    text = {"type": "string"}
+    members: dict[str, Schema] = {
+        "type": {**text, "format": "uri-reference", "description": "Where the code is explained: `/docs/errors#code`."},
+        "title": text,
+        "status": {"type": "integer", "enum": [*_BASIC_WORDS]},
+        "detail": {**text, "description": "What is wrong, for a person."},
+        "instance": {**text, "description": "The path."},
+        "code": {**text, "enum": [*CODES], "description": "What is wrong, for a program."},
+        "param": {**text, "description": "The field or header."},
+        "errors": {
+            "type": "array",
+            "items": schemas.reference("FieldProblem"),
+            "description": "Every field that is wrong.",
+        },
+        "request_id": text,
+        "decline_code": {**text, "description": "Why the money did not move."},
+        "charge": {**text, "description": "The charge that was declined."},
+        "current": {**text, "description": "The state that does not take this."},
+        "error": {"type": "integer", "format": "int32", "description": "The status again."},
+        "message": {**text, "description": "The detail again."},
+    }
+    schema = {
+        "type": "object",
+        "title": "Problem",
+        "description": "An error by RFC 9457, with the two documented members beside.",
+        "properties": {name: dict(member) for name, member in members.items()},
+        "required": ["type", "title", "status", "detail", "instance", "code", "request_id", "error", "message"],
+    }
+    provenance.mark(schema, "Problem")
+    return schema
+
+
+def field_problem() -> Schema:
+    """One field and what is wrong with it."""
+    schema: Schema = {
+        "type": "object",
+        "title": "FieldProblem",
+        "properties": {
+            "pointer": {"type": "string", "format": "json-pointer"},
+            "detail": {"type": "string"},
+        },
+        "required": ["pointer", "detail"],
+    }
+    provenance.mark(schema, "FieldProblem")
+    return schema
+
+
+def _success(operation: Operation, answer: str, gaps: Gaps) -> Schema:
+    names = ["Request-Id"]
+    names += ["Api-Version"] if gaps.version_header == "api_version" else []
+    names += ["Idempotent-Replayed"] if takes_keys(operation) else []
+    names += ["Cache-Control"] if operation.no_store else []
+    content: Schema = {"schema": schemas.reference(answer)}
+    if answer in examples.ANSWERS:
+        content["example"] = examples.ANSWERS[answer]
+    return {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
+
+
+def _refusal(status: int, gaps: Gaps) -> Schema:
+    plain = gaps.error_format == "plain"
+    example = examples.problem(status)
+    content = {
+        JSON if plain else PROBLEM_TYPE: {
+            "schema": schemas.reference("PlantError" if plain else "Problem"),
+            "example": {name: example[name] for name in ("error", "message")} if plain else example,
+        }
+    }
+    return {
+        "description": f"{HTTPStatus(status).phrase}. {_BASIC_WORDS[status]}",
+        "headers": _headers(status, gaps),
+        "content": content,
+    }
+
+
+def _plain_or_problem(operation: Operation, status: int) -> str:
+    plain = operation.plain_400 and status == 400  # noqa: PLR2004  the one documented status
+    return f"{'Plant' if plain else ''}Refusal{status}"
+
+
+def _headers(status: int, gaps: Gaps) -> Schema:
+    of_status = {401: ["WWW-Authenticate"], 405: ["Allow"]}.get(status, [])
+    kept = ["Idempotent-Replayed"] if status in (402, 409, 500) else []
+    version = ["Api-Version"] if gaps.version_header == "api_version" else []
+    return _named(["Request-Id", *version, *of_status, *kept])
+
+
+def _named(names: list[str]) -> Schema:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _header(says: str, pattern: str) -> Schema:
+    return {"description": says, "required": True, "schema": {"type": "string", "pattern": pattern}}

@@ -1,0 +1,19 @@
+// Swagger UI over this sandbox's own description; nothing is loaded from elsewhere.
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const followScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", followScheme);
+followScheme();
+
+window.addEventListener("DOMContentLoaded", () => {
+  window.ui = SwaggerUIBundle({
+    url: "/openapi.json",
+    dom_id: "#operations",
+    deepLinking: true,
+    docExpansion: "list",
+    displayRequestDuration: true,
+    showExtensions: true,
+    tryItOutEnabled: false,
+    validatorUrl: null,
+    queryConfigEnabled: false,
+  });
+});
