@@ -101,6 +101,10 @@ def headers(gaps: Gaps) -> Schema:
     found = {
         "Request-Id": _header("Names this request in the trace and the log.", r"^(req|ctl)_[0-9A-Za-z]{24}$"),
         "Api-Version": _header("The version that answered.", f"^{wire.API_VERSION}$"),
+        "Sandbox-Provenance": _header(
+            "Where the operation comes from, as its `x-provenance`.",
+            r'^(documented; sections="[0-9., ]+"|assumed|sandbox)$',
+        ),
         "WWW-Authenticate": _header("What the operation takes (RFC 9110).", "^(Bearer|Basic) realm="),
         "Allow": _header("The methods that the path takes.", "^[A-Z]+(, [A-Z]+)*$"),
         "Idempotent-Replayed": _header("There when this is the first answer again.", "^true$"),
@@ -172,7 +176,7 @@ def field_problem() -> Schema:
 
 
 def _success(operation: Operation, answer: str, gaps: Gaps) -> Schema:
-    names = ["Request-Id"]
+    names = ["Request-Id", "Sandbox-Provenance"]
     names += ["Api-Version"] if gaps.version_header == "api_version" else []
     names += ["Idempotent-Replayed"] if takes_keys(operation) else []
     names += ["Cache-Control"] if operation.no_store else []
@@ -207,7 +211,9 @@ def _headers(status: int, gaps: Gaps) -> Schema:
     of_status = {401: ["WWW-Authenticate"], 405: ["Allow"]}.get(status, [])
     kept = ["Idempotent-Replayed"] if status in (402, 409, 500) else []
     version = ["Api-Version"] if gaps.version_header == "api_version" else []
-    return _named(["Request-Id", *version, *of_status, *kept])
+    # A method that is not described leads to no operation.
+    source = [] if status == 405 else ["Sandbox-Provenance"]  # noqa: PLR2004  the one status of no operation
+    return _named(["Request-Id", *source, *version, *of_status, *kept])
 
 
 def _named(names: list[str]) -> Schema:
