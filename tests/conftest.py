@@ -219,6 +219,11 @@ def shop(bench: Workbench, new_number: Callable[..., str]) -> Shop:
     return Shop(bench, new_number)
 
 
+@pytest.fixture(scope="session")
+def shop_class() -> type[Shop]:
+    return Shop
+
+
 @pytest.fixture
 def new_shop(new_number: Callable[..., str]) -> Callable[[Workbench], Shop]:
     """Shops by hand, where a test opens sandboxes of its own."""

@@ -8,7 +8,7 @@ import pytest
 
 from workbench import Workbench, receiver
 from workbench.domain.gaps import REGISTER
-from workbench.errors import ApiError
+from workbench.errors import ApiError, PaymentDeclined
 
 PHONE = "+260961234567"
 AIRTEL = "+260971234567"
@@ -67,6 +67,26 @@ def failing_for_a_week(bench: Workbench) -> str:
         bench.clock.advance(days=1)
     (endpoint,) = bench.http.get("/v1/webhook_endpoints", headers=bearer(bench)).json()["data"]
     return str(endpoint["status"])
+
+
+def declined_to_the_client(bench: Workbench) -> list[object]:
+    """What the client makes of a decline, in whatever form it comes."""
+    with pytest.raises(PaymentDeclined) as declined:
+        bench.client.charges.create(amount=100, channel="mtn", phone=BROKE, idempotency_key="to-the-client")
+    error = declined.value
+    return [error.decline_code, error.code, bench.client.charges.retrieve(error.facts["charge"]).status == "failed"]
+
+
+def with_a_token(bench: Workbench) -> list[int]:
+    token = str(bench.client.auth.token(email="a@example.com", password="open sesame").access_token)
+    plant = bench.http.post("/plants", json={"id": 1, "name": "Monstera"}, headers=bearer(bench, token))
+    return [plant.status_code, bench.http.get("/v1/balance", headers=bearer(bench, token)).status_code]
+
+
+def reused(bench: Workbench) -> tuple[int, str]:
+    charge(bench)
+    answer = charge(bench, amount=1)
+    return answer.status_code, answer.json()["code"]
 
 
 def scripted(bench: Workbench) -> int:
@@ -165,6 +185,12 @@ CHOICES: list[tuple[str, Any, Seen, Any, Any]] = [
     ("error_format", "plain", lambda b: (intent(b, amount=0).headers["Content-Type"],
      sorted(intent(b, amount=0).json())[:2]),
      ("application/problem+json", ["code", "detail"]), ("application/json", ["error", "message"])),
+    ("error_format", "envelope", lambda b: [min(intent(b, amount=0).json()), declined_to_the_client(b)],
+     ["code", ["insufficient_funds", "payment_declined", True]],
+     ["error", ["insufficient_funds", "payment_declined", True]]),
+    ("access_token_use", "plants", with_a_token, [200, 200], [200, 403]),
+    ("reused_key_status", 400, reused, (422, "idempotency_key_reused"), (400, "idempotency_key_reused")),
+    ("reused_key_status", 409, reused, (422, "idempotency_key_reused"), (409, "idempotency_key_reused")),
     ("declined_status", "200", lambda b: (charge(b, phone=BROKE).status_code, charge(b, phone=BROKE).json()["status"]),
      (402, 402), (200, "failed")),
     ("amount_bounds", "1_to_20000", lambda b: (charge(b, amount=99).status_code, intent(b, amount=20_001).status_code),

@@ -220,6 +220,8 @@ def runs(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> l
         "from workbench import Workbench\nbench = Workbench(seed=7)\nbench",
         "bench.client.charges.create(amount=100, channel='mtn', phone='+260961234567', idempotency_key='k')",
         "bench.trace",
+        "from matplotlib.figure import Figure\nfrom workbench.render import picture\n"
+        "figure = Figure(figsize=(2, 1))\nfigure.subplots().plot([1, 2])\npicture(figure, 'A line that rises.')",
         "bench.close()",
     )
     shipped = next(each for each in resources.notebooks() if each.stem == SHIPPED)
@@ -237,6 +239,11 @@ class TestTwice:
     def test_two_runs_write_the_same_bytes(self, runs: list[Run], name: str):
         one, other = ((each.out / name).read_bytes() for each in runs)
         assert one == other
+
+    def test_a_picture_stands_on_the_page_with_its_words(self, runs: list[Run]):
+        (found,) = re.findall(r"<img[^>]*>", runs[0].page("steady"))
+        assert 'alt="A line that rises."' in found
+        assert 'src="data:image/png;base64,' in found
 
     def test_what_was_executed_is_valid_and_carries_no_trace_of_the_run(self, runs: list[Run]):
         node = runs[0].notebook("steady")

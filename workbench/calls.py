@@ -125,6 +125,9 @@ def _error_from(response: httpx.Response) -> ApiError:
     except (msgspec.MsgspecError, RecursionError):
         members = {}
 
+    if isinstance(members.get("error"), dict):
+        members = members["error"]
+
     def text(name: str) -> str:
         value = members.get(name)
         return value if isinstance(value, str) else ""

@@ -1,9 +1,11 @@
-"""Tables as plain text and as plain semantic HTML: for terminals, notebooks and code-hosting sites."""
+"""Tables as plain text and as plain semantic HTML, and pictures with their words."""
 
+import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import NamedTuple
+from io import BytesIO
+from typing import Any, NamedTuple, Protocol
 
 
 class Column(NamedTuple):
@@ -83,3 +85,36 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
 
 def _aligned(column: Column) -> str:
     return f' style="text-align:{"right" if column.numeric else "left"}"'
+
+
+class Figure(Protocol):
+    """What a picture is made of: matplotlib's Figure, which is not loaded here."""
+
+    def savefig(self, fname: Any, **options: Any) -> None:  # noqa: ANN401  matplotlib's signature
+        """Write the picture."""
+
+
+@dataclass(frozen=True, repr=False)
+class Picture:
+    """A PNG and the words that stand for it wherever it is not seen."""
+
+    png: bytes
+    says: str
+
+    def __repr__(self) -> str:
+        return self.says
+
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        data = {"text/plain": self.says, "image/png": base64.b64encode(self.png).decode()}
+        return data, {"image/png": {"alt": self.says}}
+
+
+def picture(figure: Figure, says: str) -> Picture:
+    """A figure as a PNG of the same bytes in every run; `says` tells what is to be seen in it.
+
+    >>> picture(figure, "Ten attempts, the last after three days.")  # doctest: +SKIP
+    """
+    written = BytesIO()
+    # Without this, the version of the library that drew it would stand in the file.
+    figure.savefig(written, format="png", dpi=110, bbox_inches="tight", metadata={"Software": None})
+    return Picture(written.getvalue(), says)

@@ -40,7 +40,7 @@ POSTS: dict[str, Callable[["Shop"], tuple[str, object]]] = {
     "/v1/charges": lambda shop: ("/v1/charges", {
         "amount": 100, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": shop.new_number()}),
     "/v1/refunds": lambda shop: ("/v1/refunds", {"charge": shop.charge()}),
-    "/v1/payouts": lambda shop: ("/v1/payouts", {"amount": 1, "currency": "ZMW"}),
+    "/v1/payouts": lambda _: ("/v1/payouts", {"amount": 1, "currency": "ZMW"}),
     "/v1/webhook_endpoints": lambda _: ("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/hooks"}),
     "roll_secret": lambda shop: (f"/v1/webhook_endpoints/{endpoint(shop)}/roll_secret", None),
     "/v1/api_keys": lambda _: ("/v1/api_keys", {}),

@@ -234,7 +234,7 @@ class Gaps:
         "5",
         "everywhere",
         "a token is accepted wherever a bearer is, plants included",
-        planned={"plants": "plants alone"},
+        alternatives={"plants": "plants alone"},
         why='"sent on later requests"',
     )
     publishable_key: str = row(
@@ -340,8 +340,10 @@ class Gaps:
         "7",
         "problem",
         "application/problem+json (RFC 9457) with the documented error and message as members too",
-        alternatives={"plain": "plain {error, message}"},
-        planned={"envelope": "Stripe's envelope {error: {type, code, message, param, decline_code, doc_url}}"},
+        alternatives={
+            "plain": "plain {error, message}",
+            "envelope": "Stripe's envelope {error: {type, code, message, param, decline_code, doc_url}}",
+        },
         why="agrees with the only error documented",
     )
     declined_status: str = row(
@@ -354,7 +356,7 @@ class Gaps:
         "7",
         422,
         "422",
-        planned={400: "400", 409: "409"},
+        alternatives={400: "400", 409: "409"},
         why="IETF draft; Stripe 400",
     )
     failure_triggers: str = row(

@@ -11,6 +11,12 @@ _OFFLINE = """
 {%- block html_head_js_mathjax -%}{%- endblock -%}
 {%- block html_head_js_mermaidjs -%}{%- endblock -%}
 {%- block jupyter_widgets -%}{%- endblock -%}
+{%- block data_png scoped -%}
+<div class="jp-RenderedImage jp-OutputArea-output {{ extra_class }}">
+<img src="data:image/png;base64,{{ output.data['image/png'] | escape_html }}"
+ alt="{{ (output | get_metadata('alt', 'image/png')) or output.data.get('text/plain', '') | escape_html }}">
+</div>
+{%- endblock -%}
 {%- block extra_css -%}
 <link rel="icon" href="data:,">
 <style>
@@ -20,7 +26,7 @@ _OFFLINE = """
 </style>
 {%- endblock -%}
 """
-"""The Lab's own look, without the four scripts that it would fetch."""
+"""The Lab's own look, without the four scripts that it would fetch, and with the words of a picture."""
 
 _NEXT = re.compile(r'href="([\w-]+)\.ipynb"')
 """A link to another notebook, whose page stands beside this one."""

@@ -44,7 +44,7 @@ def caller_of(tx: Transaction, credential: Credential | None, operation: Operati
     """Who calls, when they may call this.
 
     Raises AuthenticationFailed: no key, a wrong one, an expired token, or the other scheme.
-    Raises PermissionDenied: a publishable key where it may not.
+    Raises PermissionDenied: a publishable key or a token where it may not.
     """
     if not operation.schemes:
         return NOBODY._replace(bearer=credential.value if credential else None)
@@ -62,7 +62,13 @@ def caller_of(tx: Transaction, credential: Credential | None, operation: Operati
             "A publishable key may confirm and retrieve one intent, nothing else.",
             hint="Use the secret key, on a server.",
         )
+    if caller.kind == "token" and tx.gaps.access_token_use != "everywhere" and operation.path != _FOR_TOKENS:  # noqa: S105  a choice of the register
+        raise PermissionDenied("A token may add plants, nothing else.", hint="Use the secret key, on a server.")
     return caller
+
+
+_FOR_TOKENS = "/plants"
+"""All that a token may be good for."""
 
 
 def _known(tx: Transaction, credential: Credential) -> Caller:

@@ -1,5 +1,6 @@
 """Stored objects as they look on the wire: where the gaps that only change a shape are applied."""
 
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -194,9 +195,25 @@ def plain_error(error: ApiError, request_id: str, path: str) -> wire.PlantError:
     return wire.PlantError(error.status, mask(str(error)))
 
 
+def envelope(error: ApiError, request_id: str, path: str) -> dict[str, Any]:  # noqa: ARG001  one signature
+    """Stripe's shape: all members in `error`, without the documented status."""
+    members = {
+        "type": re.sub(r"(?<!^)([A-Z])", r"_\1", type(error).__name__).lower(),
+        "code": error.code,
+        "message": mask(str(error)),
+        "param": mask(error.param) if error.param else None,
+        "decline_code": error.decline_code,
+        "doc_url": f"/docs/errors#{error.code}",
+        "request_id": request_id,
+        **error.facts,
+    }
+    return {"error": {name: value for name, value in members.items() if value is not None}}
+
+
 ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] = {
     "problem": ("application/problem+json", problem),
     "plain": ("application/json", plain_error),
+    "envelope": ("application/json", envelope),
 }
 """Media type and members of an error, by `error_format`."""
 

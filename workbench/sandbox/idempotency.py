@@ -6,8 +6,9 @@ first answer has the id, and rolls the key or secret.
 
 import hashlib
 import re
+from collections.abc import Mapping
 
-from workbench.errors import IdempotencyKeyReused, InvalidRequest
+from workbench.errors import ApiError, IdempotencyKeyReused, InvalidRequest, StateConflict
 from workbench.sandbox.messages import Answer, Request
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.caller import Caller
@@ -15,6 +16,8 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import KeptAnswer
 
 _ERRORS = 400
+_REUSED: Mapping[int, type[ApiError]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
+"""What a key that came with another body raises, by `reused_key_status`."""
 KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21\x23-\x7e][\x20-\x7e]{0,254})')
 
 
@@ -53,7 +56,7 @@ def scope_of(request: Request, caller: Caller, key: str) -> str:
 def recalled(tx: Transaction, request: Request, scope: str) -> Answer | None:
     """The first answer of a scope, if it is still kept.
 
-    Raises IdempotencyKeyReused: it was the answer to another body.
+    Raises IdempotencyKeyReused, or the error of `reused_key_status`: it was the answer to another body.
     """
     kept = tx.kept_answers.get(scope)
     if kept is None:
@@ -62,8 +65,11 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Answer | None:
         tx.kept_answers.remove(kept)
         return None
     if kept.body_digest != _digest(request.body):
-        raise IdempotencyKeyReused(
-            "This Idempotency-Key came with another body before.", param="Idempotency-Key", hint="Use a new key."
+        raise _REUSED[tx.gaps.reused_key_status](
+            "This Idempotency-Key came with another body before.",
+            code=IdempotencyKeyReused.default_code,
+            param="Idempotency-Key",
+            hint="Use a new key.",
         )
     return Answer(kept.status, kept.content_type, kept.body.encode(), {"Idempotent-Replayed": "true"}, kept.payment)
 

@@ -1,0 +1,135 @@
+"""Canceling an intent, in each of its states."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from workbench.errors import StateConflict
+
+if TYPE_CHECKING:
+    from tests.conftest import Shop
+
+ASKED = ["payment_intent.created", "payment_intent.requires_action"]
+WITHDRAWN = ["charge.failed", "payment_intent.canceled"]
+
+
+def cancel(shop: "Shop", intent: str, **body: str):
+    return shop.post(f"/v1/payment_intents/{intent}/cancel", body or None)
+
+
+def holds(shop: "Shop", charge: str) -> tuple[str, str | None]:
+    found = shop.read(f"/v1/charges/{charge}")
+    return found["status"], found["failure_code"]
+
+
+def test_before_it_is_confirmed(shop: "Shop"):
+    intent = shop.intent()
+    answer = cancel(shop, intent, cancellation_reason="out of stock")
+    body = answer.json()
+    assert (answer.status_code, body["status"], body["cancellation_reason"]) == (200, "canceled", "out of stock")
+    assert body["canceled_at"] >= body["created"]
+    assert shop.events() == ["payment_intent.created", "payment_intent.canceled"]
+    told = shop.read("/v1/events")["data"][0]["data"]
+    assert (told["object"]["status"], told["previous_attributes"]) == (
+        "canceled",
+        {"status": "requires_payment_method"},
+    )
+
+
+def test_an_open_prompt_is_withdrawn(shop: "Shop"):
+    intent, phone = shop.intent(), shop.new_number()
+    shop.confirm(intent, phone)
+    body = cancel(shop, intent).json()
+    assert (body["status"], body["next_action"], body["last_payment_error"]) == ("canceled", None, None)
+    assert holds(shop, body["latest_charge"]) == ("failed", "canceled_by_merchant")
+    handset = shop.bench.phone(phone)
+    assert (handset.waiting, handset.screen) == (
+        False, "MTN MoMo\nSHOP has canceled the request.\nNothing was paid.",
+    )  # fmt: skip
+    with pytest.raises(StateConflict, match="No prompt waits"):
+        handset.enter_pin("1234")
+    shop.advance(days=1)
+    assert shop.events() == ASKED + WITHDRAWN
+    assert shop.status(f"/v1/payment_intents/{intent}") == "canceled"
+    assert shop.entries(intent) == []
+
+
+def test_a_prompt_that_was_put_away_is_withdrawn_too(shop: "Shop"):
+    intent, phone = shop.intent(), shop.new_number()
+    shop.confirm(intent, phone)
+    shop.bench.phone(phone).ignore()
+    assert cancel(shop, intent).json()["status"] == "canceled"
+    shop.advance(400)
+    assert shop.events() == ASKED + WITHDRAWN
+
+
+@pytest.mark.parametrize("ending", ["0000001", "0000005", "0000010", "0000012"])
+def test_before_a_number_acts_nothing_more_comes_of_it(shop: "Shop", ending: str):
+    intent = shop.intent()
+    shop.confirm(intent, f"+26096{ending}")
+    assert cancel(shop, intent).status_code == 200
+    shop.advance(400)
+    assert shop.events() == ASKED + WITHDRAWN
+    assert shop.entries(intent) == []
+
+
+@pytest.mark.parametrize("ending", ["0000007", "0000008", "0000009"])
+def test_before_the_operator_refuses_no_prompt_was_there_to_withdraw(shop: "Shop", ending: str):
+    intent, phone = shop.intent(), shop.new_number()
+    scenario = {"0000007": "payer_not_found", "0000008": "payer_busy", "0000009": "operator_unavailable"}[ending]
+    shop.confirm(intent, phone, Sandbox_Scenario=scenario)
+    body = cancel(shop, intent).json()
+    assert body["status"] == "canceled"
+    assert holds(shop, body["latest_charge"]) == ("failed", "canceled_by_merchant")
+    assert shop.events() == ASKED + WITHDRAWN
+    assert shop.bench.phone(phone).screen == "(no message)"
+    shop.advance(400)
+    assert shop.events() == ASKED + WITHDRAWN
+
+
+def test_after_a_failed_attempt(shop: "Shop"):
+    intent = shop.intent()
+    shop.confirm(intent, "+260960000004")
+    shop.advance(5)
+    body = cancel(shop, intent).json()
+    assert (body["status"], body["last_payment_error"]["code"]) == ("canceled", "declined_by_customer")
+    assert shop.events()[-1] == "payment_intent.canceled"
+
+
+@pytest.mark.parametrize("status", ["processing", "succeeded", "canceled"])
+def test_where_it_is_too_late(shop: "Shop", status: str):
+    intent = shop.intent() if status == "canceled" else shop.paid_intent()
+    if status == "processing":
+        intent = shop.intent()
+        shop.confirm(intent, "+260960000012")
+        shop.advance(5)
+    elif status == "canceled":
+        cancel(shop, intent)
+    before = shop.events()
+    refused = cancel(shop, intent)
+    body = refused.json()
+    assert (refused.status_code, body["param"], body["current"]) == (409, "status", status)
+    assert shop.events() == before
+    again = shop.confirm(intent, shop.new_number())
+    assert (again.status_code, again.json()["current"]) == (409, status)
+
+
+def test_money_that_comes_late_to_a_canceled_intent_is_told_of(shop: "Shop"):
+    intent = shop.intent()
+    shop.confirm(intent, "+260960000010")
+    shop.advance(300)
+    assert cancel(shop, intent).status_code == 200
+    shop.advance(60)
+    assert shop.status(f"/v1/payment_intents/{intent}") == "canceled"
+    assert shop.events()[-3:] == ["payment_intent.canceled", "charge.late_success", "payment_intent.late_success"]
+    assert [kind for kind, _ in shop.entries(intent)] == ["late_success"]
+
+
+def test_there_is_no_such_intent(shop: "Shop"):
+    refused = cancel(shop, "pi_x")
+    assert (refused.status_code, refused.json()["code"]) == (404, "intent_not_found")
+
+
+def test_a_publishable_key_may_not(shop: "Shop"):
+    refused = shop.call("POST", f"/v1/payment_intents/{shop.intent()}/cancel", key=shop.publishable)
+    assert refused.status_code == 403

@@ -1,0 +1,190 @@
+"""Keys and accounts: shown masked, made, rolled, revoked; what is one merchant's is no other's."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from workbench import Workbench
+
+if TYPE_CHECKING:
+    from tests.conftest import Shop
+
+
+def code(answer) -> tuple[int, str]:  # noqa: ANN001  an httpx response
+    return answer.status_code, answer.json()["code"]
+
+
+class TestKeys:
+    def test_they_are_listed_masked_newest_first(self, shop: "Shop"):
+        found = shop.read("/v1/api_keys")["data"]
+        assert [(each["kind"], each["status"]) for each in found] == [("publishable", "active"), ("secret", "active")]
+        assert found[1]["masked"] == f"sk_test_••••{shop.key[-4:]}"
+        assert found[0]["masked"] == f"pk_test_••••{shop.publishable[-4:]}"
+        assert not any("value" in each or shop.key in each.values() for each in found)
+
+    @pytest.mark.parametrize("kind", ["secret", "publishable"])
+    def test_one_more_works_beside_the_others(self, shop: "Shop", kind: str):
+        made = shop.post("/v1/api_keys", {"kind": kind})
+        body = made.json()
+        assert (body["kind"], body["status"], made.headers["Cache-Control"]) == (kind, "active", "no-store")
+        assert body["value"].startswith({"secret": "sk_test_", "publishable": "pk_test_"}[kind])
+        assert body["masked"].endswith(body["value"][-4:])
+        intent = shop.post(
+            "/v1/payment_intents", {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+        ).json()
+        path = f"/v1/payment_intents/{intent['id']}?client_secret={intent['client_secret']}"
+        assert shop.get(path, key=body["value"]).status_code == 200
+        assert shop.get(path).status_code == 200
+
+    def test_without_a_body_it_is_a_secret_key(self, shop: "Shop"):
+        assert shop.post("/v1/api_keys").json()["kind"] == "secret"
+
+    def test_a_kind_that_there_is_not(self, shop: "Shop"):
+        assert code(shop.post("/v1/api_keys", {"kind": "live"})) == (400, "parameter_invalid")
+
+    @pytest.mark.parametrize("kind", ["secret", "publishable"])
+    def test_a_rolled_key_ends_at_once(self, shop: "Shop", kind: str):
+        old = {"secret": shop.key, "publishable": shop.publishable}[kind]
+        found = next(each for each in shop.read("/v1/api_keys")["data"] if each["kind"] == kind)
+        rolled = shop.post(f"/v1/api_keys/{found['id']}/roll")
+        assert (rolled.status_code, rolled.headers["Cache-Control"]) == (200, "no-store")
+        new = rolled.json()
+        assert (new["kind"], new["status"]) == (kind, "active")
+        assert new["id"] != found["id"]
+        refused = shop.get("/v1/balance", key=old)
+        assert code(refused) == (401, "key_rolled")
+        assert "WWW-Authenticate" in refused.headers
+        if kind == "secret":
+            shop.key = new["value"]
+        assert shop.get("/v1/balance", key=new["value"]).status_code == (200 if kind == "secret" else 403)
+        statuses = {each["id"]: each["status"] for each in shop.read("/v1/api_keys")["data"]}
+        assert (statuses[found["id"]], statuses[new["id"]]) == ("rolled", "active")
+        assert code(shop.post(f"/v1/api_keys/{found['id']}/roll")) == (409, "key_not_active")
+        assert code(shop.call("DELETE", f"/v1/api_keys/{found['id']}")) == (409, "key_not_active")
+
+    def test_a_revoked_key_ends_at_once(self, shop: "Shop"):
+        made = shop.post("/v1/api_keys").json()
+        revoked = shop.call("DELETE", f"/v1/api_keys/{made['id']}")
+        assert (revoked.status_code, revoked.json()["status"]) == (200, "revoked")
+        assert "value" not in revoked.json()
+        assert code(shop.get("/v1/balance", key=made["value"])) == (401, "key_revoked")
+        charge = {"amount": 1, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": "+260961234567"}
+        assert code(shop.post("/v1/charges", charge, key=made["value"])) == (401, "key_revoked")
+
+    def test_the_last_secret_key_stays(self, shop: "Shop"):
+        own, app = shop.read("/v1/api_keys")["data"][::-1]
+        assert code(shop.call("DELETE", f"/v1/api_keys/{own['id']}")) == (409, "key_is_last")
+        assert shop.call("DELETE", f"/v1/api_keys/{app['id']}").status_code == 200
+        more = shop.post("/v1/api_keys").json()
+        assert shop.call("DELETE", f"/v1/api_keys/{own['id']}", key=more["value"]).status_code == 200
+        assert code(shop.call("DELETE", f"/v1/api_keys/{more['id']}", key=more["value"])) == (409, "key_is_last")
+
+    @pytest.mark.parametrize(("method", "more"), [("DELETE", ""), ("POST", "/roll")])
+    def test_there_is_no_such_key(self, shop: "Shop", method: str, more: str):
+        assert code(shop.call(method, f"/v1/api_keys/key_x{more}")) == (404, "key_not_found")
+
+    @pytest.mark.parametrize(
+        ("method", "path"), [("GET", ""), ("POST", ""), ("POST", "/key_x/roll"), ("DELETE", "/key_x")]
+    )
+    def test_a_publishable_key_may_not(self, shop: "Shop", method: str, path: str):
+        assert code(shop.call(method, f"/v1/api_keys{path}", key=shop.publishable)) == (403, "key_not_allowed")
+
+    def test_no_key_is_in_the_trace(self, shop: "Shop"):
+        values = [shop.post("/v1/api_keys").json()["value"], shop.key, shop.publishable]
+        told = shop.get("/sandbox/trace").text
+        assert not [each for each in values if each in told]
+
+
+def test_a_store_is_opened_again_with_the_key_that_is_active(tmp_path: Path):
+    with Workbench(seed=7, store=tmp_path / "store.db") as bench:
+        key = {"Authorization": f"Bearer {bench.secret_key!s}"}
+        own = [each["id"] for each in bench.http.get("/v1/api_keys", headers=key).json()["data"]]
+        values = []
+        for each in own:
+            rolled = bench.http.post(f"/v1/api_keys/{each}/roll", headers=key).json()
+            values.append(rolled["value"])
+            if rolled["kind"] == "secret":
+                key = {"Authorization": f"Bearer {rolled['value']}"}
+    for _ in range(2):
+        with Workbench(store=tmp_path / "store.db") as bench:
+            assert [str(bench.publishable_key), str(bench.secret_key)] == values
+            bench.client.charges.create(amount=1, channel="mtn", phone="+260960000001", idempotency_key="k")
+            assert bench.receiver.arrivals or _ == 1
+
+
+class TestAnotherAccount:
+    def test_its_name_is_what_a_customer_reads(self, shop: "Shop"):
+        phone = shop.new_number()
+        shop.confirm(shop.intent(), phone)
+        assert "\nto SHOP\n" in shop.bench.phone(phone).screen
+
+    @pytest.mark.parametrize("name", ["", "  ", "x" * 41])
+    def test_a_name_that_is_none(self, shop: "Shop", name: str):
+        assert code(shop.post("/sandbox/accounts", {"name": name})) == (400, "parameter_invalid")
+
+    def test_nothing_of_one_is_found_by_another(self, shop: "Shop", new_shop: Callable[[Workbench], "Shop"]):
+        intent = shop.paid_intent()
+        charge = shop.read(f"/v1/payment_intents/{intent}")["latest_charge"]
+        refund = shop.post("/v1/refunds", {"charge": charge, "amount": 1}).json()["id"]
+        hook = shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/hooks"}).json()["id"]
+        shop.charge()
+        shop.to_midnight()
+        shop.advance(1)
+        payout = shop.post("/v1/payouts", {"amount": 1, "currency": "ZMW"}).json()["id"]
+        event = shop.read("/v1/events")["data"][0]["id"]
+        delivery = shop.read("/v1/deliveries")["data"][0]["id"]
+        key = shop.read("/v1/api_keys")["data"][0]["id"]
+        method = {"type": "mobile_money", "mobile_money": {"phone": "+260961234567", "provider": "mtn"}}
+        other, before = new_shop(shop.bench), shop.events()
+        for verb, path, body in (
+            ("GET", f"/v1/payment_intents/{intent}", None),
+            ("POST", f"/v1/payment_intents/{intent}/confirm", {"payment_method": method}),
+            ("POST", f"/v1/payment_intents/{intent}/cancel", None),
+            ("GET", f"/v1/charges/{charge}", None),
+            ("POST", "/v1/refunds", {"charge": charge}),
+            ("POST", "/v1/refunds", {"payment_intent": intent}),
+            ("GET", f"/v1/refunds/{refund}", None),
+            ("GET", f"/v1/payouts/{payout}", None),
+            ("GET", f"/v1/events/{event}", None),
+            ("POST", f"/v1/events/{event}/replay", None),
+            ("GET", f"/v1/webhook_endpoints/{hook}", None),
+            ("PATCH", f"/v1/webhook_endpoints/{hook}", {"status": "disabled"}),
+            ("DELETE", f"/v1/webhook_endpoints/{hook}", None),
+            ("POST", f"/v1/webhook_endpoints/{hook}/roll_secret", None),
+            ("GET", f"/v1/deliveries/{delivery}", None),
+            ("POST", f"/v1/deliveries/{delivery}/replay", None),
+            ("POST", f"/v1/api_keys/{key}/roll", None),
+            ("DELETE", f"/v1/api_keys/{key}", None),
+            ("POST", f"/sandbox/webhook_endpoints/{hook}/faults", {"faults": []}),
+            ("POST", "/sandbox/operator/query", {"charge": charge}),
+        ):
+            refused = other.call(verb, path, body)
+            assert refused.status_code == 404, (verb, path, refused.text)
+        for name in ("payment_intents", "charges", "refunds", "payouts", "events", "webhook_endpoints", "deliveries"):
+            assert other.read(f"/v1/{name}")["data"] == []
+        assert other.read(f"/v1/refunds?charge={charge}")["data"] == []
+        assert other.read(f"/v1/deliveries?event={event}")["data"] == []
+        assert other.post("/v1/dead_letters/replay").json()["data"] == []
+        assert (other.balance(), len(other.read("/v1/api_keys")["data"])) == ((0, 0, 0), 2)
+        assert shop.events() == before
+        assert shop.status(f"/v1/webhook_endpoints/{hook}") == "enabled"
+
+    def test_the_same_idempotency_key_is_another_key(self, shop: "Shop", new_shop: Callable[[Workbench], "Shop"]):
+        body = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+        made = [each.post("/v1/payment_intents", body, Idempotency_Key="k") for each in (shop, new_shop(shop.bench))]
+        assert made[0].json()["id"] != made[1].json()["id"]
+
+    def test_events_go_to_its_own_endpoints_alone(self, shop: "Shop"):
+        before = len(shop.bench.receiver.arrivals)
+        shop.paid_intent()
+        shop.advance(0)
+        assert len(shop.bench.receiver.arrivals) == before
+        assert shop.read("/v1/deliveries")["data"] == []
+
+    def test_a_token_is_the_first_merchants(self, shop: "Shop"):
+        intent = shop.intent()
+        body = {"email": "a@example.com", "password": "open sesame"}
+        token = shop.post("/v1/auth/token", body).json()["access_token"]
+        assert shop.get(f"/v1/payment_intents/{intent}", key=token).status_code == 404

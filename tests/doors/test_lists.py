@@ -1,0 +1,189 @@
+"""Lists: pages by a cursor that is a row, newest first, whatever arrives meanwhile."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench import Workbench
+
+if TYPE_CHECKING:
+    from tests.conftest import Shop
+
+LISTS = ("payment_intents", "charges", "refunds", "payouts", "events", "webhook_endpoints", "deliveries", "api_keys")
+BY_LIST = pytest.mark.parametrize("name", LISTS)
+
+
+def fill(shop: "Shop", count: int) -> None:
+    """So many rows and more of every list."""
+    for number in range(count):
+        shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/hooks", "enabled_events": ["refund.created"]})
+        shop.intent()
+        shop.post("/v1/refunds", {"charge": shop.charge(10_000), "amount": 1 + number})
+        shop.post("/v1/api_keys", {})
+    shop.to_midnight()
+    shop.advance(1)
+    for _ in range(count):
+        assert shop.post("/v1/payouts", {"amount": 1, "currency": "ZMW"}).status_code == 200
+
+
+def ids(page: dict[str, list[dict[str, str]]]) -> list[str]:
+    return [each["id"] for each in page["data"]]
+
+
+@BY_LIST
+def test_an_empty_list_says_so(shop: "Shop", name: str):
+    found = shop.read(f"/v1/{name}")
+    assert (found["object"], found["url"], found["has_more"]) == ("list", f"/v1/{name}", False)
+    assert len(found["data"]) == (2 if name == "api_keys" else 0)
+
+
+def test_each_list_is_newest_first_and_its_pages_make_the_whole(shop: "Shop"):
+    fill(shop, 4)
+    for name in LISTS:
+        whole = shop.read(f"/v1/{name}?limit=100")
+        every = ids(whole)
+        assert (whole["has_more"], len(set(every))) == (False, len(every))
+        assert len(every) >= 4
+        created = [each.get("created") or each["timestamp"] for each in whole["data"]]
+        assert created == sorted(created, reverse=True)
+        assert ids(shop.read(f"/v1/{name}")) == every[:10]
+        for limit in (1, 2, len(every) - 1, len(every), len(every) + 1):
+            for place in range(len(every)):
+                older = shop.read(f"/v1/{name}?limit={limit}&starting_after={every[place]}")
+                assert ids(older) == every[place + 1 : place + 1 + limit]
+                assert older["has_more"] == (place + 1 + limit < len(every))
+                newer = shop.read(f"/v1/{name}?limit={limit}&ending_before={every[place]}")
+                assert ids(newer) == every[max(0, place - limit) : place]
+                assert newer["has_more"] == (place > limit)
+
+
+@BY_LIST
+@pytest.mark.parametrize(
+    ("query", "code", "param"),
+    [
+        ("limit=0", "parameter_invalid", "limit"),
+        ("limit=101", "parameter_invalid", "limit"),
+        ("limit=-1", "parameter_invalid", "limit"),
+        ("limit=ten", "parameter_invalid", "limit"),
+        ("limit=1.5", "parameter_invalid", "limit"),
+        ("limit=99999999999999999999", "parameter_invalid", "limit"),
+        ("limit=1&limit=2", "parameter_repeated", "limit"),
+        ("starting_after=x", "cursor_unknown", "starting_after"),
+        ("ending_before=x", "cursor_unknown", "ending_before"),
+        ("starting_after=x&ending_before=y", "parameter_invalid", "ending_before"),
+    ],
+)
+def test_a_page_that_is_none(shop: "Shop", name: str, query: str, code: str, param: str):
+    refused = shop.get(f"/v1/{name}?{query}")
+    assert (refused.status_code, refused.json()["code"], refused.json()["param"]) == (400, code, param)
+
+
+def test_a_cursor_of_another_kind_or_account_is_none(shop: "Shop", new_shop: Callable[[Workbench], "Shop"]):
+    other = new_shop(shop.bench)
+    fill(other, 1)
+    shop.intent()
+    for name in LISTS:
+        theirs = ids(other.read(f"/v1/{name}"))[0]
+        for cursor in ("starting_after", "ending_before"):
+            refused = shop.get(f"/v1/{name}?{cursor}={theirs}")
+            assert (refused.status_code, refused.json()["code"]) == (400, "cursor_unknown")
+    own = ids(shop.read("/v1/payment_intents"))[0]
+    assert shop.get(f"/v1/charges?starting_after={own}").json()["code"] == "cursor_unknown"
+
+
+class TestFilters:
+    def test_events_of_a_type_or_a_family(self, shop: "Shop"):
+        shop.post("/v1/refunds", {"charge": shop.charge()})
+        shop.paid_intent()
+        every = shop.events()
+        for wanted in ("charge.succeeded", "charge.*", "payment_intent.*", "refund.*", "payout.*", "*"):
+            found = [each["type"] for each in shop.read(f"/v1/events?type={wanted}&limit=100")["data"]][::-1]
+            matches = [each for each in every if wanted in ("*", each, f"{each.partition('.')[0]}.*")]
+            assert found == matches
+            pages, cursor = [], ""
+            while True:
+                page = shop.read(f"/v1/events?type={wanted}&limit=1{cursor}")
+                pages += page["data"]
+                if not page["has_more"]:
+                    break
+                cursor = f"&starting_after={page['data'][-1]['id']}"
+            assert [each["type"] for each in pages][::-1] == matches
+        for unknown in ("charge", "charge.", "charge.*.x", "Charge.succeeded", "**", ""):
+            refused = shop.get(f"/v1/events?type={unknown}")
+            if refused.status_code == 200:
+                assert not unknown  # an empty parameter is none
+            else:
+                assert (refused.json()["code"], refused.json()["param"]) == ("event_type_unknown", "type")
+
+    def test_refunds_of_a_charge(self, shop: "Shop"):
+        charges = [shop.charge() for _ in range(2)]
+        made = [shop.post("/v1/refunds", {"charge": charges[number % 2], "amount": 1}).json()["id"] for number in
+                range(4)]  # fmt: skip
+        for number, charge in enumerate(charges):
+            assert ids(shop.read(f"/v1/refunds?charge={charge}")) == made[number::2][::-1]
+        assert ids(shop.read("/v1/refunds?charge=ch_x")) == []
+
+    def test_deliveries_by_state_event_and_endpoint(self, shop: "Shop"):
+        hooks = [shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/hooks"}).json()["id"] for _ in "ab"]
+        shop.intent()
+        shop.intent()
+        shop.advance(0)
+        events = ids(shop.read("/v1/events"))
+        assert len(ids(shop.read("/v1/deliveries"))) == 4
+        for hook in hooks:
+            found = shop.read(f"/v1/deliveries?endpoint={hook}")["data"]
+            assert [each["event"] for each in found] == events
+        assert {each["endpoint"] for each in shop.read(f"/v1/deliveries?event={events[0]}")["data"]} == {*hooks}
+        assert len(ids(shop.read("/v1/deliveries?status=pending"))) == 4
+        assert len(ids(shop.read("/v1/deliveries?status=pending,dead_letter"))) == 4
+        assert ids(shop.read("/v1/deliveries?status=delivered,dead_letter")) == []
+        assert len(ids(shop.read(f"/v1/deliveries?status=pending&event={events[0]}&endpoint={hooks[0]}"))) == 1
+        for status in ("done", "pending,", "Pending"):
+            refused = shop.get(f"/v1/deliveries?status={status}").json()
+            assert (refused["code"], refused["param"]) == ("parameter_invalid", "status")
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3)), min_size=1, max_size=8),
+    before=st.integers(0, 7),
+    backwards=st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_a_walk_through_the_pages_misses_nothing_and_repeats_nothing(
+    walked: "Shop", steps: list[tuple[int, int]], before: int, *, backwards: bool
+):
+    """Rows arrive between the pages: a walk to the old end sees what was there, one to the new end all of it."""
+    assert walked.post("/sandbox/reset").status_code == 200
+    made = [walked.intent() for _ in range(before)]
+    seen: list[str] = []
+    cursor, more = "", True
+    backwards = backwards and bool(made)
+    if backwards:
+        seen, cursor = made[:1], f"&ending_before={made[0]}"
+    for limit, arriving in [*steps, *[(4, 0)] * 20]:
+        page = walked.read(f"/v1/payment_intents?limit={limit}{cursor}")
+        found, more = ids(page), page["has_more"]
+        seen = seen + found[::-1] if backwards else seen + found
+        if found and backwards:
+            cursor = f"&ending_before={found[0]}"
+        elif found:
+            cursor = f"&starting_after={found[-1]}"
+        made += [walked.intent() for _ in range(arriving)]
+        if not more and not arriving:
+            break
+    if backwards:
+        assert seen == made
+    else:
+        first = made.index(seen[0]) if seen else -1
+        assert seen == made[: first + 1][::-1]
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.fixture(scope="module")
+def walked(new_number: Callable[..., str], request: pytest.FixtureRequest) -> "Iterator[Shop]":
+    shop_of = request.getfixturevalue("shop_class")
+    with Workbench(seed=7) as bench:
+        yield shop_of(bench, new_number)

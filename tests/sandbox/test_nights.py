@@ -1,0 +1,390 @@
+"""Midnight in Lusaka, to the ngwee: clearing, sweeps, payouts and refunds over several days."""
+
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from workbench import Workbench
+
+if TYPE_CHECKING:
+    from tests.conftest import Shop
+
+DR, CR = "debit", "credit"
+DAY_S = 86_400
+BEGINS = 16 * 3600
+"""From the clock's first moment, 08:00 in Lusaka, to the next midnight, in seconds."""
+PAID = [(DR, 1100, 10_000), (DR, 5000, 100), (CR, 2000, 9_750), (CR, 4000, 250), (CR, 1100, 100)]
+
+
+def moved(kind: str, debit: int, credit: int, amount: int) -> tuple[str, list[tuple[str, int, int]]]:
+    return kind, [(DR, debit, amount), (CR, credit, amount)]
+
+
+def payout(shop: "Shop", amount: float, scenario: str | None = None) -> Any:  # noqa: ANN401  an httpx response
+    more = {"Sandbox_Scenario": scenario} if scenario else {}
+    return shop.post("/v1/payouts", {"amount": amount, "currency": "ZMW"}, **more)
+
+
+def bank(shop: "Shop") -> int:
+    return accounts(shop)[1010]
+
+
+def accounts(shop: "Shop") -> Counter[int]:
+    """Code → debits less credits over the whole ledger."""
+    sums: Counter[int] = Counter()
+    for _, lines in shop.entries():
+        for side, code, amount in lines:
+            sums[code] += amount if side == DR else -amount
+    return sums
+
+
+def test_three_nights_of_one_payment(shop: "Shop"):
+    shop.charge(10_000)
+    assert shop.entries() == [("funds_secured", PAID)]
+    shop.advance(BEGINS - Decimal("0.001"))
+    assert len(shop.entries()) == 1
+    shop.advance(Decimal("0.001"))
+    assert shop.entries()[1:] == [moved("cleared", 2000, 2010, 9_750), moved("swept", 1200, 1100, 9_900)]
+    assert shop.balance() == (0, 9_750, 0)
+    shop.advance(DAY_S)
+    assert shop.entries()[3:] == [moved("sweep_credited", 1010, 1200, 9_900)]
+    shop.advance(days=30)
+    assert len(shop.entries()) == 4
+
+
+@pytest.mark.parametrize(("early_ms", "cleared"), [(1, 9_750), (0, 0)])
+def test_a_payment_at_midnight_is_the_next_days(shop: "Shop", early_ms: int, cleared: int):
+    """A keeper of the night's job is paid before, so that midnight is run either way."""
+    shop.charge(100)
+    shop.advance(BEGINS - Decimal(early_ms) / 1000)
+    shop.charge(10_000)
+    shop.advance(Decimal(early_ms) / 1000)
+    assert shop.balance()[1] == 97 + cleared
+    shop.advance(DAY_S)
+    assert shop.balance() == (0, 97 + 9_750, 0)
+
+
+def test_a_payment_in_the_moment_before_the_nights_job_runs_is_not_cleared_by_it(shop: "Shop"):
+    """Both are due at midnight, and what falls due first comes first: the number acts, then the night."""
+    shop.advance(BEGINS - 5)
+    intent = shop.intent()
+    shop.confirm(intent, "+260960000001")
+    shop.charge(100)
+    shop.advance(5)
+    assert shop.status(f"/v1/payment_intents/{intent}") == "succeeded"
+    assert shop.balance() == (9_750, 97, 0)
+
+
+def test_each_operators_float_is_swept_apart(shop: "Shop"):
+    for channel, amount in (("mtn", 10_000), ("airtel", 20_000), ("zamtel", 30_000)):
+        shop.charge(amount, channel=channel)
+    shop.to_midnight()
+    swept = [lines for kind, lines in shop.entries() if kind == "swept"]
+    assert swept == [[(DR, 1200, amount), (CR, 1100, amount)] for amount in (9_900, 19_800, 29_700)]
+    assert [kind for kind, _ in shop.entries()].count("cleared") == 1
+
+
+def test_each_merchant_is_cleared_apart(shop: "Shop", new_shop: Callable[[Workbench], "Shop"]):
+    other = new_shop(shop.bench)
+    shop.charge(10_000)
+    other.charge(20_000)
+    shop.to_midnight()
+    assert (shop.balance(), other.balance()) == ((0, 9_750, 0), (0, 19_500, 0))
+
+
+class TestPayouts:
+    def test_it_is_paid_at_the_coming_midnight(self, shop: "Shop"):
+        shop.charge(10_000)
+        shop.to_midnight()
+        shop.advance(3_600)
+        made = payout(shop, 97.50)
+        body = made.json()
+        assert (made.status_code, body["status"], body["amount"], body["currency"]) == (200, "pending", 97.5, "ZMW")
+        assert (body["destination"], body["failure_code"], body["object"]) == (None, None, "payout")
+        assert shop.entries(body["id"]) == [moved("payout_asked", 2010, 2020, 9_750)]
+        assert shop.balance() == (0, 0, 0)
+        shop.advance(DAY_S - 3_600 - Decimal("0.001"))
+        assert shop.status(f"/v1/payouts/{body['id']}") == "pending"
+        shop.advance(Decimal("0.001"))
+        assert shop.status(f"/v1/payouts/{body['id']}") == "paid"
+        assert shop.entries()[-3:] == [
+            moved("payout_asked", 2010, 2020, 9_750),
+            moved("sweep_credited", 1010, 1200, 9_900),
+            moved("payout_paid", 2020, 1010, 9_750),
+        ]
+        assert bank(shop) == 150
+        assert shop.events()[-2:] == ["payout.created", "payout.paid"]
+        told = shop.read("/v1/events?limit=1")["data"][0]["data"]
+        assert (told["object"]["status"], told["previous_attributes"]) == ("paid", {"status": "pending"})
+
+    def test_one_asked_for_at_midnight_is_the_next_nights(self, shop: "Shop"):
+        shop.charge(10_000)
+        shop.to_midnight()
+        made = payout(shop, 1).json()["id"]
+        shop.advance(DAY_S - Decimal("0.001"))
+        assert shop.status(f"/v1/payouts/{made}") == "pending"
+        shop.advance(Decimal("0.001"))
+        assert shop.status(f"/v1/payouts/{made}") == "paid"
+
+    def test_the_bank_may_refuse_it(self, shop: "Shop"):
+        shop.charge(10_000)
+        shop.to_midnight()
+        made = payout(shop, 50, "bank_refused").json()["id"]
+        shop.to_midnight()
+        found = shop.read(f"/v1/payouts/{made}")
+        assert (found["status"], found["failure_code"]) == ("failed", "bank_refused")
+        assert shop.entries(made)[1:] == [moved("payout_failed", 2020, 2010, 5_000)]
+        assert shop.balance() == (0, 9_750, 0)
+        assert shop.events()[-2:] == ["payout.created", "payout.failed"]
+        assert payout(shop, 97.5).status_code == 200
+
+    def test_the_bank_may_return_it_a_day_later(self, shop: "Shop"):
+        shop.charge(10_000)
+        shop.to_midnight()
+        made = payout(shop, 50, "bank_returned").json()["id"]
+        shop.to_midnight()
+        assert (shop.status(f"/v1/payouts/{made}"), shop.balance()) == ("paid", (0, 4_750, 0))
+        shop.advance(DAY_S - Decimal("0.001"))
+        assert shop.status(f"/v1/payouts/{made}") == "paid"
+        shop.advance(Decimal("0.001"))
+        found = shop.read(f"/v1/payouts/{made}")
+        assert (found["status"], found["failure_code"]) == ("failed", "bank_returned")
+        assert shop.entries(made)[2:] == [moved("payout_returned", 1010, 2010, 5_000)]
+        assert shop.balance() == (0, 9_750, 0)
+        assert shop.events()[-3:] == ["payout.created", "payout.paid", "payout.failed"]
+        told = shop.read("/v1/events?limit=1")["data"][0]["data"]["previous_attributes"]
+        assert told == {"status": "paid"}
+
+    def test_what_is_returned_pays_what_is_owed(self, shop: "Shop"):
+        charge = shop.charge(10_000)
+        shop.to_midnight()
+        payout(shop, 97.5, "bank_returned")
+        shop.to_midnight()
+        shop.post("/v1/refunds", {"charge": charge, "amount": 1_000})
+        assert shop.balance() == (0, 0, 1_000)
+        shop.advance(days=3)
+        assert shop.balance() == (0, 8_750, 0)
+
+    @pytest.mark.parametrize(
+        ("amount", "said"),
+        [
+            (97.51, (409, "balance_insufficient", "amount")),
+            (1_000_000, (409, "balance_insufficient", "amount")),
+            (0, (400, "amount_not_positive", "amount")),
+            (-1, (400, "amount_not_positive", "amount")),
+            (1.001, (400, "amount_too_precise", "amount")),
+            (1e11, (400, "amount_too_large", "amount")),
+        ],
+    )
+    def test_an_amount_that_is_refused(self, shop: "Shop", amount: float, said: tuple[int, str, str]):
+        shop.charge(10_000)
+        shop.to_midnight()
+        answer = payout(shop, amount)
+        body = answer.json()
+        assert (answer.status_code, body["code"], body["param"]) == said
+        assert (shop.balance(), shop.read("/v1/payouts")["data"]) == ((0, 9_750, 0), [])
+
+    def test_what_was_paid_today_is_not_available_yet(self, shop: "Shop"):
+        shop.charge(10_000)
+        refused = payout(shop, 1)
+        assert refused.status_code == 409
+        assert "midnight" in refused.json()["detail"]
+        assert shop.get("/v1/payouts/po_x").json()["code"] == "payout_not_found"
+
+    @pytest.mark.parametrize(("currency", "code"), [("ZMK", "currency_retired"), ("USD", "currency_unsupported")])
+    def test_another_currency(self, shop: "Shop", currency: str, code: str):
+        assert shop.post("/v1/payouts", {"amount": 1, "currency": currency}).json()["code"] == code
+
+
+class TestARefundAfterTheSweep:
+    def refunded(self, shop: "Shop", nights: int) -> list[tuple[str, list[tuple[str, int, int]]]]:
+        charge = shop.charge(10_000)
+        for _ in range(nights):
+            shop.to_midnight()
+        shop.charge(400)
+        shop.post("/v1/refunds", {"charge": charge, "amount": 5_000})
+        shop.advance(5)
+        return shop.entries(charge)[2:]
+
+    def test_the_same_day_the_float_has_it(self, shop: "Shop"):
+        assert self.refunded(shop, 0) == [moved("refund_sent", 2100, 1100, 5_000)]
+
+    def test_the_next_day_the_sweep_is_called_back(self, shop: "Shop"):
+        assert self.refunded(shop, 1) == [
+            moved("sweep_recalled", 1100, 1200, 5_000 - 396),
+            moved("refund_sent", 2100, 1100, 5_000),
+        ]
+        assert bank(shop) == 0
+
+    def test_later_the_bank_fills_the_float(self, shop: "Shop"):
+        assert self.refunded(shop, 2) == [
+            moved("float_topped_up", 1100, 1010, 5_000 - 396),
+            moved("refund_sent", 2100, 1100, 5_000),
+        ]
+        assert bank(shop) == 9_900 - (5_000 - 396)
+
+
+def test_late_money_is_swept_with_the_rest_and_stays_in_suspense(shop: "Shop"):
+    shop.charge(10_000, "+260960000010")
+    shop.advance(360)
+    shop.to_midnight()
+    assert (shop.balance(), accounts(shop)[2900], accounts(shop)[1200]) == ((0, 0, 0), -10_000, 9_900)
+
+
+# A machine over days, with a model of every balance
+
+
+class Days(RuleBasedStateMachine):
+    """Payments, refunds, payouts and nights in any order; the model keeps each balance in a plain number."""
+
+    shop_class: "type[Shop]"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bench = Workbench(seed=7)
+        numbers = iter(range(1_000_001, 2_000_000))
+        self.shop = self.shop_class(self.bench, lambda prefix="96": f"+260{prefix}{next(numbers)}")
+        self.pending = self.available = self.owed = self.most_owed = 0
+        self.left: dict[str, int] = {}
+        self.refunds: list[tuple[int, str, int, bool, tuple[int, int, int]]] = []
+        self.payouts: list[tuple[int, int, str]] = []
+        self.returns: list[tuple[int, int]] = []
+        self.day = 0
+        self.since_s = 8 * 3600
+        self.paid_in = self.refunded = self.fees = self.costs = self.paid_out = 0
+
+    def teardown(self) -> None:
+        self.bench.close()
+
+    @rule(minor=st.integers(1, 200_000))
+    def pay(self, minor: int) -> None:
+        charge = self.shop.charge(minor)
+        fee, cost = max(1, (minor * 250 + 5_000) // 10_000), (minor * 100 + 5_000) // 10_000
+        self.pending += minor - fee
+        self.left[charge] = minor
+        self.paid_in, self.fees, self.costs = self.paid_in + minor, self.fees + fee, self.costs + cost
+
+    @precondition(lambda self: any(self.left.values()))
+    @rule(data=st.data(), fails=st.booleans())
+    def refund(self, data: st.DataObject, *, fails: bool) -> None:
+        charge = data.draw(st.sampled_from(sorted(each for each, left in self.left.items() if left)))
+        minor = data.draw(st.integers(1, self.left[charge]))
+        more = {"Sandbox_Scenario": "limit_reached"} if fails else {}
+        assert self.shop.post("/v1/refunds", {"charge": charge, "amount": minor}, **more).status_code == 200
+        over = self.shop.post("/v1/refunds", {"charge": charge, "amount": self.left[charge] - minor + 1})
+        assert (over.status_code, over.json()["code"]) == (400, "refund_exceeds_charge")
+        self.left[charge] -= minor
+        of_available = min(minor, self.available)
+        of_pending = min(minor - of_available, self.pending)
+        taken = (of_available, of_pending, minor - of_available - of_pending)
+        self.available, self.pending = self.available - taken[0], self.pending - taken[1]
+        self.owed += taken[2]
+        self.most_owed = max(self.most_owed, self.owed)
+        self.refunds.append((self.now_s() + 5, charge, minor, fails, taken))
+        self.advance(5)
+
+    @precondition(lambda self: self.available)
+    @rule(data=st.data(), scenario=st.sampled_from(["", "", "bank_refused", "bank_returned"]))
+    def pay_out(self, data: st.DataObject, scenario: str) -> None:
+        minor = data.draw(st.integers(1, self.available))
+        over = {"amount": (self.available + 1) / 100, "currency": "ZMW"}
+        assert self.shop.post("/v1/payouts", over).status_code == 409
+        more = {"Sandbox_Scenario": scenario} if scenario else {}
+        answer = self.shop.post("/v1/payouts", {"amount": minor / 100, "currency": "ZMW"}, **more)
+        assert answer.status_code == 200
+        self.available -= minor
+        self.payouts.append((self.day, minor, scenario))
+
+    @rule(seconds=st.sampled_from([1, 3_600, 40_000, DAY_S, 2 * DAY_S]))
+    def wait(self, seconds: int) -> None:
+        self.advance(seconds)
+
+    def now_s(self) -> int:
+        return self.day * DAY_S + self.since_s
+
+    def advance(self, seconds: int) -> None:
+        self.shop.advance(seconds)
+        until_s = self.now_s() + seconds
+        while True:
+            at_s = min(
+                [(self.day + 1) * DAY_S, *(each[0] for each in self.refunds), *(each[0] for each in self.returns)]
+            )
+            if at_s > until_s:
+                break
+            for due in [each for each in self.refunds if each[0] == at_s]:
+                self.refunds.remove(due)
+                self.settle(due)
+            for returned in [each for each in self.returns if each[0] == at_s]:
+                self.returns.remove(returned)
+                self.available += returned[1]
+                self.paid_out -= returned[1]
+            if at_s % DAY_S == 0 and at_s > self.day * DAY_S:
+                self.day, self.since_s = at_s // DAY_S, 0
+                self.night()
+        self.since_s = until_s - self.day * DAY_S
+
+    def settle(self, due: tuple[int, str, int, bool, tuple[int, int, int]]) -> None:
+        _, charge, minor, fails, taken = due
+        if not fails:
+            self.refunded += minor
+            return
+        self.left[charge] += minor
+        self.available, self.pending, self.owed = (
+            self.available + taken[0], self.pending + taken[1], self.owed - taken[2],
+        )  # fmt: skip
+        if self.owed < 0:
+            self.available, self.owed = self.available - self.owed, 0
+
+    def night(self) -> None:
+        self.available, self.pending = self.available + self.pending, 0
+        recovered = min(self.owed, self.available)
+        self.available, self.owed = self.available - recovered, self.owed - recovered
+        due, self.payouts = self.payouts, []
+        for _, minor, scenario in due:
+            if scenario == "bank_refused":
+                self.available += minor
+                continue
+            self.paid_out += minor
+            if scenario == "bank_returned":
+                self.returns.append((self.day * DAY_S + DAY_S, minor))
+
+    @invariant()
+    def every_balance_is_the_models(self) -> None:
+        assert self.shop.balance() == (self.pending, self.available, self.owed)
+
+    @invariant()
+    def the_money_is_all_there(self) -> None:
+        found = accounts(self.shop)
+        assert sum(found.values()) == 0
+        in_hand = found[1010] + found[1100] + found[1200]
+        assert in_hand == self.paid_in - self.costs - self.refunded - self.paid_out
+        assert (-found[4000], found[5000]) == (self.fees, self.costs)
+        assert -found[2100] == sum(each[2] for each in self.refunds)
+        assert -found[2020] == sum(minor for _, minor, _ in self.payouts)
+        assert min(found[1100], found[1200]) >= 0
+        # What the merchant owed, the service advanced; nothing else overdraws the bank.
+        assert found[1010] >= -self.most_owed
+
+    @invariant()
+    def refunds_never_exceed_what_was_captured(self) -> None:
+        for charge, left in self.left.items():
+            shown = self.shop.read(f"/v1/charges/{charge}")
+            assert shown["amount_refunded"] == shown["amount"] - left
+            assert 0 <= left <= shown["amount"]
+
+    @invariant()
+    def the_chain_holds(self) -> None:
+        assert self.shop.read("/sandbox/ledger/verify")["holds"]
+
+
+def test_days_of_payments_refunds_and_payouts(shop_class: "type[Shop]"):
+    Days.shop_class = shop_class
+    machine = Days.TestCase
+    machine.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+    machine("runTest").runTest()
