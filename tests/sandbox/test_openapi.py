@@ -146,6 +146,20 @@ class TestOperations:
         refused = described(gaps)["components"]["responses"]["Refusal400"]
         assert list(refused["content"]) == ["application/json"]
 
+    @pytest.mark.parametrize(("error_format", "shape"), [("plain", "PlantError"), ("envelope", "Envelope")])
+    def test_an_error_has_the_shape_in_force(self, error_format: str, shape: str):
+        other = described(Gaps.chosen({"error_format": error_format}))["components"]
+        refusal = other["responses"]["Refusal404"]["content"]["application/json"]
+        assert refusal["schema"] == {"$ref": f"#/components/schemas/{shape}"}
+        assert set(refusal["example"]) == set(other["schemas"][shape]["required"])
+        assert "Problem" not in other["schemas"]
+
+    @pytest.mark.parametrize("status", [400, 409])
+    def test_a_reused_key_is_answered_as_chosen(self, status: int):
+        charge = described(Gaps.chosen({"reused_key_status": status}))["paths"]["/v1/charges"]["post"]["responses"]
+        assert "422" not in charge
+        assert str(status) in charge
+
     def test_without_a_version_header_there_is_none(self):
         text = json.dumps(described(Gaps.chosen({"version_header": "none"})))
         assert "Api-Version" not in text

@@ -59,8 +59,7 @@ def document(gaps: Gaps) -> Schema:
             "schemas": {
                 **bodies,
                 **shown,
-                "Problem": responses.problem(gaps),
-                "FieldProblem": responses.field_problem(),
+                **responses.shapes(gaps),
             },
             "responses": responses.components(gaps),
             "headers": responses.headers(gaps),

@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from workbench.domain.catalogue import CODES
+from workbench.domain.gaps import Gaps
+from workbench.errors import FieldProblem
+from workbench.sandbox import encode
 
 Example = dict[str, Any]
 
@@ -11,6 +16,7 @@ _PHONE: Final = "+260960000001"
 _MASKED: Final = "+26096••••001"
 _INTENT: Final = "pi_000000000000000000000001"
 _CHARGE: Final = "ch_000000000000000000000001"
+_REQUEST: Final = "req_000000000000000000000001"
 _CREATED: Final = 1_767_254_400
 
 REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
@@ -83,7 +89,7 @@ ANSWERS: Final[Mapping[str, Example]] = {
 PLANT_ERROR: Final[Example] = {"error": 400, "message": "name is required."}
 _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
     400: ("parameter_missing", "currency is required.", {
-        "param": "currency", "errors": [{"pointer": "/currency", "detail": "is required"}],
+        "param": "currency", "problems": (FieldProblem("/currency", "is required"),),
     }),
     401: ("key_invalid", "The key is not one of this sandbox.", {}),
     402: ("payment_declined", "The wallet holds less than the amount.", {
@@ -106,18 +112,10 @@ _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
 }  # fmt: skip
 
 
-def problem(status: int) -> Example:
-    """A problem of this status."""
+def refusal(status: int, gaps: Gaps) -> Example:
+    """An error of this status, written by what writes those of the service."""
     code, detail, others = _MEMBERS[status]
-    return {
-        "type": f"/docs/errors#{code}",
-        "title": CODES[code].kind.title,
-        "status": status,
-        "detail": detail,
-        "instance": "/v1/payment_intents",
-        "code": code,
-        **others,
-        "request_id": "req_000000000000000000000001",
-        "error": status,
-        "message": detail,
-    }
+    _, members = encode.ERROR_FORMATS[gaps.error_format]
+    error = CODES[code].kind(detail, code=code, **others)
+    written: Example = msgspec.to_builtins(members(error, _REQUEST, "/v1/payment_intents"))
+    return written

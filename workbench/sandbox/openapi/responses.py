@@ -7,13 +7,15 @@ from typing import Any, Final
 from workbench.domain import wire
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
+from workbench.sandbox import encode
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.openapi import examples, provenance, schemas
 from workbench.sandbox.openapi.parameters import takes_keys
 from workbench.sandbox.operations import Operation
 
 Schema = dict[str, Any]
-PROBLEM_TYPE: Final = "application/problem+json"
+_SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
+"""The component of an error, by `error_format`."""
 
 _NAMING: Final = frozenset({"POST /v1/refunds", "POST /sandbox/operator/query"})
 """Operations whose body names an object that may not be there; others name it in the path."""
@@ -70,14 +72,18 @@ def refusals(operation: Operation, gaps: Gaps) -> list[int]:
             402: named == "POST /v1/charges" and gaps.declined_status == "402",
             403: bool(operation.schemes),
             404: "_id}" in operation.path or named in _NAMING or _is_paged(operation),
-            409: bool(operation.scenarios) or named in _STATEFUL,
+            409: bool(operation.scenarios) or named in _STATEFUL or _reused_is_conflict(operation, gaps),
             413: has_body and not operation.plain_400,
             415: has_body and not operation.plain_400,
-            422: takes_keys(operation),
+            422: takes_keys(operation) and gaps.reused_key_status == 422,  # noqa: PLR2004  a choice of the register
             500: True,
         }.items()
         if comes
     ]
+
+
+def _reused_is_conflict(operation: Operation, gaps: Gaps) -> bool:
+    return takes_keys(operation) and gaps.reused_key_status == 409  # noqa: PLR2004  a choice of the register
 
 
 def _is_paged(operation: Operation) -> bool:
@@ -101,6 +107,10 @@ def headers(gaps: Gaps) -> Schema:
     found = {
         "Request-Id": _header("Names this request in the trace and the log.", r"^(req|ctl)_[0-9A-Za-z]{24}$"),
         "Api-Version": _header("The version that answered.", f"^{wire.API_VERSION}$"),
+        "Sandbox-Provenance": _header(
+            "Where the operation comes from, as its `x-provenance`.",
+            r'^(documented; sections="[0-9., ]+"|assumed|sandbox)$',
+        ),
         "WWW-Authenticate": _header("What the operation takes (RFC 9110).", "^(Bearer|Basic) realm="),
         "Allow": _header("The methods that the path takes.", "^[A-Z]+(, [A-Z]+)*$"),
         "Idempotent-Replayed": _header("There when this is the first answer again.", "^true$"),
@@ -117,7 +127,30 @@ def schemas_reference(name: str) -> Schema:
     return {"$ref": f"#/components/responses/{name}"}
 
 
-def problem(gaps: Gaps) -> Schema:  # noqa: ARG001  one signature
+def shapes(gaps: Gaps) -> Schema:
+    """The components of errors: those of the format in force."""
+    return {
+        "problem": {"Problem": problem(), "FieldProblem": field_problem()},
+        "plain": {},
+        "envelope": {"Envelope": envelope()},
+    }[gaps.error_format]
+
+
+def envelope() -> Schema:
+    """Stripe's shape: all members in `error`."""
+    members = problem()["properties"]
+    inner = ("code", "message", "param", "decline_code", "request_id", "charge", "current", "attempted")
+    within = {
+        "type": {"type": "string", "description": "The kind of error.", **provenance.assumed("7")},
+        "doc_url": {"type": "string", "format": "uri-reference", **provenance.assumed("7")},
+        **{name: members[name] for name in (*inner, "state", "event", "allowed", "allow")},
+    }
+    required = ["type", "code", "message", "doc_url", "request_id"]
+    error = {"type": "object", "properties": within, "required": required, **provenance.assumed("7")}
+    return {"type": "object", "title": "Envelope", "properties": {"error": error}, "required": ["error"]}
+
+
+def problem() -> Schema:
     """The members of a problem (RFC 9457), with the documented `error` and `message`."""
     text = {"type": "string"}
     members: dict[str, Schema] = {
@@ -172,7 +205,7 @@ def field_problem() -> Schema:
 
 
 def _success(operation: Operation, answer: str, gaps: Gaps) -> Schema:
-    names = ["Request-Id"]
+    names = ["Request-Id", "Sandbox-Provenance"]
     names += ["Api-Version"] if gaps.version_header == "api_version" else []
     names += ["Idempotent-Replayed"] if takes_keys(operation) else []
     names += ["Cache-Control"] if operation.no_store else []
@@ -183,13 +216,9 @@ def _success(operation: Operation, answer: str, gaps: Gaps) -> Schema:
 
 
 def _refusal(status: int, gaps: Gaps) -> Schema:
-    plain = gaps.error_format == "plain"
-    example = examples.problem(status)
+    media_type, _ = encode.ERROR_FORMATS[gaps.error_format]
     content = {
-        JSON if plain else PROBLEM_TYPE: {
-            "schema": schemas.reference("PlantError" if plain else "Problem"),
-            "example": {name: example[name] for name in ("error", "message")} if plain else example,
-        }
+        media_type: {"schema": schemas.reference(_SHAPES[gaps.error_format]), "example": examples.refusal(status, gaps)}
     }
     return {
         "description": f"{HTTPStatus(status).phrase}. {_BASIC_WORDS[status]}",
@@ -207,7 +236,9 @@ def _headers(status: int, gaps: Gaps) -> Schema:
     of_status = {401: ["WWW-Authenticate"], 405: ["Allow"]}.get(status, [])
     kept = ["Idempotent-Replayed"] if status in (402, 409, 500) else []
     version = ["Api-Version"] if gaps.version_header == "api_version" else []
-    return _named(["Request-Id", *version, *of_status, *kept])
+    # A method that is not described leads to no operation.
+    source = [] if status == 405 else ["Sandbox-Provenance"]  # noqa: PLR2004  the one status of no operation
+    return _named(["Request-Id", *source, *version, *of_status, *kept])
 
 
 def _named(names: list[str]) -> Schema:
