@@ -1,6 +1,7 @@
 """What can be asked to go wrong: by a header, by a script, by an outage; and how a sandbox is emptied."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -338,6 +339,22 @@ class TestTheOperator:
 
 
 class TestReset:
+    @pytest.fixture(params=["in_process", "served"])
+    def shop(
+        self,
+        request: pytest.FixtureRequest,
+        serving: Any,  # noqa: ANN401  a fixture
+        new_shop: Callable[[Workbench], "Shop"],
+    ) -> "Iterator[Shop]":
+        """In a sandbox of its own, as the served one of the session is not this test's to empty."""
+        with ExitStack() as closing:
+            if request.param == "served":
+                server = closing.enter_context(serving("--port", "0", "--json"))
+                bench = closing.enter_context(Workbench.connect(**server.address))
+            else:
+                bench = closing.enter_context(Workbench(seed=7))
+            yield new_shop(bench)
+
     def test_what_stays_and_what_goes(self, shop: "Shop"):
         refund = shop.post("/v1/refunds", {"charge": shop.charge()}, Sandbox_Scenario="limit_reached").json()
         shop.advance(10)

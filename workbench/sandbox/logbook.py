@@ -39,7 +39,7 @@ def _named(request: Request) -> str | None:
 
 def _kept_request(request: Request, operation: Operation | None) -> str:
     """The body for the trace; where it should hold a password, only in the form in which that can be found."""
-    if operation is not None and operation.no_store and request.body:
+    if operation is not None and not operation.schemes and request.body:
         try:
             fields = json_from(request.body)
         except InvalidRequest:
