@@ -22,6 +22,7 @@ _OFFLINE = """
 <style>
   main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
   .jp-RenderedHTMLCommon caption { text-align: left; font-weight: 600; padding: .3rem 0; caption-side: top; }
+  .jp-RenderedMarkdown .highlight { margin: 0 0 1em; }
   .jp-OutputArea-output { overflow-x: auto; padding-left: .6rem; }
 </style>
 {%- endblock -%}

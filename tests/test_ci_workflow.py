@@ -1,0 +1,97 @@
+"""The CI workflow to copy: it parses, asks only for what `workbench` offers, and its sandbox starts."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from workbench import Workbench
+from workbench.cli import app
+from workbench.resources import fixture
+
+NAMES = {"PAYMENTS_BASE_URL", "PAYMENTS_SECRET_KEY", "PAYMENTS_PUBLISHABLE_KEY", "PAYMENTS_WEBHOOK_SECRET"}
+LIMIT_S = 60
+TEXT = fixture("ci-workflow.yml").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def job() -> dict[str, Any]:
+    return yaml.safe_load(TEXT)["jobs"]["payments"]
+
+
+def run_of(job: dict[str, Any], name: str) -> str:
+    """What the step of this name runs."""
+    return next(step["run"] for step in job["steps"] if step.get("name") == name)
+
+
+def test_it_runs_on_each_push_and_cannot_run_for_ever(job: dict[str, Any]):
+    # YAML 1.1 reads the key `on` as true, and GitHub knows it.
+    assert "push" in yaml.safe_load(TEXT)[True]
+    assert job["timeout-minutes"] <= 10
+
+
+def test_every_command_and_option_of_workbench_is_there(job: dict[str, Any]):
+    lines = [line for step in job["steps"] for line in step.get("run", "").splitlines()]
+    called = [shlex.split(line.partition(">")[0]) for line in lines if line.startswith("workbench ")]
+    assert [words[1] for words in called] == ["serve"]
+    for _, name, *words in called:
+        command = app.commands[name]
+        offered = {each for option in command.params for each in option.opts}
+        assert {word for word in words if word.startswith("--")} <= offered
+        command.make_context(name, ["http://127.0.0.1/" if word.startswith("$") else word for word in words])
+
+
+def test_what_the_comment_promises_is_what_the_tests_find(job: dict[str, Any]):
+    assert set(re.findall(r"PAYMENTS_\w+", TEXT)) == NAMES
+    assert job["env"]["SHOP_WEBHOOKS"].startswith("http://127.0.0.1:")
+
+
+def test_it_holds_no_key():
+    assert not re.search(r"(sk|pk)_(test|live)_\w|whsec_", TEXT)
+
+
+@pytest.fixture(scope="module")
+def started(job: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The step that starts the sandbox, run as the runner's shell would; the environment that it leaves."""
+    folder = tmp_path_factory.mktemp("ci")
+    written = folder / "github_env"
+    here = str(Path(sys.executable).parent)
+    environment = {
+        **os.environ,
+        **job["env"],
+        "GITHUB_ENV": str(written),
+        "PATH": os.pathsep.join([here, os.environ["PATH"]]),
+    }
+    shell = subprocess.Popen(  # noqa: S603  the workflow is ours
+        ["bash", "-e", "-c", run_of(job, "Start the sandbox")],  # noqa: S607  the runner's bash
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        assert shell.wait(LIMIT_S) == 0
+        yield dict(line.split("=", 1) for line in written.read_text().splitlines())
+    finally:
+        # The sandbox outlives the shell that started it: the group is ours alone.
+        os.killpg(shell.pid, signal.SIGTERM)
+
+
+def test_the_sandbox_starts_and_takes_a_payment(started: dict[str, str]):
+    assert set(started) == NAMES
+    with Workbench.connect(started["PAYMENTS_BASE_URL"], started["PAYMENTS_SECRET_KEY"]) as bench:
+        charge = bench.client.charges.create(amount=100, channel="mtn", phone="+260961234567", idempotency_key="k")
+        assert charge.status == "succeeded"
+
+
+def test_make_context_would_refuse_an_option_that_is_not_there():
+    with pytest.raises(click.NoSuchOption):
+        app.commands["serve"].make_context("serve", ["--jsn"])
