@@ -194,7 +194,7 @@ class Shop:
     def balance(self) -> tuple[int, int, int]:
         """Pending, available and owed, in ngwee."""
         found = self.read("/v1/balance")
-        return tuple(int(found[name][0]["amount"] * 100) for name in ("pending", "available", "owed"))  # type: ignore[return-value]  # three of them
+        return tuple(int(found[name][0]["amount"] * 100) for name in ("pending", "available", "owed"))  # type: ignore[return-value]  three of them
 
     def entries(self, payment: str | None = None) -> list[tuple[str, list[tuple[str, int, int]]]]:
         """(kind, [(side, code, ngwee)]) of each entry about a payment, in order; of all for None."""
