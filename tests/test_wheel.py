@@ -78,7 +78,7 @@ def test_the_wheel_holds_every_module(names: set[str]):
 
 
 def test_the_wheel_holds_no_test_and_nothing_beside_the_package(names: set[str]):
-    assert not [name for name in names if "test" in Path(name).name]
+    assert not [name for name in names if Path(name).name.startswith("test_") and name.endswith(".py")]
     assert {name.partition("/")[0].rpartition(".")[2] for name in names} == {"workbench", "dist-info"}
 
 
