@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain.masking import Secret, mask
+from workbench.domain.wire.panel import Input
 
 TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
 WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=16, max_size=32)
@@ -107,3 +108,8 @@ def test_a_secret_is_whole_but_for_its_repr(word: str):
     assert str(secret) == f"{secret}" == f"sk_test_{word}"
     assert word not in repr(secret)
     assert repr([secret]) == "['sk_test_••••']"
+
+
+@given(st.text("0123456789", min_size=1, max_size=8))
+def test_what_is_typed_on_a_handset_is_dots_in_a_repr(pin: str):
+    assert repr(Input(text=pin)) == f"Input({'•' * len(pin)})"
