@@ -1,0 +1,102 @@
+"""The columns of every table: names and pandas types, declared once.
+
+Amounts are int64 in minor units (ngwee) with the currency beside them, Int64 where a cell may be
+empty; moments are UTC to the millisecond; `business_date` is the day in Lusaka. No column is float.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+Columns = Mapping[str, str]
+"""Name → pandas type, in order."""
+
+MOMENT: Final = "datetime64[ms, UTC]"
+DAY: Final = "date32[day][pyarrow]"
+
+MOVEMENT: Columns = {
+    "account": "string",
+    "key": "string",
+    "batch": "string",
+    "occurred_at": MOMENT,
+    "business_date": DAY,
+    "direction": "category",
+    "amount_minor": "int64",
+    "fee_minor": "int64",
+    "currency": "category",
+    "status": "category",
+    "phone": "string",
+}
+"""One movement of money on one account, as either side tells it.
+
+`key` is the transaction id that both sides know, `batch` the key of the whole of which the row is a
+part. `amount_minor` is gross and positive; the fee lowers the balance, in either direction. Only what
+is `completed` moves money. Phones are masked.
+"""
+
+LEDGER_MOVEMENT: Columns = {
+    **MOVEMENT,
+    "entry": "string",
+    "number": "int64",
+    "kind": "category",
+    "payment": "string",
+    "reverses": "string",
+    "state": "category",
+    "balance_minor": "int64",
+}
+"""What the ledger says of an account; `state` is `in_suspense` while late money waits for a decision."""
+
+STATEMENT_ROW: Columns = {
+    "statement": "string",
+    "line": "int64",
+    **{name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()},
+    "type": "category",
+    "related": "string",
+    "description": "string",
+    "balance_minor": "Int64",
+    "problem": "string",
+}
+"""What an operator or a bank says: `line` of the file named `statement`; with a `problem`, cells may be empty."""
+
+MATCH: Columns = {
+    "rule": "category",
+    "account": "string",
+    "group": "string",
+    "side": "category",
+    "statement": "string",
+    "line": "Int64",
+    "entry": "string",
+    "key": "string",
+    "currency": "category",
+    "signed_minor": "int64",
+    "differences": "string",
+}
+"""Every row that agrees, a row for each side's row; those of one `group` belong together."""
+
+BREAK: Columns = {
+    "statement": "string",
+    "line": "Int64",
+    "account": "string",
+    "key": "string",
+    "code": "category",
+    "side": "category",
+    "entry": "string",
+    "ledger_minor": "Int64",
+    "statement_minor": "Int64",
+    "variance_minor": "int64",
+    "currency": "category",
+    "business_date": DAY,
+    "age_days": "Int64",
+    "bucket": "category",
+    "phone": "string",
+    "rows": "int64",
+    "reason": "string",
+    "settlement": "string",
+    "proposal": "string",
+}
+"""Every row that does not agree, with the reason and the entries that would settle it (JSON).
+
+The three amounts are what a row does to the account, signed; `variance_minor` is ledger less statement.
+"""
+
+ANSWER: Columns = {"statement": "string", "line": "Int64", "key": "string", "code": "string"}
+"""A break as it was planted."""
