@@ -117,7 +117,9 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     `number` is its place in the ledger, from 1; `seq` its place among all that happened;
     `occurred_ms` is when the money moved, `recorded_ms` when the ledger learnt of it, both in
-    milliseconds since 1970; `hash` covers everything here and the hash before.
+    milliseconds since 1970; `external_reference` is the id by which an operator or the bank knows the
+    movement; `settles` is the entry that this one answers without undoing it; `hash` covers everything
+    here and the hash before.
     """
 
     id: str
@@ -131,6 +133,8 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     recorded_ms: int
     postings: tuple[Posting, ...]
     prev_hash: str
+    external_reference: str | None = None
+    settles: str | None = None
     hash: str = ""
 
     def sealed(self) -> "JournalEntry":

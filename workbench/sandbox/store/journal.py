@@ -10,7 +10,10 @@ from workbench.domain import ledger
 from workbench.domain.ledger import JournalEntry, Posting
 from workbench.errors import LedgerRefused
 
-_ENTRY = "id, seq, number, kind, description, payment, reverses, occurred_ms, recorded_ms, prev_hash, hash"
+_ENTRY = (
+    "id, seq, number, kind, description, payment, reverses, occurred_ms, recorded_ms, prev_hash, "
+    "external_reference, settles, hash"
+)
 _POSTING = "account, code, side, amount_minor, currency"
 _BATCH = 1000
 
