@@ -106,6 +106,28 @@ def give_back(tx: Transaction, payout_id: str) -> None:
         nights.expect(tx)
 
 
+def paid(tx: Transaction, payout_id: str) -> Payout:
+    """The payout of this id, which the bank is taken to have made.
+
+    Raises StateConflict: it was returned before.
+    """
+    payout = tx.payouts.get(payout_id)
+    if payout is None or payout.status != payments.PAID:
+        raise StateConflict(
+            f"The payout is {payout.status if payout else 'gone'}; only a paid one can be returned.",
+            code="already_settled",
+            param="entry",
+            current=payout.status if payout else "",
+        )
+    return payout
+
+
+def move_back(tx: Transaction, payout_id: str) -> None:
+    """A payout has been returned: what else the bank was to do with it is not due any more."""
+    _move(tx, paid(tx, payout_id), "returned", "payout.failed", RETURNED)
+    tx.unschedule(payout_id)
+
+
 def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_code: str | None) -> None:
     moved = tx.payouts.put(
         payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=failure_code
