@@ -5,6 +5,17 @@
 
 from workbench.analysis.statements.known import LAYOUTS
 from workbench.analysis.statements.layouts import Layout
+from workbench.analysis.statements.reading import read_statement
+from workbench.analysis.statements.statement import Statement
 from workbench.analysis.statements.writing import Preamble, StatementWriter, statement_writer, write_statement
 
-__all__ = ["LAYOUTS", "Layout", "Preamble", "StatementWriter", "statement_writer", "write_statement"]
+__all__ = [
+    "LAYOUTS",
+    "Layout",
+    "Preamble",
+    "Statement",
+    "StatementWriter",
+    "read_statement",
+    "statement_writer",
+    "write_statement",
+]
