@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Final
 
-from workbench.analysis.simulate.kinds import REVERSED, Kind, Making, Planted
+from workbench.analysis.simulate.kinds import Kind, Making, Planted
 from workbench.analysis.simulate.plan import DAY_MS
 from workbench.analysis.simulate.rows import ACCOUNTS, OUT, SECURED, Known, Row
 from workbench.analysis.statements import LAYOUTS, Layout
@@ -82,7 +82,7 @@ def _both_reverse(known: Known, making: Making) -> Planted:
         related=row.key,
         decoy="a reversal that both sides know",
     )
-    return Planted((row, back), post=REVERSED)
+    return Planted((row, back), reversed=True)
 
 
 DECOYS: Final[Mapping[str, Kind]] = {

@@ -15,8 +15,6 @@ _MINUTE_MS: Final = 60_000
 _DAY: Final = timedelta(days=1)
 _TOLERATED_DAYS: Final = 1
 """By `reconcile` unless it is told otherwise, as is the cut-off: T+1."""
-POSTED_TWICE: Final = "posted_twice"
-REVERSED: Final = "reversed"
 
 
 class Making(NamedTuple):
@@ -32,15 +30,17 @@ class Making(NamedTuple):
 
 
 class Planted(NamedTuple):
-    """What becomes of the rows: those of the statement, the answers without a line, and what is posted.
+    """What becomes of the rows: those of the statement, and the answers without a line.
 
-    `alone` tells that a row has no partner, so that no other such row may look like it.
+    `alone` tells that a row has no partner, so that no other such row may look like it; `repeated` and
+    `reversed` that the ledger's entry is.
     """
 
     rows: tuple[Row, ...]
     ledger_only: tuple[tuple[str | None, str], ...] = ()
     alone: bool = False
-    post: str | None = None
+    repeated: bool = False
+    reversed: bool = False
 
 
 class Kind(NamedTuple):
@@ -133,7 +133,7 @@ def _told_twice(known: Known, making: Making) -> Planted:
 
 
 def _posted_twice(known: Known, making: Making) -> Planted:  # noqa: ARG001  one signature
-    return Planted(known.rows, ((known.rows[0].key, "duplicate_in_ledger"),), post=POSTED_TWICE)
+    return Planted(known.rows, ((known.rows[0].key, "duplicate_in_ledger"),), repeated=True)
 
 
 def _wrong_reference(known: Known, making: Making) -> Planted:

@@ -99,7 +99,7 @@ class Month:
                 reference=self._order(payment),
             ).id
         except PaymentDeclined as declined:
-            return str(declined.facts["charge"])
+            return str(declined.facts.get("charge"))
 
     def _intend(self, payment: Payment) -> str:
         amount = Money(payment.amount_minor, CURRENCY).major

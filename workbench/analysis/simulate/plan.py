@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Final, NamedTuple
 
 from workbench.analysis.simulate.chances import Chances
@@ -38,9 +38,14 @@ class Payment(NamedTuple):
 
 
 class Plan:
-    """`payments` payments over `days` days from `start_ms`, which is midnight in Lusaka."""
+    """`payments` payments over `days` days from `start_ms`, which is midnight in Lusaka.
 
-    def __init__(self, chances: Chances, traffic: Traffic, *, payments: int, days: int, start_ms: int) -> None:
+    The money of `late` of them comes late, besides those of which the traffic says so.
+    """
+
+    def __init__(  # noqa: PLR0913  the parameters of a month
+        self, chances: Chances, traffic: Traffic, *, payments: int, days: int, start_ms: int, late: int = 0
+    ) -> None:
         self._chances = chances
         self.traffic = traffic
         self.payments = payments
@@ -50,6 +55,7 @@ class Plan:
         self._reached = [0.0, *accumulate(share / total for share in traffic.hourly_shares)]
         others = {code: each.per_100k for code, each in traffic.failures.items()}
         others |= {LATE: traffic.late_per_100k, UNKNOWN: traffic.unknown_per_100k}
+        self._late = self._chosen(late)
         self._fates = {APPROVE: max(0, 100_000 - sum(others.values())), **others}
 
     def pin_after_ms(self, payment: Payment) -> int:
@@ -97,6 +103,16 @@ class Plan:
         offset_ms = int(day) * DAY_MS + hour * _HOUR_MS + int(into * _HOUR_MS)
         return self.start_ms + min(offset_ms, self.days * DAY_MS - 1)
 
+    def _chosen(self, number: int) -> set[int]:
+        """So many payments, or all; the last of the month may end too late for theirs to come."""
+        early = max(1, self.payments - self.payments // 10) if self.payments else 0
+        found: set[int] = set()
+        for draw in count():
+            if len(found) >= min(number, early):
+                return found
+            found.add(self._chances.below(early, "late", draw))
+        raise AssertionError  # pragma: no cover  the draws do not end
+
     def _is_again(self, index: int) -> bool:
         """Whether this is the payment before once more; never a third time."""
         often = self.traffic.again_per_100k
@@ -117,7 +133,7 @@ class Plan:
 
     def _payment(self, index: int, at_ms: int, operator: str, phone: str, amount_minor: int) -> Payment:
         chances, traffic = self._chances, self.traffic
-        fate = chances.one_of(self._fates, "fate", index)
+        fate = LATE if index in self._late else chances.one_of(self._fates, "fate", index)
         refunded = fate == APPROVE and chances.happens(traffic.refunds_per_100k, "refund", index)
         return Payment(
             index=index,

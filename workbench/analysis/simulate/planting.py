@@ -2,14 +2,14 @@
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
+from datetime import date, datetime, time
 from typing import Final, NamedTuple
 
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.decoys import DECOYS
 from workbench.analysis.simulate.kinds import BREAKS, Kind, Making, Planted
 from workbench.analysis.simulate.rows import ACCOUNTS, Known, Row, own_key
-from workbench.domain.moments import day_start_ms
+from workbench.domain.moments import LUSAKA, milliseconds
 from workbench.errors import SimulationRefused
 
 KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
@@ -46,8 +46,10 @@ class Planting:
         self.rows: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
         """What is written instead, in time order."""
         self.ledger_only: list[Answer] = []
-        self.posts: list[tuple[str, str]] = []
-        """Recipe and entry of what is posted to the ledger."""
+        self.repeated: list[str] = []
+        """Entries that are posted once more."""
+        self.reversed: list[str] = []
+        """Entries that are reversed."""
 
     def consider(self, known: Known, closing: date) -> None:
         """See whether a row is among the best for any kind."""
@@ -97,11 +99,11 @@ class Planting:
         self.withheld.add(known.entry)
         self.rows[account] += planted.rows
         self.ledger_only += [Answer(account, key, code) for key, code in planted.ledger_only]
-        if planted.post:
-            self.posts.append((planted.post, known.entry))
+        self.repeated += [known.entry] if planted.repeated else []
+        self.reversed += [known.entry] if planted.reversed else []
 
     def _making(self, closing: date) -> Making:
-        end_ms = day_start_ms(_noon_ms(closing), days_on=1) - 1
+        end_ms = milliseconds(datetime.combine(closing, time.max, LUSAKA))
         return Making(self._chances, self._new_key, end_ms)
 
     def _new_key(self, row: Row) -> str:
