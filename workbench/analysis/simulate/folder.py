@@ -2,8 +2,9 @@
 
 import csv
 import heapq
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple
 from workbench.analysis.shapes import ANSWER
 from workbench.analysis.simulate.books import Books
 from workbench.analysis.simulate.planting import Planting
-from workbench.analysis.simulate.rows import ACCOUNTS, COMPLETED, FILES, OUT, Row
+from workbench.analysis.simulate.rows import ACCOUNTS, FILES, OUT, Row
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.errors import SimulationRefused
 
@@ -30,16 +31,27 @@ class Decoy(NamedTuple):
     why: str
 
 
-def prepared(out: Path) -> Path:
-    """An empty folder to write to. Raises SimulationRefused: it holds something, or cannot be written to."""
+@contextmanager
+def prepared(out: Path) -> Iterator[Path]:
+    """An empty folder to write to; of a simulation that fails nothing is left in it.
+
+    Raises SimulationRefused: it holds something, or cannot be written to.
+    """
+    statements = out / STATEMENTS
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()):
             raise SimulationRefused(f"{out} is not empty, and nothing in it is overwritten.", hint="Name a new folder.")
-        (out / STATEMENTS).mkdir()
+        statements.mkdir()
     except OSError as error:
         raise SimulationRefused(f"{out} cannot be written to: {error.strerror}.", hint="Name another folder.") from None
-    return out
+    try:
+        yield out
+    except BaseException:
+        shutil.rmtree(statements, ignore_errors=True)
+        for name in (LEDGER, ANSWERS):
+            (out / name).unlink(missing_ok=True)
+        raise
 
 
 def write(books: Books, planting: Planting, out: Path, period: tuple[date, date]) -> tuple[dict[str, int], list[Decoy]]:

@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.plan import DAY_MS
-from workbench.analysis.simulate.rows import CREDITED, OUT, PAID_OUT, SECURED, Known, Row, own_key
-from workbench.domain.moments import LUSAKA, milliseconds, moment
-from workbench.domain.phones import OPERATORS
+from workbench.analysis.simulate.rows import CREDITED, OUT, PAID_OUT, SECURED, Known, Row
+from workbench.domain.moments import LUSAKA, moment
 
 _SECOND_MS: Final = 1_000
 _MINUTE_MS: Final = 60_000

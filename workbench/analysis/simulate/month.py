@@ -109,7 +109,7 @@ class Month:
         return intent.id
 
     def _order(self, payment: Payment) -> str:
-        return f"order-{business_date(self._plan.start_ms)}-{payment.index + 1}"
+        return f"order-{business_date(self._plan.start_ms)}-{payment.number + 1}"
 
     def _follow(self, payment: Payment) -> None:
         """What becomes of a payment, and when that is known; a charge is answered within the call."""
@@ -120,7 +120,7 @@ class Month:
             self._ring(payment, self._plan.pin_after_ms(payment), lambda: self._enter_pin(payment))
         elif payment.fate == LATE:
             self._ring(payment, self._prompt_ms, lambda: self._note(payment, _TIMEOUT))
-            self._later(payment.at_ms + self._prompt_ms + _LATE_MS, lambda: self._came_late())
+            self._later(payment.at_ms + self._prompt_ms + _LATE_MS, self._came_late)
         elif payment.fate == _TIMEOUT:
             self._ring(payment, self._prompt_ms, lambda: self._note(payment, _TIMEOUT, told=True))
         else:
@@ -149,7 +149,7 @@ class Month:
     def _note(self, payment: Payment, fate: str, *, told: bool = False) -> None:
         self.outcomes[fate] += 1
         if told and self._notes:
-            known = payment.index, payment.operator, payment.amount_minor, payment.phone, fate
+            known = payment.number, payment.operator, payment.amount_minor, payment.phone, fate
             self._notes.add(Told(self._now_ms, *known))
 
     def _refund(self, payment: Payment, paid: str) -> None:

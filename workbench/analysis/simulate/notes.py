@@ -13,7 +13,7 @@ class Told(NamedTuple):
     """A payment that failed, or whose money moved without a word: `fate` is our code for it."""
 
     at_ms: int
-    index: int
+    number: int
     operator: str
     amount_minor: int
     phone: str
@@ -26,7 +26,8 @@ class Notes:
     def __init__(self) -> None:
         self._closing = ExitStack()
         self._files: dict[str, IO[str]] = {
-            operator: self._closing.enter_context(TemporaryFile("w+", encoding="utf-8")) for operator in OPERATORS
+            operator: self._closing.enter_context(TemporaryFile("w+", encoding="utf-8"))  # noqa: SIM115  closed with the notes
+            for operator in OPERATORS
         }
 
     def add(self, told: Told) -> None:

@@ -26,7 +26,7 @@ class Payment(NamedTuple):
     `refund_minor` is given back `refund_after_ms` after it was paid, 0 for nothing.
     """
 
-    index: int
+    number: int
     at_ms: int
     amount_minor: int
     phone: str
@@ -43,7 +43,7 @@ class Plan:
     The money of `late` of them comes late, besides those of which the traffic says so.
     """
 
-    def __init__(  # noqa: PLR0913  the parameters of a month
+    def __init__(
         self, chances: Chances, traffic: Traffic, *, payments: int, days: int, start_ms: int, late: int = 0
     ) -> None:
         self._chances = chances
@@ -60,7 +60,7 @@ class Plan:
 
     def pin_after_ms(self, payment: Payment) -> int:
         """How long after the prompt a customer types the PIN."""
-        return self._chances.between(self.traffic.pin_after_ms, "pin after", payment.index)
+        return self._chances.between(self.traffic.pin_after_ms, "pin after", payment.number)
 
     @property
     def end_ms(self) -> int:
@@ -84,7 +84,7 @@ class Plan:
             before = payment
 
     def _moments(self) -> Iterator[int]:
-        """Moments in order, without holding them: the smallest of n uniforms, then of the n - 1 above it, …
+        """Moments in order, without holding them: the smallest of n uniforms, then of the n - 1 above it, and on.
 
         The smallest of n uniforms above `low` is 1 - (1 - low) · v^(1/n). Logarithms keep the last as exact
         as the first.
@@ -136,7 +136,7 @@ class Plan:
         fate = LATE if index in self._late else chances.one_of(self._fates, "fate", index)
         refunded = fate == APPROVE and chances.happens(traffic.refunds_per_100k, "refund", index)
         return Payment(
-            index=index,
+            number=index,
             at_ms=at_ms,
             amount_minor=amount_minor,
             phone=phone,

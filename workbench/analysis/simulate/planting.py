@@ -31,6 +31,7 @@ class Planting:
     """
 
     def __init__(self, wanted: Mapping[str, int], chances: Chances, *, exactly: bool, first_key: int) -> None:
+        self._all_wanted = wanted
         self._wanted = {name: wanted[name] for name in KINDS if wanted.get(name)}
         self._chances = chances
         self._exactly = exactly
@@ -40,7 +41,6 @@ class Planting:
         self._used: set[str] = set()
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self._keys = 0
-        self.planted: dict[str, int] = {}
         self.withheld: set[str] = set()
         """Entries whose rows are not written as they are."""
         self.rows: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
@@ -70,16 +70,21 @@ class Planting:
                 if chosen == wanted:
                     break
                 chosen += self._plant(KINDS[name], known, closings)
-            if chosen < wanted and self._exactly and name in BREAKS:
-                raise SimulationRefused(
-                    f"{wanted} of {name} were asked for, and the month has rows for {chosen}.",
-                    hint="Ask for fewer, or for more payments or days.",
-                    kind=name,
-                    room=chosen,
-                )
-            self.planted[name] = chosen
+            if name in BREAKS:
+                self.expect(name, chosen)
         for rows in self.rows.values():
             rows.sort(key=lambda row: row.at_ms)
+
+    def expect(self, name: str, found: int) -> None:
+        """Raises SimulationRefused: of a kind that is to be there exactly so often, fewer were found."""
+        wanted = self._all_wanted.get(name, 0)
+        if self._exactly and found < wanted:
+            raise SimulationRefused(
+                f"{wanted} of {name} were asked for, and the month has room for {found}.",
+                hint="Ask for fewer, or for more payments or days.",
+                kind=name,
+                room=found,
+            )
 
     def _plant(self, kind: Kind, known: Known, closings: Mapping[str, date]) -> bool:
         first = known.rows[0]

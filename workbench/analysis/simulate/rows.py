@@ -134,7 +134,7 @@ def told_row(told: Told, gaps: Gaps) -> Row:
     names = OPERATOR_NAMES[told.fate]._asdict()
     return Row(
         account=FLOAT.name.format(operator=told.operator),
-        key=own_key(told.operator, told.at_ms, told.index),
+        key=own_key(told.operator, told.at_ms, told.number),
         at_ms=told.at_ms,
         direction=IN,
         amount_minor=told.amount_minor,

@@ -1,7 +1,7 @@
 """One simulation from its checks to its folder, and what is told of it."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -85,24 +85,26 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
 ) -> Simulation:
     """See `Workbench.simulate`."""
     _check_size(payments, days)
-    asked = wanted.by_default() if breaks is None else wanted.checked(breaks)
-    gaps = _usable(control)
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: say with `out` where those go.")
-    target = None if out is None else folder.prepared(Path(out))
-    start_ms = _at_midnight(bench)
-    chances = Chances(_seed_of(bench, seed, start_ms))
-    late = 0 if target is None else asked[LATE]
-    plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
-    after = _entries(control)
-    with Notes() as notes, _quiet(bench):
+    asked = wanted.by_default() if breaks is None else wanted.checked(breaks, payments)
+    gaps = _usable(control)
+    with ExitStack() as closing:
+        target = None if out is None else closing.enter_context(folder.prepared(Path(out)))
+        start_ms = _at_midnight(bench)
+        chances = Chances(_seed_of(bench, seed, start_ms))
+        late = 0 if target is None else asked[LATE]
+        plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
+        after = _entries(control)
+        notes = closing.enter_context(Notes())
+        closing.enter_context(_quiet(bench))
         month = Month(bench, plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
         _drive(month, payments, show_progress=show_progress)
         made = Simulation(plan, month, seed=None if seed is None else str(seed))
         if target is not None:
             books = Books(target / folder.LEDGER, notes, chances, gaps, after=after)
-            number = {**asked, **wanted.decoys()}
-            planting = Planting(number, chances, exactly=breaks is not None, first_key=payments)
+            numbers = {**asked, **wanted.decoys()}
+            planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
             _tell(bench, control, made, books, planting, target)
     return made
 
@@ -144,7 +146,9 @@ def _usable(control: SandboxControl) -> Gaps:
     in_force = {row["name"]: row["value"] for row in control.rows("gaps")}
     for name, value in _NEEDED.items():
         if in_force[name] != value:
-            raise SimulationRefused(f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}.")
+            raise SimulationRefused(
+                f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
+            )
     return Gaps.chosen({name: in_force[name] for name in ("operator_fee", "prompt_timeout_s")})
 
 
@@ -175,7 +179,7 @@ def _drive(month: Month, payments: int, *, show_progress: bool) -> None:
         month.run(progress.silent)
 
 
-def _tell(  # noqa: PLR0913  what a folder is made of
+def _tell(
     bench: "Workbench",
     control: SandboxControl,
     made: Simulation,
@@ -184,6 +188,7 @@ def _tell(  # noqa: PLR0913  what a folder is made of
     target: Path,
 ) -> None:
     """Keep the ledger, plant, post what is planted there, and write what the operators tell."""
+    planting.expect(LATE, made.outcomes.get(LATE, 0))
     books.keep(bench.ledger.movements(), made.last_day)
     for account in ACCOUNTS:
         for known in books.known(account):

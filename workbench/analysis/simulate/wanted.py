@@ -17,10 +17,10 @@ def by_default() -> dict[str, int]:
     return {**{name: kind.by_default for name, kind in BREAKS.items()}, LATE: _LATE_BY_DEFAULT}
 
 
-def checked(breaks: Mapping[str, int]) -> dict[str, int]:
+def checked(breaks: Mapping[str, int], payments: int) -> dict[str, int]:
     """What was asked for, by kind; `all` stands for each that is not named.
 
-    Raises SimulationRefused: no such kind, or no number of them.
+    Raises SimulationRefused: no such kind, no number of them, or more of one than there are payments.
     """
     for name, number in breaks.items():
         if name not in (*PLANTABLE, ALL):
@@ -32,6 +32,8 @@ def checked(breaks: Mapping[str, int]) -> dict[str, int]:
             )
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise SimulationRefused(f"The number of {name} is a whole number from 0, not {number!r}.", kind=name)
+        if number > payments:
+            raise SimulationRefused(f"{number} of {name} were asked for, of {payments} payments.", kind=name)
     return {name: breaks.get(name, breaks.get(ALL, 0)) for name in PLANTABLE}
 
 
