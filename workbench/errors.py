@@ -24,6 +24,7 @@ WorkbenchError
 ├── StoreRefused             a store file that cannot be used
 ├── PortTaken                another server has the port
 ├── ServeRefused             a sandbox that cannot be served as asked
+├── ReconcileRefused         a ledger and a statement that cannot be compared
 └── RunRefused               notebooks or parameters that cannot be run
 """
 
@@ -185,6 +186,10 @@ class PortTaken(WorkbenchError):
 
 class ServeRefused(WorkbenchError):
     """No address of this machine, or not a sandbox of this process."""
+
+
+class ReconcileRefused(WorkbenchError):
+    """Inputs that cannot be compared: columns, types, currencies, or a tolerance; nothing was classified."""
 
 
 class RunRefused(WorkbenchError):
