@@ -3,6 +3,7 @@
 import csv
 import heapq
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -56,7 +57,7 @@ def prepared(out: Path) -> Iterator[Path]:
 
 def write(books: Books, planting: Planting, out: Path, period: tuple[date, date]) -> tuple[dict[str, int], list[Decoy]]:
     """Write the statements and the answers; how many answers there are of each code, and the decoys."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     decoys: list[Decoy] = []
     with (out / ANSWERS).open("w", encoding="utf-8", newline="") as handle:
         answers = csv.writer(handle, lineterminator="\n")
@@ -64,7 +65,7 @@ def write(books: Books, planting: Planting, out: Path, period: tuple[date, date]
 
         def answer(statement: str, line: int | None, key: str | None, code: str) -> None:
             answers.writerow([statement, line, key, code])
-            counts[code] = counts.get(code, 0) + 1
+            counts[code] += 1
 
         for account, layout in ACCOUNTS.items():
             statement = _Statement(books, planting, account, LAYOUTS[layout], period)
@@ -76,7 +77,7 @@ def write(books: Books, planting: Planting, out: Path, period: tuple[date, date]
             for each in planting.ledger_only:
                 if each.account == account:
                     answer(FILES[layout], None, each.key, each.code)
-    return counts, decoys
+    return dict(sorted(counts.items())), decoys
 
 
 class _Statement:

@@ -79,11 +79,13 @@ class Amounts:
         found = self._regex.fullmatch(text)
         if found is None:
             return self._why_not(text)
-        digits = "".join(filter(str.isdigit, found[2])).lstrip("0")
-        if len(digits) > MAX_DIGITS:
+        sign, whole, part = found.groups()
+        if not whole.isdecimal():
+            whole = "".join(filter(str.isdecimal, whole))
+        if len(whole) > MAX_DIGITS and len(whole.lstrip("0")) > MAX_DIGITS:
             return Wrong(f"{shown(text)} has more than {MAX_DIGITS} digits before the point")
-        minor = int(digits or "0") * 10**_DECIMALS + int((found[3] or "").ljust(_DECIMALS, "0"))
-        return -minor if found[1] == "-" else minor
+        minor = int(whole + (part or "").ljust(_DECIMALS, "0"))
+        return -minor if sign == "-" else minor
 
     def write(self, minor: int) -> str:
         """`1234.50`, with the layout's point and no separators of thousands."""

@@ -52,6 +52,8 @@ class DateFormat:
         self._gap = split["gap"] if split else ""
         self._days = Memo(_reader(split["day"] if split else pattern))
         self._times = Memo(_reader(split["time"] if split else ""))
+        self._texts = Memo(_writer(split["day"] + self._gap if split else pattern))
+        self._write_time = _writer(split["time"] if split else "")
 
     def read(self, text: str) -> int | None:
         """Milliseconds since 1970 as if the text were UTC; None where it is not of this format, or no day."""
@@ -64,7 +66,8 @@ class DateFormat:
     def write(self, at: datetime | date) -> str:
         """The text of a local moment or day; what is finer than the format is left out."""
         local = at if isinstance(at, datetime) else datetime(at.year, at.month, at.day)  # noqa: DTZ001  local by its meaning
-        return "".join(DIRECTIVES[piece].write(local) if piece[0] == "%" else piece for piece in _pieces(self.pattern))
+        day = local.replace(hour=0, minute=0, second=0, microsecond=0) if self._gap else local
+        return self._texts[day] + self._write_time(local)
 
     def __repr__(self) -> str:
         return f"DateFormat({self.pattern!r})"
@@ -98,6 +101,11 @@ def _reader(pattern: str) -> Callable[[str], int | None]:
         return _milliseconds(found.groupdict()) if found else None
 
     return read
+
+
+def _writer(pattern: str) -> Callable[[datetime], str]:
+    pieces = [(piece, DIRECTIVES[piece].write if piece[0] == "%" else None) for piece in _pieces(pattern)]
+    return lambda at: "".join([write(at) if write else piece for piece, write in pieces])
 
 
 def _milliseconds(parts: dict[str, str]) -> int | None:

@@ -63,7 +63,7 @@ class CsvGrid:
             begins = 1
             try:
                 for cells in reader:
-                    if any(cells) and any(map(str.strip, cells)):
+                    if cells and (cells[0].strip() or any(map(str.strip, cells))):
                         yield begins, cells  # type: ignore[misc]
                     begins = reader.line_num + 1
             except csv.Error as wrong:

@@ -69,7 +69,9 @@ class Piece:
 
     def texts(self, field: str, *, trimmed: bool) -> list[str | None]:
         """A column as text; None for what is empty."""
-        texts = map(text_of, self.cells.get(field, [""] * self.count))
+        if field not in self.cells:
+            return [None] * self.count
+        texts = (cell if type(cell) is str else text_of(cell) for cell in self.cells[field])
         return [(text.strip() if trimmed else text) or None for text in texts]
 
     def sentences(self) -> list[str | None]:
@@ -89,11 +91,12 @@ class Piece:
 class PieceReader:
     """Reads the pieces of one file: the layout's columns, at the places where the header has them."""
 
-    def __init__(self, layout: Layout, headings: Sequence[str], dates: DateColumn, currency: str) -> None:
+    def __init__(self, layout: Layout, header: list[Cell], dates: DateColumn, currency: str) -> None:
         self._layout = layout
         self._dates = dates
         self._currency = currency
-        self._headings = headings
+        self._header = header
+        headings = [heading_key(text_of(cell)) for cell in header]
         compared = {name: heading_key(heading) for name, heading in layout.columns.items()}
         self._places = {name: headings.index(each) for name, each in compared.items() if each in headings}
         self._readers = readers_of(layout, currency)
@@ -123,15 +126,15 @@ class PieceReader:
 
     def _even(self, row: list[Cell]) -> list[Cell]:
         """A row of as many cells as the header has."""
-        width = len(self._headings)
+        width = len(self._header)
         return row if len(row) == width else [*row[:width], *[""] * (width - len(row))]
 
     def _check_rows(self, rows: Sequence[list[Cell]], piece: Piece) -> None:
-        width = len(self._headings)
+        width = len(self._header)
         for place, row in enumerate(rows):
             if len(row) < width or (len(row) > width and any(cell != "" for cell in row[width:])):
                 piece.blame(place, f"the row has {len(row)} cells and the header {width}")
-            elif row[0] and heading_key(text_of(row[0])) == self._headings[0]:
+            elif row == self._header:
                 piece.blame(place, "the header stands here again")
 
 

@@ -61,7 +61,7 @@ def read_statement(
     )
     formats = [DateFormat(date_format)] if date_format else [DateFormat(each) for each in found.layout.dates]
     dates = DateColumn(source.name, formats)
-    pieces = list(_pieces(found, PieceReader(found.layout, found.headings, dates, whole.currency)))
+    pieces = list(_pieces(found, PieceReader(found.layout, found.header, dates, whole.currency)))
     local, chosen = dates.decided()
     return _statement(whole, digest, said, _frame(whole, pieces, local, chosen), local)
 

@@ -18,8 +18,8 @@ class Found(NamedTuple):
 
     grid: Grid
     layout: Layout
-    headings: tuple[str, ...]
-    """As they are compared, blank ones at the end left out."""
+    header: list[Cell]
+    """Its cells as they stand, blank ones at the end left out."""
     line: int
     above: tuple[Line, ...]
 
@@ -63,7 +63,7 @@ def _header(grid: Grid, head: list[Line], layout: Layout, *, named: bool) -> Fou
         headings = _headings(cells)
         present = set(headings) - {""}
         if required <= present and (named or present <= known):
-            return Found(grid, layout, headings, line, tuple(head[:place]))
+            return Found(grid, layout, cells[: len(headings)], line, tuple(head[:place]))
     return None
 
 
@@ -76,13 +76,14 @@ def _headings(cells: list[Cell]) -> tuple[str, ...]:
 
 def _check(name: str, found: Found) -> None:
     columns = {heading_key(heading) for heading in found.layout.columns.values()}
-    twice = sorted({heading for heading in found.headings if found.headings.count(heading) > 1} & columns)
+    headings = _headings(found.header)
+    twice = sorted({heading for heading in headings if headings.count(heading) > 1} & columns)
     if twice:
         raise StatementRefused(
             f"{name} has the heading {', '.join(map(repr, twice))} more than once in line {found.line}.",
             file=name,
             line=found.line,
-            headings=found.headings,
+            headings=headings,
         )
     for line, cells in found.above:
         # A label and its value, a title: what has as many cells as a row may be one, and none is dropped.
