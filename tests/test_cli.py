@@ -31,6 +31,7 @@ NewNumber = Callable[..., str]
 
 LIMIT_S = 60
 SOON_S = 15
+ENDS = pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT], ids=["terminate", "interrupt"])
 
 
 def run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -333,6 +334,25 @@ class TestStore:
             assert bench.client.charges.retrieve(charge.id) == charge
             assert bench.ledger.verify()
 
+    @ENDS
+    @pytest.mark.parametrize("workers", ["1", "2"])
+    def test_after_a_clean_end_the_file_alone_holds_everything(
+        self, serving: "Serving", tmp_path: Path, new_number: NewNumber, ask: signal.Signals, workers: str
+    ):
+        store, alone = tmp_path / "kept" / "sandbox.db", tmp_path / "alone.db"
+        store.parent.mkdir()
+        with serving("--port", "0", "--json", "--workers", workers, "--store", str(store)) as server:
+            with Workbench.connect(**server.address) as bench:
+                charge = bench.client.charges.create(amount=100, channel="mtn", phone=new_number(), idempotency_key="k")
+                head = bench.ledger.verify()
+            server.process.send_signal(ask)
+            assert server.process.wait(SOON_S) == 0
+        assert list(store.parent.iterdir()) == [store]
+        shutil.copy(store, alone)
+        with Workbench(store=alone) as bench:
+            assert bench.client.charges.retrieve(charge.id) == charge
+            assert bench.ledger.verify() == head
+
     def test_a_file_that_is_no_store_is_refused_and_left_alone(self, command: str, tmp_path: Path):
         other = tmp_path / "letters.txt"
         other.write_text("Dear Ada,\n" * 1000)
@@ -362,9 +382,6 @@ def is_alive(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
-
-
-ENDS = pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT], ids=["terminate", "interrupt"])
 
 
 class TestTheEnd:

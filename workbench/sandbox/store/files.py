@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,8 @@ MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _BUSY_S = 30
+BESIDE = ("-driver", "-next")
+"""What the names of the locks beside the file end with; SQLite's own siblings end with `-wal` and `-shm`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +74,10 @@ class Store:
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
-        """Close the file; a private one is removed."""
+        """Close the file; a private one is removed, a kept one holds everything by itself once nobody has it open."""
         with self._writer:
+            if self._durable:
+                self._fold()
             self._connection.close()
         if self._forget:
             self._forget()
@@ -99,6 +103,17 @@ class Store:
         if key is None:
             raise StoreRefused(f"{self.path} has no {kind} key that is active.", path=str(self.path))
         return key_value(self.draws, kind, key.id)
+
+    def _fold(self) -> None:
+        """Bring what was written last into the file and remove what stood beside it, unless others have it open."""
+        with suppress(sqlite3.Error, OSError):
+            # Not to be had while another connection is there. From here to the end of this one nobody opens
+            # the file, so that nobody can hold a lock that is removed.
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+            for ending in BESIDE:
+                Path(f"{self.path}{ending}").unlink(missing_ok=True)
 
     def _now_ms(self, connection: sqlite3.Connection) -> int:
         mode, manual_ms, offset_ms = connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
