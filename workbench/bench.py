@@ -108,8 +108,10 @@ class Workbench:
         it is advanced, and one receiver. Port 0 takes a free one. Until `close`, or the end of the block
         that takes the result; each call opens a port of its own. What a call makes due is run once it
         has been answered.
-        Raises PortTaken: something listens there. Raises ServeRefused on a connected Workbench.
+        Raises PortTaken: something listens there. Raises ServeRefused on a Workbench that is connected or closed.
         """
+        if self.http.is_closed:
+            raise ServeRefused("This Workbench is closed.")
         if self._engine is None:
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
         serving = self._closing.enter_context(ExitStack())

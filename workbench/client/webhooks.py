@@ -1,6 +1,6 @@
 """Webhooks: endpoints, events, deliveries, dead letters and replay. Assumed, but for what section 6 shows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from workbench.client.resource import Listed
 from workbench.domain import wire
@@ -43,6 +43,21 @@ class Events(Listed[wire.Event]):
 
     _path, _shape, _page = "/v1/events", wire.Event, wire.List[wire.Event]
 
+    def list(
+        self,
+        *,
+        limit: int = 10,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        type: str | None = None,  # noqa: A002  the field's name
+    ) -> wire.List[wire.Event]:
+        """A page, newest first; of one `type` or family, if named."""
+        return self._listed(limit=str(limit), starting_after=starting_after, ending_before=ending_before, type=type)
+
+    def each(self, *, type: str | None = None) -> Iterator[wire.Event]:  # noqa: A002  the field's name
+        """Every event, newest first; of one `type` or family, if named."""
+        return self._every(type=type)
+
     def replay(self, event_id: str) -> wire.List[wire.Delivery]:
         """Send an event again to every enabled endpoint that wants it."""
         return self._client.calls.send("POST", self._url(event_id) + "/replay", wire.List[wire.Delivery])
@@ -52,6 +67,32 @@ class Deliveries(Listed[wire.Delivery]):
     """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
 
     _path, _shape, _page = "/v1/deliveries", wire.Delivery, wire.List[wire.Delivery]
+
+    def list(
+        self,
+        *,
+        limit: int = 10,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        status: str | None = None,
+        event: str | None = None,
+        endpoint: str | None = None,
+    ) -> wire.List[wire.Delivery]:
+        """A page, newest first; in one `status` or several, separated by commas, of one `event`, to one `endpoint`."""
+        return self._listed(
+            limit=str(limit),
+            starting_after=starting_after,
+            ending_before=ending_before,
+            status=status,
+            event=event,
+            endpoint=endpoint,
+        )
+
+    def each(
+        self, *, status: str | None = None, event: str | None = None, endpoint: str | None = None
+    ) -> Iterator[wire.Delivery]:
+        """Every delivery, newest first; filtered as `list` is."""
+        return self._every(status=status, event=event, endpoint=endpoint)
 
     def replay(self, delivery_id: str) -> wire.Delivery:
         """Send it again: same event id and body, new timestamp and signature, the schedule from its beginning."""
