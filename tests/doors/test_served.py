@@ -263,7 +263,8 @@ class TestRefused:
 
 class TestConnect:
     @pytest.mark.parametrize(
-        "answer", [(200, b"<html>Welcome</html>"), (200, b"[]"), (200, b'{"object": "x"}'), (404, b""), (405, b"{}")]
+        "answer",
+        [(200, b"<html>Welcome</html>"), (200, b"[]"), (200, b'{"object": "x"}'), (404, b""), (405, b"{}"), (501, b"")],
     )
     def test_what_is_no_sandbox_is_named_as_such(self, answer: tuple[int, bytes], monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(Elsewhere, "answer", answer)

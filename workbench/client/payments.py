@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from workbench.client.resource import Listed, exact, keyed, whole
+from workbench.client.resource import Listed, exact, keyed, listed, whole
 from workbench.domain import wire
 
 
@@ -29,7 +29,7 @@ class PaymentIntents(Listed[wire.PaymentIntent]):
         body = {
             "amount": exact(amount),
             "currency": currency,
-            "payment_method_types": list(payment_method_types),
+            "payment_method_types": listed("payment_method_types", payment_method_types, "mobile_money"),
             "description": description,
             "metadata": metadata,
         }

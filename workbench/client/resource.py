@@ -1,10 +1,10 @@
 """What the groups of calls share: the client that sends, exact amounts, pages of a list."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeVar
 
-from workbench.calls import Calls, segment
+from workbench.calls import Calls, checked_text, segment
 from workbench.domain import wire
 from workbench.errors import InvalidRequest
 
@@ -62,7 +62,7 @@ class Listed(Resource, Generic[T]):
         return self._every()
 
     def _listed(self, **asked: str | None) -> wire.List[T]:
-        query = {name: value for name, value in asked.items() if value is not None}
+        query = {name: checked_text(name, value) for name, value in asked.items() if value is not None}
         page: wire.List[T] = self._client.calls.send("GET", self._url(), self._page, query=query)
         return page
 
@@ -103,5 +103,16 @@ def not_exact(amount: object, wanted: str) -> InvalidRequest:
 
 
 def keyed(idempotency_key: str | None) -> dict[str, str]:
-    """The header of an idempotency key, if there is one."""
-    return {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+    """The header of an idempotency key, if there is one. Raises InvalidRequest: not a string."""
+    if idempotency_key is None:
+        return {}
+    return {"Idempotency-Key": checked_text("idempotency_key", idempotency_key, such_as="order-1")}
+
+
+def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
+    """A list of names. Raises InvalidRequest: one bare string, whose letters would be the names, or no list."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidRequest(
+            f'{name} must be a list, such as ["{such_as}"], not {values!r}.', code="parameter_invalid", param=name
+        )
+    return [*values]

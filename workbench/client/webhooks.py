@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from workbench.client.resource import Listed
+from workbench.client.resource import Listed, listed
 from workbench.domain import wire
 
 
@@ -13,7 +13,7 @@ class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:
         """Register an endpoint; the answer holds its signing secret, this once."""
-        body = {"url": url, "enabled_events": [*enabled_events]}
+        body = {"url": url, "enabled_events": listed("enabled_events", enabled_events, "charge.*")}
         return self._client.calls.send("POST", self._url(), wire.WebhookEndpoint, body=body)
 
     def update(
@@ -25,8 +25,8 @@ class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
         status: str | None = None,
     ) -> wire.WebhookEndpoint:
         """Change what is given; `status` is enabled or disabled."""
-        listed = None if enabled_events is None else [*enabled_events]
-        body = {"url": url, "enabled_events": listed, "status": status}
+        wanted = None if enabled_events is None else listed("enabled_events", enabled_events, "charge.*")
+        body = {"url": url, "enabled_events": wanted, "status": status}
         return self._client.calls.send("PATCH", self._url(endpoint_id), wire.WebhookEndpoint, body=body)
 
     def roll_secret(self, endpoint_id: str) -> wire.WebhookEndpoint:

@@ -89,7 +89,9 @@ def serve(
                 workers_kill_timeout=_STOP_S,
                 log_level=LogLevels.error,
                 log_dictconfig=_LOG_TO_STDERR,
-            ).serve(target_loader=partial(_load, replace(served, seed=None), os.getpid()), wrap_loader=False)
+            ).serve(
+                target_loader=partial(_load, replace(served, seed=None, start_ms=None), os.getpid()), wrap_loader=False
+            )
 
 
 def _load(settings: Settings, parent: int) -> WSGIApplication:
