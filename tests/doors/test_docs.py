@@ -143,3 +143,10 @@ def test_an_unknown_path_below_docs_is_a_problem(wire: "Wire"):
     response = wire.get("/docs/nothing", {})
     assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
     assert response.headers["request-id"]
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/plants", "/v1"])
+def test_a_path_that_there_is_not_points_to_those_that_there_are(wire: "Wire", path: str):
+    response = wire.get(path, {})
+    assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
+    assert "/docs" in response.json()["detail"]

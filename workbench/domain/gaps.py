@@ -450,8 +450,8 @@ def _named(name: str) -> Gap:
     if gap is None:
         near = difflib.get_close_matches(str(name), _BY_NAME, n=1)
         raise GapRefused(
-            f"There is no gap named {name!r}; there are {', '.join(_BY_NAME)}.",
-            hint=f"Did you mean {near[0]}?" if near else "",
+            f"There is no gap named {name!r}.",
+            hint=f"Did you mean {near[0]}?" if near else "`workbench gaps` lists them.",
             name=name,
             allowed=tuple(_BY_NAME),
         )

@@ -5,6 +5,9 @@ from datetime import UTC, datetime, timedelta, timezone
 LUSAKA = timezone(timedelta(hours=2), "CAT")
 """Africa/Lusaka keeps no summer time, so a fixed offset is the whole rule."""
 
+START = datetime(2026, 1, 5, 6, tzinfo=UTC)
+"""Where a manual clock begins: a Monday, 08:00 in Lusaka."""
+
 
 def milliseconds(moment: datetime) -> int:
     """Milliseconds since 1970 of an aware datetime."""

@@ -148,7 +148,7 @@ def _as_ours(req: falcon.Request, error: Exception) -> ApiError:
         allowed = ", ".join(each for each in offered if each != "OPTIONS")
         return MethodNotAllowed(f"{req.method} is not offered on this path, which takes {allowed}.", allow=allowed)
     if isinstance(error, falcon.HTTPNotFound):
-        return NotFound("There is no such path.", code="path_not_found")
+        return NotFound("There is no such path; /docs shows those that there are.", code="path_not_found")
     return InvalidRequest(f"The request cannot be read: {getattr(error, 'title', error)}.")
 
 
