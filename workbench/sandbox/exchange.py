@@ -102,6 +102,7 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
 
 def _run(tx: Transaction, request: Request, operation: Operation) -> Answer:
     caller = _caller(tx, request, operation)
+    forms.check_size(request, operation)
     forms.check_version(tx, request)
     tx.scenario = forms.scenario_of(request, operation)
     key = tx.idempotency_key = idempotency.key_of(tx, request, operation)

@@ -63,7 +63,6 @@ def responses(operation: Operation, answer: str, gaps: Gaps) -> Schema:
 def refusals(operation: Operation, gaps: Gaps) -> list[int]:
     """The statuses of every refusal that an operation can come to."""
     named = f"{operation.method} {operation.path}"
-    has_body = operation.body is not None
     return [
         status
         for status, comes in {
@@ -73,8 +72,8 @@ def refusals(operation: Operation, gaps: Gaps) -> list[int]:
             403: bool(operation.schemes),
             404: "_id}" in operation.path or named in _NAMING or _is_paged(operation),
             409: bool(operation.scenarios) or named in _STATEFUL or _reused_is_conflict(operation, gaps),
-            413: has_body and not operation.plain_400,
-            415: has_body and not operation.plain_400,
+            413: not operation.plain_400,
+            415: operation.body is not None and not operation.plain_400,
             422: takes_keys(operation) and gaps.reused_key_status == 422,  # noqa: PLR2004  a choice of the register
             500: True,
         }.items()
