@@ -306,7 +306,8 @@ class Gaps:
     delivery_retry_after: str = row(
         "6",
         "honoured",
-        "429, 502, 504 wait at least 60 s; Retry-After is honoured up to twice that wait",
+        "429, 502, 504 wait at least 60 s; on these and on 503 Retry-After, in seconds or as a date, is honoured "
+        "up to twice that wait, 120 s at least",
         alternatives={"ignored": "ignored"},
     )
     dead_letter: str = row(

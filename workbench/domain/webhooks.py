@@ -130,8 +130,9 @@ class Outcome(NamedTuple):
 
 
 _SUCCESS = {"2xx": range(200, 300), "200_201_202": range(200, 203)}
-_SLOW_DOWN = (429, 502, 504)
 _SLOW_DOWN_MS = 60_000
+_AT_LEAST_MS = {429: _SLOW_DOWN_MS, 502: _SLOW_DOWN_MS, 503: 0, 504: _SLOW_DOWN_MS}
+"""Statuses that ask for time, and how much they are given without naming it."""
 _GONE = 410
 _JITTER_PERMILLE = 200
 
@@ -150,7 +151,7 @@ def outcome_of(
     if attempt_number >= len(gaps.retry_schedule_s):
         return Outcome(DEAD_LETTER)
     wait_ms = gaps.retry_schedule_s[attempt_number] * (1000 - _JITTER_PERMILLE + jitter)
-    if status_code in _SLOW_DOWN and gaps.delivery_retry_after == "honoured":
-        wait_ms = max(wait_ms, _SLOW_DOWN_MS)
-        wait_ms = max(wait_ms, min((retry_after_s or 0) * 1000, 2 * wait_ms))
+    if status_code in _AT_LEAST_MS and gaps.delivery_retry_after == "honoured":
+        at_most_ms = 2 * max(wait_ms, _SLOW_DOWN_MS)
+        wait_ms = max(wait_ms, _AT_LEAST_MS[status_code], min((retry_after_s or 0) * 1000, at_most_ms))
     return Outcome(PENDING, wait_ms)
