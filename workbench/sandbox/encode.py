@@ -148,7 +148,8 @@ def delivery(
             )
             for each in attempts
         ],
-        next_attempt_at=None if next_ms is None else next_ms // 1000,
+        # Rounded up: at this second it is due.
+        next_attempt_at=None if next_ms is None else -(-next_ms // 1000),
         created=stored.created_ms // 1000,
     )
 
