@@ -161,8 +161,11 @@ class TestOperations:
         assert str(status) in charge
 
     def test_without_a_version_header_there_is_none(self):
-        text = json.dumps(described(Gaps.chosen({"version_header": "none"})))
-        assert "Api-Version" not in text
+        other = described(Gaps.chosen({"version_header": "none"}))
+        assert "Api-Version" not in other["components"]["headers"]
+        assert unresolved(other) == []
+        asked = [names(each, "header") for item in other["paths"].values() for each in item.values()]
+        assert not [headers for headers in asked if "Api-Version" in headers]
 
 
 class TestExamples:

@@ -22,6 +22,7 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
 - **Errors** are `application/problem+json`; each code is explained at [/docs/errors](/docs/errors).
 - **Methods** that are not described here are answered 405 with `Allow`; HEAD and OPTIONS are among them.
 - **Failures** can be had on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
+- **Examples** of answers and events are of one run, the register of gaps at its defaults, with secrets masked.
 - **Provenance.** `x-provenance` tells what the interface shows (`documented`), what it leaves open and this sandbox
   has settled (`assumed`), and what no real service has (`sandbox`); `x-section` names the section.
 """

@@ -10,6 +10,7 @@ from workbench.domain.gaps import Gaps
 from workbench.sandbox import encode
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.openapi import examples, provenance, schemas
+from workbench.sandbox.openapi.names import operation_id
 from workbench.sandbox.openapi.parameters import takes_keys
 from workbench.sandbox.operations import Operation
 
@@ -208,9 +209,7 @@ def _success(operation: Operation, answer: str, gaps: Gaps) -> Schema:
     names += ["Api-Version"] if gaps.version_header == "api_version" else []
     names += ["Idempotent-Replayed"] if takes_keys(operation) else []
     names += ["Cache-Control"] if operation.no_store else []
-    content: Schema = {"schema": schemas.reference(answer)}
-    if answer in examples.ANSWERS:
-        content["example"] = examples.ANSWERS[answer]
+    content = {"schema": schemas.reference(answer), "example": examples.answer(operation_id(operation))}
     return {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
 
 
