@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -19,7 +19,10 @@ ASKED_S = 100
 class Busy(BaseHTTPRequestHandler):
     """Takes its time, and asks to be left alone until a date by this machine's clock."""
 
+    signatures: ClassVar[list[str]] = []
+
     def do_POST(self) -> None:
+        self.signatures.append(self.headers["webhook-signature"])
         time.sleep(SLOWNESS_S)
         self.send_response(503)
         self.send_header("Retry-After", email.utils.formatdate(time.time() + ASKED_S, usegmt=True))
@@ -65,3 +68,12 @@ def test_when_the_next_attempt_is_said_to_be_it_is(shop: "Shop", busy: str):
     now_ms = shop.read("/sandbox/clock")["now_ms"]
     shop.advance(found["next_attempt_at"] - now_ms / 1000)
     assert len(shop.read(f"/v1/deliveries/{found['id']}")["attempts"]) == 2
+
+
+def test_a_secret_rolled_twice_in_a_day_signs_on(shop: "Shop", busy: str):
+    made = shop.post("/v1/webhook_endpoints", {"url": busy}).json()
+    rolled = [shop.post(f"/v1/webhook_endpoints/{made['id']}/roll_secret").json() for _ in range(2)]
+    assert len({each["secret"] for each in (made, *rolled)}) == 3
+    shop.intent()
+    shop.advance()
+    assert len(set(Busy.signatures[-1].split())) == 3

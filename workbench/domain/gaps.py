@@ -284,7 +284,8 @@ class Gaps:
     endpoint_registration: str = row(
         "6",
         "api",
-        "by the API; several endpoints, each its own secret, shown once; roll with overlap (signs with both)",
+        "by the API; several endpoints, each its own secret, shown once; roll with overlap "
+        "(for a day the old one signs too)",
         planned={"dashboard": "one endpoint, on the dashboard only"},
     )
     retry_schedule_s: tuple[int, ...] = row(

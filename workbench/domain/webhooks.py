@@ -49,11 +49,18 @@ def types_named(name: str) -> tuple[str, ...]:
     return tuple(each for each in EVENT_TYPES if name in ("*", each, f"{each.partition('.')[0]}.*"))
 
 
+class OldSecret(NamedTuple):
+    """A secret that was rolled, and until when messages are signed with it too."""
+
+    secret: str
+    until_ms: int
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where a merchant wants events, as it is stored.
 
-    Until `previous_until_ms` messages are signed with `previous_secret` too. `failing_since_ms` is the
-    first failure after the last success.
+    `old_secrets` are those rolled before, newest first. `failing_since_ms` is the first failure after
+    the last success.
     """
 
     id: str
@@ -64,8 +71,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     enabled_events: tuple[str, ...] = ("*",)
     status: str = ENABLED
     rolls: int = 0
-    previous_secret: str | None = None
-    previous_until_ms: int = 0
+    old_secrets: tuple[OldSecret, ...] = ()
     failing_since_ms: int | None = None
     faults: tuple[str, ...] = ()
     created_ms: int = 0
@@ -74,10 +80,9 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the filter lets this type through; `payment_intent.*` takes a whole family."""
         return self.status == ENABLED and any(event_type in types_named(each) for each in self.enabled_events)
 
-    def secrets_at(self, now_ms: int) -> tuple[str, ...]:
-        """What a message is signed with at a moment: the secret, and the one before while a roll overlaps."""
-        overlaps = self.previous_secret is not None and now_ms < self.previous_until_ms
-        return (self.secret, self.previous_secret) if overlaps and self.previous_secret else (self.secret,)
+    def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
+        """The secrets before that messages are still signed with at a moment."""
+        return tuple(each for each in self.old_secrets if now_ms < each.until_ms)
 
 
 class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):

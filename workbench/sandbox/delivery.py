@@ -43,12 +43,12 @@ def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
     in_process = outbound.is_in_process(endpoint.url)
     stamp_s = _receivers_now_s(tx, in_process=in_process)
     body = event.body.encode()
-    secret, *also = endpoint.secrets_at(tx.now_ms)
+    also = [each.secret for each in endpoint.overlapping(tx.now_ms)]
     return Sending(
         job,
         delivery,
         endpoint.url,
-        {"Content-Type": "application/json", **headers_for(secret, event.id, stamp_s, body, also=also)},
+        {"Content-Type": "application/json", **headers_for(endpoint.secret, event.id, stamp_s, body, also=also)},
         body,
         tx.gaps.delivery_timeout_s,
         in_process,
@@ -98,7 +98,12 @@ def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
     too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
     if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
         disabled = tx.endpoints.put(endpoint, status=webhooks.DISABLED)
-        emit(tx, endpoint.account, "webhook_endpoint.disabled", encode.webhook_endpoint(disabled, secret=False))
+        emit(
+            tx,
+            endpoint.account,
+            "webhook_endpoint.disabled",
+            encode.webhook_endpoint(disabled, tx.now_ms, secret=False),
+        )
 
 
 def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) -> None:
