@@ -128,7 +128,9 @@ class Operator:
         """What the next attempts on a number come to, one answer each; an empty list forgets what was set.
 
         An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
-        `duplicate_answer`, `operator_unknown`. Raises InvalidRequest: no such answer.
+        `duplicate_answer`, `operator_unknown`; or what the service runs into: `conflict` (409),
+        `server_error` (500 before the effect), `server_error_after` (500 after it), `slow`.
+        Raises InvalidRequest: no such answer.
 
         >>> bench.operator.script("+260961234567", ["insufficient_funds", "approve"])  # doctest: +SKIP
         """

@@ -128,7 +128,7 @@ class Token(Shown):
 class WebhookEndpoint(Shown):
     """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
 
-    Until `secret_overlap_until` messages are signed with the secret before as well.
+    Until `secret_overlap_until` messages are signed with a secret before as well.
     """
 
     id: str

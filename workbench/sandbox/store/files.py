@@ -18,7 +18,7 @@ from workbench.errors import StoreRefused
 from workbench.sandbox.store.creation import KEY_PREFIXES, create, key_value
 from workbench.sandbox.store.transaction import Transaction
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _APPLICATION_ID = 0x4D4D5742
 """What marks a file as ours: MMWB."""
 MERCHANT_ID = "plants"
