@@ -178,6 +178,12 @@ def play_keys(story: Story) -> None:
 def play_panel(story: Story) -> None:
     for path in ("clock", "ledger/accounts", "ledger/entries", "ledger/postings", "ledger/verify", "trace", "gaps"):
         story.get(f"/sandbox/{path}")
+    story.get("/sandbox/ledger/accounts?as_of=2026-01-05T06:00:00Z&known_at=2026-01-05T08:00:00.123%2B02:00")
+    story.get("/sandbox/ledger/movements?after=1&limit=2&account=operator:mtn:float,bank:settlement")
+    settled = story.post("/sandbox/ledger/entries", body_of("Settle"))
+    story.post("/sandbox/ledger/entries", body_of("Settle"))
+    story.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": settled["id"]})
+    story.post("/sandbox/ledger/entries", {"recipe": "reversed"})
     story.post("/sandbox/operator/script", body_of("Script"))
     story.post("/sandbox/operator/outage", body_of("Outage"))
     story.post("/sandbox/operator/outage", body_of("Outage", seconds=0))

@@ -18,7 +18,7 @@ Schema = dict[str, Any]
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
 """The component of an error, by `error_format`."""
 
-_NAMING: Final = frozenset({"POST /v1/refunds", "POST /sandbox/operator/query"})
+_NAMING: Final = frozenset({"POST /v1/refunds", "POST /sandbox/operator/query", "POST /sandbox/ledger/entries"})
 """Operations whose body names an object that may not be there; others name it in the path."""
 _STATEFUL: Final = frozenset(
     {
@@ -34,6 +34,7 @@ _STATEFUL: Final = frozenset(
         "POST /sandbox/phones/{phone}/cancel",
         "POST /sandbox/phones/{phone}/ignore",
         "POST /sandbox/operator/query",
+        "POST /sandbox/ledger/entries",
     }
 )
 """Operations that an object's state can refuse; a scenario can refuse others so."""

@@ -150,7 +150,7 @@ class Store:
             seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
             self.draws = Draws(seed)
             self._set_mode(settings.clock)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
             raise StoreRefused(f"{self.path} cannot be used as a store: {error}.", path=str(self.path)) from None
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
