@@ -24,6 +24,7 @@ WorkbenchError
 ├── StoreRefused             a store file that cannot be used
 ├── PortTaken                another server has the port
 ├── ServeRefused             a sandbox that cannot be served as asked
+├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
 └── RunRefused               notebooks or parameters that cannot be run
 """
 
@@ -185,6 +186,10 @@ class PortTaken(WorkbenchError):
 
 class ServeRefused(WorkbenchError):
     """No address of this machine, or not a sandbox of this process."""
+
+
+class StatementRefused(WorkbenchError):
+    """The file is no statement that can be read without guessing; facts name the file, the line, what was found."""
 
 
 class RunRefused(WorkbenchError):
