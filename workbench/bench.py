@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.analysis.ledger import Ledger
+    from workbench.analysis.simulate import Simulation, Traffic
     from workbench.analysis.tables import Tables
     from workbench.sandbox.engine import Engine
 
@@ -212,6 +213,42 @@ class Workbench:
         from workbench.analysis.settling import settle
 
         return settle(self._control, item)
+
+    def simulate(  # noqa: PLR0913  each says another thing about the month
+        self,
+        *,
+        payments: int,
+        days: int = 30,
+        seed: int | str | None = None,
+        out: str | Path | None = None,
+        breaks: Mapping[str, int] | None = None,
+        traffic: "Traffic | None" = None,
+        show_progress: bool = False,
+    ) -> "Simulation":
+        """Drive a month of a merchant's life through this sandbox, from the coming midnight in Lusaka on.
+
+        `payments` customers pay over `days` days; some fail, are refunded, arrive late; nights clear and
+        sweep, and payouts are asked for weekly. The clock ends at the last millisecond of the last day. With
+        `out`, an empty or new folder, it then holds `ledger.parquet`, `statements/` as each operator and the
+        bank would export theirs, and `answers.csv`. `breaks` is how many of each kind are planted in them
+        (`{"amount_mismatch": 3}`, `all` for every kind), besides those that happen by themselves; by default
+        some of each. One `seed` on one sandbox is one folder, byte for byte; without one it follows from the
+        sandbox's own. `traffic` sets shares and rates. No webhooks are sent for what happens meanwhile.
+        Raises SimulationRefused: a size, break, folder or sandbox with which that cannot be.
+        """
+        from workbench.analysis.simulate import simulate
+
+        return simulate(
+            self,
+            self._control,
+            payments=payments,
+            days=days,
+            seed=seed,
+            out=out,
+            breaks=breaks,
+            traffic=traffic,
+            show_progress=show_progress,
+        )
 
     @property
     def trace(self) -> Trace:

@@ -1,4 +1,4 @@
-"""The command `workbench`: run notebooks, serve a sandbox, list the register of gaps, describe the service."""
+"""The command `workbench`: run notebooks, serve a sandbox, simulate a month, list the gaps, describe the service."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workbench.commands.simulate import simulate
 from workbench.errors import InvalidRequest, WorkbenchError
 
 if TYPE_CHECKING:
@@ -212,3 +213,6 @@ Try it:
 """
     )
     sys.stdout.flush()
+
+
+app.add_command(simulate)

@@ -25,6 +25,8 @@ WorkbenchError
 ├── PortTaken                another server has the port
 ├── ServeRefused             a sandbox that cannot be served as asked
 ├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
+├── SimulationRefused        a month that cannot be simulated as asked
+├── ReconcileRefused         a ledger and a statement that cannot be compared
 └── RunRefused               notebooks or parameters that cannot be run
 """
 
@@ -190,6 +192,14 @@ class ServeRefused(WorkbenchError):
 
 class StatementRefused(WorkbenchError):
     """The file is no statement that can be read without guessing; facts name the file, the line, what was found."""
+
+
+class SimulationRefused(WorkbenchError):
+    """A size, a break, a folder or a sandbox with which no month can be simulated; nothing was driven, or no room."""
+
+
+class ReconcileRefused(WorkbenchError):
+    """Inputs that cannot be compared: columns, types, currencies, or a tolerance; nothing was classified."""
 
 
 class RunRefused(WorkbenchError):
