@@ -24,7 +24,8 @@ WorkbenchError
 ├── StoreRefused             a store file that cannot be used
 ├── PortTaken                another server has the port
 ├── ServeRefused             a sandbox that cannot be served as asked
-└── RunRefused               notebooks or parameters that cannot be run
+├── RunRefused               notebooks or parameters that cannot be run
+└── ReportRefused            results that cannot be written as asked
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -189,3 +190,7 @@ class ServeRefused(WorkbenchError):
 
 class RunRefused(WorkbenchError):
     """The notebooks named cannot be run as asked."""
+
+
+class ReportRefused(WorkbenchError):
+    """Results of a reconciliation that cannot be written as asked."""

@@ -1,0 +1,5 @@
+"""What a reconciliation is handed over as: a workbook, a page, figures, and words for a terminal."""
+
+from workbench.analysis.report.workbook import write_workbook
+
+__all__ = ["write_workbook"]
