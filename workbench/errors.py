@@ -24,8 +24,9 @@ WorkbenchError
 ├── StoreRefused             a store file that cannot be used
 ├── PortTaken                another server has the port
 ├── ServeRefused             a sandbox that cannot be served as asked
-├── RunRefused               notebooks or parameters that cannot be run
-└── ReportRefused            results that cannot be written as asked
+├── ReconcileRefused         a ledger and a statement that cannot be compared
+├── ReportRefused            results that cannot be written as asked
+└── RunRefused               notebooks or parameters that cannot be run
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -188,9 +189,13 @@ class ServeRefused(WorkbenchError):
     """No address of this machine, or not a sandbox of this process."""
 
 
-class RunRefused(WorkbenchError):
-    """The notebooks named cannot be run as asked."""
+class ReconcileRefused(WorkbenchError):
+    """Inputs that cannot be compared: columns, types, currencies, or a tolerance; nothing was classified."""
 
 
 class ReportRefused(WorkbenchError):
     """Results of a reconciliation that cannot be written as asked."""
+
+
+class RunRefused(WorkbenchError):
+    """The notebooks named cannot be run as asked."""

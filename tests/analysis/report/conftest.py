@@ -14,25 +14,6 @@ MTN, BANK = "operator:mtn:float", "bank:settlement"
 FIRST = date(2026, 1, 5)
 NEW, WEEKS = "0–1", "8–30"  # noqa: RUF001  these are the names of the buckets
 
-SUMMARY = {
-    "account": "string", "business_date": shapes.DAY, "code": "category", "currency": "category",
-    "ledger_rows": "int64", "statement_rows": "int64", "ledger_value_minor": "int64",
-    "statement_value_minor": "int64", "variance_minor": "int64",
-}  # fmt: skip
-AGEING = {
-    "account": "string", "currency": "category", "code": "category", "bucket": "category", "breaks": "int64",
-    "rows": "int64", "variance_minor": "int64",
-}  # fmt: skip
-PROOF = {
-    "account": "string", "currency": "category", "ledger_minor": "int64", "statement_minor": "int64",
-    "difference_minor": "int64", "breaks_minor": "int64", "tolerated_minor": "int64", "brought_minor": "int64",
-    "opening_minor": "int64", "gap_minor": "int64", "unexplained_minor": "int64", "holds": "boolean", "note": "string",
-}  # fmt: skip
-INPUTS = {
-    "side": "category", "name": "string", "sha256": "string", "rows": "int64", "account": "string",
-    "first_date": shapes.DAY, "last_date": shapes.DAY,
-}  # fmt: skip
-
 Rows = list[dict[str, Any]]
 
 
@@ -144,10 +125,10 @@ def reconciled() -> Make:
         return SimpleNamespace(
             breaks=framed(dict(shapes.BREAK), breaks),
             matches=framed(dict(shapes.MATCH), matches),
-            summary=framed(SUMMARY, summary),
-            ageing=framed(AGEING, aged(breaks) if ageing is None else ageing),
-            proof=framed(PROOF, proof),
-            inputs=framed(INPUTS, inputs),
+            summary=framed(dict(shapes.SUMMARY), summary),
+            ageing=framed(dict(shapes.AGEING), aged(breaks) if ageing is None else ageing),
+            proof=framed(dict(shapes.PROOF), proof),
+            inputs=framed(dict(shapes.INPUTS), inputs),
             is_clean={each["code"] for each in breaks} <= {"timing"},
         )
 
