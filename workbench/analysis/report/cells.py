@@ -86,9 +86,9 @@ def writer(name: str, kind: Any, formats: Formats) -> Write:  # noqa: ANN401  pa
 
 def cut(text: str) -> str:
     """Text as long as a cell can hold, marked where it is not whole."""
-    if len(text) <= MAX_TEXT // 2 or len(text.encode("utf-16-le", "surrogatepass")) <= 2 * MAX_TEXT:
+    if len(text) <= MAX_TEXT // 2 or len(text.encode("utf-16-le")) <= 2 * MAX_TEXT:
         return text
-    kept = text.encode("utf-16-le", "surrogatepass")[: 2 * (MAX_TEXT - len(CUT_MARK))]
+    kept = text.encode("utf-16-le")[: 2 * (MAX_TEXT - len(CUT_MARK))]
     return kept.decode("utf-16-le", "ignore") + CUT_MARK
 
 
@@ -153,8 +153,7 @@ def _moment(formats: Formats) -> Write:
 
 def _text(formats: Formats) -> Write:
     def write(sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
-        # XML holds no half of a pair of surrogates.
-        text = cut(str(value)).encode("utf-8", "replace").decode()
+        text = cut(str(value))
         sheet.write_string(row, column, text, formats.hostile if text[:1] in _FORMULA_STARTS else formats.text)
         return text
 

@@ -22,6 +22,8 @@ _INK: Final = "#333333"
 _WIDTH, _HEIGHT, _BAR_HEIGHT = 7.2, 3.4, 0.55
 _MAX_DATES: Final = 6
 _MAX_LABELS: Final = 8
+_WHOLE: Final = 10_000
+"""Shares are drawn in ten-thousandths: whole numbers are enough for a picture."""
 
 
 @contextmanager
@@ -60,19 +62,20 @@ def match_rate(accounts: Sequence[Account]) -> Figure:
     axes = figure.subplots()
     _bare(axes)
     for place, each in enumerate(accounts):
-        # Drawn in ten-thousandths: whole numbers are enough for a picture.
-        share = each.matched_minor * 10_000 // each.value_minor if each.value_minor else 0
+        share = each.matched_minor * _WHOLE // each.value_minor if each.value_minor else 0
         axes.barh(place, share, height=0.6, color=_BLUE)
-        axes.barh(place, 10_000 - share, left=share, height=0.6, color="white", edgecolor=_ORANGE, hatch="////")
-        label = f"{percent(each.matched_minor, each.value_minor)} of {amount(each.value_minor, each.currency)}"
+        if share < _WHOLE:
+            axes.barh(place, _WHOLE - share, left=share, height=0.6, color="white", edgecolor=_ORANGE, hatch="////")
+        total = f"{each.currency} {amount(each.value_minor, each.currency)}"
+        label = f"{percent(each.matched_minor, each.value_minor)} of {total}"
         axes.annotate(
             label, (0, place), xytext=(6, 0), textcoords="offset points", va="center", color="black", fontsize=9,
             bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none"},
         )  # fmt: skip
     axes.set_yticks(range(len(accounts)), [each.account for each in accounts])
     axes.invert_yaxis()
-    axes.set_xlim(0, 10_000)
-    axes.set_xticks(range(0, 10_001, 2_500), ["0 %", "25 %", "50 %", "75 %", "100 %"])
+    axes.set_xlim(0, _WHOLE)
+    axes.set_xticks(range(0, _WHOLE + 1, _WHOLE // 4), ["0 %", "25 %", "50 %", "75 %", "100 %"])
     axes.set_xlabel("share of the value on both sides; hatched: in breaks")
     return figure
 

@@ -101,7 +101,7 @@ def currency_of(result: Reconciled, currency: str | None = None) -> str:
     Raises ReportRefused: there are several, or no account has that one.
     """
     there = sorted({each for (each,) in rows(result.proof, "currency")})
-    if currency in there or (currency is None and len(there) <= 1):
+    if currency in there or (not currency and len(there) <= 1):
         return currency or "".join(there)
     raise ReportRefused(
         f"There are accounts in {', '.join(there) or 'no currency'}; amounts of several are not added.",

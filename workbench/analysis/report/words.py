@@ -10,8 +10,8 @@ MATCHED: Final = "matched"
 
 MEANINGS: Final[Mapping[str, str]] = {
     "invalid_row": "A row that cannot be used: it cannot be read, or has no key.",
-    "duplicate_in_statement": "The statement has one key in several rows; each further row is a break.",
     "duplicate_in_ledger": "The ledger has one key in several entries; each further entry is a break.",
+    "duplicate_in_statement": "The statement has one key in several rows; each further row is a break.",
     "ambiguous": "Several partners fit equally well, so that only a person can choose.",
     "currency_mismatch": "One key, two currencies.",
     "status_mismatch": "One side has it completed, the other has not.",
@@ -81,7 +81,9 @@ def _proof(row: Mapping[str, Any]) -> str:
     parts = [f"{words} {amount(row[name], currency, signed=True)}" for name, words in _PARTS if row[name]]
     explained = " and ".join(parts) or "no break"
     difference = amount(row["difference_minor"], currency, signed=True)
-    if not row["unexplained_minor"]:
+    if not parts and not row["difference_minor"]:
+        said += " They agree."
+    elif not row["unexplained_minor"]:
         said += f" The difference of {difference} is made of {explained}, and nothing else."
     else:
         rest = amount(row["unexplained_minor"], currency, signed=True)
