@@ -26,6 +26,7 @@ WorkbenchError
 ├── ServeRefused             a sandbox that cannot be served as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
 ├── ReportRefused            results that cannot be written as asked
+├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
 └── RunRefused               notebooks or parameters that cannot be run
 """
 
@@ -195,6 +196,10 @@ class ReconcileRefused(WorkbenchError):
 
 class ReportRefused(WorkbenchError):
     """Results of a reconciliation that cannot be written as asked."""
+
+
+class StatementRefused(WorkbenchError):
+    """The file is no statement that can be read without guessing; facts name the file, the line, what was found."""
 
 
 class RunRefused(WorkbenchError):
