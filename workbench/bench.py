@@ -28,7 +28,10 @@ from workbench.trace import Trace
 
 if TYPE_CHECKING:
     # pandas takes a second to load, and who makes a payment does not need it.
-    from workbench.analysis.tables import Ledger
+    import pandas as pd
+
+    from workbench.analysis.ledger import Ledger
+    from workbench.analysis.tables import Tables
     from workbench.sandbox.engine import Engine
 
 START = datetime(2026, 1, 5, 6, tzinfo=UTC)
@@ -170,9 +173,25 @@ class Workbench:
     @property
     def ledger(self) -> "Ledger":
         """The double-entry ledger, as DataFrames and T-accounts."""
-        from workbench.analysis.tables import Ledger
+        from workbench.analysis.ledger import Ledger
 
         return Ledger(self._control)
+
+    @property
+    def tables(self) -> "Tables":
+        """Payments, charges, refunds, payouts, events and deliveries, as DataFrames."""
+        from workbench.analysis.tables import Tables
+
+        return Tables(self.client, self._control)
+
+    def settle(self, item: object) -> "pd.DataFrame":
+        """Post the entries that a break proposes: `item` is a row of `result.breaks`; they can be reversed.
+
+        Raises LedgerRefused: it proposes none. Raises StateConflict: it was settled before.
+        """
+        from workbench.analysis.settling import settle
+
+        return settle(self._control, item)
 
     @property
     def trace(self) -> Trace:

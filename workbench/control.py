@@ -1,6 +1,6 @@
 """The control plane, `/sandbox`: the clock, the operator, the ledger and the trace. No real service has it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -10,6 +10,9 @@ import httpx
 from workbench.client import PaymentsClient
 from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.errors import InvalidRequest
+
+_PAGE = 1000
+"""Entries read at a time: a large ledger is never in memory as text."""
 
 
 class SandboxControl:
@@ -30,6 +33,16 @@ class SandboxControl:
         """The rows of a list."""
         found: list[dict[str, Any]] = self.get(path, **query)["data"]
         return found
+
+    def pages(self, path: str, **query: str) -> Iterator[list[dict[str, Any]]]:
+        """The rows of a list of the ledger, so many entries at a time; those recorded meanwhile come last."""
+        after = 0
+        while True:
+            page = self.get(path, after=str(after), limit=str(_PAGE), **query)
+            yield page["data"]
+            if not page["has_more"]:
+                return
+            after = page["data"][-1]["number"]
 
     def _url(self, path: str) -> str:
         return str(httpx.URL(f"{self._client.base_url}/sandbox/{path}"))

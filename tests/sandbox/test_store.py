@@ -206,7 +206,10 @@ def test_an_entry_that_is_wrong_is_refused_by_the_file(
             "a sealed entry takes no posting",
         ),
         (
-            "INSERT INTO entry SELECT 'je_x', 99, number, '', '', NULL, NULL, 0, 0, hash, 'h' FROM entry LIMIT 1",
+            (
+                "INSERT INTO entry SELECT 'je_x', 99, number, '', '', NULL, NULL, 0, 0, hash, NULL, NULL, 'h' "
+                "FROM entry LIMIT 1"
+            ),
             "an entry is never replaced",
         ),
     ],

@@ -62,6 +62,13 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
     "Outage": {"ten_minutes": ("Ten minutes", {"provider": "airtel", "seconds": 600})},
     "OperatorQuery": {"charge": ("What became of it", {"charge": _CHARGE})},
     "NewAccount": {"second": ("A second merchant", {"name": "Second shop"})},
+    "Settle": {
+        "credit": ("Money on a statement that the ledger does not know", {
+            "recipe": "unknown_credit", "amount_minor": 15000, "fee_minor": 150, "account": "operator:mtn:float",
+            "reference": "4000000042", "description": "On the statement alone",
+        }),
+        "undo": ("An entry that was wrong", {"recipe": "reversed", "entry": "je_000000000000000000000001"}),
+    },
     "DeliveryFaults": {"both": ("Twice and out of order", {"faults": ["duplicate", "out_of_order"]})},
 }  # fmt: skip
 """Struct → name → what it shows, and the body."""

@@ -45,6 +45,13 @@ _QUERY: Final[Mapping[str, tuple[Schema, str]]] = {
     "event": ({"type": "string"}, "Those of this event."),
     "endpoint": ({"type": "string"}, "Those to this endpoint."),
     "since": ({}, "What came after this `seq`."),
+    "after": ({}, "The number of an entry: those that follow it."),
+    "account": (
+        {"type": "array", "items": {"type": "string", "pattern": "^[a-z0-9_:]+$"}, "minItems": 1},
+        "Those on these accounts, separated by commas.",
+    ),
+    "as_of": (rules.MOMENT, "What had occurred by this moment."),
+    "known_at": (rules.MOMENT, "What was recorded by this moment."),
 }
 """Name → what replaces the schema of its struct, and what it is for."""
 
@@ -85,11 +92,17 @@ def _of_query(operation: Operation, queries: Mapping[str, Schema]) -> list[Schem
             "in": "query",
             "description": _QUERY[name][1],
             **({"style": "form", "explode": False} if _QUERY[name][0].get("type") == "array" else {}),
-            "schema": _QUERY[name][0] or {key: value for key, value in schema.items() if not key.startswith("x-")},
+            "schema": _QUERY[name][0] or _never_null(schema),
             **provenance.of_operation(operation),
         }
         for name, schema in queries[operation.query.__name__]["properties"].items()
     ]
+
+
+def _never_null(schema: Schema) -> Schema:
+    """The schema of a parameter, which is left out where a field would be null."""
+    kept = {key: value for key, value in schema.items() if not key.startswith("x-")}
+    return {**kept, "type": next(each for each in kept["type"] if each != "null")} if "null" in kept["type"] else kept
 
 
 def _of_headers(operation: Operation, gaps: Gaps) -> list[Schema]:

@@ -5,6 +5,7 @@ from workbench.domain.ledger import AccountKind
 from workbench.domain.moments import day_start_ms
 from workbench.domain.money import CURRENCIES, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout
+from workbench.domain.references import reference
 from workbench.domain.transitions import next_state
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox import encode
@@ -88,7 +89,7 @@ def pay_those_due(tx: Transaction) -> bool:
             _post(tx, payout, "payout_failed", f"{_money(payout)} refused by the bank")
             _move(tx, payout, "failed", "payout.failed", REFUSED)
             continue
-        _post(tx, payout, "payout_paid", f"{_money(payout)} paid out")
+        _post(tx, payout, "payout_paid", f"{_money(payout)} paid out", payout.id)
         _move(tx, payout, "paid", "payout.paid", None)
         if payout.scenario == RETURNED:
             tx.schedule(RETURN, payout.id, in_ms=RETURNED_AFTER_MS)
@@ -99,9 +100,32 @@ def give_back(tx: Transaction, payout_id: str) -> None:
     """The bank returns a payout that it had taken."""
     payout = tx.payouts.get(payout_id)
     if payout is not None and payout.status == payments.PAID:
-        _post(tx, payout, "payout_returned", f"{_money(payout)} returned by the bank")
+        returned = reference("return", tx.now_ms, seq=payout.seq)
+        _post(tx, payout, "payout_returned", f"{_money(payout)} returned by the bank", returned)
         _move(tx, payout, "returned", "payout.failed", RETURNED)
         nights.expect(tx)
+
+
+def paid(tx: Transaction, payout_id: str) -> Payout:
+    """The payout of this id, which the bank is taken to have made.
+
+    Raises StateConflict: it was returned before.
+    """
+    payout = tx.payouts.get(payout_id)
+    if payout is None or payout.status != payments.PAID:
+        raise StateConflict(
+            f"The payout is {payout.status if payout else 'gone'}; only a paid one can be returned.",
+            code="already_settled",
+            param="entry",
+            current=payout.status if payout else "",
+        )
+    return payout
+
+
+def move_back(tx: Transaction, payout_id: str) -> None:
+    """A payout has been returned: what else the bank was to do with it is not due any more."""
+    _move(tx, paid(tx, payout_id), "returned", "payout.failed", RETURNED)
+    tx.unschedule(payout_id)
 
 
 def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_code: str | None) -> None:
@@ -111,9 +135,9 @@ def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_
     emit(tx, payout.account, event_type, encode.payout(moved), before={"status": payout.status})
 
 
-def _post(tx: Transaction, payout: Payout, recipe: str, description: str) -> None:
+def _post(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
     postings = ledger.postings_for(recipe, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
-    tx.post(recipe, postings, description=description, payment=payout.id)
+    tx.post(recipe, postings, description=description, payment=payout.id, reference=known_as)
 
 
 def _money(payout: Payout) -> Money:

@@ -17,7 +17,7 @@ from workbench.errors import StoreRefused
 from workbench.sandbox.store.creation import KEY_PREFIXES, create, key_value
 from workbench.sandbox.store.transaction import Transaction
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _APPLICATION_ID = 0x4D4D5742
 """What marks a file as ours: MMWB."""
 MERCHANT_ID = "plants"
@@ -126,7 +126,7 @@ class Store:
             seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
             self.draws = Draws(seed)
             self._set_mode(settings.clock)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
             raise StoreRefused(f"{self.path} cannot be used as a store: {error}.", path=str(self.path)) from None
         if settings.seed is not None and settings.seed != seed:
             self.close()

@@ -145,8 +145,11 @@ CREATE TABLE IF NOT EXISTS call (
 CREATE TABLE IF NOT EXISTS entry (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, number INTEGER NOT NULL UNIQUE, kind TEXT NOT NULL,
     description TEXT NOT NULL, payment TEXT, reverses TEXT UNIQUE REFERENCES entry (id),
-    occurred_ms INTEGER NOT NULL, recorded_ms INTEGER NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL UNIQUE
+    occurred_ms INTEGER NOT NULL, recorded_ms INTEGER NOT NULL, prev_hash TEXT NOT NULL, external_reference TEXT,
+    settles TEXT REFERENCES entry (id), hash TEXT NOT NULL UNIQUE
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS entry_reference ON entry (external_reference) WHERE external_reference IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entry_settles ON entry (settles) WHERE settles IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS posting (
     entry TEXT NOT NULL REFERENCES entry (id) DEFERRABLE INITIALLY DEFERRED, line INTEGER NOT NULL,

@@ -1,0 +1,51 @@
+"""Where an entry comes from: its charge, its customer, the id it is known by, and whether it waits for a decision."""
+
+from workbench.domain import payments
+from workbench.domain.ledger import JournalEntry
+from workbench.domain.movements import IN_SUSPENSE, LATE, POSTED
+from workbench.domain.payments import Charge
+from workbench.domain.phones import mask_phone
+from workbench.domain.references import reference
+from workbench.sandbox.store import Transaction
+
+
+def known_as(tx: Transaction, entry: JournalEntry) -> str | None:
+    """The external reference of an entry, or for a reversal without one that of what it reverses."""
+    if entry.external_reference is None and entry.reverses is not None:
+        reversed_one = tx.journal.get(entry.reverses)
+        return reversed_one.external_reference if reversed_one else None
+    return entry.external_reference
+
+
+def phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
+    """The customer's number, masked; None where there is no customer."""
+    charge = charge_of(tx, _first(tx, entry))
+    return mask_phone(charge.phone) if charge else None
+
+
+def state_of(tx: Transaction, entry: JournalEntry) -> str:
+    """Whether late money still waits for a decision."""
+    waits = entry.kind == LATE and next(tx.journal.answers_to(entry.id), None) is None
+    return IN_SUSPENSE if waits else POSTED
+
+
+def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
+    """The attempt that an entry is about.
+
+    Of several attempts at one intent it is the one that the entry's reference was made for, else the one that was paid.
+    """
+    if entry.payment is None:
+        return None
+    tried = tx.charges.all(payment_intent=entry.payment) or tx.charges.all(id=entry.payment)
+    known = (
+        each for each in tried if reference(each.provider, entry.occurred_ms, seq=each.seq) == entry.external_reference
+    )
+    paid = (each for each in tried if each.status == payments.SUCCEEDED)
+    return next(known, None) or next(paid, None)
+
+
+def _first(tx: Transaction, entry: JournalEntry) -> JournalEntry:
+    """The entry at the beginning of a line of reversals and settlements."""
+    while (before := entry.reverses or entry.settles) and (found := tx.journal.get(before)):
+        entry = found
+    return entry
