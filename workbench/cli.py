@@ -1,4 +1,4 @@
-"""The command `workbench`: run notebooks, serve a sandbox, list the register of gaps, describe the service."""
+"""The command `workbench`: run notebooks, serve a sandbox, reconcile, list the gaps, describe the service."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workbench.commands.reconcile import reconcile
 from workbench.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -198,3 +199,6 @@ Try it:
 """
     )
     sys.stdout.flush()
+
+
+app.add_command(reconcile)
