@@ -1,4 +1,4 @@
-"""The command `workbench`: run notebooks, serve a sandbox, simulate a month, list the gaps, describe the service."""
+"""The command `workbench`: run notebooks, serve a sandbox, simulate a month, reconcile, list gaps, describe."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workbench.commands.reconcile import reconcile
 from workbench.commands.simulate import simulate
 from workbench.errors import InvalidRequest, WorkbenchError
 
@@ -215,4 +216,5 @@ Try it:
     sys.stdout.flush()
 
 
+app.add_command(reconcile)
 app.add_command(simulate)

@@ -27,6 +27,7 @@ WorkbenchError
 ├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
 ├── SimulationRefused        a month that cannot be simulated as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
+├── ReportRefused            results that cannot be written as asked
 └── RunRefused               notebooks or parameters that cannot be run
 """
 
@@ -200,6 +201,10 @@ class SimulationRefused(WorkbenchError):
 
 class ReconcileRefused(WorkbenchError):
     """Inputs that cannot be compared: columns, types, currencies, or a tolerance; nothing was classified."""
+
+
+class ReportRefused(WorkbenchError):
+    """Results of a reconciliation that cannot be written as asked."""
 
 
 class RunRefused(WorkbenchError):
