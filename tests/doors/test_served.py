@@ -15,7 +15,6 @@ import httpx
 import pytest
 
 from workbench import Workbench
-from workbench.bench import Served
 from workbench.errors import (
     AuthenticationFailed,
     LiveKeyRefused,
@@ -25,6 +24,7 @@ from workbench.errors import (
     ServiceUnreachable,
     UnexpectedAnswer,
 )
+from workbench.in_process import Served
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
