@@ -184,6 +184,7 @@ def play_panel(story: Story) -> None:
     story.post("/sandbox/ledger/entries", body_of("Settle"))
     story.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": settled["id"]})
     story.post("/sandbox/ledger/entries", {"recipe": "reversed"})
+    story.post(f"/sandbox/ledger/entries/{settled['id']}/repeat")
     story.post("/sandbox/operator/script", body_of("Script"))
     story.post("/sandbox/operator/outage", body_of("Outage"))
     story.post("/sandbox/operator/outage", body_of("Outage", seconds=0))

@@ -1,6 +1,7 @@
 """Draws of a simulation: each a keyed hash of the seed and of what it is for, never the next of a stream."""
 
 from collections.abc import Mapping
+from itertools import accumulate
 from statistics import NormalDist
 
 from workbench.domain.ids import Draws
@@ -44,8 +45,4 @@ class Chances:
     def one_of(self, weights: Mapping[str, int], *natural_key: str | int) -> str:
         """One of the names, as often as its weight says."""
         at = self.below(sum(weights.values()), *natural_key)
-        for name, weight in weights.items():
-            if at < weight:
-                return name
-            at -= weight
-        raise AssertionError  # pragma: no cover  the draw is below the sum of the weights
+        return next(name for name, reached in zip(weights, accumulate(weights.values()), strict=True) if at < reached)

@@ -1,6 +1,6 @@
 """Rows that only look like breaks: each agrees with the ledger, and none is in the answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Final
 
@@ -58,13 +58,13 @@ def _layout(row: Row) -> Layout:
     return LAYOUTS[ACCOUNTS[row.account]]
 
 
-def _kind(says: str, change: object, fits: object = _payment) -> Kind:
+def _kind(says: str, change: Callable[[Row, Making], Row], fits: Callable[[Known, date], bool] = _payment) -> Kind:
     """A row that is written in another way."""
 
     def plant(known: Known, making: Making) -> Planted:
-        return Planted((change(known.rows[0], making)._replace(decoy=says),))  # type: ignore[operator]
+        return Planted((change(known.rows[0], making)._replace(decoy=says),))
 
-    return Kind(says, fits, plant)  # type: ignore[arg-type]
+    return Kind(says, fits, plant)
 
 
 def _both_reverse(known: Known, making: Making) -> Planted:

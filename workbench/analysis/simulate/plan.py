@@ -107,11 +107,10 @@ class Plan:
         """So many payments, or all; the last of the month may end too late for theirs to come."""
         early = max(1, self.payments - self.payments // 10) if self.payments else 0
         found: set[int] = set()
-        for draw in count():
-            if len(found) >= min(number, early):
-                return found
-            found.add(self._chances.below(early, "late", draw))
-        raise AssertionError  # pragma: no cover  the draws do not end
+        draws = count()
+        while len(found) < min(number, early):
+            found.add(self._chances.below(early, "late", next(draws)))
+        return found
 
     def _is_again(self, index: int) -> bool:
         """Whether this is the payment before once more; never a third time."""
