@@ -531,6 +531,25 @@ def assert_problem(response: httpx.Response) -> None:
         assert response.headers["allow"]
 
 
+@pytest.mark.parametrize(
+    ("path", "instance"),
+    [
+        ("/v1/charges/ch_1:a", "/v1/charges/ch_1:a"),
+        ("/v1/charges/a%20b", "/v1/charges/a%20b"),
+        ("/v1/charges/%22%3C%5E%3E", "/v1/charges/%22%3C%5E%3E"),
+        ("/v1/charges/50%25", "/v1/charges/50%25"),
+        (
+            "/sandbox/phones/+260961234567/nowhere",
+            "/sandbox/phones/+26096%E2%80%A2%E2%80%A2%E2%80%A2%E2%80%A2567/nowhere",
+        ),
+        (f"/v1/charges/{OTHER_TEST_KEY}", "/v1/charges/sk_test_%E2%80%A2%E2%80%A2%E2%80%A2%E2%80%A2"),
+    ],
+)
+def test_the_instance_is_a_uri_reference(wire: "Wire", path: str, instance: str):
+    refused = wire.get(path)
+    assert (refused.status_code, refused.json()["instance"]) == (404, instance)
+
+
 @pytest.mark.parametrize("send", PLANT_BODIES.values(), ids=PLANT_BODIES.keys())
 def test_a_bad_body_of_a_plant_is_the_documented_error(wire: "Wire", send: Send):
     since, given = wire.last_seq(), Given(wire, "an intent")
