@@ -415,6 +415,12 @@ HEADERS = (
          "idempotency_key_invalid", "Idempotency-Key"),
     Case("idempotency_key_unprintable", lambda g: g.charge_with({**g.wire.basic, "Idempotency-Key": "a\tb"}), 400,
          "idempotency_key_invalid", "Idempotency-Key"),
+    *(
+        Case(f"idempotency_key_{name}", lambda g, k=key: g.charge_with({**g.wire.basic, "Idempotency-Key": k}), 400,
+             "idempotency_key_invalid", "Idempotency-Key")
+        for name, key in {"twice": "a, b", "twice_in_quotes": '"a", "b"', "half_quoted": '"a', "bad_escape": r'"a\b"',
+                          "quote_in_quotes": '"a"b"'}.items()
+    ),
     Case("idempotency_key_256_long_on_intents",
          lambda g: g.intent_with({**g.wire.bearer, "Idempotency-Key": "k" * 256}),
          400, "idempotency_key_invalid", "Idempotency-Key"),
