@@ -605,6 +605,44 @@ def test_every_fault_of_a_body_is_named_at_once(wire: "Wire"):
     assert problem["param"] == "amount"
 
 
+WRONG_CHARGE = {"amount": "0", "currency": '"USD"', "type": '"card"', "channel": '"vodafone"', "phone": '"0961234567"'}
+WRONG_HOOK = b'{"url": "ftp://a.example", "enabled_events": ["charge.paid"]}'
+WITHIN = "/payment_method/mobile_money"
+WRONG_METHOD = '{"type": "card", "mobile_money": {"phone": "1", "provider": "vodafone"}}'
+
+
+@pytest.mark.parametrize(
+    ("send", "param", "pointers"),
+    [
+        (lambda g: g.create_intent(amount="-1", currency='"USD"', payment_method_types='["card"]'),
+         "currency", "/currency /amount /payment_method_types"),
+        (lambda g: g.create_charge(**WRONG_CHARGE), "currency", "/currency /amount /type /channel /phone"),
+        (lambda g: g.confirm(payment_method=WRONG_METHOD), "payment_method.type",
+         f"/payment_method/type {WITHIN}/provider {WITHIN}/phone"),
+        (lambda g: g.body("/v1/payouts", b'{"amount": 0, "currency": "ZMK"}'), "currency", "/currency /amount"),
+        (lambda g: g.body("/v1/webhook_endpoints", WRONG_HOOK), "url", "/url /enabled_events"),
+        (lambda g: g.create_charge(type='"card"'), "type", "/type"),
+        (lambda g: g.confirm(client_secret='"wrong"'), "client_secret", "/client_secret"),
+        (lambda g: g.body("/v1/api_keys", b'{"kind": "live"}'), "kind", "/kind"),
+        (lambda g: g.body("/v1/refunds", b'{"charge": "ch_0"}'), "charge", "/charge"),
+        (lambda g: g.body("/sandbox/operator/script", b'{"phone": "+260961234567", "answers": ["none"]}'),
+         "answers", "/answers"),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_every_field_that_breaks_a_rule_is_listed(wire: "Wire", send: Send, param: str, pointers: str):
+    problem = send(Given(wire, "an intent")).json()
+    assert (problem["param"], [each["pointer"] for each in problem["errors"]]) == (param, pointers.split())
+    assert all(each["detail"] for each in problem["errors"])
+    assert problem["errors"][0]["detail"] in problem["detail"]
+
+
+def test_what_is_no_field_of_the_body_is_not_listed(wire: "Wire"):
+    for refused in (wire.get("/v1/charges/ch_0"), wire.charge(key="k" * 256)):
+        assert refused.json()["param"] in ("id", "Idempotency-Key")
+        assert "errors" not in refused.json()
+
+
 def test_a_body_of_exactly_a_mebibyte_is_read(wire: "Wire"):
     body = wire.written(INTENT)
     assert wire.post("/v1/payment_intents", body.ljust(MEGABYTE), wire.bearer).status_code == 200

@@ -164,6 +164,8 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
 
 def _problem(tx: Transaction, request: Request, operation: Operation | None, error: ApiError) -> Answer:
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
+    if operation is not None:
+        forms.name_field(error, operation)
     if allowed := error.facts.get("allow"):
         headers["Allow"] = allowed
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)
