@@ -56,6 +56,11 @@ class Exchanges:
         except ApiError as error:
             return self.refuse(request, error)
 
+    def new_request_id(self) -> str:
+        """The number of a call that cannot be read, and so leads to no answer of these."""
+        with self._store.transaction() as tx:
+            return tx.new_id("req")
+
     def _answered(self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]) -> Answer:
         traced = operation.traced if operation else not request.path.startswith("/sandbox")
         try:
