@@ -82,8 +82,8 @@ CODES: Final[Mapping[str, ErrorCode]] = {
     "version_unknown": ErrorCode(InvalidRequest, "There is no such version.", "Leave Api-Version out, or send 1."),
     "idempotency_key_missing": ErrorCode(InvalidRequest, "The header Idempotency-Key is required here.",
                                          "Send one key for each order, and the same one with each repetition."),
-    "idempotency_key_invalid": ErrorCode(InvalidRequest, "The key is not 1 to 255 printable ASCII characters.",
-                                         "Send a UUID or the order's reference."),
+    "idempotency_key_invalid": ErrorCode(InvalidRequest, "The header is not one key of 1 to 255 printable characters.",
+                                         "Send one UUID or order's reference, in quotes if it holds a comma."),
     # 401 and 403: who calls
     "key_missing": ErrorCode(AuthenticationFailed, "There is no Authorization header.",
                              "Send the secret key as the operation takes it."),

@@ -56,6 +56,11 @@ class Exchanges:
         except ApiError as error:
             return self.refuse(request, error)
 
+    def new_request_id(self) -> str:
+        """The number of a call that cannot be read, and so leads to no answer of these."""
+        with self._store.transaction() as tx:
+            return tx.new_id("req")
+
     def _answered(self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]) -> Answer:
         traced = operation.traced if operation else not request.path.startswith("/sandbox")
         try:
@@ -164,6 +169,8 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
 
 def _problem(tx: Transaction, request: Request, operation: Operation | None, error: ApiError) -> Answer:
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
+    if operation is not None:
+        forms.name_field(error, operation)
     if allowed := error.facts.get("allow"):
         headers["Allow"] = allowed
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)
