@@ -24,9 +24,10 @@ WorkbenchError
 ├── StoreRefused             a store file that cannot be used
 ├── PortTaken                another server has the port
 ├── ServeRefused             a sandbox that cannot be served as asked
+├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
+├── SimulationRefused        a month that cannot be simulated as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
 ├── ReportRefused            results that cannot be written as asked
-├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
 └── RunRefused               notebooks or parameters that cannot be run
 """
 
@@ -190,16 +191,20 @@ class ServeRefused(WorkbenchError):
     """No address of this machine, or not a sandbox of this process."""
 
 
+class StatementRefused(WorkbenchError):
+    """The file is no statement that can be read without guessing; facts name the file, the line, what was found."""
+
+
+class SimulationRefused(WorkbenchError):
+    """A size, a break, a folder or a sandbox with which no month can be simulated; nothing was driven, or no room."""
+
+
 class ReconcileRefused(WorkbenchError):
     """Inputs that cannot be compared: columns, types, currencies, or a tolerance; nothing was classified."""
 
 
 class ReportRefused(WorkbenchError):
     """Results of a reconciliation that cannot be written as asked."""
-
-
-class StatementRefused(WorkbenchError):
-    """The file is no statement that can be read without guessing; facts name the file, the line, what was found."""
 
 
 class RunRefused(WorkbenchError):

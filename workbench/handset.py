@@ -4,6 +4,7 @@ import textwrap
 from html import escape
 from typing import Any
 
+from workbench.calls import checked_text
 from workbench.control import SandboxControl
 from workbench.domain.moments import clock_text
 from workbench.domain.phones import mask_phone
@@ -39,7 +40,7 @@ class Phone:
 
         Raises InvalidRequest: not four digits, which costs no try. Raises StateConflict: no prompt waits.
         """
-        return self._press("input", {"text": pin})
+        return self._press("input", {"text": checked_text("pin", pin, such_as="1234")})
 
     def cancel(self) -> "Phone":
         """Refuse the payment. Raises StateConflict: no prompt waits."""

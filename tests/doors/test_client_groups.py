@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from workbench import PaymentsClient
-from workbench.errors import AuthenticationFailed, NotFound, StateConflict
+from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, StateConflict
 
 if TYPE_CHECKING:
     from tests.conftest import Shop
@@ -39,6 +39,8 @@ def test_a_charge_is_refunded_and_paid_out(shop: "Shop", pay: PaymentsClient):
     refund = pay.refunds.create(charge=charge.id, amount=1_000, reason="one pot was broken")
     assert (refund.status, refund.amount, pay.refunds.retrieve(refund.id).charge) == ("pending", 1_000, charge.id)
     assert [each.id for each in pay.refunds.each()] == [refund.id]
+    assert [each.id for each in pay.refunds.each(charge=charge.id)] == [refund.id]
+    assert list(pay.refunds.each(charge="ch_other")) == list(pay.refunds.list(charge="ch_other").data) == []
     shop.to_midnight()
     balance = pay.balance.retrieve()
     assert [each.amount for each in balance.available] == [Decimal("87.50")]
@@ -46,6 +48,38 @@ def test_a_charge_is_refunded_and_paid_out(shop: "Shop", pay: PaymentsClient):
     assert (payout.status, payout.amount, pay.payouts.list().data[0].id) == ("pending", Decimal("80.00"), payout.id)
     with pytest.raises(StateConflict):
         pay.payouts.create(amount=Decimal("7.51"))
+
+
+@pytest.mark.parametrize("amount", [Decimal("10.00"), Decimal(10), 10.0, True], ids=str)
+def test_a_part_of_a_charge_is_an_int_as_the_charge_is(shop: "Shop", pay: PaymentsClient, amount: object):
+    charge = pay.charges.create(amount=10_000, channel="mtn", phone=shop.new_number(), idempotency_key="order-3")
+    with pytest.raises(InvalidRequest, match=r"ngwee.*as an int") as refused:
+        pay.refunds.create(charge=charge.id, amount=amount)
+    assert refused.value.code == "amount_not_exact"
+    assert list(pay.refunds.each()) == []
+
+
+def test_a_part_of_an_intent_is_in_kwacha(shop: "Shop", pay: PaymentsClient):
+    intent = shop.paid_intent("100.00")
+    assert pay.refunds.create(payment_intent=intent, amount=Decimal("10.00")).amount == 10
+    with pytest.raises(InvalidRequest, match=r'Decimal\("150.00"\)'):
+        pay.refunds.create(payment_intent=intent, amount=10.0)
+
+
+@pytest.mark.parametrize(
+    ("group", "filters"),
+    [
+        ("events", {"typ": "charge.*"}),
+        ("deliveries", {"stauts": "pending"}),
+        ("refunds", {"chagre": "ch_1"}),
+        ("payment_intents", {"status": "succeeded"}),
+        ("webhook_endpoints", {"url": "http://127.0.0.1:1/"}),
+    ],
+)
+def test_a_filter_that_there_is_not_is_no_argument(pay: PaymentsClient, group: str, filters: dict[str, str]):
+    for method in ("list", "each"):
+        with pytest.raises(TypeError, match=next(iter(filters))):
+            getattr(getattr(pay, group), method)(**filters)
 
 
 def test_keys_are_made_rolled_and_revoked(shop: "Shop", pay: PaymentsClient):
@@ -78,7 +112,9 @@ def test_events_and_deliveries_are_found_and_sent_again(shop: "Shop", pay: Payme
     charge = pay.charges.create(amount=10_000, channel="mtn", phone=shop.new_number(), idempotency_key="order-2")
     [event] = pay.events.list(type="charge.*").data
     assert (event.type, event.data.object["id"]) == ("charge.succeeded", charge.id)
+    assert list(pay.events.each(type="charge.failed")) == []
     [delivery] = pay.deliveries.each(event=event.id)
+    assert [each.id for each in pay.deliveries.list(status="pending,dead_letter", event=event.id).data] == [delivery.id]
     assert (delivery.endpoint, delivery.status) == (endpoint.id, "pending")
     shop.advance(days=4)
     assert pay.deliveries.retrieve(delivery.id).status == "dead_letter"

@@ -126,6 +126,9 @@ def without_faults(schema: schemathesis.BaseSchema) -> schemathesis.BaseSchema:
         if parameter.get("name") == "Sandbox-Scenario":
             asked = parameter["schema"]["enum"]
             parameter["schema"]["enum"] = [each for each in asked if each not in FAULTS]
+    if script := schema.raw_schema["components"]["schemas"].get("Script"):
+        answers = script["properties"]["answers"]["items"]
+        answers["enum"] = [each for each in answers["enum"] if each not in FAULTS]
     return schema
 
 

@@ -161,8 +161,11 @@ class TestOperations:
         assert str(status) in charge
 
     def test_without_a_version_header_there_is_none(self):
-        text = json.dumps(described(Gaps.chosen({"version_header": "none"})))
-        assert "Api-Version" not in text
+        other = described(Gaps.chosen({"version_header": "none"}))
+        assert "Api-Version" not in other["components"]["headers"]
+        assert unresolved(other) == []
+        operations_ = [each for item in other["paths"].values() for each in item.values()]
+        assert "Api-Version" not in {header["name"] for each in operations_ for header in each.get("parameters", [])}
 
 
 class TestExamples:

@@ -45,19 +45,19 @@ def read(path: Path | str, columns: Columns) -> pd.DataFrame:
 def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
     """The same piece by piece, as Arrow tables, for a table that memory does not hold."""
     source, schema = Path(path), schema_of(columns)
+    opened = _parquet if _ending(source) == PARQUET else _csv
     try:
-        opened = (
-            pyarrow.parquet.ParquetFile(source).iter_batches() if _ending(source) == PARQUET else _csv(source, schema)
-        )
-        for batch in opened:
+        for batch in opened(source, schema):
             yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
-    except (KeyError, pa.ArrowInvalid) as error:
+    except (KeyError, ValueError) as error:
         raise ValueError(f"{source.name} is no table of these columns: {error}.") from None
 
 
+def _parquet(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:  # noqa: ARG001  one signature
+    yield from pyarrow.parquet.ParquetFile(source).iter_batches()
+
+
 def _csv(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    if not source.stat().st_size:
-        raise ValueError(f"{source.name} is empty.")
     reader = pyarrow.csv.open_csv(
         source,
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),

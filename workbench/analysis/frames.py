@@ -21,6 +21,7 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 """pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
 
 _PANDAS = {pa.string(): pd.StringDtype(), pa.int64(): pd.Int64Dtype(), pa.date32(): pd.ArrowDtype(pa.date32())}
+_WHOLE = ("int64", "Int64")
 _MINOR = "_minor"
 
 
@@ -60,8 +61,13 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
     missing = [name for name in columns if name not in rows]
     if missing:
         raise ValueError(f"The table has no column {', '.join(missing)}.")
-    plain = rows.astype({name: "string" if kind == "category" else kind for name, kind in columns.items()})
-    arrays = [pa.array(plain[each.name], each.type, from_pandas=True) for each in schema]
+    # Whole numbers as they are: pandas would cut what stands behind a point.
+    plain = {name: "string" if kind == "category" else kind for name, kind in columns.items() if kind not in _WHOLE}
+    texts = rows.astype(plain)
+    arrays = [pa.array(texts[each.name], each.type, from_pandas=True) for each in schema]
+    empty = [each.name for each, array in zip(schema, arrays, strict=True) if array.null_count and not each.nullable]
+    if empty:
+        raise ValueError(f"{', '.join(empty)} must hold a whole number in each row.")
     return pa.Table.from_arrays(arrays, schema=schema)
 
 

@@ -36,7 +36,7 @@ def settle(control: SandboxControl, item: object) -> pd.DataFrame:
 def _bodies(item: object) -> list[dict[str, Any]]:
     """The proposal of a mapping, a row of a DataFrame or a named tuple.
 
-    Raises LedgerRefused: there is none, or it is no JSON.
+    Raises LedgerRefused: there is none, or it is no list of entries in JSON.
     """
     proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
     if not isinstance(proposal, str):
@@ -45,7 +45,9 @@ def _bodies(item: object) -> list[dict[str, Any]]:
             hint="Settle a row of `result.breaks` with a `proposal`; `settlement` tells what to do about the others.",
         )
     try:
-        bodies: list[dict[str, Any]] = json.loads(proposal)
-    except json.JSONDecodeError as error:
-        raise LedgerRefused(f"The proposal is no JSON: {error}.") from None
+        bodies = json.loads(proposal)
+    except json.JSONDecodeError:
+        bodies = None
+    if not (isinstance(bodies, list) and bodies and all(isinstance(each, dict) for each in bodies)):
+        raise LedgerRefused(f"The proposal is no list of entries in JSON: {proposal[:60]!r}.")
     return bodies

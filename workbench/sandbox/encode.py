@@ -74,15 +74,16 @@ def charge(stored: payments.Charge, gaps: Gaps) -> wire.Charge:
     )
 
 
-def webhook_endpoint(stored: Endpoint, *, secret: bool) -> wire.WebhookEndpoint:
+def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool) -> wire.WebhookEndpoint:
     """An endpoint's answer; `secret` True only when it is created or rolled."""
+    ends_ms = [each.until_ms for each in stored.overlapping(now_ms)]
     return wire.WebhookEndpoint(
         id=stored.id,
         url=stored.url,
         enabled_events=list(stored.enabled_events),
         status=stored.status,
         secret=stored.secret if secret else UNSET,
-        secret_overlap_until=stored.previous_until_ms // 1000 if stored.previous_secret else None,
+        secret_overlap_until=max(ends_ms) // 1000 if ends_ms else None,
         created=stored.created_ms // 1000,
     )
 
@@ -148,7 +149,8 @@ def delivery(
             )
             for each in attempts
         ],
-        next_attempt_at=None if next_ms is None else next_ms // 1000,
+        # Rounded up: at this second it is due.
+        next_attempt_at=None if next_ms is None else -(-next_ms // 1000),
         created=stored.created_ms // 1000,
     )
 

@@ -16,6 +16,8 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import KeptAnswer
 
 _ERRORS = 400
+_CONFLICT = 409
+"""Never kept: the same request is to come again."""
 _REUSED: Mapping[int, type[ApiError]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
 """What a key that came with another body raises, by `reused_key_status`."""
 KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21\x23-\x7e][\x20-\x7e]{0,254})')
@@ -76,7 +78,7 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Answer | None:
 
 def keep(tx: Transaction, request: Request, scope: str, answer: Answer) -> None:
     """Keep the first answer of a scope, where the register says that such an answer is kept."""
-    if answer.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
+    if answer.status == _CONFLICT or (answer.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none"):
         return
     if kept := tx.kept_answers.get(scope):
         if not _has_expired(tx, kept):

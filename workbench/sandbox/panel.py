@@ -143,6 +143,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _of_panel("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
     _of_panel("GET", "ledger/entries", books.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
     _of_panel("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle),
+    _of_panel("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry),
     _of_panel("GET", "ledger/postings", books.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
     _of_panel("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
               query=wire.MovementsQuery),

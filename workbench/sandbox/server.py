@@ -72,23 +72,26 @@ def serve(
     bound = free_port(host, port)
     with _store_path(settings.path) as path, _interrupt_means_terminate():
         served = replace(settings, path=path)
+        # Open to the end: who closes last folds into the file what was written last.
         with closing(Engine(served, raise_bugs=False)) as engine:
             keys = engine.store.key("secret"), engine.store.key("publishable")
             address = Address(bound.base_url, *keys, engine.registered(webhook) if webhook else None)
-        threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
-        # Spawned, not forked: no connection and no lock of this process is carried into a worker.
-        multiprocessing.set_start_method("spawn", force=True)
-        granian.Granian(
-            "workbench",
-            address=bound.address,
-            port=bound.port,
-            interface=Interfaces.WSGI,
-            workers=workers,
-            blocking_threads=_THREADS,
-            workers_kill_timeout=_STOP_S,
-            log_level=LogLevels.error,
-            log_dictconfig=_LOG_TO_STDERR,
-        ).serve(target_loader=partial(_load, replace(served, seed=None), os.getpid()), wrap_loader=False)
+            threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
+            # Spawned, not forked: no connection and no lock of this process is carried into a worker.
+            multiprocessing.set_start_method("spawn", force=True)
+            granian.Granian(
+                "workbench",
+                address=bound.address,
+                port=bound.port,
+                interface=Interfaces.WSGI,
+                workers=workers,
+                blocking_threads=_THREADS,
+                workers_kill_timeout=_STOP_S,
+                log_level=LogLevels.error,
+                log_dictconfig=_LOG_TO_STDERR,
+            ).serve(
+                target_loader=partial(_load, replace(served, seed=None, start_ms=None), os.getpid()), wrap_loader=False
+            )
 
 
 def _load(settings: Settings, parent: int) -> WSGIApplication:

@@ -145,5 +145,3 @@ def typed(rows: Sequence[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
 def days(values: Sequence[int | None]) -> pa.Array:
     """Days since 1970 as dates."""
     return pd.arrays.ArrowExtensionArray(pa.array(values, pa.int32()).cast(pa.date32()))
-
-

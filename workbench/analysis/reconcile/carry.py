@@ -64,7 +64,9 @@ def _gone(closed: pd.DataFrame) -> nw.Expr:
     """Rows both dated and numbered within what was gone through: what was booked since is read, however dated."""
     day = nw.col("business_date").fill_null(0)
     each = [
-        (nw.col("account") == row.account) & (day <= _day(row.closing_date)) & (nw.col("number") <= int(row.last_number))
+        (nw.col("account") == row.account)
+        & (day <= _day(row.closing_date))
+        & (nw.col("number") <= int(row.last_number))
         for row in closed.itertuples()
         if not pd.isna(row.last_number)
     ]
@@ -97,7 +99,9 @@ def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame
     later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
     kept = rows[~later & ~rows["told_twice"].fillna(value=False)]
     made = {name: _carried(kept, name, kind) for name, kind in CARRIED.items()}
-    return pd.DataFrame(made).sort_values(["side", "account", "business_date", "statement", "line", "number"], ignore_index=True)
+    return pd.DataFrame(made).sort_values(
+        ["side", "account", "business_date", "statement", "line", "number"], ignore_index=True
+    )
 
 
 def _carried(rows: pd.DataFrame, name: str, kind: str) -> pd.Series:

@@ -56,7 +56,7 @@ class DuckDB:
         TEXT: 'CAST("{0}" AS VARCHAR) AS "{0}"',
         WHOLE: 'CAST("{0}" AS BIGINT) AS "{0}"',
         INSTANT: 'epoch_ms("{0}") AS "{0}"',
-        DATE: "CAST(\"{0}\" - DATE '1970-01-01' AS BIGINT) AS \"{0}\"",
+        DATE: 'CAST("{0}" - DATE \'1970-01-01\' AS BIGINT) AS "{0}"',
     }
 
     def __init__(self) -> None:

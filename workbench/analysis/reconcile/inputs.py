@@ -120,9 +120,7 @@ def _listed(statement: Any) -> Sequence[Any]:  # noqa: ANN401  any table, or sev
 
 def _told(given: StatementFile) -> Told:
     last = given.period[1] if given.period else None
-    return Told(
-        given.name, given.account, given.currency, given.sha256, given.opening_minor, given.closing_minor, last
-    )
+    return Told(given.name, given.account, given.currency, given.sha256, given.opening_minor, given.closing_minor, last)
 
 
 def _source(given: Any) -> Source:  # noqa: ANN401  any table

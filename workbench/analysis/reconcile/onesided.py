@@ -66,9 +66,7 @@ def _partners(engine: Engine, ledger: Frame, single: Frame) -> Frame:
         s_partners=nw.col("one").sum().over("account", "s_g"),
     )
     shape = {name: kind for name, kind in PAIR.items() if name not in {"g", "code", "rows", "told_twice"}}
-    return conform(
-        engine, counted, {**shape, "l_g": WORD, "s_g": WORD, "l_partners": NUMBER, "s_partners": NUMBER}
-    )
+    return conform(engine, counted, {**shape, "l_g": WORD, "s_g": WORD, "l_partners": NUMBER, "s_partners": NUMBER})
 
 
 def _met(partners: Frame) -> Frame:

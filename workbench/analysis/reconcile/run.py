@@ -133,9 +133,7 @@ class _Run:
             made[account] = max(last) if last else int(days.max()) if len(days) else 0
         return made
 
-    def _told(
-        self, read: _Read, closing: Mapping[str, int], classified: Classified, broken: Broken
-    ) -> Reconciliation:
+    def _told(self, read: _Read, closing: Mapping[str, int], classified: Classified, broken: Broken) -> Reconciliation:
         expected_in = {
             account: ", ".join(sorted({book.source for book in read.books if book.account == account}))
             for account in closing
@@ -176,9 +174,7 @@ class _Run:
         )
         return proof_line(account, mine, sums, self.carried.closed_of(account) if self.carried else {})
 
-    def _carry(
-        self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: pd.DataFrame
-    ) -> CarryForward:
+    def _carry(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: pd.DataFrame) -> CarryForward:
         closed = [
             {
                 "account": line.account,

@@ -61,7 +61,9 @@ class Source:
                 ) from problem
         if self.kind == PANDAS:
             here = [name for name in kinds if name in self.given.columns]
-            return _schema(self._from_pandas(self.given[here].head(0) if _typed(self.given[here]) else self.given[here]))
+            return _schema(
+                self._from_pandas(self.given[here].head(0) if _typed(self.given[here]) else self.given[here])
+            )
         return _schema(self.given)
 
     def arrow(self, kinds: Kinds) -> pa.Table:

@@ -107,7 +107,11 @@ def _ends(engine: Engine, loaded: Frame, counted: pd.DataFrame) -> dict[tuple[An
     rows = engine.collect(conform(engine, loaded.filter(reduce(or_, wanted)), shape)).to_pylist()
     made: dict[tuple[Any, Any], tuple[int | None, int | None]] = {}
     for (account, name), span in spans.iterrows():
-        mine = [row for row in rows if (row["account"], row["source"]) == (account, name) and row["balance_minor"] is not None]
+        mine = [
+            row
+            for row in rows
+            if (row["account"], row["source"]) == (account, name) and row["balance_minor"] is not None
+        ]
         ends = [next((row for row in mine if row["no"] == int(no)), None) for no in (span.first_no, span.last_no)]
         # Some operators print the newest row first.
         if None not in ends and ends[0]["order"] > ends[1]["order"]:

@@ -22,6 +22,7 @@ _PATH: Final[Mapping[str, tuple[Schema, str]]] = {
     "endpoint_id": ({"pattern": "^we_[0-9A-Za-z]+$"}, "The webhook endpoint's id."),
     "delivery_id": ({"pattern": "^del_[0-9A-Za-z]+$"}, "The delivery's id."),
     "key_id": ({"pattern": "^key_[0-9A-Za-z]+$"}, "The key's id, not the key."),
+    "entry_id": ({"pattern": "^je_[0-9A-Za-z]+$"}, "The ledger entry's id."),
     "phone": (rules.PHONE, "The customer's number."),
 }
 _QUERY: Final[Mapping[str, tuple[Schema, str]]] = {

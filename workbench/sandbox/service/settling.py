@@ -4,7 +4,17 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from workbench.domain import ledger, payments
-from workbench.domain.ledger import SETTLEMENTS, SUSPENSE, TRACKED, JournalEntry, Posting, Settlement, mirrored
+from workbench.domain.ledger import (
+    ROUNDING,
+    SETTLEMENTS,
+    SUSPENSE,
+    TRACKED,
+    WRITE_OFF,
+    JournalEntry,
+    Posting,
+    Settlement,
+    mirrored,
+)
 from workbench.domain.moments import milliseconds_in
 from workbench.domain.money import currency_named
 from workbench.domain.references import reference
@@ -16,6 +26,8 @@ from workbench.sandbox.store import Transaction
 REVERSED, REPOSTED, RETURNED = "reversed", "reposted", "payout_returned"
 _UNDONE_BY: Final = ("suspense_settled", "suspense_returned", RETURNED)
 """What settles an entry once: after one of these there is nothing left of it to settle or to reverse."""
+_SHARED: Final = {WRITE_OFF.name, ROUNDING.name}
+"""Accounts that settlements of every account are posted to."""
 
 
 class Settled(NamedTuple):
@@ -52,11 +64,11 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
 def _as_told(tx: Transaction, body: Settle, row: Settlement, currency: str, occurred_ms: int) -> JournalEntry:
     """The amounts and the account are what the body says."""
     account, known_as = _told(body, row)
-    if any(_is_same(each, body, account) for each in tx.journal.known_as(known_as)):
-        raise _settled_already(f"{known_as} was settled so before", body.recipe)
-    _check_moment(tx, occurred_ms, 0)
     amounts = {"amount": body.amount_minor, "fee": body.fee_minor}
     postings = ledger.settlement_postings(body.recipe, amounts, currency, account)
+    if any(_is_same(each, body, postings) for each in tx.journal.known_as(known_as)):
+        raise _settled_already(f"{known_as} was settled so before", body.recipe)
+    _check_moment(tx, occurred_ms, None)
     return tx.post(
         body.recipe,
         postings,
@@ -97,10 +109,12 @@ def _told(body: Settle, row: Settlement) -> tuple[str, str]:
     return body.account, body.reference
 
 
-def _is_same(before: JournalEntry, body: Settle, account: str) -> bool:
+def _is_same(before: JournalEntry, body: Settle, postings: tuple[Posting, ...]) -> bool:
     """Whether an entry settled what a body would settle; what differs in its words is another thing of the same id."""
     words = before.description == body.description or not body.description
-    return before.kind == body.recipe and words and any(each.account == account for each in before.postings)
+    told = {each.account for each in before.postings} & {each.account for each in postings}
+    # Whatever the fee: both post to the account that differs, or to the suspense of who keeps its books.
+    return before.kind == body.recipe and words and bool(told - _SHARED)
 
 
 def _of_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) -> JournalEntry:
@@ -151,11 +165,12 @@ def _settled_already(message: str, current: str) -> StateConflict:
     return StateConflict(f"{message}.", code="already_settled", param="entry", current=current)
 
 
-def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int) -> None:
-    """Raises StateConflict unless the moment is within what has been, from `first_ms` on."""
-    if not first_ms <= occurred_ms <= tx.now_ms:
+def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> None:
+    """Raises StateConflict: the moment lies before `first_ms`, or is still to come."""
+    is_early = first_ms is not None and occurred_ms < first_ms
+    if is_early or occurred_ms > tx.now_ms:
         raise StateConflict(
-            "occurred_at lies before what is settled." if occurred_ms < first_ms else "occurred_at is still to come.",
+            "occurred_at lies before what is settled." if is_early else "occurred_at is still to come.",
             code="moment_impossible",
             param="occurred_at",
         )
