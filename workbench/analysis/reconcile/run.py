@@ -172,7 +172,9 @@ class _Run:
             breaks=int(breaks.loc[breaks["account"] == account, "variance_minor"].sum()),
             tolerated=broken.tolerated.get(account, 0),
         )
-        currency = _commonest(read.totals[LEDGER], account) or next((each.currencies[0] for each in mine if each.currencies), None)
+        currency = _commonest(read.totals[LEDGER], account) or next(
+            (each.currencies[0] for each in mine if each.currencies), None
+        )
         return proof_line(account, currency, mine, sums, self.carried.closed_of(account) if self.carried else {})
 
     def _carry(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: pd.DataFrame) -> CarryForward:
