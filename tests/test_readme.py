@@ -83,7 +83,7 @@ def test_a_week_is_reconciled_in_a_notebook(tmp_path: Path, monkeypatch: pytest.
     with names["bench"] as bench:
         again = names["reconcile"](bench.ledger.statement_of("operator:mtn:float"), names["statement"])
     assert names["result"].proof["holds"].all()
-    assert names["unknown"]["key"] not in set(again.breaks["key"])
+    assert names["differing"]["key"] not in set(again.breaks["key"])
     assert (tmp_path / "week.xlsx").is_file()
 
 
