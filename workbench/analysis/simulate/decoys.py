@@ -32,7 +32,7 @@ def _thousands(known: Known, closing: date) -> bool:
 
 
 def _next_morning(row: Row, making: Making) -> Row:
-    after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row.key or "")
+    after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row.natural_key)
     return row._replace(at_ms=min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms))
 
 
@@ -72,7 +72,7 @@ def _both_reverse(known: Known, making: Making) -> Planted:
     row = known.rows[0]
     back = row._replace(
         key=making.new_key(row),
-        at_ms=max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row.key or "")),
+        at_ms=max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row.natural_key)),
         direction=OUT,
         amount_minor=row.amount_minor - row.fee_minor,
         fee_minor=0,
