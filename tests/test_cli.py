@@ -30,7 +30,9 @@ NewNumber = Callable[..., str]
 
 LIMIT_S = 60
 SOON_S = 15
-ENDS = pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT], ids=["terminate", "interrupt"])
+ENDS = pytest.mark.parametrize(
+    "ask", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["terminate", "interrupt", "hang_up"]
+)
 
 
 def run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -417,12 +419,29 @@ class TestTheEnd:
             assert not answers(base_url)
             assert server.errors == ""
 
-    def test_an_interrupt_of_the_whole_terminal_ends_it_cleanly(self, serving: "Serving"):
+    @pytest.mark.parametrize("ask", [signal.SIGINT, signal.SIGHUP], ids=["interrupt", "hang_up"])
+    def test_an_end_of_the_whole_terminal_ends_it_cleanly(
+        self, serving: "Serving", ask: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
         with serving("--port", "0", "--json", "--workers", "2") as server:
+            assert len([*tmp_path.glob("workbench-*")]) == 1
             for pid in (*workers_of(server.process), server.process.pid):
-                os.kill(pid, signal.SIGINT)
+                os.kill(pid, ask)
             assert server.process.wait(SOON_S) == 0
             assert server.errors == ""
+        assert [*tmp_path.glob("workbench-*")] == []
+
+    def test_a_hang_up_that_is_ignored_stays_so(self, serving: "Serving"):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            with serving("--port", "0", "--json") as server:
+                server.process.send_signal(signal.SIGHUP)
+                time.sleep(0.5)
+                assert server.process.poll() is None
+                assert answers(server.address["base_url"])
+        finally:
+            signal.signal(signal.SIGHUP, before)
 
     @ENDS
     def test_a_request_in_flight_is_answered(self, serving: "Serving", ask: signal.Signals):

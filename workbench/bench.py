@@ -5,7 +5,7 @@ from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import httpx
 
@@ -18,21 +18,15 @@ from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import (
-    ApiError,
-    AuthenticationFailed,
     InvalidRequest,
-    PermissionDenied,
     ServeRefused,
     ServiceUnreachable,
-    UnexpectedAnswer,
     WorkbenchError,
 )
 from workbench.handset import Phone
+from workbench.in_process import InProcess, Served
 from workbench.receiver import Receiver
 from workbench.trace import Trace
-
-if TYPE_CHECKING:
-    from workbench.sandbox.engine import Engine
 
 _TIMEOUT = httpx.Timeout(5, read=120)
 """Seconds; moving the clock waits for every receiver that is called on the way."""
@@ -81,7 +75,7 @@ class Workbench(ForAnalysts):
             mounted={MERCHANT_HOST: receiver},
             raise_bugs=True,
         )
-        transport = _InProcess(engine)
+        transport = InProcess(engine)
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
         self._receiver: Receiver | None = receiver
@@ -102,13 +96,13 @@ class Workbench(ForAnalysts):
         bench._receiver, bench._engine = None, None  # noqa: SLF001  another way to make the same object
         bench._open(base_url, secret_key, publishable_key, None)  # noqa: SLF001  the same
         try:
-            bench._check_sandbox()  # noqa: SLF001  the same
+            bench._control.check()  # noqa: SLF001  the same
         except WorkbenchError:
             bench.close()
             raise
         return bench
 
-    def serve(self, port: int = 0) -> "Served":
+    def serve(self, port: int = 0) -> Served:
         """Answer over real HTTP too, on a port of this machine's loopback.
 
         A backend on this machine and this notebook then see one ledger, one clock, which moves when
@@ -145,17 +139,6 @@ class Workbench(ForAnalysts):
         """The sandbox's clock."""
         self.operator = Operator(self._control)
         """The operators: `script` what becomes of the next payments, `outage`, `query`."""
-
-    def _check_sandbox(self) -> None:
-        message = f"{self.base_url} answers, and not as `workbench serve` does."
-        try:
-            answer = self._control.get("clock")
-        except (AuthenticationFailed, PermissionDenied):
-            raise
-        except (ApiError, UnexpectedAnswer) as error:
-            raise UnexpectedAnswer(message) from error
-        if answer.get("object") != "clock":
-            raise UnexpectedAnswer(message)
 
     def client_with(self, key: str) -> PaymentsClient:
         """A client that holds another key or token, such as the publishable one.
@@ -237,48 +220,3 @@ class Workbench(ForAnalysts):
 
     def _now_s(self) -> float:
         return self.clock.now_ms / 1000
-
-
-class Served:
-    """A sandbox of this process on a port. Use it as a context manager, or `close` it."""
-
-    def __init__(self, base_url: str, secret_key: Secret, publishable_key: Secret, serving: ExitStack) -> None:
-        self.base_url = base_url
-        self.secret_key = secret_key
-        self.publishable_key = publishable_key
-        self._serving = serving
-
-    def close(self) -> None:
-        """Finish the calls in flight and free the port; the sandbox itself stays."""
-        self._serving.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"Served({self.base_url!r}, {self.secret_key!r}, {self.publishable_key!r})"
-
-
-class _InProcess(httpx.WSGITransport):
-    """Calls the application here, then runs what the call made due: webhooks arrive before the next line."""
-
-    def __init__(self, engine: "Engine") -> None:
-        super().__init__(app=engine.app)
-        self._engine = engine
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        try:
-            response = super().handle_request(request)
-        except UnicodeError:
-            # httpx reads headers and paths as ASCII here; over a socket a server answers such a request.
-            message = "The request's headers and path must be ASCII."
-            members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
-            return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
-        response.read()
-        self._engine.run_due()
-        return response

@@ -12,7 +12,7 @@ import httpx
 from workbench.client import PaymentsClient
 from workbench.client.resource import listed
 from workbench.domain.moments import clock_text, moment, rfc3339
-from workbench.errors import InvalidRequest
+from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, PermissionDenied, UnexpectedAnswer
 from workbench.render import Table, bundle, table
 
 _WIDEST, _WIDEST_VALUE = 72, 24
@@ -49,6 +49,18 @@ class SandboxControl:
             if not page["has_more"]:
                 return
             after = page["data"][-1]["number"]
+
+    def check(self) -> None:
+        """Raises UnexpectedAnswer unless what answers is a sandbox."""
+        message = f"{self._client.base_url} answers, and not as `workbench serve` does."
+        try:
+            answer = self.get("clock")
+        except (AuthenticationFailed, PermissionDenied):
+            raise
+        except (ApiError, UnexpectedAnswer) as error:
+            raise UnexpectedAnswer(message) from error
+        if answer.get("object") != "clock":
+            raise UnexpectedAnswer(message)
 
     def _url(self, path: str) -> str:
         return str(httpx.URL(f"{self._client.base_url}/sandbox/{path}"))

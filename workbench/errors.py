@@ -42,6 +42,11 @@ class FieldProblem(NamedTuple):
     detail: str
 
 
+def field_problem(param: str, detail: str) -> FieldProblem:
+    """The problem of a field that is named with points, such as `payment_method.type`."""
+    return FieldProblem("/" + param.replace(".", "/"), detail)
+
+
 class WorkbenchError(Exception):
     """The root. `facts` holds what a program may want to read, `hint` what a person can do."""
 

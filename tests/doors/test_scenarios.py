@@ -453,6 +453,16 @@ class TestReset:
         assert not ids & {again.json()["id"], charge, *(each["id"] for each in shop.read("/v1/events")["data"])}
         assert shop.read("/sandbox/ledger/verify")["entries"] == 1
 
+    def test_the_panel_is_of_all_accounts(self, shop: "Shop"):
+        """It belongs to whoever runs the sandbox: one call empties it for everybody, and its page says so."""
+        other = type(shop)(shop.bench, shop.new_number)
+        other.charge()
+        assert shop.read("/sandbox/ledger/verify")["entries"] == 1
+        assert shop.post("/sandbox/reset").status_code == 200
+        assert other.read("/v1/charges")["data"] == []
+        (says,) = [each["description"] for each in shop.read("/openapi.json")["tags"] if each["name"] == "Sandbox"]
+        assert "all its accounts" in says
+
     def test_a_prompt_is_gone_and_nothing_falls_due_of_it(self, shop: "Shop"):
         phone = shop.new_number()
         shop.confirm(shop.intent(), phone)

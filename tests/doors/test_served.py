@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +16,6 @@ import httpx
 import pytest
 
 from workbench import Workbench
-from workbench.bench import Served
 from workbench.errors import (
     AuthenticationFailed,
     LiveKeyRefused,
@@ -25,6 +25,7 @@ from workbench.errors import (
     ServiceUnreachable,
     UnexpectedAnswer,
 )
+from workbench.in_process import Served
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
@@ -170,6 +171,21 @@ class TestHttp:
             connection.sendall(head + chunks.encode())
             connection.shutdown(socket.SHUT_WR)
             assert connection.recv(65_536).startswith(b"HTTP/1.1 400 ")
+
+    @pytest.mark.parametrize(
+        ("status", "message"),
+        [
+            (400, b"POST /v1/charges HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"),
+            (431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n"),
+            (414, b"GET /" + b"x" * 70_000),
+        ],
+        ids=range(3),
+    )
+    def test_what_is_refused_before_it_is_a_call_is_numbered_too(self, served: Served, status: int, message: bytes):
+        answers = [raw(served, message).decode("latin-1") for _ in range(2)]
+        found = [re.search(r"\r\nRequest-Id: (req_\w{24})\r\n", each) for each in answers]
+        assert all(each.split(" ")[1] == str(status) for each in answers)
+        assert len({each[1] for each in found if each}) == 2
 
     @pytest.mark.parametrize(
         ("framing", "status"),

@@ -120,7 +120,10 @@ class TestOperations:
     def test_keys_count_on_these(self):
         counting = {path for (_, path), each in OPERATIONS.items() if "Idempotency-Key" in names(each, "header")}
         assert counting == {row.path for row in TABLE if parameters.takes_keys(row)}
-        assert {"/v1/charges", "/v1/refunds", "/plants"} <= counting
+        assert {"/v1/charges", "/v1/refunds", "/plants", "/v1/api_keys"} <= counting
+        says = {path: names(at("post", path), "header")["Idempotency-Key"]["description"] for path in counting}
+        assert all("to the byte" in each for each in says.values())
+        assert ["is without it" in says[path] for path in ("/v1/api_keys", "/v1/charges")] == [True, False]
         assert "/v1/auth/token" not in counting
 
     @pytest.mark.parametrize(

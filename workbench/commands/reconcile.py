@@ -114,8 +114,8 @@ def _tell(result: "Reconciliation", written: Sequence[Path]) -> None:
 
     shown = [tables.accounts(result), tables.codes(result), tables.proof(result)]
     click.echo("\n\n".join([headline(result), *(str(each) for each in shown if each.rows)]))
-    for path in written:
-        click.echo(f"\nWritten: {path}")
+    if written:
+        click.echo("\nWritten: " + ", ".join(map(str, written)))
 
 
 def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN401  a statement or a path

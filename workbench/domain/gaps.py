@@ -391,7 +391,8 @@ class Gaps:
     idempotency_retention_s: int = row(
         "8",
         86_400,
-        "86400 s, per account, mode, method and path",
+        "86400 s, per account, mode, method and path, for the same body to the byte; what is shown once, a key or "
+        "signing secret, is not kept, and missing in the answer that is given again",
         alternatives={21_600: "21600 s", 2_592_000: "2592000 s"},
     )
     idempotency_keeps_errors: str = row(

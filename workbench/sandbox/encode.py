@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import UNSET
 
@@ -20,6 +21,9 @@ from workbench.sandbox.store.records import ApiKey
 
 UNITS_MINOR = {"minor": 1, "major": 100}
 """What one unit of a charge's whole amount is worth, by `charge_amount_unit`."""
+
+_OF_A_PATH = "/:@!$&'()*+,;="
+"""What stands in a URI's path as it is, beside letters and digits (RFC 3986 §3.3)."""
 
 
 def payment_intent(
@@ -179,7 +183,7 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
         "title": error.title,
         "status": error.status,
         "detail": mask(str(error)),
-        "instance": mask(path),
+        "instance": quote(mask(path), safe=_OF_A_PATH),
         "code": error.code,
         "param": mask(error.param) if error.param else None,
         "errors": [{"pointer": mask(each.pointer), "detail": mask(each.detail)} for each in error.problems],

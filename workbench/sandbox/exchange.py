@@ -56,6 +56,11 @@ class Exchanges:
         except ApiError as error:
             return self.refuse(request, error)
 
+    def new_request_id(self) -> str:
+        """The number of a call that cannot be read, and so leads to no answer of these."""
+        with self._store.transaction() as tx:
+            return tx.new_id("req")
+
     def _answered(self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]) -> Answer:
         traced = operation.traced if operation else not request.path.startswith("/sandbox")
         try:
@@ -93,7 +98,10 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
         own["Api-Version"] = wire.API_VERSION
     if operation is not None:
         own["Sandbox-Provenance"] = operation.provenance
-    is_slow = tx.scenario == operator.SLOW and answer.status < 300  # noqa: PLR2004  success
+    succeeded = answer.status < 300  # noqa: PLR2004  success
+    if operation is not None and operation.no_store and succeeded:
+        own["Cache-Control"] = "no-store"
+    is_slow = tx.scenario == operator.SLOW and succeeded
     answer = answer._replace(headers={**own, **answer.headers}, is_slow=is_slow)
     if seq:
         logbook.write_down(tx, request, operation, answer, seq)
@@ -146,9 +154,8 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
     if isinstance(result, ApiError):
         return _problem(tx, request, operation, result)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
-    headers = {"Cache-Control": "no-store"} if operation.no_store else {}
     kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
-    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result), kept)
+    return Answer(status, JSON, wire.to_json(result), payment=_payment_of(result), kept=kept)
 
 
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
@@ -164,6 +171,8 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
 
 def _problem(tx: Transaction, request: Request, operation: Operation | None, error: ApiError) -> Answer:
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
+    if operation is not None:
+        forms.name_field(error, operation)
     if allowed := error.facts.get("allow"):
         headers["Allow"] = allowed
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)

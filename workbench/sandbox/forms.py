@@ -5,7 +5,7 @@ import msgspec
 from workbench.domain import wire
 from workbench.domain.query import query_from
 from workbench.domain.reading import json_from, struct_from
-from workbench.errors import ApiError, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
+from workbench.errors import ApiError, InvalidRequest, PayloadTooLarge, UnsupportedMediaType, field_problem
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Request
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.store import Transaction
@@ -42,6 +42,13 @@ def _check_form(request: Request, operation: Operation) -> None:
     if media_type.strip().lower() != JSON or (parameters.strip() and charset != "utf-8"):
         message = f"Content-Type must be {JSON}, not {given[:60] or 'missing'}."
         raise _of_body(operation, UnsupportedMediaType(message, param="Content-Type"))
+
+
+def name_field(error: ApiError, operation: Operation) -> None:
+    """Let an error about one field of the body list it, as those about several do."""
+    fields = operation.body.__struct_fields__ if operation.body else ()
+    if error.param and error.param.partition(".")[0] in fields and not error.problems:
+        error.problems = (field_problem(error.param, error.message),)
 
 
 def check_version(tx: Transaction, request: Request) -> None:

@@ -124,25 +124,31 @@ def _watch(parent: int) -> None:
 
 @contextmanager
 def _interrupt_means_terminate() -> Iterator[None]:
-    """Ctrl-C reaches every process of a terminal at once; here it ends this one, which then ends its workers.
+    """Ctrl-C, and a terminal that is closed, reach every process at once; here that ends this one, then its workers.
 
-    Workers are born with the signal blocked, so that none dies of it before it is asked to end.
+    Workers are born with these signals blocked, so that none dies of one before it is asked to end.
     Until the server has a handler of its own, what was begun here is cleared away.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if sys.platform == "win32":
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    threading.Thread(target=_terminate_when_interrupted, daemon=True).start()
+    # A hang-up that is ignored, as under nohup, stays so.
+    heard = {signal.SIGINT} | ({signal.SIGHUP} - _ignored(signal.SIGHUP))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    threading.Thread(target=_terminate_when_interrupted, args=(heard,), daemon=True).start()
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _terminate_when_interrupted() -> None:
-    signal.sigwait({signal.SIGINT})
+def _ignored(*signals: signal.Signals) -> set[signal.Signals]:
+    return {each for each in signals if signal.getsignal(each) == signal.SIG_IGN}
+
+
+def _terminate_when_interrupted(heard: set[signal.Signals]) -> None:
+    signal.sigwait(heard)
     os.kill(os.getpid(), signal.SIGTERM)
 
 

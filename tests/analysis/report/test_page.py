@@ -169,12 +169,12 @@ class TestOutcome:
         assert '<div class="outcome">' in page.page(result)
 
     def test_a_proof_that_does_not_hold_names_the_rest(self, reconciled: Make, proof_row: Row):
-        row = proof_row("operator:mtn:float", 123_456, 100_000, 20_000, "Line 9 does not follow.")
+        row = proof_row("operator:mtn:float", 123_456, 100_000, 20_000, "line 9 does not follow")
         result = reconciled(breaks=[], proof=[row])
         assert "The proof does not hold for operator:mtn:float." in headline(result)
         (said,) = proofs(result)
-        assert "Of the difference of +234.56, the breaks +200.00 explain a part; +34.56 stays unexplained." in said
-        assert said.endswith("Line 9 does not follow.")
+        assert "Of the difference of +234.56, the breaks +200.00 explain a part; +34.56 stays unexplained (" in said
+        assert said.endswith("(line 9 does not follow).")
         assert '<div class="outcome open">' in page.page(result)
 
     def test_a_folder_that_is_not_there_is_refused(self, tmp_path: Path, reconciled: Make):

@@ -106,7 +106,9 @@ def _column(found: pa.Table, name: str, kind: str) -> pd.Series:
         return pd.Series(_differences(found), dtype=kind)
     column = found["signed" if name == "signed_minor" else name]
     if kind == "category":
-        return column.cast(pa.string()).dictionary_encode().to_pandas().astype("category")
+        made = column.cast(pa.string()).dictionary_encode().to_pandas().astype("category")
+        # In the order of the alphabet, not in that of the rows.
+        return made.cat.set_categories(sorted(made.cat.categories))
     types = {"string": pd.StringDtype(), "Int64": pd.Int64Dtype()}
     return column.to_pandas(types_mapper=lambda _: types.get(kind)).astype(kind)
 

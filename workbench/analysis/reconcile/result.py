@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -10,6 +13,10 @@ from workbench.analysis.reconcile.carry import CarryForward
 from workbench.analysis.reconcile.rules import TIMING
 from workbench.analysis.reconcile.words import amount_text
 from workbench.render import Column, Table, table
+
+if TYPE_CHECKING:
+    # Figures need matplotlib, which takes its time to load.
+    from workbench.analysis.report import Figures
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -63,6 +70,29 @@ class Reconciliation:
         matched = counted[counted["code"] == "matched"].groupby("account")[["rows", "value"]].sum()
         share = matched.reindex(total.index, fill_value=0) / total.where(total > 0)
         return share.fillna(1.0).rename(columns={"rows": "by_count", "value": "by_value"}).reset_index()
+
+    @property
+    def figures(self) -> "Figures":
+        """Pictures for a notebook: `ageing()`, `daily_variance()` and `match_rate()`."""
+        from workbench.analysis.report import Figures
+
+        return Figures(self)
+
+    def to_excel(self, path: Path | str, *, moment: datetime | None = None) -> None:
+        """Write a workbook: summary, matches, breaks, ageing, proof and inputs, amounts as numbers in kwacha.
+
+        The same results are the same bytes; `moment`, if given, is noted as when it was made.
+        Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
+        """
+        from workbench.analysis.report import write_workbook
+
+        write_workbook(self, path, moment=moment)
+
+    def report(self, path: Path | str) -> None:
+        """Write one HTML page that needs nothing else. Raises ReportRefused: the file cannot be written."""
+        from workbench.analysis.report import write_page
+
+        write_page(self, path)
 
     def close(self) -> None:
         """Let go of what the engine holds; ask for `matches` before."""

@@ -172,7 +172,10 @@ class _Run:
             breaks=int(breaks.loc[breaks["account"] == account, "variance_minor"].sum()),
             tolerated=broken.tolerated.get(account, 0),
         )
-        return proof_line(account, mine, sums, self.carried.closed_of(account) if self.carried else {})
+        currency = _commonest(read.totals[LEDGER], account) or next(
+            (each.currencies[0] for each in mine if each.currencies), None
+        )
+        return proof_line(account, currency, mine, sums, self.carried.closed_of(account) if self.carried else {})
 
     def _carry(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: pd.DataFrame) -> CarryForward:
         closed = [
@@ -228,6 +231,12 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
         found = engine.collect(conform(engine, rows, {"account": WORD, "balance_minor": NUMBER})).to_pylist()
         made[account] = found[-1]["balance_minor"] if found else None
     return made
+
+
+def _commonest(counted: pd.DataFrame, account: str) -> str | None:
+    """The currency of most rows of an account."""
+    rows = counted[counted["account"] == account].groupby("currency")["rows"].sum().sort_index()
+    return str(rows.idxmax()) if len(rows) else None
 
 
 def _number(day: date) -> int:

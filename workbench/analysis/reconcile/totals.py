@@ -12,17 +12,23 @@ import pandas as pd
 from workbench.analysis.reconcile.columns import NUMBER, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.inputs import Told
+from workbench.analysis.reconcile.rows import nothing, unreadable
 from workbench.analysis.reconcile.words import EPOCH
 from workbench.errors import ReconcileRefused
 
 _BY = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
-_SUMMED = {"rows": NUMBER, "value": NUMBER, "signed": NUMBER, "first_no": NUMBER, "last_no": NUMBER}
+_SUMMED = {"rows": NUMBER, "value": NUMBER, "signed": NUMBER, "first_no": NUMBER, "last_no": NUMBER, "good_day": NUMBER}
 
 
 def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
-    """Rows, gross and net effect, and the first and last number, by account, statement, currency and day."""
+    """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
+
+    `good_day` is the day again where a row can be used: a closing date is never told by one that cannot.
+    """
     counted = (
-        rows.with_columns(gross=nw.col("signed").abs())
+        rows.with_columns(
+            gross=nw.col("signed").abs(), good_day=nw.when(~unreadable()).then(nw.col("day")).otherwise(nothing("day"))
+        )
         .group_by(*_BY)
         .agg(
             rows=nw.len(),
@@ -30,6 +36,7 @@ def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
             signed=nw.col("signed").sum(),
             first_no=nw.col("no").min(),
             last_no=nw.col("no").max(),
+            good_day=nw.col("good_day").max(),
         )
     )
     made = engine.collect(conform(engine, counted, {**_BY, **_SUMMED})).to_pandas(types_mapper=_nullable)
@@ -46,7 +53,8 @@ class Book:
 
     account: str
     source: str
-    currency: str
+    currencies: tuple[str, ...]
+    """The one that it declares, or those of its rows."""
     rows: int
     signed: int
     first_day: int | None
@@ -62,23 +70,22 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
     for (account, name), group in counted.groupby(["account", "source"], dropna=False):
         says = told.get(str(name))
         opening, closing = ends.get((account, name), (None, None))
-        currencies = group.groupby("currency")["rows"].sum()
         found.append(
             Book(
                 account=str(account),
                 source=str(name),
-                currency=says.currency if says else str(currencies.idxmax()) if len(currencies) else "",
+                currencies=(says.currency,) if says else tuple(sorted(set(group["currency"].dropna()))),
                 rows=int(group["rows"].sum()),
                 signed=int(group["signed"].sum()),
                 first_day=_whole(group["day"].min()),
-                last_day=_declared(says) or _whole(group["day"].max()),
+                last_day=_declared(says) or _whole(group["good_day"].max()),
                 opening=says.opening_minor if says and says.opening_minor is not None else opening,
                 closing=says.closing_minor if says and says.closing_minor is not None else closing,
             )
         )
     seen = {(book.account, book.source) for book in found}
     found += [
-        Book(each.account, name, each.currency, 0, 0, None, _declared(each), each.opening_minor, each.closing_minor)
+        Book(each.account, name, (each.currency,), 0, 0, None, _declared(each), each.opening_minor, each.closing_minor)
         for name, each in told.items()
         if (each.account, name) not in seen
     ]
@@ -132,9 +139,9 @@ def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Seque
                 account=book.account,
             )
         currencies = sorted({str(each) for each in mine["currency"].dropna()})
-        if currencies and book.currency and book.currency not in currencies:
+        if currencies and book.currencies and not set(book.currencies) & set(currencies):
             raise ReconcileRefused(
-                f"{book.source} is in {book.currency}, the ledger's {book.account} in {' and '.join(currencies)}.",
+                f"{book.source} is in {' and '.join(book.currencies)}, the ledger's {book.account} in {' and '.join(currencies)}.",
                 account=book.account,
                 currencies=currencies,
             )

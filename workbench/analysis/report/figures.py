@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from workbench.analysis.report import draw, totals
+from workbench.analysis.report import totals
 from workbench.analysis.report.source import Reconciled, amount, percent
 from workbench.analysis.report.words import counted
 from workbench.render import Picture, picture
@@ -25,6 +25,8 @@ class Figures:
 
     def ageing(self, currency: str | None = None) -> Picture:
         """How much is open, by age. Raises ReportRefused: several currencies, and none was named."""
+        from workbench.analysis.report import draw
+
         currency = totals.currency_of(self._result, currency)
         found = totals.by_bucket(self._result, currency)
         with draw.own_look():
@@ -33,6 +35,8 @@ class Figures:
 
     def daily_variance(self, currency: str | None = None) -> Picture:
         """How far the sides are apart, by business date. Raises ReportRefused: as for `ageing`."""
+        from workbench.analysis.report import draw
+
         currency = totals.currency_of(self._result, currency)
         found = totals.by_day(self._result, currency)
         with draw.own_look():
@@ -42,6 +46,8 @@ class Figures:
 
     def match_rate(self) -> Picture:
         """The share of the value that matched, by account."""
+        from workbench.analysis.report import draw
+
         found = totals.by_account(self._result)
         with draw.own_look():
             return picture(draw.match_rate(found), _rates_in_words(found))

@@ -81,11 +81,11 @@ def _proof(row: Mapping[str, Any]) -> str:
     parts = [f"{words} {amount(row[name], currency, signed=True)}" for name, words in _PARTS if row[name]]
     explained = " and ".join(parts) or "no break"
     difference = amount(row["difference_minor"], currency, signed=True)
-    if not parts and not row["difference_minor"]:
-        said += " They agree."
-    elif not row["unexplained_minor"]:
-        said += f" The difference of {difference} is made of {explained}, and nothing else."
-    else:
+    if row["unexplained_minor"]:
         rest = amount(row["unexplained_minor"], currency, signed=True)
-        said += f" Of the difference of {difference}, {explained} explain a part; {rest} stays unexplained."
-    return f"{said} {row['note']}" if row["note"] else said
+        said += f" Of the difference of {difference}, {explained} explain a part; {rest} stays unexplained"
+    elif row["difference_minor"] or parts:
+        said += f" The difference of {difference} is made of {explained}"
+    else:
+        said += " They agree"
+    return f"{said} ({row['note']})." if row["note"] else f"{said}."

@@ -47,7 +47,7 @@ class Memo(dict[From, Value], Generic[From, Value]):
 
 def shown(cell: Cell) -> str:
     """The beginning of a cell, as it is quoted in words."""
-    text = str(cell)
+    text = text_of(cell)
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
 
 

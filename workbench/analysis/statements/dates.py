@@ -12,8 +12,12 @@ from typing import Final, NamedTuple
 from workbench.analysis.statements.cells import Memo
 from workbench.errors import StatementRefused
 
-MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTH_NUMBER = {name.lower(): place for place, name in enumerate(MONTHS, 1)}
+MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_SHORT_MONTHS = tuple(name[:3] for name in MONTHS)
+_MONTH_NUMBER = {name.lower(): place for place, name in enumerate(_SHORT_MONTHS, 1)}
 _NOON = 12
 _CENTURY = 2000
 _DAY_MS, _HOUR_MS, _MINUTE_MS, _SECOND_MS = 86_400_000, 3_600_000, 60_000, 1_000
@@ -28,7 +32,7 @@ DIRECTIVES: Final = {
     "%Y": _Directive("(?P<Y>[0-9]{4})", lambda at: f"{at.year:04}"),
     "%y": _Directive("(?P<y>[0-9]{2})", lambda at: f"{at.year % 100:02}"),
     "%m": _Directive("(?P<m>[0-9]{1,2})", lambda at: f"{at.month:02}"),
-    "%b": _Directive("(?P<b>[A-Za-z]{3})", lambda at: MONTHS[at.month - 1]),
+    "%b": _Directive("(?P<b>[A-Za-z]{3})", lambda at: _SHORT_MONTHS[at.month - 1]),
     "%d": _Directive("(?P<d>[0-9]{1,2})", lambda at: f"{at.day:02}"),
     "%H": _Directive("(?P<H>[0-9]{1,2})", lambda at: f"{at.hour:02}"),
     "%I": _Directive("(?P<I>[0-9]{1,2})", lambda at: f"{at.hour % _NOON or _NOON:02}"),

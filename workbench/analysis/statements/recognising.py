@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from workbench.analysis.statements.cells import Cell, text_of
-from workbench.analysis.statements.grids import Grid, Line
+from workbench.analysis.statements.grids import CsvGrid, Grid, Line
 from workbench.analysis.statements.layouts import Layout, heading_key
 from workbench.errors import StatementRefused
 
@@ -36,7 +36,9 @@ def recognised(name: str, grids: Sequence[Grid], layouts: Iterable[Layout], *, n
     """
     layouts = tuple(layouts)
     heads = [(grid, list(itertools.islice(grid.lines(), _HEADER_WITHIN))) for grid in grids]
-    if not any(head for _, head in heads):
+    blank = [not head for _, head in heads]
+    # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
+    if all(blank) or (any(blank) and isinstance(grids[0], CsvGrid)):
         raise StatementRefused(f"{name} is empty.", file=name)
     fits = [found for grid, head in heads for layout in layouts if (found := _header(grid, head, layout, named=named))]
     if not fits:

@@ -22,6 +22,8 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
 - **Errors** are `application/problem+json`; each code is explained at [/docs/errors](/docs/errors).
 - **Methods.** HEAD is answered as GET, without the body. Others that are not described here, OPTIONS among them,
   are answered 405 with `Allow`.
+- **Request-Id** stands in every answer and names the call in the trace. What is no HTTP, or has headers beyond all
+  measure, `workbench serve` refuses before it is a call: such an answer has none.
 - **Failures** can be had on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
 - **Examples** of answers and events are of one run, the register of gaps at its defaults, with secrets masked.
 - **Provenance.** `x-provenance` tells what the interface shows (`documented`), what it leaves open and this sandbox

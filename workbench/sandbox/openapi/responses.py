@@ -159,7 +159,7 @@ def problem() -> Schema:
         "title": text,
         "status": {"type": "integer", "enum": [*_BASIC_WORDS]},
         "detail": {**text, "description": "What is wrong, for a person."},
-        "instance": {**text, "description": "The path."},
+        "instance": {**text, "format": "uri-reference", "description": "The path."},
         "code": {**text, "enum": [*CODES], "description": "What is wrong, for a program."},
         "param": {**text, "description": "The field or header."},
         "errors": {

@@ -8,7 +8,7 @@ from workbench.domain.wire import panel
 from workbench.errors import InvalidRequest, NotFound
 from workbench.sandbox import encode
 from workbench.sandbox.addresses import check_url
-from workbench.sandbox.service import lists
+from workbench.sandbox.service import lists, rules
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
@@ -20,8 +20,7 @@ _KEPT = (webhooks.ENABLED, webhooks.DISABLED)
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the answer holds its signing secret, once."""
-    check_url(body.url)
-    check_filter(body.enabled_events)
+    rules.check_all(lambda: check_url(body.url), lambda: check_filter(body.enabled_events))
     identifier = tx.new_id("we")
     stored = tx.endpoints.add(
         Endpoint(

@@ -1,5 +1,7 @@
 """Where an entry comes from: its charge, its customer, the id it is known by, and whether it waits for a decision."""
 
+from typing import Final
+
 from workbench.domain import payments
 from workbench.domain.ledger import JournalEntry
 from workbench.domain.movements import IN_SUSPENSE, LATE, POSTED
@@ -7,6 +9,9 @@ from workbench.domain.payments import Charge
 from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
 from workbench.sandbox.store import Transaction
+
+_OF_CUSTOMERS: Final = ("funds_secured", LATE, "refund_asked", "refund_sent")
+"""Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
 
 
 def known_as(tx: Transaction, entry: JournalEntry) -> str | None:
@@ -19,7 +24,8 @@ def known_as(tx: Transaction, entry: JournalEntry) -> str | None:
 
 def phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
     """The customer's number, masked; None where there is no customer."""
-    charge = charge_of(tx, _first(tx, entry))
+    first = _first(tx, entry)
+    charge = charge_of(tx, first) if first.kind in _OF_CUSTOMERS else None
     return mask_phone(charge.phone) if charge else None
 
 
