@@ -5,7 +5,6 @@ import hashlib
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,11 +67,11 @@ def simulated(folder: Path, seed: int = 7, **asked: object) -> Simulation:
 
 
 @pytest.fixture(scope="module")
-def month(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
+def month(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Month:
     folder = tmp_path_factory.mktemp("month")
     made = simulated(folder, request.param)
     statements = statements_in(folder)
-    yield Month(made, folder, statements, reconcile(folder / "ledger.parquet", statements))
+    return Month(made, folder, statements, reconcile(folder / "ledger.parquet", statements))
 
 
 class TestEachSeed:
@@ -145,7 +144,7 @@ def test_what_happens_by_itself_is_answered_too(tmp_path: Path):
 
 
 def test_each_decoy_is_there_when_there_are_rows_for_it(tmp_path: Path):
-    made = simulated(tmp_path, payments=400)
+    made = simulated(tmp_path, payments=300, traffic=Traffic(mean_minor=80_000))
     assert Counter(each.why for each in made.decoys) == {kind.says: 2 for kind in DECOYS.values()}
 
 
@@ -161,7 +160,7 @@ def test_other_decoys_come_with_the_traffic(tmp_path: Path):
     assert len(credits_) == DAYS - 2
     tranches = rows[rows["batch"].str.startswith("po_", na=False)]
     assert len(tranches) > 1
-    assert tranches["batch"].nunique() == 1
+    assert len(set(tranches["batch"])) == 1
 
 
 @pytest.mark.parametrize(("payments", "days"), [(0, 1), (0, 3), (1, 1), (1, 3), (2, 1), (7, 1), (7, 30)])
@@ -169,10 +168,9 @@ def test_small_months(tmp_path: Path, payments: int, days: int):
     made = simulated(tmp_path, payments=payments, days=days)
     assert sum(made.outcomes.values()) == payments
     statements = statements_in(tmp_path)
-    with_rows = [each for each in statements if len(each.rows)]
-    if with_rows:
-        result = reconcile(tmp_path / "ledger.parquet", statements)
-        assert breaks_of(result) == answers_in(tmp_path)
+    result = reconcile(tmp_path / "ledger.parquet", statements)
+    assert breaks_of(result) == answers_in(tmp_path)
+    assert result.proof["holds"].all()
 
 
 def test_a_second_month_goes_on_from_the_first(tmp_path: Path):
@@ -183,9 +181,7 @@ def test_a_second_month_goes_on_from_the_first(tmp_path: Path):
     assert (second.first_day - first.last_day).days == 1
     ledger = pd.read_parquet(tmp_path / "second" / "ledger.parquet")
     assert str(ledger["business_date"].min()) == str(second.first_day)
-    first_row = read_statement(tmp_path / "second" / "statements" / "mtn.csv").rows.iloc[0]
-    swept = first_row["amount_minor"] if first_row["type"] == "transfer" else 0
-    assert first_row["balance_minor"] == held - swept
+    assert read_statement(tmp_path / "second" / "statements" / "mtn.csv").opening_minor == held
     assert answers_in(tmp_path / "second")
 
 
