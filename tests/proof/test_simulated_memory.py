@@ -8,7 +8,7 @@ import pytest
 
 LIMIT_S = 3_000
 ROOM_MB = 20
-"""What caches take until they are full. With webhooks kept, three thousand payments more took 27."""
+"""What caches take until they are full. With webhooks kept, each thousand payments more took 14."""
 SCRIPT = """
 import resource, sys
 from workbench import Workbench
