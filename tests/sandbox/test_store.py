@@ -607,6 +607,25 @@ def test_a_file_that_is_reopened_goes_on_where_it_stood(store_path: Path):
         assert numbers == [(1,), (2,), (3,)]
 
 
+def test_a_file_that_was_closed_stands_alone(store_path: Path):
+    with Workbench(seed=7, store=store_path) as bench:
+        pay_once(bench)
+        assert len(list(store_path.parent.iterdir())) > 1
+    assert list(store_path.parent.iterdir()) == [store_path]
+    copy = shutil.copy(store_path, store_path.with_name("copy.db"))
+    assert verified(Path(copy))[0] == 1
+
+
+def test_what_another_has_open_is_left_as_it_is(store_path: Path):
+    with Workbench(seed=7, store=store_path) as stays:
+        with Workbench(seed=7, store=store_path) as goes:
+            pay_once(goes)
+        assert {each.name for each in store_path.parent.iterdir()} >= {"store.db-driver", "store.db-next"}
+        pay_once(stays)
+    assert list(store_path.parent.iterdir()) == [store_path]
+    assert verified(store_path)[0] == 2
+
+
 # The clock's row
 
 

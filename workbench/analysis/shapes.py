@@ -238,5 +238,94 @@ BREAK: Columns = {
 The three amounts are what a row does to the account, signed; `variance_minor` is ledger less statement.
 """
 
+SUMMARY: Columns = {
+    "account": "string",
+    "business_date": DAY,
+    "code": "category",
+    "currency": "category",
+    "ledger_rows": "int64",
+    "statement_rows": "int64",
+    "ledger_value_minor": "int64",
+    "statement_value_minor": "int64",
+    "variance_minor": "int64",
+}
+"""How many rows each side has, and what they move, by account, day and code (`matched` or a break's).
+
+The values are gross, each row's effect without its sign, so that a share of them is a rate.
+"""
+
+AGEING: Columns = {
+    "account": "string",
+    "currency": "category",
+    "code": "category",
+    "bucket": "category",
+    "breaks": "int64",
+    "rows": "int64",
+    "variance_minor": "int64",
+}
+"""How old the breaks are, in days from the business date to the closing date."""
+
+PROOF: Columns = {
+    "account": "string",
+    "currency": "category",
+    "ledger_minor": "int64",
+    "statement_minor": "int64",
+    "difference_minor": "int64",
+    "breaks_minor": "int64",
+    "tolerated_minor": "int64",
+    "brought_minor": "int64",
+    "opening_minor": "int64",
+    "gap_minor": "int64",
+    "unexplained_minor": "int64",
+    "holds": "bool",
+    "note": "string",
+}
+"""Ledger closing less statement closing, and what it is made of, an account a row.
+
+`difference` = `breaks` + `tolerated` (matches within the tolerance) + `brought` (left over from earlier
+runs) + `unexplained`. The last is zero where the proof holds; `opening`, by which the two opening balances
+differ, less `gap`, by which the file's balances jump beyond its rows, say where it comes from.
+"""
+
+INPUTS: Columns = {
+    "side": "category",
+    "name": "string",
+    "sha256": "string",
+    "rows": "int64",
+    "account": "string",
+    "first_date": DAY,
+    "last_date": DAY,
+}
+"""What went into a reconciliation; `sha256` is null for what is no file."""
+
+CARRIED: Columns = {
+    "side": "category",
+    **{name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()},
+    "entry": "string",
+    "number": "Int64",
+    "kind": "category",
+    "reverses": "string",
+    "state": "category",
+    "statement": "string",
+    "line": "Int64",
+    "type": "category",
+    "related": "string",
+    "problem": "string",
+}
+"""A row of either side that is still open when the books of a period are closed."""
+
+CLOSED: Columns = {
+    "account": "string",
+    "currency": "category",
+    "closing_date": DAY,
+    "last_number": "Int64",
+    "statement_minor": "int64",
+    "brought_minor": "int64",
+}
+"""How far an account was gone through: ledger rows up to both the date and the number are not read again.
+
+`brought_minor` is by how much ledger and statement differ for good: tolerated, or never explained.
+"""
+
 ANSWER: Columns = {"statement": "string", "line": "Int64", "key": "string", "code": "string"}
 """A break as it was planted."""

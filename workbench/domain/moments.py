@@ -9,6 +9,9 @@ from workbench.errors import InvalidRequest
 LUSAKA = timezone(timedelta(hours=2), "CAT")
 """Africa/Lusaka keeps no summer time, so a fixed offset is the whole rule."""
 
+START = datetime(2026, 1, 5, 6, tzinfo=UTC)
+"""Where a manual clock begins: a Monday, 08:00 in Lusaka."""
+
 RFC3339: Final = re.compile(
     r"(19|20)[0-9]{2}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
     r"|02-(0[1-9]|1[0-9]|2[0-9]))T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?"

@@ -8,7 +8,7 @@ from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.movements import key_and_batch, movements_of
 from workbench.domain.wire import BalancesQuery, EntriesQuery, MovementsQuery, panel
 from workbench.errors import LedgerRefused
-from workbench.sandbox.service import origins, settling
+from workbench.sandbox.service import origins, repeating, settling
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
@@ -54,6 +54,14 @@ def settle(tx: Transaction, caller: Caller, body: panel.Settle) -> panel.LedgerE
     Raises InvalidRequest, NotFound or StateConflict: see `settling.settle`.
     """
     return _shown(settling.settle(tx, body))
+
+
+def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> panel.LedgerEntry:  # noqa: ARG001  one signature
+    """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry once more, a fault to find by reconciling.
+
+    Raises NotFound or StateConflict: see `repeating.repeat`.
+    """
+    return _shown(repeating.repeat(tx, entry_id))
 
 
 def verify(tx: Transaction, caller: Caller) -> panel.LedgerVerified:  # noqa: ARG001  one signature

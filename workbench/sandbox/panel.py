@@ -1,4 +1,7 @@
-"""The table of operations under `/sandbox`: what no real service has."""
+"""The table of operations under `/sandbox`: what no real service has.
+
+It belongs to whoever runs the sandbox: the trace, the ledger, the handsets and a reset are of all its accounts.
+"""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -89,7 +92,10 @@ def delivery_faults(
 
 
 def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
-    """POST /sandbox/reset: forget all payments, events and entries; keys, endpoints and clock stay."""
+    """POST /sandbox/reset: forget all payments, events and entries; keys, endpoints and clock stay.
+
+    Those of every account of the sandbox: a test of several merchants begins anew by one call.
+    """
     tx.forget()
     return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
 
@@ -143,6 +149,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _of_panel("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
     _of_panel("GET", "ledger/entries", books.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
     _of_panel("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle),
+    _of_panel("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry),
     _of_panel("GET", "ledger/postings", books.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
     _of_panel("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
               query=wire.MovementsQuery),

@@ -191,7 +191,7 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     },
     "Scripted": {
         "object": _const("operator_script"),
-        "answers": _always({"items": {"enum": list(operator.ASKABLE)}}),
+        "answers": _always({"items": {"enum": list(operator.SCRIPTABLE)}}),
     },
     "OperatorState": {"object": _const("operator"), "provider": _one_of(OPERATORS), "down_until": _SECONDS},
     "NewAccountKeys": {"id": _id("acct"), "object": _const("account")},

@@ -160,7 +160,7 @@ REQUEST_RULES: Mapping[str, Mapping[str, Rule]] = {
     "Input": {"text": _always({"pattern": "^[0-9]{4}$", "description": f"The PIN; {operator.SANDBOX_PIN} is right."})},
     "Script": {
         "phone": _always(PHONE),
-        "answers": _always({"items": {"enum": list(operator.ASKABLE)}, "maxItems": MAX_ANSWERS}),
+        "answers": _always({"items": {"enum": list(operator.SCRIPTABLE)}, "maxItems": MAX_ANSWERS}),
     },
     "NewAccount": {"name": _always({"minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s\x1c-\x1f]"})},
     "Settle": {

@@ -9,7 +9,7 @@ from workbench.domain.references import reference
 from workbench.domain.transitions import next_state
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox import encode
-from workbench.sandbox.service import lists, nights
+from workbench.sandbox.service import lists, nights, rules
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
@@ -23,7 +23,9 @@ RETURNED_AFTER_MS = 86_400_000
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
-    money = money_from_major(body.amount, currency_named(body.currency))
+    currency = rules.currency_or_only(body.currency)
+    rules.check_all(lambda: currency_named(body.currency), lambda: money_from_major(body.amount, currency))
+    money = money_from_major(body.amount, currency)
     available = nights.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
         raise StateConflict(

@@ -89,7 +89,7 @@ CREATE TRIGGER IF NOT EXISTS hold_remains BEFORE DELETE ON hold BEGIN SELECT RAI
 CREATE TABLE IF NOT EXISTS webhook_endpoint (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
     url TEXT NOT NULL, secret TEXT NOT NULL, enabled_events TEXT NOT NULL, status TEXT NOT NULL,
-    rolls INTEGER NOT NULL, previous_secret TEXT, previous_until_ms INTEGER NOT NULL, failing_since_ms INTEGER,
+    rolls INTEGER NOT NULL, old_secrets TEXT NOT NULL, failing_since_ms INTEGER,
     faults TEXT NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
 

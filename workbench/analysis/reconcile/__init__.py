@@ -1,0 +1,11 @@
+"""Reconciling: a ledger held against what an operator or a bank says of the same account.
+
+The rules are written once, as expressions that DuckDB, Polars, pandas and Spark all run.
+"""
+
+from workbench.analysis.reconcile.carry import CarryForward
+from workbench.analysis.reconcile.result import Reconciliation
+from workbench.analysis.reconcile.rules import BUCKETS, CODES, Tolerance
+from workbench.analysis.reconcile.run import reconcile
+
+__all__ = ["BUCKETS", "CODES", "CarryForward", "Reconciliation", "Tolerance", "reconcile"]

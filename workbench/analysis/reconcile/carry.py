@@ -1,0 +1,116 @@
+"""What one run leaves for the next: the rows that are still open, and how far each account was gone through."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+import pyarrow as pa
+
+from workbench.analysis.reconcile.breaks import days
+from workbench.analysis.reconcile.columns import DATE, INSTANT, LEDGER, LEDGER_READ, STATEMENT, STATEMENT_READ, Frame
+from workbench.analysis.reconcile.engines import Engine
+from workbench.analysis.shapes import CARRIED, CLOSED
+from workbench.domain.moments import moment
+from workbench.errors import ReconcileRefused
+
+_OURS = {
+    "occurred_at": "at", "business_date": "day", "amount_minor": "amount", "fee_minor": "fee", "number": "no",
+    "line": "no", "reverses": "refers", "related": "refers", "statement": "source", "type": "kind",
+}  # fmt: skip
+_ONLY = {
+    LEDGER: {"entry", "number", "kind", "reverses", "state"},
+    STATEMENT: {"statement", "line", "type", "related"},
+}
+
+
+@dataclass(frozen=True)
+class CarryForward:
+    """`rows` in the shape CARRIED, `closed` in the shape CLOSED; two Parquet files keep them for a month."""
+
+    rows: pd.DataFrame
+    closed: pd.DataFrame
+
+    def __post_init__(self) -> None:
+        for called, frame, columns in (("rows", self.rows, CARRIED), ("closed", self.closed, CLOSED)):
+            missing = [name for name in columns if name not in frame.columns]
+            if missing:
+                raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {called}.")
+
+    def closed_of(self, account: str) -> Mapping[str, int]:
+        """What the account was left with, or nothing of it."""
+        mine = self.closed[self.closed["account"] == account]
+        return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
+
+    def __repr__(self) -> str:
+        dates = ", ".join(f"{row.account} to {row.closing_date}" for row in self.closed.itertuples())
+        return f"CarryForward({len(self.rows)} open rows; {dates})"
+
+
+def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> tuple[Frame, Frame]:
+    """Both sides as they are loaded, without what was gone through, and with what was left open."""
+    open_ledger = engine.arrow(_loaded(carried.rows, LEDGER), LEDGER_READ)
+    gone = _gone(carried.closed)
+    again = ledger.filter(gone).join(open_ledger.select("account", "entry"), on=["account", "entry"], how="semi")
+    # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
+    absent = open_ledger.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
+    open_statement = engine.arrow(_loaded(carried.rows, STATEMENT), STATEMENT_READ)
+    return nw.concat([ledger.filter(~gone), again, absent]), nw.concat([statement, open_statement])
+
+
+def _gone(closed: pd.DataFrame) -> nw.Expr:
+    """Rows both dated and numbered within what was gone through: what was booked since is read, however dated."""
+    day = nw.col("business_date").fill_null(0)
+    each = [
+        (nw.col("account") == row.account)
+        & (day <= _day(row.closing_date))
+        & (nw.col("number") <= int(row.last_number))
+        for row in closed.itertuples()
+        if not pd.isna(row.last_number)
+    ]
+    return reduce(or_, each, nw.col("number") < nw.col("number"))
+
+
+def _day(value: object) -> int:
+    return int(pa.scalar(value, pa.date32()).cast(pa.int32()).as_py())
+
+
+def _loaded(rows: pd.DataFrame, side: str) -> pa.Table:
+    """Carried rows as an Arrow table of the columns that are read of that side."""
+    kinds = LEDGER_READ if side == LEDGER else STATEMENT_READ
+    mine = rows[rows["side"] == side]
+    types = {INSTANT: pa.timestamp("ms", "UTC"), DATE: pa.date32()}
+    made = {}
+    for name, kind in kinds.items():
+        values = mine[name] if name in mine else pd.Series([None] * len(mine), dtype="Int64")
+        fallback = pa.int64() if name in {"number", "line"} or name.endswith("_minor") else pa.string()
+        made[name] = pa.array(values.astype(object).where(values.notna(), None).tolist(), types.get(kind, fallback))
+    return pa.table(made)
+
+
+def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
+    """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
+
+    A ledger row after the closing date is read again then, and a line told twice has no effect: neither is carried.
+    """
+    ends = rows["account"].map(closing)
+    later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
+    kept = rows[~later & ~rows["told_twice"].fillna(value=False)]
+    made = {name: _carried(kept, name, kind) for name, kind in CARRIED.items()}
+    return pd.DataFrame(made).sort_values(
+        ["side", "account", "business_date", "statement", "line", "number"], ignore_index=True
+    )
+
+
+def _carried(rows: pd.DataFrame, name: str, kind: str) -> pd.Series:
+    values = rows[_OURS.get(name, name)]
+    for side, only in _ONLY.items():
+        if name in only:
+            values = values.where(rows["side"] == side)
+    if name == "occurred_at":
+        return pd.Series([None if pd.isna(at) else moment(int(at)) for at in values], index=rows.index, dtype=kind)
+    if name == "business_date":
+        return pd.Series(days([None if pd.isna(day) else int(day) for day in values]), index=rows.index)
+    return values.astype(kind)

@@ -1,0 +1,222 @@
+"""The rules, in the order of the facts: every row of both sides lands in exactly one class.
+
+Whole inputs are never windowed. The groups that are special (several rows, or a batch) are found by
+counting, and taken out; the plain rest is compared by one full join; windows run over what is special.
+"""
+
+from dataclasses import dataclass
+
+import narwhals.stable.v2 as nw
+
+from workbench.analysis.reconcile.columns import LEDGER, OF_SIDE, PAIR, ROW, STATEMENT, WORD, Frame
+from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.rows import nothing, unreadable
+from workbench.analysis.reconcile.rules import (
+    BATCH_MISMATCH,
+    DUPLICATE,
+    INVALID,
+    LATE_SUCCESS,
+    ONE_SIDED,
+    TOLERATED,
+    Tolerance,
+)
+
+GROUP = ("account", "g")
+PREFIX = {LEDGER: "l_", STATEMENT: "s_"}
+_TIES = ["order", "source", "no", "entry", "amount", "fee", "direction", "status"]
+"""What tells which of several rows is the first; the order of the input never does."""
+
+
+@dataclass(frozen=True)
+class Classified:
+    """What the rules made of the rows: frames of the engine.
+
+    `open` has every pair that is a break, is one-sided, or agrees only within the tolerance; `compared`
+    every plain pair; `special` the rows of the special groups, with the sums of their group.
+    """
+
+    open: Frame
+    compared: Frame
+    special: Frame
+
+
+def classify(engine: Engine, ledger: Frame, statement: Frame, tolerance: Tolerance) -> Classified:
+    """Run rules 1 to 5 over the rows of both sides; rule 6 goes on from there (`onesided`)."""
+    good = {LEDGER: ledger.filter(~unreadable()), STATEMENT: statement.filter(~unreadable())}
+    marked = engine.keep(nw.concat([_marked(side) for side in good.values()]).group_by(*GROUP).agg(rows=nw.len()))
+    special = _special(engine, nw.concat([side.join(marked, on=GROUP, how="semi") for side in good.values()]))
+    plain = {
+        side: nw.concat([rows.join(marked, on=GROUP, how="anti"), _firsts(special, side)])
+        for side, rows in good.items()
+    }
+    compared = _compared(engine, plain[LEDGER], plain[STATEMENT], tolerance)
+    bad = nw.concat([ledger.filter(unreadable()), statement.filter(unreadable())])
+    groups = _groups(engine, special)
+    return Classified(
+        open=engine.keep(
+            nw.concat(
+                [
+                    alone(engine, bad, INVALID),
+                    _duplicates(engine, special),
+                    groups.filter(~nw.col("code").is_null()),
+                    compared.filter(~nw.col("code").is_null()),
+                ]
+            )
+        ),
+        compared=compared,
+        special=special,
+    )
+
+
+def _marked(rows: Frame) -> Frame:
+    """The groups that have several rows on this side, or a batch."""
+    counted = rows.group_by(*GROUP).agg(rows=nw.len(), batched=nw.col("batch").count())
+    return counted.filter((nw.col("rows") > 1) | (nw.col("batched") > 0)).select(*GROUP)
+
+
+def _special(engine: Engine, rows: Frame) -> Frame:
+    """The rows of special groups, each with its place in its group and the sums of both sides."""
+    counted = rows.with_columns(
+        one=nw.lit(1),
+        l_one=nw.when(nw.col("side") == LEDGER).then(1).otherwise(0),
+        l_sum=nw.when(nw.col("side") == LEDGER).then(nw.col("signed")).otherwise(0),
+        s_sum=nw.when(nw.col("side") == STATEMENT).then(nw.col("signed")).otherwise(0),
+        source=nw.col("source").fill_null(""),
+    )
+    placed = counted.with_columns(
+        rank=nw.col("one").cum_sum().over(*GROUP, "side", order_by=_TIES),
+        rank_in_source=nw.col("one").cum_sum().over(*GROUP, "side", "source", order_by=_TIES),
+        batches=nw.col("batch").count().over(*GROUP),
+        n=nw.col("one").sum().over(*GROUP),
+        l_n=nw.col("l_one").sum().over(*GROUP),
+        l_sum=nw.col("l_sum").sum().over(*GROUP),
+        s_sum=nw.col("s_sum").sum().over(*GROUP),
+        least_currency=nw.col("currency").min().over(*GROUP),
+        most_currency=nw.col("currency").max().over(*GROUP),
+    )
+    shape = {
+        **ROW,
+        **dict.fromkeys(("rank", "rank_in_source", "batches", "n", "l_n", "l_sum", "s_sum"), nw.Int64),
+        "least_currency": WORD,
+        "most_currency": WORD,
+    }
+    return engine.keep(conform(engine, placed, shape))
+
+
+def _firsts(special: Frame, side: str) -> Frame:
+    """The rows that go on to be compared: of each group without a batch the first on this side."""
+    chosen = (nw.col("batches") == 0) & (nw.col("rank") == 1) & (nw.col("side") == side)
+    return special.filter(chosen).select(*ROW)
+
+
+def _duplicates(engine: Engine, special: Frame) -> Frame:
+    """Rule 2: each further row of a group without a batch."""
+    plain = special.filter(nw.col("batches") == 0)
+    firsts = plain.filter(nw.col("rank") == 1).select(
+        *GROUP,
+        "side",
+        first_source=nw.col("source"),
+        first_day=nw.col("day"),
+        first_signed=nw.col("signed"),
+    )
+    # The same line in another file is the same movement told twice: the balance moved once.
+    told_twice = (
+        (nw.col("source") != nw.col("first_source"))
+        & (nw.col("rank_in_source") == 1)
+        & (nw.col("day") == nw.col("first_day"))
+        & (nw.col("signed") == nw.col("first_signed"))
+    )
+    further = plain.filter(nw.col("rank") > 1).join(firsts, on=[*GROUP, "side"], how="inner")
+    further = further.with_columns(told_twice=told_twice)
+    return nw.concat(
+        [
+            alone(engine, further.filter(nw.col("side") == side), code, told_twice=nw.col("told_twice"))
+            for side, code in DUPLICATE.items()
+        ]
+    )
+
+
+def _groups(engine: Engine, special: Frame) -> Frame:
+    """Rule 3: groups with a batch, a pair each with the sums; `code` is null where they agree."""
+    firsts = special.filter((nw.col("batches") > 0) & (nw.col("rank") == 1))
+    sides = {
+        side: firsts.filter(nw.col("side") == side).with_columns(signed=nw.col(f"{PREFIX[side]}sum")) for side in PREFIX
+    }
+    left = sides[LEDGER].select(*_own(LEDGER), *_sums("x_"))
+    right = sides[STATEMENT].select(*_other(STATEMENT), *_sums("y_"))
+    joined = left.join(right, left_on=list(GROUP), right_on=["s_account", "s_g"], how="full").with_columns(
+        account=nw.coalesce("account", "s_account"),
+        g=nw.coalesce("g", "s_g"),
+        **{name: nw.coalesce(f"x_{name}", f"y_{name}") for name in _SUMS},
+    )
+    both = ~nw.col("l_no").is_null() & ~nw.col("s_no").is_null()
+    agrees = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least_currency") == nw.col("most_currency"))
+    code = nw.when(~agrees & both).then(nw.lit(BATCH_MISMATCH)).when(~agrees).then(nw.lit(ONE_SIDED))
+    made = joined.with_columns(code=code, rows=nw.col("n"), told_twice=nw.col("n") < 0)
+    return conform(engine, made, PAIR)
+
+
+_SUMS = ("n", "l_sum", "s_sum", "least_currency", "most_currency")
+
+
+def _sums(prefix: str) -> list[nw.Expr]:
+    return [nw.col(name).alias(f"{prefix}{name}") for name in _SUMS]
+
+
+def _own(side: str) -> list[nw.Expr]:
+    return [nw.col(name) for name in GROUP] + [nw.col(name).alias(f"{PREFIX[side]}{name}") for name in OF_SIDE]
+
+
+def _other(side: str) -> list[nw.Expr]:
+    return [nw.col(name).alias(f"{PREFIX[side]}{name}") for name in (*GROUP, *OF_SIDE)]
+
+
+def _compared(engine: Engine, ledger: Frame, statement: Frame, tolerance: Tolerance) -> Frame:
+    """Rules 4 and 5: one row and one row; `code` is null where they agree to the ngwee, or nothing moved."""
+    joined = (
+        ledger.select(*_own(LEDGER))
+        .join(
+            statement.select(*_other(STATEMENT)),
+            left_on=list(GROUP),
+            right_on=["s_account", "s_g"],
+            how="full",
+        )
+        .with_columns(account=nw.coalesce("account", "s_account"), g=nw.coalesce("g", "s_g"))
+    )
+    both = ~nw.col("l_no").is_null() & ~nw.col("s_no").is_null()
+    fields = {
+        "currency_mismatch": nw.col("l_currency") != nw.col("s_currency"),
+        "status_mismatch": nw.col("l_moves") != nw.col("s_moves"),
+        "direction_mismatch": nw.col("l_direction") != nw.col("s_direction"),
+        "amount_mismatch": (nw.col("l_amount") - nw.col("s_amount")).abs() > tolerance.amount_minor,
+        "fee_mismatch": (nw.col("l_fee") - nw.col("s_fee")).abs() > tolerance.fee_minor,
+        "date_mismatch": (nw.col("l_day") - nw.col("s_day")).abs() > tolerance.days,
+        LATE_SUCCESS: nw.col("l_state") == "in_suspense",
+        TOLERATED: nw.col("l_signed") != nw.col("s_signed"),
+    }
+    alone_and_moves = ~both & nw.coalesce("l_moves", "s_moves")
+    code = nw.when(alone_and_moves).then(nw.lit(ONE_SIDED))
+    for name, differs in fields.items():
+        code = code.when(both & differs.fill_null(value=False)).then(nw.lit(name))
+    made = joined.with_columns(
+        code=code,
+        rows=nw.when(both).then(2).otherwise(1),
+        told_twice=nw.lit(value=False),
+    )
+    return conform(engine, made, PAIR)
+
+
+def alone(engine: Engine, rows: Frame, code: str, *, told_twice: nw.Expr | None = None) -> Frame:
+    """Rows as pairs with nothing on the other side; their side is told by `side`."""
+    sided = {}
+    for side, prefix in PREFIX.items():
+        mine = nw.col("side") == side
+        for name in OF_SIDE:
+            sided[f"{prefix}{name}"] = nw.when(mine).then(nw.col(name)).otherwise(nothing(name))
+    made = rows.with_columns(
+        **sided,
+        code=nw.lit(code),
+        rows=nw.lit(1),
+        told_twice=nw.lit(value=False) if told_twice is None else told_twice,
+    )
+    return conform(engine, made, PAIR)

@@ -1,0 +1,90 @@
+"""The columns that reconciling works with: what is read, and the one shape of a row and of a pair.
+
+Both sides are brought to one shape, so that the rules are written once. Inside, a moment is whole
+milliseconds since 1970 and a day a whole number of days since 1970: no engine disagrees about integers.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import narwhals.stable.v2 as nw
+
+from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_ROW, Columns
+
+TEXT: Final = "text"
+WHOLE: Final = "a whole number"
+INSTANT: Final = "a moment with its time zone"
+DATE: Final = "a date"
+
+Frame = nw.LazyFrame[Any]
+Kinds = Mapping[str, str]
+"""Column → one of the four kinds."""
+
+LEDGER: Final = "ledger"
+STATEMENT: Final = "statement"
+SIDES: Final = (LEDGER, STATEMENT)
+
+_KIND_OF_TYPE: Kinds = {
+    "string": TEXT, "category": TEXT, "int64": WHOLE, "Int64": WHOLE, MOMENT: INSTANT, DAY: DATE,
+}  # fmt: skip
+_UNREAD = {"payment", "description"}
+
+
+def kinds_of(columns: Columns) -> Kinds:
+    """The kinds of those columns that are read."""
+    return {name: _KIND_OF_TYPE[kind] for name, kind in columns.items() if name not in _UNREAD}
+
+
+LEDGER_READ: Kinds = kinds_of(LEDGER_MOVEMENT)
+STATEMENT_READ: Kinds = kinds_of(STATEMENT_ROW)
+
+NUMBER, WORD, FLAG = nw.Int64, nw.String, nw.Boolean
+Shape = Mapping[str, type[nw.dtypes.DType]]
+
+ROW: Shape = {
+    "side": WORD,
+    "account": WORD,
+    "g": WORD,
+    "key": WORD,
+    "batch": WORD,
+    "source": WORD,
+    "no": NUMBER,
+    "at": NUMBER,
+    "order": NUMBER,
+    "day": NUMBER,
+    "direction": WORD,
+    "amount": NUMBER,
+    "fee": NUMBER,
+    "currency": WORD,
+    "status": WORD,
+    "phone": WORD,
+    "moves": FLAG,
+    "signed": NUMBER,
+    "entry": WORD,
+    "kind": WORD,
+    "refers": WORD,
+    "state": WORD,
+    "problem": WORD,
+}
+"""A row of either side.
+
+`g` is the group, `source` and `no` the statement and line, or nothing and the entry's number; `at` may be
+null, `order` stands for it then; `kind` is the ledger's kind or the statement's type, and `refers` what a
+reversal reverses.
+"""
+
+OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g"})
+
+PAIR: Shape = {
+    "account": WORD,
+    "g": WORD,
+    "code": WORD,
+    "rows": NUMBER,
+    "told_twice": FLAG,
+    **{f"l_{name}": ROW[name] for name in OF_SIDE},
+    **{f"s_{name}": ROW[name] for name in OF_SIDE},
+}
+"""What is said of one thing by both sides, or by one: then the other side's `no` is null.
+
+For a group of several rows the fields are those of its first row on each side, and `signed` is the sum.
+"""

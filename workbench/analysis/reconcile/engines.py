@@ -1,0 +1,253 @@
+"""The engines that run the rules: each loads a table, keeps what is needed twice, and hands over Arrow.
+
+The rules are narwhals expressions; only what narwhals cannot say alike for all of them stands here.
+"""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+import narwhals.stable.v2 as nw
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from workbench.analysis.reconcile.columns import DATE, INSTANT, NUMBER, TEXT, WHOLE, Frame, Kinds, Shape
+
+DUCKDB, POLARS, PANDAS, SPARK = "duckdb", "polars", "pandas", "spark"
+_ARROW = {nw.Int64: pa.int64(), nw.String: pa.string(), nw.Boolean: pa.bool_()}
+
+
+class Engine(Protocol):
+    """What a set of rules needs of the thing that runs them."""
+
+    name: str
+
+    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
+        """Parquet files as one frame of the columns of `kinds`."""
+
+    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  the engine's own class, which may not be installed
+        """A table of the engine's own class."""
+
+    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
+        """An Arrow table."""
+
+    def keep(self, frame: Frame) -> Frame:
+        """The same rows, worked out once however often they are used."""
+
+    def typed(self, frame: Frame, shape: Shape) -> Frame:
+        """The same rows with the types of `shape` as the engine stores them."""
+
+    def collect(self, frame: Frame) -> pa.Table:
+        """The rows, here."""
+
+    def close(self) -> None:
+        """Let go of what was kept."""
+
+
+class DuckDB:
+    """A database in memory, of its own; what does not fit goes to temporary files."""
+
+    name = DUCKDB
+    _READ: Mapping[str, str] = {
+        TEXT: 'CAST("{0}" AS VARCHAR) AS "{0}"',
+        WHOLE: 'CAST("{0}" AS BIGINT) AS "{0}"',
+        INSTANT: 'epoch_ms("{0}") AS "{0}"',
+        DATE: 'CAST("{0}" - DATE \'1970-01-01\' AS BIGINT) AS "{0}"',
+    }
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect(
+            config={
+                "temp_directory": tempfile.gettempdir(),
+                "preserve_insertion_order": "false",
+                # Nothing is ever fetched from a network.
+                "autoinstall_known_extensions": "false",
+            }
+        )
+        self._kept = 0
+
+    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
+        return self._read(self._connection.read_parquet([str(path) for path in paths]), kinds)
+
+    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  a relation; annotated as its protocol is
+        # A relation belongs to its own connection: it is streamed into a table of this one.
+        chosen = native.select(*kinds)
+        return self._stored(self._connection.from_arrow(chosen.to_arrow_reader()), kinds)
+
+    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
+        return self._read(self._connection.from_arrow(table.select(list(kinds))), kinds)
+
+    def _stored(self, relation: duckdb.DuckDBPyRelation, kinds: Kinds) -> Frame:
+        return self.keep(self._read(relation, kinds))
+
+    def _read(self, relation: duckdb.DuckDBPyRelation, kinds: Kinds) -> Frame:
+        made = relation.project(", ".join(self._READ[kind].format(name) for name, kind in kinds.items()))
+        return nw.from_native(made)
+
+    def keep(self, frame: Frame) -> Frame:
+        self._kept += 1
+        name = f"kept_{self._kept}"
+        nw.to_native(frame).create(name)
+        return nw.from_native(self._connection.table(name))
+
+    def typed(self, frame: Frame, shape: Shape) -> Frame:
+        del shape
+        return frame
+
+    def collect(self, frame: Frame) -> pa.Table:
+        return nw.to_native(frame).to_arrow_table()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Pandas:
+    """DataFrames with Arrow's types, which have a null in every type; a step at a time."""
+
+    name = PANDAS
+
+    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
+        return self.arrow(pa.concat_tables([pq.read_table(path, columns=list(kinds)) for path in paths]), kinds)
+
+    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  a DataFrame; annotated as its protocol is
+        return self.arrow(pa.Table.from_pandas(native[list(kinds)], preserve_index=False), kinds)
+
+    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
+        made = plain(table, kinds).to_pandas(types_mapper=pd.ArrowDtype)
+        return nw.from_native(made).lazy()
+
+    def keep(self, frame: Frame) -> Frame:
+        return frame
+
+    def typed(self, frame: Frame, shape: Shape) -> Frame:
+        # A literal, alone or in a choice, has NumPy's type, which cannot be null without being another.
+        native = nw.to_native(frame)
+        other = [name for name in shape if not isinstance(native[name].dtype, pd.ArrowDtype)]
+        return nw.from_native(native.astype({name: pd.ArrowDtype(_ARROW[shape[name]]) for name in other})).lazy()
+
+    def collect(self, frame: Frame) -> pa.Table:
+        return pa.Table.from_pandas(nw.to_native(frame), preserve_index=False)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Polars:
+    """Lazy frames."""
+
+    name = POLARS
+
+    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
+        import polars as pl
+
+        return self.own(pl.scan_parquet(list(paths)), kinds)
+
+    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  Polars may not be installed
+        import polars as pl
+
+        read: Mapping[str, Callable[[str], Any]] = {
+            TEXT: lambda name: pl.col(name).cast(pl.String),
+            WHOLE: lambda name: pl.col(name).cast(pl.Int64),
+            INSTANT: lambda name: pl.col(name).cast(pl.Datetime("ms", "UTC")).dt.timestamp("ms"),
+            DATE: lambda name: pl.col(name).cast(pl.Date).to_physical().cast(pl.Int64),
+        }
+        return nw.from_native(native.lazy().select(read[kind](name) for name, kind in kinds.items()))
+
+    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
+        import polars as pl
+
+        return self.own(pl.from_arrow(table.select(list(kinds))), kinds)
+
+    def keep(self, frame: Frame) -> Frame:
+        return nw.from_native(nw.to_native(frame).collect().lazy())
+
+    def typed(self, frame: Frame, shape: Shape) -> Frame:
+        del shape
+        return frame
+
+    def collect(self, frame: Frame) -> pa.Table:
+        return nw.to_native(frame).collect().to_arrow()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Spark:
+    """The session of the DataFrames given: the work stays with its executors."""
+
+    name = SPARK
+
+    def __init__(self, session: Any = None) -> None:  # noqa: ANN401  Spark may not be installed
+        if session is None:
+            from pyspark.sql import SparkSession
+
+            session = SparkSession.builder.getOrCreate()
+        self._session = session
+        self._kept: list[Any] = []
+
+    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
+        return self.own(self._session.read.parquet(*map(str, paths)), kinds)
+
+    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  Spark may not be installed
+        from pyspark.sql import functions as sf
+
+        read: Mapping[str, Callable[[str], Any]] = {
+            TEXT: lambda name: sf.col(name).cast("string"),
+            WHOLE: lambda name: sf.col(name).cast("long"),
+            INSTANT: lambda name: sf.unix_millis(sf.col(name).cast("timestamp")),
+            DATE: lambda name: sf.unix_date(sf.col(name).cast("date")).cast("long"),
+        }
+        return nw.from_native(native.select(*(read[kind](name).alias(name) for name, kind in kinds.items())))
+
+    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
+        made = plain(table, kinds)
+        if not made.num_rows:
+            from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+            fields = [StructField(name, StringType() if kind == TEXT else LongType()) for name, kind in kinds.items()]
+            return nw.from_native(self._session.createDataFrame([], StructType(fields)))
+        return nw.from_native(self._session.createDataFrame(made))
+
+    def keep(self, frame: Frame) -> Frame:
+        kept = nw.to_native(frame).persist()
+        self._kept.append(kept)
+        return nw.from_native(kept)
+
+    def typed(self, frame: Frame, shape: Shape) -> Frame:
+        del shape
+        return frame
+
+    def collect(self, frame: Frame) -> pa.Table:
+        return nw.to_native(frame).toArrow()
+
+    def close(self) -> None:
+        for kept in self._kept:
+            kept.unpersist()
+        self._kept.clear()
+
+
+ENGINES: Mapping[str, Callable[[], Engine]] = {DUCKDB: DuckDB, PANDAS: Pandas, POLARS: Polars, SPARK: Spark}
+
+
+def plain(table: pa.Table, kinds: Kinds) -> pa.Table:
+    """An Arrow table of text and whole numbers alone: no dictionaries, no moments, no dates."""
+    made = {}
+    for name, kind in kinds.items():
+        column = table[name]
+        if kind == INSTANT:
+            column = pc.cast(column, pa.timestamp("ms", "UTC"), safe=False)
+        elif kind == DATE:
+            column = pc.cast(pc.cast(column, pa.date32()), pa.int32())
+        made[name] = pc.cast(column, pa.string() if kind == TEXT else pa.int64())
+    return pa.table(made)
+
+
+def conform(engine: Engine, frame: Frame, shape: Shape) -> Frame:
+    """The columns of `shape`, in order and of its types."""
+    sums = [name for name, kind in shape.items() if kind is NUMBER]
+    cast = frame.select(*(nw.col(name).cast(nw.Int64) if name in sums else nw.col(name) for name in shape))
+    return engine.typed(cast, shape)

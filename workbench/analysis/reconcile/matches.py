@@ -1,0 +1,124 @@
+"""Every row that agrees, a row for each side's row: worked out when it is asked for."""
+
+from collections.abc import Sequence
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+import pyarrow as pa
+
+from workbench.analysis.reconcile.classify import PREFIX, Classified
+from workbench.analysis.reconcile.columns import LEDGER, NUMBER, STATEMENT, WORD, Frame, Shape
+from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.rows import nothing
+from workbench.analysis.reconcile.rules import MATCH_RULES, TOLERATED
+from workbench.analysis.reconcile.words import amount_text
+from workbench.analysis.shapes import MATCH
+
+_AGREED: Shape = {
+    "rule": WORD,
+    "account": WORD,
+    "group": WORD,
+    "side": WORD,
+    "statement": WORD,
+    "line": NUMBER,
+    "entry": WORD,
+    "key": WORD,
+    "currency": WORD,
+    "signed": NUMBER,
+    "amount_off": NUMBER,
+    "fee_off": NUMBER,
+    "days_off": NUMBER,
+}
+_SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
+
+
+def matches_of(engine: Engine, classified: Classified) -> pd.DataFrame:
+    """The frame MATCH, in an order that depends on nothing but its rows."""
+    frames = [*_pairs(engine, classified.compared), _groups(engine, classified.special)]
+    found = engine.collect(nw.concat(frames))
+    return _framed(found)
+
+
+def _pairs(engine: Engine, compared: Frame) -> list[Frame]:
+    agreed = compared.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED)).with_columns(
+        both=~nw.col("l_no").is_null() & ~nw.col("s_no").is_null()
+    )
+    made = []
+    for side, prefix in PREFIX.items():
+        mine = agreed.filter(~nw.col(f"{prefix}no").is_null())
+        made.append(
+            conform(
+                engine,
+                mine.with_columns(
+                    rule=nw.when(nw.col("both")).then(nw.lit("key")).otherwise(nw.lit("nothing_moved")),
+                    group=nw.col("g"),
+                    side=nw.lit(side),
+                    statement=nw.col("s_source") if side == STATEMENT else nothing("account"),
+                    line=nw.col("s_no") if side == STATEMENT else nothing("l_no"),
+                    entry=nw.col("l_entry") if side == LEDGER else nothing("account"),
+                    key=nw.col(f"{prefix}key"),
+                    currency=nw.col(f"{prefix}currency"),
+                    signed=nw.col(f"{prefix}signed"),
+                    amount_off=nw.col("s_amount") - nw.col("l_amount"),
+                    fee_off=nw.col("s_fee") - nw.col("l_fee"),
+                    days_off=nw.col("s_day") - nw.col("l_day"),
+                ),
+                _AGREED,
+            )
+        )
+    return made
+
+
+def _groups(engine: Engine, special: Frame) -> Frame:
+    agrees = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least_currency") == nw.col("most_currency"))
+    agreed = special.filter((nw.col("batches") > 0) & agrees).with_columns(s_n=nw.col("n") - nw.col("l_n"))
+    rule = (
+        nw.when((nw.col("l_n") == 0) | (nw.col("s_n") == 0)).then(nw.lit("nets_to_zero"))
+        .when((nw.col("l_n") == 1) & (nw.col("s_n") == 1)).then(nw.lit("key"))
+        .when(nw.col("l_n") == 1).then(nw.lit("one_to_many"))
+        .when(nw.col("s_n") == 1).then(nw.lit("many_to_one"))
+        .otherwise(nw.lit("many_to_many"))
+    )  # fmt: skip
+    ours = nw.col("side") == LEDGER
+    return conform(
+        engine,
+        agreed.with_columns(
+            rule=rule,
+            group=nw.col("g"),
+            statement=nw.when(~ours).then(nw.col("source")).otherwise(nothing("source")),
+            line=nw.when(~ours).then(nw.col("no")).otherwise(nothing("no")),
+            entry=nw.when(ours).then(nw.col("entry")).otherwise(nothing("entry")),
+            **dict.fromkeys(("amount_off", "fee_off", "days_off"), nothing("no")),
+        ),
+        _AGREED,
+    )
+
+
+def _framed(found: pa.Table) -> pd.DataFrame:
+    """Arrow's rows with the declared types; text is built only where a row differs at all."""
+    made = pd.DataFrame({name: _column(found, name, kind) for name, kind in MATCH.items()})
+    made["rule"] = made["rule"].cat.set_categories(list(MATCH_RULES))
+    return made.sort_values(_SORTED, kind="stable", ignore_index=True)
+
+
+def _column(found: pa.Table, name: str, kind: str) -> pd.Series:
+    if name == "differences":
+        return pd.Series(_differences(found), dtype=kind)
+    column = found["signed" if name == "signed_minor" else name]
+    if kind == "category":
+        made = column.cast(pa.string()).dictionary_encode().to_pandas().astype("category")
+        # In the order of the alphabet, not in that of the rows.
+        return made.cat.set_categories(sorted(made.cat.categories))
+    types = {"string": pd.StringDtype(), "Int64": pd.Int64Dtype()}
+    return column.to_pandas(types_mapper=lambda _: types.get(kind)).astype(kind)
+
+
+def _differences(found: pa.Table) -> Sequence[str | None]:
+    names = ("amount_off", "fee_off", "days_off")
+    offs = zip(*(found[name].fill_null(0).to_pylist() for name in names), found["currency"].to_pylist(), strict=True)
+    return [_said(*off) if any(off[:3]) else None for off in offs]
+
+
+def _said(amount: int, fee: int, days: int, currency: str) -> str:
+    parts = [f"{name} {amount_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
+    return "; ".join([*parts, *([f"{days} day{'s' if abs(days) > 1 else ''}"] if days else [])])

@@ -1,0 +1,86 @@
+"""The proof: ledger closing less statement closing is the sum of the breaks, or it says what is left over."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from workbench.analysis.reconcile.breaks import typed
+from workbench.analysis.reconcile.totals import Book
+from workbench.analysis.reconcile.words import amount_text
+from workbench.analysis.shapes import PROOF
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What the rows of an account add up to, in minor units."""
+
+    ledger_closing: int | None
+    ledger: int
+    """All ledger rows read, what was carried included."""
+    statement: int
+    """The rows of this run's files."""
+    carried: int
+    """The statement rows carried."""
+    told_twice: int
+    breaks: int
+    tolerated: int
+
+
+def proof_line(
+    account: str, currency: str | None, books: Sequence[Book], sums: Sums, before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty."""
+    brought = int(before.get("brought_minor", 0))
+    opening, closing = _ends(books, sums, before)
+    ledger = sums.ledger_closing if sums.ledger_closing is not None else opening - sums.carried + brought + sums.ledger
+    moved = sums.statement - sums.told_twice
+    statement = opening + moved if closing is None else closing
+    gap = statement - opening - moved
+    difference = ledger - statement
+    line = {
+        "account": account,
+        "currency": currency,
+        "ledger_minor": ledger,
+        "statement_minor": statement,
+        "difference_minor": difference,
+        "breaks_minor": sums.breaks,
+        "tolerated_minor": sums.tolerated,
+        "brought_minor": brought,
+        "opening_minor": (ledger - sums.ledger) - (opening - sums.carried) - brought,
+        "gap_minor": gap,
+        "unexplained_minor": difference - sums.breaks - sums.tolerated - brought,
+    }
+    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap)
+    line["note"] = _note(line, worked_out=closing is None)
+    return line
+
+
+def _ends(books: Sequence[Book], sums: Sums, before: Mapping[str, Any]) -> tuple[int, int | None]:
+    """The statement's balance before its first row, and after its last one if the file tells it."""
+    opening = int(before["statement_minor"]) if before else books[0].opening
+    if opening is None:
+        # The file does not tell: it is taken to have begun where the ledger did.
+        opening = 0 if sums.ledger_closing is None else sums.ledger_closing - sums.ledger
+    return opening, books[-1].closing
+
+
+def _note(line: Mapping[str, Any], *, worked_out: bool) -> str:
+    said = []
+    if line["opening_minor"]:
+        said.append(f"the opening balances differ by {_said(line, 'opening_minor')}")
+    if line["gap_minor"]:
+        said.append(f"the statement's balances jump by {_said(line, 'gap_minor')} beyond its rows")
+    if worked_out:
+        said.append("the statement gives no closing balance: it is worked out from its rows")
+    return "; ".join(said) or "to the last minor unit"
+
+
+def _said(line: Mapping[str, Any], name: str) -> str:
+    return amount_text(line[name], line["currency"])
+
+
+def proof_frame(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The frame PROOF."""
+    return typed(lines, PROOF)

@@ -1,0 +1,274 @@
+"""One reconciliation from its inputs to its result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken, typed
+from workbench.analysis.reconcile.carry import CarryForward, carried_rows, with_carried
+from workbench.analysis.reconcile.classify import Classified, classify
+from workbench.analysis.reconcile.columns import LEDGER, NUMBER, SIDES, STATEMENT, WORD, Frame
+from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.inputs import Inputs, load_ledger, load_statements, read_inputs
+from workbench.analysis.reconcile.matches import matches_of
+from workbench.analysis.reconcile.onesided import resolve
+from workbench.analysis.reconcile.proof import Sums, proof_frame, proof_line
+from workbench.analysis.reconcile.result import Reconciliation
+from workbench.analysis.reconcile.rows import rows_of
+from workbench.analysis.reconcile.rules import Tolerance, check_whole
+from workbench.analysis.reconcile.summary import ageing_of, summary_of
+from workbench.analysis.reconcile.totals import Book, books, check_accounts, totals
+from workbench.analysis.reconcile.words import EPOCH
+from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS
+from workbench.errors import ReconcileRefused
+
+
+def reconcile(  # noqa: PLR0913  the question has so many parts, all but two with an answer of their own
+    ledger: Any,  # noqa: ANN401  a table of any of six kinds, some of which may not be installed
+    statement: Any,  # noqa: ANN401  the same, or a statement as it was read, or several
+    *,
+    tolerance: Tolerance | None = None,
+    cut_off: int = 1,
+    carry_forward: CarryForward | None = None,
+    engine: str | None = None,
+) -> Reconciliation:
+    """Hold a ledger against statements: every row of both ends in a match or in a break.
+
+    `ledger` has the columns LEDGER_MOVEMENT, `statement` the columns STATEMENT_ROW (`analysis.shapes`): each
+    a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation, or a path (or pattern) of
+    Parquet; `statement` may also be a statement as it was read from a file, or a list of any of these. Of the
+    ledger only the accounts of the statements are looked at.
+
+    `tolerance` says how far both sides may differ, `cut_off` how many of the last days are not yet settled,
+    `carry_forward` is what an earlier run left open. `engine` is `duckdb` (which is used when nothing is said,
+    but for Spark's tables), `polars`, `pandas` or `spark`.
+
+    Raises ReconcileRefused: what is given cannot be compared, with the reason.
+
+    >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
+    """
+    if not isinstance(tolerance, Tolerance | None):
+        raise ReconcileRefused(f"{tolerance!r} is no Tolerance.", hint="Tolerance(amount_minor=1), for example.")
+    check_whole("cut_off", cut_off, "reconcile()")
+    inputs = read_inputs(ledger, statement)
+    runs_on = inputs.engine(engine)
+    try:
+        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward).result()
+    except BaseException:
+        runs_on.close()
+        raise
+
+
+@dataclass
+class _Read:
+    """Both sides loaded and counted."""
+
+    rows: Mapping[str, Frame]
+    totals: Mapping[str, pd.DataFrame]
+    books: Sequence[Book]
+    closings: Mapping[str, int | None]
+    """The ledger's last balance of each account."""
+    last_numbers: Mapping[str, int]
+    everything: Frame
+    """The ledger's rows of these accounts, what was gone through included."""
+
+
+@dataclass
+class _Run:
+    inputs: Inputs
+    engine: Engine
+    tolerance: Tolerance
+    cut_off: int
+    carried: CarryForward | None
+
+    def result(self) -> Reconciliation:
+        read = self._read()
+        closing = self._closing(read)
+        classified = classify(self.engine, read.rows[LEDGER], read.rows[STATEMENT], self.tolerance)
+        cut_after = {account: day - self.cut_off for account, day in closing.items()}
+        resolved = resolve(self.engine, classified.open, read.everything, cut_after)
+        broken = collect_broken(self.engine, classified, resolved)
+        return self._told(read, closing, classified, broken)
+
+    def _read(self) -> _Read:
+        statement = _named(load_statements(self.engine, self.inputs), self.inputs)
+        new = totals(self.engine, rows_of(self.engine, statement, STATEMENT))
+        found = books(self.engine, _balanced(self.engine, statement), new, self.inputs.told)
+        if not found:
+            raise ReconcileRefused("The statement has no rows, so that it is of no account.")
+        accounts = sorted({book.account for book in found})
+        ledger = load_ledger(self.engine, self.inputs)
+        counted = totals(self.engine, rows_of(self.engine, ledger, LEDGER))
+        check_accounts(counted, found, sorted({str(name) for name in counted["account"].dropna()}))
+        counted = counted[counted["account"].isin(accounts)]
+        ledger = ledger.filter(nw.col("account").is_in(accounts))
+        everything = rows_of(self.engine, ledger, LEDGER)
+        last = {str(name): int(no) for name, no in counted.groupby("account")["last_no"].max().items()}
+        closings = _closings(self.engine, ledger, last)
+        sums = {LEDGER: counted, STATEMENT: new}
+        rows = {LEDGER: everything, STATEMENT: rows_of(self.engine, statement, STATEMENT)}
+        if self.carried is not None:
+            mine = _of_accounts(self.carried, accounts)
+            open_ledger, open_statement = with_carried(self.engine, ledger, statement, mine)
+            rows = {
+                LEDGER: self.engine.keep(rows_of(self.engine, open_ledger, LEDGER)),
+                STATEMENT: self.engine.keep(rows_of(self.engine, open_statement, STATEMENT)),
+            }
+            sums = {side: totals(self.engine, rows[side]) for side in SIDES}
+        return _Read(rows, sums, found, closings, last, everything)
+
+    def _closing(self, read: _Read) -> dict[str, int]:
+        """The last day of each account: of its statements, else of what was closed before, else of the ledger."""
+        made = {}
+        for account in {book.account for book in read.books}:
+            last = [book.last_day for book in read.books if book.account == account and book.last_day is not None]
+            if not last and self.carried is not None and (closed := self.carried.closed_of(account)):
+                last = [_number(closed["closing_date"])]
+            days = read.totals[LEDGER].loc[read.totals[LEDGER]["account"] == account, "day"].dropna()
+            made[account] = max(last) if last else int(days.max()) if len(days) else 0
+        return made
+
+    def _told(self, read: _Read, closing: Mapping[str, int], classified: Classified, broken: Broken) -> Reconciliation:
+        expected_in = {
+            account: ", ".join(sorted({book.source for book in read.books if book.account == account}))
+            for account in closing
+        }
+        breaks = breaks_of(broken, closing, expected_in)
+        rows = broken_rows(broken)
+        proof = proof_frame([self._proof(account, read, breaks, broken, rows) for account in sorted(closing)])
+        return Reconciliation(
+            breaks=breaks,
+            summary=summary_of(dict(read.totals), rows, breaks),
+            ageing=ageing_of(breaks),
+            proof=proof,
+            carry_forward=self._carry(read, closing, rows, proof),
+            rows_read={side: int(read.totals[side]["rows"].sum()) for side in SIDES},
+            engine=self.engine.name,
+            _matches=partial(matches_of, self.engine, classified),
+            _inputs=partial(_inputs, self.inputs, read, self.carried),
+            _close=self.engine.close,
+        )
+
+    def _proof(
+        self, account: str, read: _Read, breaks: pd.DataFrame, broken: Broken, rows: pd.DataFrame
+    ) -> dict[str, Any]:
+        mine = [book for book in read.books if book.account == account]
+        signed = {
+            side: int(read.totals[side].loc[read.totals[side]["account"] == account, "signed"].sum()) for side in SIDES
+        }
+        moved = sum(book.signed for book in mine)
+        told = rows[(rows["account"] == account) & rows["told_twice"].fillna(value=False)]
+        sums = Sums(
+            ledger_closing=read.closings.get(account),
+            ledger=signed[LEDGER],
+            statement=moved,
+            carried=signed[STATEMENT] - moved,
+            told_twice=int(told["signed"].sum()),
+            breaks=int(breaks.loc[breaks["account"] == account, "variance_minor"].sum()),
+            tolerated=broken.tolerated.get(account, 0),
+        )
+        currency = _commonest(read.totals[LEDGER], account) or next(
+            (each.currencies[0] for each in mine if each.currencies), None
+        )
+        return proof_line(account, currency, mine, sums, self.carried.closed_of(account) if self.carried else {})
+
+    def _carry(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: pd.DataFrame) -> CarryForward:
+        closed = [
+            {
+                "account": line.account,
+                "currency": line.currency,
+                "closing_date": closing[line.account],
+                "last_number": read.last_numbers.get(line.account),
+                "statement_minor": line.statement_minor,
+                "brought_minor": line.brought_minor + line.tolerated_minor + line.unexplained_minor,
+            }
+            for line in proof.itertuples()
+        ]
+        made = CarryForward(carried_rows(rows, closing), typed(closed, CLOSED))
+        if self.carried is None:
+            return made
+        # What was left open of accounts that are not looked at this time stays as it was.
+        others = [name for name in self.carried.closed["account"] if name not in closing]
+        rest = _of_accounts(self.carried, others)
+        return CarryForward(
+            pd.concat([made.rows, rest.rows], ignore_index=True).astype(dict(CARRIED)),
+            pd.concat([made.closed, rest.closed], ignore_index=True).astype(dict(CLOSED)),
+        )
+
+
+def _of_accounts(carried: CarryForward, accounts: Sequence[str]) -> CarryForward:
+    return replace(
+        carried,
+        rows=carried.rows[carried.rows["account"].isin(accounts)],
+        closed=carried.closed[carried.closed["account"].isin(accounts)],
+    )
+
+
+def _named(statement: Frame, inputs: Inputs) -> Frame:
+    """The rows with the account and the statement that they are of, where they do not say."""
+    names = {each.account for each in inputs.told.values()}
+    account = nw.col("account").fill_null(next(iter(names))) if len(names) == 1 else nw.col("account")
+    return statement.with_columns(
+        account=account, statement=nw.col("statement").fill_null("statement"), line=nw.col("line").fill_null(0)
+    )
+
+
+def _balanced(engine: Engine, statement: Frame) -> Frame:
+    """The statement's rows with the running balance beside what each row does."""
+    return rows_of(engine, statement, STATEMENT, keep=("balance_minor",))
+
+
+def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[str, int | None]:
+    """The balance after the last entry of each account."""
+    made: dict[str, int | None] = {}
+    for account, number in last.items():
+        rows = ledger.filter((nw.col("account") == account) & (nw.col("number") == number))
+        found = engine.collect(conform(engine, rows, {"account": WORD, "balance_minor": NUMBER})).to_pylist()
+        made[account] = found[-1]["balance_minor"] if found else None
+    return made
+
+
+def _commonest(counted: pd.DataFrame, account: str) -> str | None:
+    """The currency of most rows of an account."""
+    rows = counted[counted["account"] == account].groupby("currency")["rows"].sum().sort_index()
+    return str(rows.idxmax()) if len(rows) else None
+
+
+def _number(day: date) -> int:
+    return (day - EPOCH).days
+
+
+def _inputs(inputs: Inputs, read: _Read, carried: CarryForward | None) -> pd.DataFrame:
+    rows = [
+        {
+            "side": LEDGER,
+            "name": inputs.ledger.name,
+            "sha256": inputs.ledger.hashed,
+            "rows": int(read.totals[LEDGER]["rows"].sum()),
+            "account": None,
+            "first_date": None,
+            "last_date": None,
+        }
+    ]
+    hashes = {each.name: each.hashed for each in inputs.statements}
+    only = next(iter(hashes.values())) if len(hashes) == 1 else None
+    rows += [
+        {
+            "side": STATEMENT,
+            "name": book.source,
+            "sha256": inputs.told[book.source].sha256 if book.source in inputs.told else hashes.get(book.source, only),
+            "rows": book.rows,
+            "account": book.account,
+            "first_date": book.first_day,
+            "last_date": book.last_day,
+        }
+        for book in read.books
+    ]
+    if carried is not None:
+        rows.append({**rows[0], "name": "carried forward", "sha256": None, "rows": len(carried.rows)})
+    return typed(rows, INPUTS)

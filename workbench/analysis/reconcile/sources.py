@@ -1,0 +1,171 @@
+"""Tables of any kind that a reconciliation takes, recognised, checked, and given to an engine."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from workbench.analysis.reconcile.columns import DATE, INSTANT, TEXT, WHOLE, Frame, Kinds
+from workbench.analysis.reconcile.engines import DUCKDB, PANDAS, POLARS, SPARK, Engine
+from workbench.errors import ReconcileRefused
+
+PATHS, ARROW = "paths", "arrow"
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    TEXT: lambda kind: kind in (nw.String, nw.Categorical, nw.Enum),
+    WHOLE: lambda kind: kind.is_integer(),
+    INSTANT: lambda kind: isinstance(kind, nw.Datetime) and kind.time_zone is not None,
+    DATE: lambda kind: kind == nw.Date,
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table as it was given: `kind` is the engine whose own it is, or `arrow` or `paths`."""
+
+    kind: str
+    given: Any
+    called: str
+
+    def load(self, engine: Engine, kinds: Kinds) -> Frame:
+        """The columns of `kinds` as a frame of the engine.
+
+        Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
+        """
+        check_columns(self.schema(kinds), kinds, self.called)
+        try:
+            if self.kind == PATHS:
+                return engine.paths(self.given, kinds)
+            if self.kind == engine.name:
+                return engine.own(self.given, kinds)
+            return engine.arrow(self.arrow(kinds), kinds)
+        except (pa.ArrowException, OSError) as problem:
+            raise ReconcileRefused(f"{self.called} cannot be read: {problem}") from problem
+
+    def schema(self, kinds: Kinds) -> Mapping[str, Any]:
+        """Column → type, without reading rows where that can be helped."""
+        if self.kind == PATHS:
+            try:
+                return _schema(pq.read_schema(self.given[0]).empty_table())
+            except (pa.ArrowException, OSError) as problem:
+                raise ReconcileRefused(
+                    f"{self.given[0].name} is no Parquet file: {problem}",
+                    hint="A statement as an operator exports it is read with read_statement() first.",
+                ) from problem
+        if self.kind == PANDAS:
+            here = [name for name in kinds if name in self.given.columns]
+            return _schema(
+                self._from_pandas(self.given[here].head(0) if _typed(self.given[here]) else self.given[here])
+            )
+        return _schema(self.given)
+
+    def arrow(self, kinds: Kinds) -> pa.Table:
+        """The columns of `kinds` as an Arrow table."""
+        if self.kind == ARROW:
+            return self.given.select(list(kinds))
+        if self.kind == PANDAS:
+            return self._from_pandas(self.given[list(kinds)])
+        if self.kind == POLARS:
+            return self.given.lazy().select(list(kinds)).collect().to_arrow()
+        if self.kind == DUCKDB:
+            return self.given.select(*kinds).to_arrow_table()
+        return self.given.select(*kinds).toArrow()
+
+    def _from_pandas(self, frame: pd.DataFrame) -> pa.Table:
+        try:
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        except pa.ArrowException as problem:
+            raise ReconcileRefused(f"{self.called} has a column of mixed types: {problem}") from problem
+
+    @property
+    def hashed(self) -> str | None:
+        """SHA-256 of the bytes of the files, one after another; null where there are none."""
+        if self.kind != PATHS:
+            return None
+        digest = hashlib.sha256()
+        for path in self.given:
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        return digest.hexdigest()
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without its folder, or the kind of table."""
+        if self.kind != PATHS:
+            return f"{type(self.given).__module__.split('.')[0].lstrip('_')} {type(self.given).__name__}"
+        return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
+
+
+def source(given: Any, called: str) -> Source:  # noqa: ANN401  any table is the point
+    """What `given` is. Raises ReconcileRefused: no table, or a path where nothing is."""
+    if isinstance(given, str | Path):
+        return Source(PATHS, _files(Path(given), called), called)
+    if isinstance(given, pd.DataFrame):
+        return Source(PANDAS, given, called)
+    if isinstance(given, pa.Table):
+        return Source(ARROW, given, called)
+    root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
+    known = {("polars", "DataFrame"): POLARS, ("polars", "LazyFrame"): POLARS, ("duckdb", "DuckDBPyRelation"): DUCKDB}
+    kind = SPARK if (root, name) == ("pyspark", "DataFrame") else known.get((root, name))
+    if kind is None:
+        raise ReconcileRefused(
+            f"{called} is a {type(given).__name__}, which is no table that can be reconciled.",
+            hint="Give a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation or a path to Parquet.",
+        )
+    return Source(kind, given, called)
+
+
+def check_columns(schema: Mapping[str, Any], kinds: Kinds, called: str) -> None:
+    """Raises ReconcileRefused naming every column that is missing or of another type."""
+    missing = [name for name in kinds if name not in schema]
+    if missing:
+        raise ReconcileRefused(
+            f"{called} has no column {', '.join(missing)}.",
+            hint="The columns are declared in workbench.analysis.shapes.",
+            missing=missing,
+        )
+    wrong = {name: schema[name] for name, kind in kinds.items() if not _fits(schema[name], kind)}
+    if wrong:
+        said = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
+        raise ReconcileRefused(
+            f"{called} has columns of another type: {said}.",
+            hint="No float holds money: give minor units as integers." if _money(wrong) else "",
+            wrong=tuple(wrong),
+        )
+
+
+def _fits(found: Any, kind: str) -> bool:  # noqa: ANN401  a type of narwhals
+    # A column of nothing but nulls has no type of its own, and holds nothing wrong.
+    return found == nw.Unknown or _FITS[kind](found)
+
+
+def _money(names: Iterable[str]) -> bool:
+    return any(name.endswith("_minor") for name in names)
+
+
+def _schema(native: Any) -> Mapping[str, Any]:  # noqa: ANN401  any table
+    return dict(nw.from_native(native).collect_schema())
+
+
+def _typed(frame: pd.DataFrame) -> bool:
+    """Whether the types of a frame tell what is in it: `object` does not."""
+    return all(str(kind) != "object" for kind in frame.dtypes)
+
+
+def _files(path: Path, called: str) -> list[Path]:
+    if has_magic(str(path)):
+        found = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
+    else:
+        found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    there = [each for each in found if each.is_file()]
+    if not there:
+        raise ReconcileRefused(f"{called}: no file is at {path}.")
+    return there

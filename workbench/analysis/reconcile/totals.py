@@ -1,0 +1,150 @@
+"""What each side holds by account and day, and where its balances begin and end: a few rows of each input."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from workbench.analysis.reconcile.columns import NUMBER, WORD, Frame
+from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.inputs import Told
+from workbench.analysis.reconcile.rows import nothing, unreadable
+from workbench.analysis.reconcile.words import EPOCH
+from workbench.errors import ReconcileRefused
+
+_BY = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
+_SUMMED = {"rows": NUMBER, "value": NUMBER, "signed": NUMBER, "first_no": NUMBER, "last_no": NUMBER, "good_day": NUMBER}
+
+
+def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
+    """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
+
+    `good_day` is the day again where a row can be used: a closing date is never told by one that cannot.
+    """
+    counted = (
+        rows.with_columns(
+            gross=nw.col("signed").abs(), good_day=nw.when(~unreadable()).then(nw.col("day")).otherwise(nothing("day"))
+        )
+        .group_by(*_BY)
+        .agg(
+            rows=nw.len(),
+            value=nw.col("gross").sum(),
+            signed=nw.col("signed").sum(),
+            first_no=nw.col("no").min(),
+            last_no=nw.col("no").max(),
+            good_day=nw.col("good_day").max(),
+        )
+    )
+    made = engine.collect(conform(engine, counted, {**_BY, **_SUMMED})).to_pandas(types_mapper=_nullable)
+    return made.sort_values(list(_BY)).reset_index(drop=True)
+
+
+def _nullable(kind: Any) -> Any:  # noqa: ANN401  Arrow's type to pandas' own
+    return pd.StringDtype() if str(kind) in {"string", "large_string"} else pd.Int64Dtype()
+
+
+@dataclass(frozen=True)
+class Book:
+    """One statement of one account: where it begins and ends. Balances are minor units, or null."""
+
+    account: str
+    source: str
+    currencies: tuple[str, ...]
+    """The one that it declares, or those of its rows."""
+    rows: int
+    signed: int
+    first_day: int | None
+    last_day: int | None
+    opening: int | None
+    closing: int | None
+
+
+def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[str, Told]) -> list[Book]:
+    """Each statement of each account, in the order of their days."""
+    ends = _ends(engine, loaded, counted)
+    found = []
+    for (account, name), group in counted.groupby(["account", "source"], dropna=False):
+        says = told.get(str(name))
+        opening, closing = ends.get((account, name), (None, None))
+        found.append(
+            Book(
+                account=str(account),
+                source=str(name),
+                currencies=(says.currency,) if says else tuple(sorted(set(group["currency"].dropna()))),
+                rows=int(group["rows"].sum()),
+                signed=int(group["signed"].sum()),
+                first_day=_whole(group["day"].min()),
+                last_day=_declared(says) or _whole(group["good_day"].max()),
+                opening=says.opening_minor if says and says.opening_minor is not None else opening,
+                closing=says.closing_minor if says and says.closing_minor is not None else closing,
+            )
+        )
+    seen = {(book.account, book.source) for book in found}
+    found += [
+        Book(each.account, name, (each.currency,), 0, 0, None, _declared(each), each.opening_minor, each.closing_minor)
+        for name, each in told.items()
+        if (each.account, name) not in seen
+    ]
+    return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
+
+
+def _declared(says: Told | None) -> int | None:
+    """The last day that a statement says it covers."""
+    return None if says is None or says.last_day is None else (says.last_day - EPOCH).days
+
+
+def _whole(value: Any) -> int | None:  # noqa: ANN401  pandas' null or a number
+    return None if pd.isna(value) else int(value)
+
+
+def _ends(engine: Engine, loaded: Frame, counted: pd.DataFrame) -> dict[tuple[Any, Any], tuple[int | None, int | None]]:
+    """The balances before the first and after the last row of each statement, from its own running balance."""
+    spans = counted.groupby(["account", "source"])[["first_no", "last_no"]].agg({"first_no": "min", "last_no": "max"})
+    wanted = [
+        (nw.col("source") == name) & ((nw.col("no") == int(span.first_no)) | (nw.col("no") == int(span.last_no)))
+        for (_, name), span in spans.iterrows()
+    ]
+    if not wanted:
+        return {}
+    shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
+    rows = engine.collect(conform(engine, loaded.filter(reduce(or_, wanted)), shape)).to_pylist()
+    made: dict[tuple[Any, Any], tuple[int | None, int | None]] = {}
+    for (account, name), span in spans.iterrows():
+        mine = [
+            row
+            for row in rows
+            if (row["account"], row["source"]) == (account, name) and row["balance_minor"] is not None
+        ]
+        ends = [next((row for row in mine if row["no"] == int(no)), None) for no in (span.first_no, span.last_no)]
+        # Some operators print the newest row first.
+        if None not in ends and ends[0]["order"] > ends[1]["order"]:
+            ends.reverse()
+        opening = ends[0]["balance_minor"] - ends[0]["signed"] if ends[0] else None
+        made[account, name] = (opening, ends[1]["balance_minor"] if ends[1] else None)
+    return made
+
+
+def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Sequence[str]) -> None:
+    """Raises ReconcileRefused: an account that the ledger does not have, or has only in another currency."""
+    for book in found:
+        mine = ledger[ledger["account"] == book.account]
+        if mine.empty and not book.rows:
+            # Nothing on either side is no contradiction: a month in which nobody used this operator.
+            continue
+        if mine.empty:
+            raise ReconcileRefused(
+                f"The ledger has no row of {book.account}, of which {book.source} is a statement.",
+                hint=f"It has {', '.join(in_ledger) or 'no row at all'}.",
+                account=book.account,
+            )
+        currencies = sorted({str(each) for each in mine["currency"].dropna()})
+        if currencies and book.currencies and not set(book.currencies) & set(currencies):
+            raise ReconcileRefused(
+                f"{book.source} is in {' and '.join(book.currencies)}, the ledger's {book.account} in {' and '.join(currencies)}.",
+                account=book.account,
+                currencies=currencies,
+            )
