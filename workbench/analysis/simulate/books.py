@@ -18,7 +18,7 @@ from workbench.analysis.simulate.rows import ACCOUNTS, Known, Row, known_from, t
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK
 
-_BATCH: Final = 10_000
+_BATCH: Final = 1_000
 
 
 class Books:
