@@ -213,7 +213,8 @@ class Spark:
         return nw.from_native(self._session.createDataFrame(made))
 
     def keep(self, frame: Frame) -> Frame:
-        kept = nw.to_native(frame).persist()
+        # Kept without the plan that led to it: Spark looks through the whole plan at every step that is added.
+        kept = nw.to_native(frame).localCheckpoint()
         self._kept.append(kept)
         return nw.from_native(kept)
 
