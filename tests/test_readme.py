@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -73,6 +73,18 @@ def test_the_call_with_a_scenario_prints_what_its_comment_says(capsys: pytest.Ca
 def test_every_scenario_is_named():
     told = section("What is in it")
     assert not [name for name in (*ASKABLE, *operations.ANY_POST) if f"`{name}`" not in told]
+
+
+def test_a_week_is_reconciled_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (code,) = [each for each in blocks(section("Reconcile a statement")) if each.language == "python"]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(code.text, names)  # noqa: S102  the README's own lines
+    with names["bench"] as bench:
+        again = names["reconcile"](bench.ledger.statement_of("operator:mtn:float"), names["statement"])
+    assert names["result"].proof["holds"].all()
+    assert names["differing"]["key"] not in set(again.breaks["key"])
+    assert (tmp_path / "week.xlsx").is_file()
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not on this machine")

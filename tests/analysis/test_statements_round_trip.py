@@ -151,6 +151,19 @@ def test_money_in_a_workbook_is_exact_text_to_the_last_digit(tmp_path: Path):
     assert read_statement(path).rows["amount_minor"].tolist() == [999_999_999_999_999]
 
 
+def test_a_line_is_where_a_row_begins_in_the_file(tmp_path: Path):
+    path = tmp_path / "mtn.csv"
+    with statement_writer(path, LAYOUTS["mtn"]) as writer:
+        lines = [
+            writer.write(row(key=str(number), description=text)) for number, text in enumerate(("a\nb\r\nc", "d", ""))
+        ]
+    assert lines == [2, 5, 6]
+    assert read_statement(path).rows["line"].tolist() == lines
+    assert path.read_text("utf-8").splitlines()[4].startswith("1,2026-01-05 08:01:02,")
+    # Masked numbers stand there with stars, as operators write them.
+    assert "FRI:26096****567/MSISDN" in path.read_text("utf-8")
+
+
 def test_a_bad_row_can_be_written_on_purpose(tmp_path: Path):
     path = tmp_path / "zamtel.csv"
     with statement_writer(path, LAYOUTS["zamtel"]) as writer:

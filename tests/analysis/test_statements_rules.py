@@ -58,6 +58,11 @@ def test_a_file_in_two_formats_is_refused(tmp_path: Path):
     assert read.rows["problem"].notna().tolist() == [True, False]
 
 
+def test_a_second_format_far_below_is_refused_too(tmp_path: Path):
+    with pytest.raises(StatementRefused, match="more than one format"):
+        read_statement(mtn(tmp_path, *["13/04/2026 08:00:00"] * 30_000, "04/14/2026 08:00:00"))
+
+
 def test_the_doubt_is_decided_by_a_row_far_below(tmp_path: Path):
     texts = ["03/04/2026 08:00:00"] * 30_000
     assert read_statement(mtn(tmp_path, *texts, "13/04/2026 08:00:00")).rows["business_date"].iloc[0] == date(

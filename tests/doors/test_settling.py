@@ -194,6 +194,13 @@ class TestEntries:
         shop.to_midnight()
         assert shop.balance() == (0, 9_750, 0)
 
+    def test_what_is_settled_when_nothing_else_is_due_is_cleared_all_the_same(self, shop: "Shop", settle: Settle):
+        late = entry_of(shop, paid_late(shop), "late_success")
+        shop.advance(days=5)
+        settle(recipe="suspense_settled", entry=late)
+        shop.to_midnight()
+        assert shop.balance() == (0, 9_750, 0)
+
     def test_late_money_goes_back(self, shop: "Shop", settle: Settle):
         charge = paid_late(shop)
         late = entry_of(shop, charge, "late_success")

@@ -132,7 +132,7 @@ CODES: Final[Mapping[str, ErrorCode]] = {
                                 "Read `current`, retrieve the object, and act on what it is now."),
     "idempotency_conflict": ErrorCode(StateConflict, "A request with this key is being answered.",
                                       "Wait, and send the same again."),
-    "charge_not_refundable": ErrorCode(StateConflict, "Only a succeeded charge can be refunded.",
+    "charge_not_refundable": ErrorCode(StateConflict, "The charge has not succeeded, or is refunded in full.",
                                        "Wait until it has succeeded; cancel an intent that has not."),
     "balance_insufficient": ErrorCode(StateConflict, "The payout is more than is available.",
                                       "Wait for the night's clearing, or ask for less."),

@@ -98,7 +98,10 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
         own["Api-Version"] = wire.API_VERSION
     if operation is not None:
         own["Sandbox-Provenance"] = operation.provenance
-    is_slow = tx.scenario == operator.SLOW and answer.status < 300  # noqa: PLR2004  success
+    succeeded = answer.status < 300  # noqa: PLR2004  success
+    if operation is not None and operation.no_store and succeeded:
+        own["Cache-Control"] = "no-store"
+    is_slow = tx.scenario == operator.SLOW and succeeded
     answer = answer._replace(headers={**own, **answer.headers}, is_slow=is_slow)
     if seq:
         logbook.write_down(tx, request, operation, answer, seq)
@@ -151,9 +154,8 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
     if isinstance(result, ApiError):
         return _problem(tx, request, operation, result)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
-    headers = {"Cache-Control": "no-store"} if operation.no_store else {}
     kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
-    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result), kept)
+    return Answer(status, JSON, wire.to_json(result), payment=_payment_of(result), kept=kept)
 
 
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {

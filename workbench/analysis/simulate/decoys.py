@@ -21,6 +21,11 @@ def _payment(known: Known, closing: date) -> bool:  # noqa: ARG001  one signatur
     return known.kind == SECURED and not known.in_parts
 
 
+def _paid_on_the_last_day(known: Known, closing: date) -> bool:
+    """What was paid earlier has been swept to the bank, and the operator has nothing left to give back."""
+    return _payment(known, closing) and known.day == closing
+
+
 def _late_evening(known: Known, closing: date) -> bool:
     at_ms = known.rows[0].at_ms
     return _payment(known, closing) and known.day < closing and day_start_ms(at_ms, days_on=1) - at_ms <= _LATE_HOURS_MS
@@ -32,7 +37,7 @@ def _thousands(known: Known, closing: date) -> bool:
 
 
 def _next_morning(row: Row, making: Making) -> Row:
-    after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row.key or "")
+    after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row.natural_key)
     return row._replace(at_ms=min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms))
 
 
@@ -72,7 +77,7 @@ def _both_reverse(known: Known, making: Making) -> Planted:
     row = known.rows[0]
     back = row._replace(
         key=making.new_key(row),
-        at_ms=max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row.key or "")),
+        at_ms=max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row.natural_key)),
         direction=OUT,
         amount_minor=row.amount_minor - row.fee_minor,
         fee_minor=0,
@@ -86,7 +91,7 @@ def _both_reverse(known: Known, making: Making) -> Planted:
 
 
 DECOYS: Final[Mapping[str, Kind]] = {
-    "reversed_on_both": Kind("a reversal that both sides know", _payment, _both_reverse),
+    "reversed_on_both": Kind("a reversal that both sides know", _paid_on_the_last_day, _both_reverse),
     "next_morning": _kind("dated the next morning, within the tolerance", _next_morning, _late_evening),
     "thousands": _kind("separators of thousands in the amount", _with_thousands, _thousands),
     "spaces": _kind("spaces around the key", _spaces_around_the_key),

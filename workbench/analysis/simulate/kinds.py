@@ -81,7 +81,7 @@ def _day_after(known: Known, span_ms: int) -> date:
 
 def _later(row: Row, making: Making, low_ms: int, high_ms: int, why: str) -> Row:
     """The row, so much later, and not after the end."""
-    after_ms = making.between(low_ms, high_ms, why, row.key or "")
+    after_ms = making.between(low_ms, high_ms, why, row.natural_key)
     return row._replace(at_ms=min(making.end_ms, row.at_ms + after_ms))
 
 
@@ -97,13 +97,13 @@ def _changed(code: str, change: Callable[[Row, Making], Row]) -> Callable[[Known
 def _other_amount(row: Row, making: Making) -> Row:
     """Up to a tenth more or less, and a ngwee at least."""
     span = max(2, row.amount_minor // 10)
-    off = making.between(1, span, "off", row.key or "")
-    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row.key or "")
+    off = making.between(1, span, "off", row.natural_key)
+    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row.natural_key)
     return row._replace(amount_minor=row.amount_minor + (off if more else -off))
 
 
 def _other_fee(row: Row, making: Making) -> Row:
-    return row._replace(fee_minor=row.fee_minor + making.between(1, 50, "fee", row.key or ""))
+    return row._replace(fee_minor=row.fee_minor + making.between(1, 50, "fee", row.natural_key))
 
 
 def _other_direction(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
@@ -111,7 +111,7 @@ def _other_direction(row: Row, making: Making) -> Row:  # noqa: ARG001  one sign
 
 
 def _other_status(row: Row, making: Making) -> Row:
-    return row._replace(status=("failed", "pending")[making.between(0, 1, "status", row.key or "")])
+    return row._replace(status=("failed", "pending")[making.between(0, 1, "status", row.natural_key)])
 
 
 def _other_currency(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
@@ -120,7 +120,7 @@ def _other_currency(row: Row, making: Making) -> Row:  # noqa: ARG001  one signa
 
 def _other_date(row: Row, making: Making) -> Row:
     """Two to four days later, as far as the period goes."""
-    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row.key or "")
+    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row.natural_key)
     last_ms = making.end_ms - (making.end_ms - row.at_ms) % DAY_MS
     return row._replace(at_ms=min(row.at_ms + days * DAY_MS, last_ms))
 
@@ -160,7 +160,7 @@ def _unheard(known: Known, making: Making) -> Planted:
     """The same customer pays once more, another amount, and the ledger does not hear of it."""
     row = known.rows[0]
     other = _later(row, making, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
-    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row.key or "")
+    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row.natural_key)
     other = other._replace(key=making.new_key(other), amount_minor=amount_minor, code="missing_in_ledger")
     return Planted((row, other), alone=True)
 
@@ -195,7 +195,7 @@ _BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-
 
 def _invalid(known: Known, making: Making) -> Planted:
     row = known.rows[0]
-    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row.key or "")]
+    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row.natural_key)]
     bad = _later(row, making, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
     key = None if "key" in cells else making.new_key(bad)
     bad = bad._replace(key=key, cells=cells, unreadable="amount" in cells, code="invalid_row")

@@ -55,7 +55,7 @@ class Planting:
         """See whether a row is among the best for any kind."""
         for name, best in self._best.items():
             if KINDS[name].fits(known, closing):
-                best.add(self._chances.rank("plant", name, known.rows[0].key or known.entry), known)
+                best.add(self._chances.rank("plant", name, known.rows[0].natural_key), known)
 
     def choose(self, alone: Iterable[Row], closings: Mapping[str, date]) -> None:
         """Plant. `alone` are rows that have no partner by themselves: none that looks the same is made another such.

@@ -89,6 +89,11 @@ class Row(NamedTuple):
         return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
 
     @property
+    def natural_key(self) -> str:
+        """By what draws know it: what was paid by whom and when, whatever ids a sandbox gave it."""
+        return f"{self.account} {self.at_ms} {self.amount_minor} {self.phone}"
+
+    @property
     def looks(self) -> tuple[str, str, int, str | None]:
         """By what a partner is sought where keys do not agree."""
         return self.account, self.direction, self.amount_minor, self.phone

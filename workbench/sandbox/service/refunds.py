@@ -127,8 +127,15 @@ def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Char
 
 def _amount(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
     left = charge.amount_minor - charge.refunded_minor
+    if body.amount is None and not left:
+        raise StateConflict(
+            "The charge is refunded in full.",
+            code="charge_not_refundable",
+            param="charge" if body.charge else "payment_intent",
+            current="refunded",
+        )
     amount_minor = left if body.amount is None else _asked(tx, charge, body.amount, of_intent=body.charge is None)
-    if not left or amount_minor > left:
+    if amount_minor > left:
         raise InvalidRequest(
             f"{Money(left, charge.currency)} of this charge can still be refunded.",
             code="refund_exceeds_charge",

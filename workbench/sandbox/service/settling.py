@@ -51,7 +51,7 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
             code="recipe_unknown",
             param="recipe",
         )
-    rules.check_currency_case(tx.gaps, body.currency, str.upper)
+    rules.check_currency(tx.gaps, body.currency, str.upper)
     currency = currency_named(body.currency).code
     occurred_ms = tx.now_ms if body.occurred_at is None else milliseconds_in(body.occurred_at, param="occurred_at")
     posted = (

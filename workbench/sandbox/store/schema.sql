@@ -149,7 +149,7 @@ CREATE TABLE IF NOT EXISTS entry (
     settles TEXT REFERENCES entry (id), hash TEXT NOT NULL UNIQUE
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS entry_reference ON entry (external_reference) WHERE external_reference IS NOT NULL;
-CREATE INDEX IF NOT EXISTS entry_settles ON entry (settles) WHERE settles IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entry_settles ON entry (settles);   -- whole: the foreign key looks it up at every entry
 
 CREATE TABLE IF NOT EXISTS posting (
     entry TEXT NOT NULL REFERENCES entry (id) DEFERRABLE INITIALLY DEFERRED, line INTEGER NOT NULL,
