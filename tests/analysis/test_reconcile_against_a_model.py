@@ -325,7 +325,7 @@ class TestAgainstTheModel:
         assert found_breaks(result) == expected_breaks(breaks)
         assert found_matches(result) == expected_matches(matches)
 
-    @FEW
+    @settings(FEW, max_examples=5)
     @given(case=cases(), seed=st.integers(0, 99))
     def test_the_order_of_rows_changes_nothing_and_neither_does_another_run(self, engine, case, seed):
         ledger, statement = frames(*case)
@@ -361,7 +361,7 @@ def test_no_row_is_lost_and_the_proof_is_exact(case, tolerance):
         assert not result.proof["tolerated_minor"].any()
 
 
-@FEW
+@settings(FEW, max_examples=3)
 @given(case=cases())
 def test_every_input_and_every_engine_has_the_same_answer(case, tmp_path_factory):
     polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
