@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -39,7 +40,7 @@ class CarryForward:
             if missing:
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {called}.")
 
-    def closed_of(self, account: str) -> Mapping[str, int]:
+    def closed_of(self, account: str) -> Mapping[str, Any]:
         """What the account was left with, or nothing of it."""
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
@@ -64,9 +65,11 @@ def _gone(closed: pd.DataFrame) -> nw.Expr:
     """Rows both dated and numbered within what was gone through: what was booked since is read, however dated."""
     day = nw.col("business_date").fill_null(0)
     each = [
-        (nw.col("account") == row.account) & (day <= _day(row.closing_date)) & (nw.col("number") <= int(row.last_number))
-        for row in closed.itertuples()
-        if not pd.isna(row.last_number)
+        (nw.col("account") == row["account"])
+        & (day <= _day(row["closing_date"]))
+        & (nw.col("number") <= row["last_number"])
+        for row in closed.to_dict("records")
+        if not pd.isna(row["last_number"])
     ]
     return reduce(or_, each, nw.col("number") < nw.col("number"))
 
@@ -97,11 +100,13 @@ def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame
     later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
     kept = rows[~later & ~rows["told_twice"].fillna(value=False)]
     made = {name: _carried(kept, name, kind) for name, kind in CARRIED.items()}
-    return pd.DataFrame(made).sort_values(["side", "account", "business_date", "statement", "line", "number"], ignore_index=True)
+    return pd.DataFrame(made).sort_values(
+        ["side", "account", "business_date", "statement", "line", "number"], ignore_index=True
+    )
 
 
-def _carried(rows: pd.DataFrame, name: str, kind: str) -> pd.Series:
-    values = rows[_OURS.get(name, name)]
+def _carried(rows: pd.DataFrame, name: str, kind: str) -> Any:  # noqa: ANN401  a column of any type
+    values: Any = rows[_OURS.get(name, name)]
     for side, only in _ONLY.items():
         if name in only:
             values = values.where(rows["side"] == side)

@@ -28,7 +28,9 @@ class Sums:
     tolerated: int
 
 
-def proof_line(account: str, currency: str | None, books: Sequence[Book], sums: Sums, before: Mapping[str, Any]) -> dict[str, Any]:
+def proof_line(
+    account: str, currency: str | None, books: Sequence[Book], sums: Sums, before: Mapping[str, Any]
+) -> dict[str, Any]:
     """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty."""
     brought = int(before.get("brought_minor", 0))
     opening, closing = _ends(books, sums, before)

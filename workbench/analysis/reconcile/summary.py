@@ -24,7 +24,9 @@ def summary_of(read: dict[str, pd.DataFrame], rows: pd.DataFrame, breaks: pd.Dat
         both = pd.concat([total, rest[total.columns]]).assign(code=MATCHED)
         names = {"rows": f"{side}_rows", "value": f"{side}_value_minor"}
         parts.append(pd.concat([both, broken]).rename(columns=names))
-    variance = breaks[["account", "code", "currency", "variance_minor"]].astype({"code": "string", "currency": "string"})
+    variance = breaks[["account", "code", "currency", "variance_minor"]].astype(
+        {"code": "string", "currency": "string"}
+    )
     parts.append(_keyed(variance.assign(day=_numbers(breaks["business_date"]))))
     whole = pd.concat(parts, ignore_index=True).astype({"code": "string", "day": "Int64"})
     counts = [*_COUNTS, "variance_minor"]
