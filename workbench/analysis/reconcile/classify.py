@@ -21,7 +21,7 @@ from workbench.analysis.reconcile.rules import (
     Tolerance,
 )
 
-GROUP = ("account", "g")
+GROUP = ["account", "g"]
 PREFIX = {LEDGER: "l_", STATEMENT: "s_"}
 _TIES = ["order", "source", "no", "entry", "amount", "fee", "direction", "status"]
 """What tells which of several rows is the first; the order of the input never does."""
@@ -138,7 +138,7 @@ def _groups(engine: Engine, special: Frame) -> Frame:
     }
     left = sides[LEDGER].select(*_own(LEDGER), *_sums("x_"))
     right = sides[STATEMENT].select(*_other(STATEMENT), *_sums("y_"))
-    joined = left.join(right, left_on=list(GROUP), right_on=["s_account", "s_g"], how="full").with_columns(
+    joined = left.join(right, left_on=GROUP, right_on=["s_account", "s_g"], how="full").with_columns(
         account=nw.coalesce("account", "s_account"),
         g=nw.coalesce("g", "s_g"),
         **{name: nw.coalesce(f"x_{name}", f"y_{name}") for name in _SUMS},
@@ -171,7 +171,7 @@ def _compared(engine: Engine, ledger: Frame, statement: Frame, tolerance: Tolera
         ledger.select(*_own(LEDGER))
         .join(
             statement.select(*_other(STATEMENT)),
-            left_on=list(GROUP),
+            left_on=GROUP,
             right_on=["s_account", "s_g"],
             how="full",
         )
@@ -208,7 +208,7 @@ def _bad(engine: Engine, rows: Frame) -> Frame:
 
 def _alone(engine: Engine, rows: Frame) -> Frame:
     """Rows as pairs with nothing on the other side."""
-    sided = {}
+    sided: dict[str, nw.Expr] = {}
     for side, prefix in PREFIX.items():
         mine = nw.col("side") == side
         # Where the condition does not hold there is a null.

@@ -29,7 +29,7 @@ from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS
 from workbench.errors import ReconcileRefused
 
 
-def reconcile(  # noqa: PLR0913  the question has so many parts, all but two with an answer of their own
+def reconcile(
     ledger: Any,  # noqa: ANN401  a table of any of six kinds, some of which may not be installed
     statement: Any,  # noqa: ANN401  the same, or a statement as it was read, or several
     *,
@@ -184,14 +184,14 @@ class _Run:
     def _carry(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: pd.DataFrame) -> CarryForward:
         closed = [
             {
-                "account": line.account,
-                "currency": line.currency,
-                "closing_date": closing[line.account],
-                "last_number": read.last_numbers.get(line.account),
-                "statement_minor": line.statement_minor,
-                "brought_minor": line.brought_minor + line.tolerated_minor + line.unexplained_minor,
+                "account": line["account"],
+                "currency": line["currency"],
+                "closing_date": closing[line["account"]],
+                "last_number": read.last_numbers.get(line["account"]),
+                "statement_minor": line["statement_minor"],
+                "brought_minor": line["brought_minor"] + line["tolerated_minor"] + line["unexplained_minor"],
             }
-            for line in proof.itertuples()
+            for line in proof.to_dict("records")
         ]
         made = CarryForward(carried_rows(rows, closing), typed(closed, CLOSED))
         if self.carried is None:
