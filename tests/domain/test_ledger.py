@@ -196,14 +196,18 @@ SETTLED: dict[str, list[tuple[str, int, int]]] = {
     "rounded_up": [(DR, 0, 10_000), (CR, 5030, 10_000)],
     "rounded_down": [(DR, 5030, 10_000), (CR, 0, 10_000)],
     "written_off": [(DR, 5020, 10_000), (CR, 2900, 10_000)],
-    "redated": [(DR, 0, 10_000), (CR, 0, 10_000)],
+    "redated": [(DR, 0, 10_000), (DR, 0, 100), (CR, 0, 10_000), (CR, 0, 100)],
 }
 """0 stands for the account that differs."""
 
 
 def test_every_settlement_tells_its_amounts_or_takes_an_entry():
     assert {name for name, row in SETTLEMENTS.items() if not row.takes_entry} == set(SETTLED)
-    assert {name for name, row in SETTLEMENTS.items() if row.takes_fee} == {"unknown_credit", "unknown_debit"}
+    assert {name for name, row in SETTLEMENTS.items() if row.takes_fee} == {
+        "unknown_credit",
+        "unknown_debit",
+        "redated",
+    }
     assert {name: row.of for name, row in SETTLEMENTS.items() if row.takes_entry} == {
         "reversed": None, "reposted": None, "suspense_settled": ("late_success",),
         "suspense_returned": ("late_success",), "payout_returned": ("payout_paid",),

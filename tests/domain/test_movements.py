@@ -71,6 +71,7 @@ def test_what_a_money_event_does_to_an_account(recipe: str, account: str, expect
         ("rounded_up", (1, 0), [(IN, 1, 0)]),
         ("rounded_down", (1, 0), [(OUT, 1, 0)]),
         ("redated", (10_000, 0), [(IN, 10_000, 0), (OUT, 10_000, 0)]),
+        ("redated", (10_000, 100), [(IN, 10_100, 0), (OUT, 10_100, 0)]),
         ("written_off", (10_000, 0), []),
     ],
 )

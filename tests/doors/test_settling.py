@@ -78,6 +78,8 @@ class TestWhatIsTold:
             ("rounded_down", 0, [("debit", "expense:rounding", 10_000), ("credit", FLOAT, 10_000)]),
             ("written_off", 0, [("debit", "expense:write_off", 10_000), ("credit", "suspense:mtn", 10_000)]),
             ("redated", 0, [("debit", FLOAT, 10_000), ("credit", FLOAT, 10_000)]),
+            ("redated", 100, [("debit", FLOAT, 10_000), ("debit", FLOAT, 100),
+                              ("credit", FLOAT, 10_000), ("credit", FLOAT, 100)]),
         ],
     )  # fmt: skip
     def test_one_is_posted(
@@ -131,7 +133,7 @@ class TestWhatIsTold:
             ({"amount_minor": 0.5}, (400, "parameter_invalid", "amount_minor")),
             ({"fee_minor": -1}, (400, "parameter_invalid", "fee_minor")),
             ({"recipe": "fee_raised", "fee_minor": 1}, (400, "parameter_invalid", "fee_minor")),
-            ({"entry": "je_0"}, (400, "parameter_invalid", "entry")),
+            ({"entry": "je_0"}, (404, "entry_not_found", "entry")),
             ({"currency": "USD"}, (400, "currency_unsupported", "currency")),
             ({"currency": "ZMK"}, (400, "currency_retired", "currency")),
             ({"occurred_at": "05/01/2026"}, (400, "parameter_invalid", "occurred_at")),
@@ -191,6 +193,13 @@ class TestEntries:
             "suspense_settled", [("debit", 2900, 10_000), ("credit", 2000, 9_750), ("credit", 4000, 250)],
         )  # fmt: skip
         assert shop.balance() == (9_750, 0, 0)
+        shop.to_midnight()
+        assert shop.balance() == (0, 9_750, 0)
+
+    def test_what_is_settled_when_nothing_else_is_due_is_cleared_all_the_same(self, shop: "Shop", settle: Settle):
+        late = entry_of(shop, paid_late(shop), "late_success")
+        shop.advance(days=5)
+        settle(recipe="suspense_settled", entry=late)
         shop.to_midnight()
         assert shop.balance() == (0, 9_750, 0)
 
@@ -315,9 +324,30 @@ class TestEntries:
         assert refusal(settle(recipe=recipe)) == (400, "parameter_missing", "entry")
         assert refusal(settle(recipe=recipe, entry="je_0")) == (404, "entry_not_found", "entry")
 
+    def test_another_date_is_of_its_entry_and_decides_nothing(self, shop: "Shop", settle: Settle, unknown: str):
+        charge = paid_late(shop)
+        late = entry_of(shop, charge, "late_success")
+        assert settle(**told(unknown, "redated", fee_minor=100, entry=late)).json()["settles"] == late
+        rows = shop.bench.ledger.statement_of(FLOAT)
+        assert rows.loc[rows["entry"] == late, "state"].tolist() == ["in_suspense"]
+        assert settle(recipe="suspense_settled", entry=late).status_code == 200
+        assert settle(recipe="reversed", entry=late).status_code == 409
+
+    def test_a_day_alone_is_no_moment_before(self, shop: "Shop", settle: Settle, unknown: str):
+        """A statement that tells days alone puts a movement at the beginning of its day."""
+        shop.to_midnight()
+        day = rfc3339(shop.bench.clock.now_ms)
+        shop.advance(3_600)
+        secured = entry_of(shop, shop.charge(), "funds_secured")
+        again = settle(recipe="reposted", entry=secured, reference=unknown, occurred_at=day).json()
+        assert again["occurred_at"] == day
+        made = settle(recipe="reversed", entry=secured, occurred_at=day).json()
+        entries = {row["id"]: row["occurred_at"] for row in shop.read("/sandbox/ledger/entries")["data"]}
+        assert made["occurred_at"] == entries[secured]
+
     def test_nothing_is_undone_before_it_happened(self, shop: "Shop", settle: Settle):
         secured = entry_of(shop, shop.charge(), "funds_secured")
-        before = rfc3339(shop.bench.clock.now_ms - 3_600_000)
+        before = rfc3339(shop.bench.clock.now_ms - 86_400_000)
         assert refusal(settle(recipe="reversed", entry=secured, occurred_at=before)) == (
             409, "moment_impossible", "occurred_at",
         )  # fmt: skip

@@ -250,6 +250,16 @@ class TestMoments:
         assert fees(day - timedelta(days=1)) == before
         assert isinstance(day, date)
 
+    def test_what_happens_at_midnight_is_of_the_day_that_begins(self, shop: "Shop"):
+        shop.charge(12_345)
+        shop.to_midnight()
+        entry = shop.bench.ledger.entries.iloc[-1]
+        assert entry["occurred_at"].time() == datetime(2026, 1, 5, 22, tzinfo=UTC).time()
+        day, ledger = entry["business_date"], shop.bench.ledger
+        before = ledger.trial_balance(as_of=entry["occurred_at"].to_pydatetime() - timedelta(milliseconds=1))
+        pd.testing.assert_frame_equal(ledger.trial_balance(as_of=day - timedelta(days=1)), before)
+        assert not ledger.trial_balance(as_of=day).equals(before)
+
     def test_a_moment_needs_its_zone(self, bench: Workbench):
         with pytest.raises(ValueError, match="A moment needs its zone"):
             bench.ledger.trial_balance(as_of=datetime(2026, 1, 5))  # noqa: DTZ001  the point

@@ -1,11 +1,13 @@
 """`workbench reconcile`: a ledger held against what operators and banks say of it."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -25,6 +27,17 @@ _TABLE: Final = ".parquet"
 _DIFFERENCES: Final = ("amount", "fee", "days")
 _CARRIED, _CLOSED = "rows.parquet", "closed.parquet"
 _TO_SETTLE: Final = 1
+_SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
+_SPARK_PARTS: Final = "spark.sql.shuffle.partitions"
+"""Two hundred by default, which is for a cluster."""
+_SPARK_ALONE: Final[dict[str, Any]] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Spark on this machine alone: it listens to nobody else, and leaves standard error to us."""
 
 
 @click.command()
@@ -92,8 +105,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
 
     tolerance = _tolerance(tolerances)
     outputs.check(outs, (ledger, *statements))
-    _check_installed(engine)
-    with _progress() as say:
+    with _spark(engine), _progress() as say:
         read = [_statement(each, say, layout=layout, account=account, date_format=date_format) for each in statements]
         carried = None if brought is None else _brought(brought)
         say("Reconciling")
@@ -191,9 +203,28 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _check_installed(engine: str) -> None:
-    if engine == "spark" and find_spec("pyspark") is None:
+@contextmanager
+def _spark(engine: str) -> Iterator[None]:
+    """A session of Spark for as long as it is needed, where Spark is to do the work.
+
+    Raises ReconcileRefused: it is not installed, or lacks the Java that it runs on.
+    """
+    if engine != "spark":
+        yield
+        return
+    if find_spec("pyspark") is None:
         raise ReconcileRefused("Spark is not installed.", hint="pip install 'mobile-money-workbench[spark]'")
+    if "JAVA_HOME" not in os.environ and which("java") is None:
+        raise ReconcileRefused("Spark runs on Java, and there is none.", hint="Install one, or set JAVA_HOME.")
+    from pyspark.sql import SparkSession
+
+    # Where somebody has set Spark up, it is as they have set it up.
+    options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE | {_SPARK_PARTS: str(os.cpu_count() or 1)}
+    session = SparkSession.builder.config(map=options).getOrCreate()
+    try:
+        yield
+    finally:
+        session.stop()
 
 
 @contextmanager

@@ -154,7 +154,14 @@ SETTLEMENTS: Final[Mapping[str, Settlement]] = {
     "rounded_up": Settlement((Line(DEBIT, TOLD, "amount"), Line(CREDIT, ROUNDING, "amount"))),
     "rounded_down": Settlement((Line(DEBIT, ROUNDING, "amount"), Line(CREDIT, TOLD, "amount"))),
     "written_off": Settlement((Line(DEBIT, WRITE_OFF, "amount"), Line(CREDIT, SUSPENSE, "amount"))),
-    "redated": Settlement((Line(DEBIT, TOLD, "amount"), Line(CREDIT, TOLD, "amount"))),
+    "redated": Settlement(
+        (
+            Line(DEBIT, TOLD, "amount"),
+            Line(DEBIT, TOLD, "fee"),
+            Line(CREDIT, TOLD, "amount"),
+            Line(CREDIT, TOLD, "fee"),
+        )
+    ),
 }
 """Every way in which a difference from a statement is settled, by an entry that can be reversed as any other.
 

@@ -111,9 +111,9 @@ def bucket_of(age_days: int) -> str:
 
 def broken_rows(broken: Broken) -> pd.DataFrame:
     """Each row of either side that is part of a break: the columns ROW, with `code` and `told_twice`."""
-    pairs = broken.pairs.to_pandas(types_mapper=nullable)
+    pairs: pd.DataFrame = broken.pairs.to_pandas(types_mapper=nullable)
     pairs = pairs[pairs["code"] != TOLERATED]
-    groups = broken.members.to_pandas(types_mapper=nullable)
+    groups: pd.DataFrame = broken.members.to_pandas(types_mapper=nullable)
     said = pairs[["account", "g", "code", "told_twice"]]
     grouped = pd.MultiIndex.from_frame(groups[["account", "g"]])
     plain = pairs[~pd.MultiIndex.from_frame(pairs[["account", "g"]]).isin(grouped)]
@@ -127,7 +127,7 @@ def broken_rows(broken: Broken) -> pd.DataFrame:
 
 
 def nullable(kind: pa.DataType) -> Any:  # noqa: ANN401  pandas has no name for the types of a column
-    """pandas' own nullable type for one of Arrow's: a null never turns a number into a float."""
+    """Pandas' own nullable type for one of Arrow's: a null never turns a number into a float."""
     if pa.types.is_integer(kind):
         return pd.Int64Dtype()
     return pd.BooleanDtype() if pa.types.is_boolean(kind) else pd.StringDtype()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -39,7 +40,7 @@ class CarryForward:
             if missing:
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {called}.")
 
-    def closed_of(self, account: str) -> Mapping[str, int]:
+    def closed_of(self, account: str) -> Mapping[str, Any]:
         """What the account was left with, or nothing of it."""
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
@@ -64,11 +65,11 @@ def _gone(closed: pd.DataFrame) -> nw.Expr:
     """Rows both dated and numbered within what was gone through: what was booked since is read, however dated."""
     day = nw.col("business_date").fill_null(0)
     each = [
-        (nw.col("account") == row.account)
-        & (day <= _day(row.closing_date))
-        & (nw.col("number") <= int(row.last_number))
-        for row in closed.itertuples()
-        if not pd.isna(row.last_number)
+        (nw.col("account") == row["account"])
+        & (day <= _day(row["closing_date"]))
+        & (nw.col("number") <= row["last_number"])
+        for row in closed.to_dict("records")
+        if not pd.isna(row["last_number"])
     ]
     return reduce(or_, each, nw.col("number") < nw.col("number"))
 
@@ -104,8 +105,8 @@ def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame
     )
 
 
-def _carried(rows: pd.DataFrame, name: str, kind: str) -> pd.Series:
-    values = rows[_OURS.get(name, name)]
+def _carried(rows: pd.DataFrame, name: str, kind: str) -> Any:  # noqa: ANN401  a column of any type
+    values: Any = rows[_OURS.get(name, name)]
     for side, only in _ONLY.items():
         if name in only:
             values = values.where(rows["side"] == side)

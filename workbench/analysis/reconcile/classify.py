@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
 
-from workbench.analysis.reconcile.columns import LEDGER, OF_SIDE, PAIR, ROW, STATEMENT, WORD, Frame
+from workbench.analysis.reconcile.columns import FLAG, LEDGER, OF_SIDE, PAIR, ROW, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import nothing, unreadable
 from workbench.analysis.reconcile.rules import (
@@ -21,7 +21,7 @@ from workbench.analysis.reconcile.rules import (
     Tolerance,
 )
 
-GROUP = ("account", "g")
+GROUP = ["account", "g"]
 PREFIX = {LEDGER: "l_", STATEMENT: "s_"}
 _TIES = ["order", "source", "no", "entry", "amount", "fee", "direction", "status"]
 """What tells which of several rows is the first; the order of the input never does."""
@@ -50,14 +50,13 @@ def classify(engine: Engine, ledger: Frame, statement: Frame, tolerance: Toleran
         for side, rows in good.items()
     }
     compared = _compared(engine, plain[LEDGER], plain[STATEMENT], tolerance)
-    bad = nw.concat([ledger.filter(unreadable()), statement.filter(unreadable())])
+    single = nw.concat([_bad(engine, side) for side in (ledger, statement)] + [_duplicates(engine, special)])
     groups = _groups(engine, special)
     return Classified(
         open=engine.keep(
             nw.concat(
                 [
-                    alone(engine, bad, INVALID),
-                    _duplicates(engine, special),
+                    _alone(engine, single),
                     groups.filter(~nw.col("code").is_null()),
                     compared.filter(~nw.col("code").is_null()),
                 ]
@@ -127,13 +126,8 @@ def _duplicates(engine: Engine, special: Frame) -> Frame:
         & (nw.col("signed") == nw.col("first_signed"))
     )
     further = plain.filter(nw.col("rank") > 1).join(firsts, on=[*GROUP, "side"], how="inner")
-    further = further.with_columns(told_twice=told_twice)
-    return nw.concat(
-        [
-            alone(engine, further.filter(nw.col("side") == side), code, told_twice=nw.col("told_twice"))
-            for side, code in DUPLICATE.items()
-        ]
-    )
+    code = nw.when(nw.col("side") == LEDGER).then(nw.lit(DUPLICATE[LEDGER])).otherwise(nw.lit(DUPLICATE[STATEMENT]))
+    return conform(engine, further.with_columns(told_twice=told_twice, code=code), _SINGLE)
 
 
 def _groups(engine: Engine, special: Frame) -> Frame:
@@ -144,7 +138,7 @@ def _groups(engine: Engine, special: Frame) -> Frame:
     }
     left = sides[LEDGER].select(*_own(LEDGER), *_sums("x_"))
     right = sides[STATEMENT].select(*_other(STATEMENT), *_sums("y_"))
-    joined = left.join(right, left_on=list(GROUP), right_on=["s_account", "s_g"], how="full").with_columns(
+    joined = left.join(right, left_on=GROUP, right_on=["s_account", "s_g"], how="full").with_columns(
         account=nw.coalesce("account", "s_account"),
         g=nw.coalesce("g", "s_g"),
         **{name: nw.coalesce(f"x_{name}", f"y_{name}") for name in _SUMS},
@@ -177,7 +171,7 @@ def _compared(engine: Engine, ledger: Frame, statement: Frame, tolerance: Tolera
         ledger.select(*_own(LEDGER))
         .join(
             statement.select(*_other(STATEMENT)),
-            left_on=list(GROUP),
+            left_on=GROUP,
             right_on=["s_account", "s_g"],
             how="full",
         )
@@ -206,17 +200,21 @@ def _compared(engine: Engine, ledger: Frame, statement: Frame, tolerance: Tolera
     return conform(engine, made, PAIR)
 
 
-def alone(engine: Engine, rows: Frame, code: str, *, told_twice: nw.Expr | None = None) -> Frame:
-    """Rows as pairs with nothing on the other side; their side is told by `side`."""
-    sided = {}
+def _bad(engine: Engine, rows: Frame) -> Frame:
+    """Rule 1. Such a row is of no group, though another row's group may be called as its would be."""
+    made = rows.filter(unreadable()).with_columns(g=nothing("g"), code=nw.lit(INVALID), told_twice=nw.lit(value=False))
+    return conform(engine, made, _SINGLE)
+
+
+def _alone(engine: Engine, rows: Frame) -> Frame:
+    """Rows as pairs with nothing on the other side."""
+    sided: dict[str, nw.Expr] = {}
     for side, prefix in PREFIX.items():
         mine = nw.col("side") == side
-        for name in OF_SIDE:
-            sided[f"{prefix}{name}"] = nw.when(mine).then(nw.col(name)).otherwise(nothing(name))
-    made = rows.with_columns(
-        **sided,
-        code=nw.lit(code),
-        rows=nw.lit(1),
-        told_twice=nw.lit(value=False) if told_twice is None else told_twice,
-    )
-    return conform(engine, made, PAIR)
+        # Where the condition does not hold there is a null.
+        sided |= {f"{prefix}{name}": nw.when(mine).then(nw.col(name)) for name in OF_SIDE}
+    return conform(engine, rows.with_columns(**sided, rows=nw.lit(1)), PAIR)
+
+
+_SINGLE = {**ROW, "code": WORD, "told_twice": FLAG}
+"""A row that is a break by itself."""

@@ -39,7 +39,8 @@ LEDGER_READ: Kinds = kinds_of(LEDGER_MOVEMENT)
 STATEMENT_READ: Kinds = kinds_of(STATEMENT_ROW)
 
 NUMBER, WORD, FLAG = nw.Int64, nw.String, nw.Boolean
-Shape = Mapping[str, type[nw.dtypes.DType]]
+Shape = Mapping[str, Any]
+"""Column → type, as narwhals names it."""
 
 ROW: Shape = {
     "side": WORD,

@@ -48,7 +48,7 @@ class Engine(Protocol):
         """Let go of what was kept."""
 
 
-class DuckDB:
+class _DuckDB:
     """A database in memory, of its own; what does not fit goes to temporary files."""
 
     name = DUCKDB
@@ -86,13 +86,13 @@ class DuckDB:
 
     def _read(self, relation: duckdb.DuckDBPyRelation, kinds: Kinds) -> Frame:
         made = relation.project(", ".join(self._READ[kind].format(name) for name, kind in kinds.items()))
-        return nw.from_native(made)
+        return lazy_frame(made)
 
     def keep(self, frame: Frame) -> Frame:
         self._kept += 1
         name = f"kept_{self._kept}"
         nw.to_native(frame).create(name)
-        return nw.from_native(self._connection.table(name))
+        return lazy_frame(self._connection.table(name))
 
     def typed(self, frame: Frame, shape: Shape) -> Frame:
         del shape
@@ -105,7 +105,7 @@ class DuckDB:
         self._connection.close()
 
 
-class Pandas:
+class _Pandas:
     """DataFrames with Arrow's types, which have a null in every type; a step at a time."""
 
     name = PANDAS
@@ -118,7 +118,7 @@ class Pandas:
 
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
         made = plain(table, kinds).to_pandas(types_mapper=pd.ArrowDtype)
-        return nw.from_native(made).lazy()
+        return lazy_frame(made)
 
     def keep(self, frame: Frame) -> Frame:
         return frame
@@ -127,7 +127,7 @@ class Pandas:
         # A literal, alone or in a choice, has NumPy's type, which cannot be null without being another.
         native = nw.to_native(frame)
         other = [name for name in shape if not isinstance(native[name].dtype, pd.ArrowDtype)]
-        return nw.from_native(native.astype({name: pd.ArrowDtype(_ARROW[shape[name]]) for name in other})).lazy()
+        return lazy_frame(native.astype({name: pd.ArrowDtype(_ARROW[shape[name]]) for name in other}))
 
     def collect(self, frame: Frame) -> pa.Table:
         return pa.Table.from_pandas(nw.to_native(frame), preserve_index=False)
@@ -136,7 +136,7 @@ class Pandas:
         """Nothing is held."""
 
 
-class Polars:
+class _Polars:
     """Lazy frames."""
 
     name = POLARS
@@ -155,7 +155,7 @@ class Polars:
             INSTANT: lambda name: pl.col(name).cast(pl.Datetime("ms", "UTC")).dt.timestamp("ms"),
             DATE: lambda name: pl.col(name).cast(pl.Date).to_physical().cast(pl.Int64),
         }
-        return nw.from_native(native.lazy().select(read[kind](name) for name, kind in kinds.items()))
+        return lazy_frame(native.lazy().select(read[kind](name) for name, kind in kinds.items()))
 
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
         import polars as pl
@@ -163,7 +163,7 @@ class Polars:
         return self.own(pl.from_arrow(table.select(list(kinds))), kinds)
 
     def keep(self, frame: Frame) -> Frame:
-        return nw.from_native(nw.to_native(frame).collect().lazy())
+        return lazy_frame(nw.to_native(frame).collect().lazy())
 
     def typed(self, frame: Frame, shape: Shape) -> Frame:
         del shape
@@ -176,7 +176,7 @@ class Polars:
         """Nothing is held."""
 
 
-class Spark:
+class _Spark:
     """The session of the DataFrames given: the work stays with its executors."""
 
     name = SPARK
@@ -187,7 +187,6 @@ class Spark:
 
             session = SparkSession.builder.getOrCreate()
         self._session = session
-        self._kept: list[Any] = []
 
     def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
         return self.own(self._session.read.parquet(*map(str, paths)), kinds)
@@ -201,7 +200,7 @@ class Spark:
             INSTANT: lambda name: sf.unix_millis(sf.col(name).cast("timestamp")),
             DATE: lambda name: sf.unix_date(sf.col(name).cast("date")).cast("long"),
         }
-        return nw.from_native(native.select(*(read[kind](name).alias(name) for name, kind in kinds.items())))
+        return lazy_frame(native.select(*(read[kind](name).alias(name) for name, kind in kinds.items())))
 
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
         made = plain(table, kinds)
@@ -209,13 +208,12 @@ class Spark:
             from pyspark.sql.types import LongType, StringType, StructField, StructType
 
             fields = [StructField(name, StringType() if kind == TEXT else LongType()) for name, kind in kinds.items()]
-            return nw.from_native(self._session.createDataFrame([], StructType(fields)))
-        return nw.from_native(self._session.createDataFrame(made))
+            return lazy_frame(self._session.createDataFrame([], StructType(fields)))
+        return lazy_frame(self._session.createDataFrame(made))
 
     def keep(self, frame: Frame) -> Frame:
-        kept = nw.to_native(frame).persist()
-        self._kept.append(kept)
-        return nw.from_native(kept)
+        # A checkpoint on the executors: what led to the rows is forgotten, so that no plan grows without end.
+        return lazy_frame(nw.to_native(frame).localCheckpoint())
 
     def typed(self, frame: Frame, shape: Shape) -> Frame:
         del shape
@@ -225,12 +223,21 @@ class Spark:
         return nw.to_native(frame).toArrow()
 
     def close(self) -> None:
-        for kept in self._kept:
-            kept.unpersist()
-        self._kept.clear()
+        """The executors forget a checkpoint with the frame that it belongs to."""
 
 
-ENGINES: Mapping[str, Callable[[], Engine]] = {DUCKDB: DuckDB, PANDAS: Pandas, POLARS: Polars, SPARK: Spark}
+ENGINES: Mapping[str, Callable[[], Engine]] = {DUCKDB: _DuckDB, PANDAS: _Pandas, POLARS: _Polars, SPARK: _Spark}
+
+
+def lazy_frame(native: Any) -> Frame:  # noqa: ANN401  any engine's table
+    """An engine's own table as narwhals sees it."""
+    made: Frame = nw.from_native(native).lazy()
+    return made
+
+
+def spark_of(session: Any) -> Engine:  # noqa: ANN401  Spark may not be installed
+    """The engine of a session that is there already."""
+    return _Spark(session)
 
 
 def plain(table: pa.Table, kinds: Kinds) -> pa.Table:

@@ -10,8 +10,8 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from workbench.analysis.reconcile.columns import LEDGER_READ, STATEMENT_READ, Frame
-from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, SPARK, Engine, Spark
-from workbench.analysis.reconcile.sources import PANDAS, PATHS, Source, source
+from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, SPARK, Engine, spark_of
+from workbench.analysis.reconcile.sources import PATHS, Source, source
 from workbench.errors import ReconcileRefused
 
 
@@ -83,7 +83,7 @@ class Inputs:
         if name not in ENGINES:
             raise ReconcileRefused(f"There is no engine {name!r}; there are {', '.join(ENGINES)}.")
         try:
-            return Spark(sparks[0].sparkSession) if name == SPARK and sparks else ENGINES[name]()
+            return spark_of(sparks[0].sparkSession) if name == SPARK and sparks else ENGINES[name]()
         except ImportError as problem:
             hint = "pip install 'mobile-money-workbench[spark]'" if name == SPARK else f"pip install {name}"
             raise ReconcileRefused(f"{name} is not installed.", hint=hint) from problem

@@ -1,6 +1,7 @@
 """Every row that agrees, a row for each side's row: worked out when it is asked for."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -101,7 +102,7 @@ def _framed(found: pa.Table) -> pd.DataFrame:
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
-def _column(found: pa.Table, name: str, kind: str) -> pd.Series:
+def _column(found: pa.Table, name: str, kind: str) -> Any:  # noqa: ANN401  a column of any type
     if name == "differences":
         return pd.Series(_differences(found), dtype=kind)
     column = found["signed" if name == "signed_minor" else name]

@@ -58,8 +58,11 @@ def _partners(engine: Engine, ledger: Frame, single: Frame) -> Frame:
     on = [name if name == "account" else f"l_{name}" for name in _ALIKE]
     # Some engines drop the right side's columns that are joined on: they are kept under another name.
     right = right.with_columns(**{f"on_{name}": nw.col(f"s_{name}") for name in _ALIKE})
-    near = nw.when(nw.col("l_at").is_null() | nw.col("s_at").is_null()).then(nw.col("l_day") == nw.col("s_day"))
-    near = near.otherwise((nw.col("l_at") - nw.col("s_at")).abs() <= PARTNERS_WITHIN_MS)
+    near = (
+        nw.when(nw.col("l_at").is_null() | nw.col("s_at").is_null())
+        .then(nw.col("l_day") == nw.col("s_day"))
+        .otherwise((nw.col("l_at") - nw.col("s_at")).abs() <= PARTNERS_WITHIN_MS)
+    )
     met = left.join(right, left_on=on, right_on=[f"on_{name}" for name in _ALIKE], how="inner").filter(near)
     counted = met.with_columns(one=nw.lit(1)).with_columns(
         l_partners=nw.col("one").sum().over("account", "l_g"),
@@ -102,7 +105,9 @@ def _named(engine: Engine, lonely: Frame, ledger: Frame, cut_after: Mapping[str,
     reverses = (ours & ~nw.col("l_refers").is_null()) | ~nw.col("reversed_signed").is_null()
     day = nw.coalesce("s_day", "l_day")
     late = reduce(
-        lambda found, item: found | ((nw.col("account") == item[0]) & (day > item[1])), cut_after.items(), day < day
+        lambda found, item: found | ((nw.col("account") == item[0]) & (day > item[1])),
+        cut_after.items(),
+        nw.lit(value=False),
     )
     code = (
         nw.when(reverses).then(nw.lit(REVERSED_UNMATCHED))

@@ -99,18 +99,18 @@ class Reconciliation:
         self._close()
 
     def _told(self) -> Table:
-        rates = self.rates.set_index("account")
+        rates = {row["account"]: row for row in self.rates.to_dict("records")}
         rows = [
             (
-                line.account,
-                f"{rates.loc[line.account, 'by_count']:.2%}",
-                f"{rates.loc[line.account, 'by_value']:.2%}",
-                str(int((self.breaks["account"] == line.account).sum())),
-                amount_text(line.difference_minor, line.currency),
-                amount_text(line.breaks_minor, line.currency),
-                "holds" if line.holds else f"does not hold: {line.note}",
+                line["account"],
+                f"{rates[line['account']]['by_count']:.2%}",
+                f"{rates[line['account']]['by_value']:.2%}",
+                str(int((self.breaks["account"] == line["account"]).sum())),
+                amount_text(line["difference_minor"], line["currency"]),
+                amount_text(line["breaks_minor"], line["currency"]),
+                "holds" if line["holds"] else f"does not hold: {line['note']}",
             )
-            for line in self.proof.itertuples()
+            for line in self.proof.to_dict("records")
         ]
         read = f"{self.rows_read['ledger']:,} ledger rows and {self.rows_read['statement']:,} statement rows"
         columns = [Column(name, numeric=name not in {"account", "proof"}) for name in _HEADINGS]

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -12,7 +13,7 @@ import pandas as pd
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken, typed
 from workbench.analysis.reconcile.carry import CarryForward, carried_rows, with_carried
 from workbench.analysis.reconcile.classify import Classified, classify
-from workbench.analysis.reconcile.columns import LEDGER, NUMBER, SIDES, STATEMENT, WORD, Frame
+from workbench.analysis.reconcile.columns import LEDGER, NUMBER, ROW, SIDES, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.inputs import Inputs, load_ledger, load_statements, read_inputs
 from workbench.analysis.reconcile.matches import matches_of
@@ -28,7 +29,7 @@ from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS
 from workbench.errors import ReconcileRefused
 
 
-def reconcile(  # noqa: PLR0913  the question has so many parts, all but two with an answer of their own
+def reconcile(
     ledger: Any,  # noqa: ANN401  a table of any of six kinds, some of which may not be installed
     statement: Any,  # noqa: ANN401  the same, or a statement as it was read, or several
     *,
@@ -97,23 +98,26 @@ class _Run:
 
     def _read(self) -> _Read:
         statement = _named(load_statements(self.engine, self.inputs), self.inputs)
-        new = totals(self.engine, rows_of(self.engine, statement, STATEMENT))
-        found = books(self.engine, _balanced(self.engine, statement), new, self.inputs.told)
+        theirs = rows_of(self.engine, statement, STATEMENT, keep=("balance_minor",))
+        new = totals(self.engine, theirs)
+        found = books(self.engine, theirs, new, self.inputs.told)
         if not found:
             raise ReconcileRefused("The statement has no rows, so that it is of no account.")
         accounts = sorted({book.account for book in found})
         ledger = load_ledger(self.engine, self.inputs)
-        counted = totals(self.engine, rows_of(self.engine, ledger, LEDGER))
+        ours = rows_of(self.engine, ledger, LEDGER, keep=("balance_minor",))
+        counted = totals(self.engine, ours)
         check_accounts(counted, found, sorted({str(name) for name in counted["account"].dropna()}))
         counted = counted[counted["account"].isin(accounts)]
-        ledger = ledger.filter(nw.col("account").is_in(accounts))
-        everything = rows_of(self.engine, ledger, LEDGER)
+        ours = ours.filter(nw.col("account").is_in(accounts))
         last = {str(name): int(no) for name, no in counted.groupby("account")["last_no"].max().items()}
-        closings = _closings(self.engine, ledger, last)
+        closings = _closings(self.engine, ours, last)
         sums = {LEDGER: counted, STATEMENT: new}
-        rows = {LEDGER: everything, STATEMENT: rows_of(self.engine, statement, STATEMENT)}
+        everything = ours.select(*ROW)
+        rows = {LEDGER: everything, STATEMENT: theirs.select(*ROW)}
         if self.carried is not None:
             mine = _of_accounts(self.carried, accounts)
+            ledger = ledger.filter(nw.col("account").is_in(accounts))
             open_ledger, open_statement = with_carried(self.engine, ledger, statement, mine)
             rows = {
                 LEDGER: self.engine.keep(rows_of(self.engine, open_ledger, LEDGER)),
@@ -180,14 +184,14 @@ class _Run:
     def _carry(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: pd.DataFrame) -> CarryForward:
         closed = [
             {
-                "account": line.account,
-                "currency": line.currency,
-                "closing_date": closing[line.account],
-                "last_number": read.last_numbers.get(line.account),
-                "statement_minor": line.statement_minor,
-                "brought_minor": line.brought_minor + line.tolerated_minor + line.unexplained_minor,
+                "account": line["account"],
+                "currency": line["currency"],
+                "closing_date": closing[line["account"]],
+                "last_number": read.last_numbers.get(line["account"]),
+                "statement_minor": line["statement_minor"],
+                "brought_minor": line["brought_minor"] + line["tolerated_minor"] + line["unexplained_minor"],
             }
-            for line in proof.itertuples()
+            for line in proof.to_dict("records")
         ]
         made = CarryForward(carried_rows(rows, closing), typed(closed, CLOSED))
         if self.carried is None:
@@ -218,19 +222,12 @@ def _named(statement: Frame, inputs: Inputs) -> Frame:
     )
 
 
-def _balanced(engine: Engine, statement: Frame) -> Frame:
-    """The statement's rows with the running balance beside what each row does."""
-    return rows_of(engine, statement, STATEMENT, keep=("balance_minor",))
-
-
 def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[str, int | None]:
     """The balance after the last entry of each account."""
-    made: dict[str, int | None] = {}
-    for account, number in last.items():
-        rows = ledger.filter((nw.col("account") == account) & (nw.col("number") == number))
-        found = engine.collect(conform(engine, rows, {"account": WORD, "balance_minor": NUMBER})).to_pylist()
-        made[account] = found[-1]["balance_minor"] if found else None
-    return made
+    ends = [(nw.col("account") == account) & (nw.col("no") == number) for account, number in last.items()]
+    rows = ledger.filter(reduce(or_, ends)) if ends else ledger.filter(nw.col("no").is_null())
+    found = engine.collect(conform(engine, rows, {"account": WORD, "balance_minor": NUMBER})).to_pylist()
+    return {row["account"]: row["balance_minor"] for row in found}
 
 
 def _commonest(counted: pd.DataFrame, account: str) -> str | None:

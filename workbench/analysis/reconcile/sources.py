@@ -118,7 +118,7 @@ def source(given: Any, called: str) -> Source:  # noqa: ANN401  any table is the
     if kind is None:
         raise ReconcileRefused(
             f"{called} is a {type(given).__name__}, which is no table that can be reconciled.",
-            hint="Give a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation or a path to Parquet.",
+            hint="Give a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation or Parquet's path.",
         )
     return Source(kind, given, called)
 

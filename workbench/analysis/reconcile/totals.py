@@ -39,7 +39,7 @@ def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
             good_day=nw.col("good_day").max(),
         )
     )
-    made = engine.collect(conform(engine, counted, {**_BY, **_SUMMED})).to_pandas(types_mapper=_nullable)
+    made: pd.DataFrame = engine.collect(conform(engine, counted, {**_BY, **_SUMMED})).to_pandas(types_mapper=_nullable)
     return made.sort_values(list(_BY)).reset_index(drop=True)
 
 
@@ -103,29 +103,31 @@ def _whole(value: Any) -> int | None:  # noqa: ANN401  pandas' null or a number
 
 def _ends(engine: Engine, loaded: Frame, counted: pd.DataFrame) -> dict[tuple[Any, Any], tuple[int | None, int | None]]:
     """The balances before the first and after the last row of each statement, from its own running balance."""
-    spans = counted.groupby(["account", "source"])[["first_no", "last_no"]].agg({"first_no": "min", "last_no": "max"})
-    wanted = [
-        (nw.col("source") == name) & ((nw.col("no") == int(span.first_no)) | (nw.col("no") == int(span.last_no)))
-        for (_, name), span in spans.iterrows()
-    ]
-    if not wanted:
+    spans = {
+        (account, name): (int(group["first_no"].min()), int(group["last_no"].max()))
+        for (account, name), group in counted.groupby(["account", "source"])
+    }
+    if not spans:
         return {}
+    wanted = [
+        (nw.col("source") == name) & ((nw.col("no") == first) | (nw.col("no") == last))
+        for (_, name), (first, last) in spans.items()
+    ]
     shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
     rows = engine.collect(conform(engine, loaded.filter(reduce(or_, wanted)), shape)).to_pylist()
-    made: dict[tuple[Any, Any], tuple[int | None, int | None]] = {}
-    for (account, name), span in spans.iterrows():
-        mine = [
-            row
-            for row in rows
-            if (row["account"], row["source"]) == (account, name) and row["balance_minor"] is not None
-        ]
-        ends = [next((row for row in mine if row["no"] == int(no)), None) for no in (span.first_no, span.last_no)]
-        # Some operators print the newest row first.
-        if None not in ends and ends[0]["order"] > ends[1]["order"]:
-            ends.reverse()
-        opening = ends[0]["balance_minor"] - ends[0]["signed"] if ends[0] else None
-        made[account, name] = (opening, ends[1]["balance_minor"] if ends[1] else None)
-    return made
+    told = {(row["account"], row["source"], row["no"]): row for row in rows if row["balance_minor"] is not None}
+    return {
+        (account, name): _end_balances(told.get((account, name, first)), told.get((account, name, last)))
+        for (account, name), (first, last) in spans.items()
+    }
+
+
+def _end_balances(first: Mapping[str, Any] | None, last: Mapping[str, Any] | None) -> tuple[int | None, int | None]:
+    """The balance before the earlier of two rows and after the later one."""
+    # Some operators print the newest row first.
+    if first and last and first["order"] > last["order"]:
+        first, last = last, first
+    return (first["balance_minor"] - first["signed"] if first else None), (last["balance_minor"] if last else None)
 
 
 def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Sequence[str]) -> None:
@@ -143,8 +145,9 @@ def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Seque
             )
         currencies = sorted({str(each) for each in mine["currency"].dropna()})
         if currencies and book.currencies and not set(book.currencies) & set(currencies):
+            theirs, ours = " and ".join(book.currencies), " and ".join(currencies)
             raise ReconcileRefused(
-                f"{book.source} is in {' and '.join(book.currencies)}, the ledger's {book.account} in {' and '.join(currencies)}.",
+                f"{book.source} is in {theirs}, the ledger's {book.account} in {ours}.",
                 account=book.account,
                 currencies=currencies,
             )

@@ -73,7 +73,8 @@ WORDS: Final[Mapping[str, Said]] = {
         "If they are one movement, book it anew under the statement's reference.",
     ),
     BATCH_MISMATCH: Said(
-        "The {rows} rows of {g} add up to {ledger} in the ledger and to {statement} on the statement: {variance_off} apart.",
+        "The {rows} rows of {g} add up to {ledger} in the ledger and to {statement} on the statement: "
+        "{variance_off} apart.",
         "Find the part that is missing from the batch; then book the difference under its reference.",
     ),
     TIMING: Said(
@@ -158,7 +159,7 @@ def _known(pair: Pair, mine: str, name: str) -> bool:
 
 
 def amount_text(amount_minor: int | None, currency: str | None) -> str:
-    """Major units with two decimals: `K1,234.50`, `−K0.05`, `USD 3.00`."""
+    """Major units with two decimals: `K1,234.50`, `USD 3.00`; a minus stands first."""
     if amount_minor is None:
         return "nothing"
     sign = "−" if amount_minor < 0 else ""  # noqa: RUF001  a minus, not a hyphen

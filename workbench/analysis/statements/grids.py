@@ -64,7 +64,7 @@ class CsvGrid:
             try:
                 for cells in reader:
                     if cells and (cells[0].strip() or any(map(str.strip, cells))):
-                        yield begins, cells  # type: ignore[misc]
+                        yield begins, cells  # type: ignore[misc]  # a list of texts is one of cells that nobody adds to
                     begins = reader.line_num + 1
             except csv.Error as wrong:
                 raise StatementRefused(

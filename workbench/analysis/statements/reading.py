@@ -111,9 +111,12 @@ def _pieces(found: Found, reader: PieceReader) -> Iterator[pa.Table]:
 def _without_footers(found: Found) -> Iterator[Line]:
     """The rows; lines of totals are left out at the end, and elsewhere are rows like others."""
     footers = tuple(word_key(footer) for footer in found.layout.footers)
+    if not footers:
+        yield from found.rows()
+        return
     held: list[Line] = []
     for line in found.rows():
-        if footers and word_key(next(text_of(cell) for cell in line[1] if cell != "")).startswith(footers):
+        if word_key(next(text_of(cell) for cell in line[1] if cell != "")).startswith(footers):
             held.append(line)
             continue
         yield from held

@@ -174,7 +174,7 @@ class Settle(Shown):
     """A difference from a statement, and the recipe that settles it; amounts in minor units.
 
     `account` is the one that differs, `reference` the id by which the other side knows the movement, and
-    `entry` the one that is settled, by the recipes whose amounts follow from it.
+    `entry` the one that it is about: needed by the recipes whose amounts follow from it.
     """
 
     recipe: str

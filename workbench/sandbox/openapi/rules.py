@@ -198,7 +198,6 @@ def _settles(*, entry: bool, fee: bool) -> Schema:
         "account": {"type": "string"},
         "reference": {"type": "string"},
         "amount_minor": {"minimum": 1},
-        "entry": {"type": "null"},
     }
     fees: Schema = {} if fee else {"fee_minor": {"const": 0}}
     return {"required": ["account", "reference", "amount_minor"], "properties": {**named, **told, **fees}}

@@ -13,6 +13,8 @@ from workbench.sandbox.store import Transaction
 _OF_CUSTOMERS: Final = ("funds_secured", LATE, "refund_asked", "refund_sent")
 """Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
 
+_DECISIONS: Final = ("suspense_settled", "suspense_returned")
+
 
 def known_as(tx: Transaction, entry: JournalEntry) -> str | None:
     """The external reference of an entry, or for a reversal without one that of what it reverses."""
@@ -31,8 +33,10 @@ def phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
 
 def state_of(tx: Transaction, entry: JournalEntry) -> str:
     """Whether late money still waits for a decision."""
-    waits = entry.kind == LATE and next(tx.journal.answers_to(entry.id), None) is None
-    return IN_SUSPENSE if waits else POSTED
+    if entry.kind != LATE:
+        return POSTED
+    answered = any(each.reverses or each.kind in _DECISIONS for each in tx.journal.answers_to(entry.id))
+    return POSTED if answered else IN_SUSPENSE
 
 
 def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:

@@ -125,9 +125,8 @@ def paid(tx: Transaction, payout_id: str) -> Payout:
 
 
 def move_back(tx: Transaction, payout_id: str) -> None:
-    """A payout has been returned: what else the bank was to do with it is not due any more."""
+    """A payout has been returned; a return by the bank that is still due finds it so."""
     _move(tx, paid(tx, payout_id), "returned", "payout.failed", RETURNED)
-    tx.unschedule(payout_id)
 
 
 def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_code: str | None) -> None:

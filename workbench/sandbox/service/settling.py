@@ -15,7 +15,7 @@ from workbench.domain.ledger import (
     Settlement,
     mirrored,
 )
-from workbench.domain.moments import milliseconds_in
+from workbench.domain.moments import business_date, milliseconds_in
 from workbench.domain.money import currency_named
 from workbench.domain.references import reference
 from workbench.domain.wire.panel import Settle
@@ -64,6 +64,7 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
 def _as_told(tx: Transaction, body: Settle, row: Settlement, currency: str, occurred_ms: int) -> JournalEntry:
     """The amounts and the account are what the body says."""
     account, known_as = _told(body, row)
+    about = None if body.entry is None else _found(tx, body.entry).id
     amounts = {"amount": body.amount_minor, "fee": body.fee_minor}
     postings = ledger.settlement_postings(body.recipe, amounts, currency, account)
     if any(_is_same(each, body, postings) for each in tx.journal.known_as(known_as)):
@@ -75,6 +76,7 @@ def _as_told(tx: Transaction, body: Settle, row: Settlement, currency: str, occu
         description=body.description or f"{known_as}: {body.recipe.replace('_', ' ')}",
         payment=None,
         reference=known_as,
+        settles=about,
         occurred_ms=occurred_ms,
     )
 
@@ -104,8 +106,6 @@ def _told(body: Settle, row: Settlement) -> tuple[str, str]:
             code="parameter_invalid",
             param="fee_minor",
         )
-    if body.entry is not None:
-        raise InvalidRequest(f"{body.recipe} settles no entry.", code="parameter_invalid", param="entry")
     return body.account, body.reference
 
 
@@ -121,9 +121,7 @@ def _of_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) 
     """The amounts follow from the entry that is settled."""
     if body.entry is None:
         raise InvalidRequest("entry is required: the one that is settled.", code="parameter_missing", param="entry")
-    entry = tx.journal.get(body.entry)
-    if entry is None:
-        raise NotFound(f"There is no entry {body.entry[:60]!r}.", code="entry_not_found", param="entry")
+    entry = _found(tx, body.entry)
     if row.of is not None and entry.kind not in row.of:
         raise StateConflict(
             f"{entry.id} is of the kind {entry.kind}; {body.recipe} settles {' or '.join(row.of)}.",
@@ -132,7 +130,10 @@ def _of_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) 
             current=entry.kind,
         )
     _check_open(tx, entry, body)
-    _check_moment(tx, occurred_ms, entry.occurred_ms)
+    # What is told anew may have been earlier; what undoes or answers an entry comes after it.
+    repeats = body.recipe == REPOSTED
+    occurred_ms = occurred_ms if repeats else _not_before(entry, occurred_ms)
+    _check_moment(tx, occurred_ms, None if repeats else entry.occurred_ms)
     made = _MADE[body.recipe](tx, entry)
     if body.recipe == RETURNED:
         payouts.move_back(tx, entry.payment or "")
@@ -159,6 +160,20 @@ def _check_open(tx: Transaction, entry: JournalEntry, body: Settle) -> None:
         is_settled = each.kind in _UNDONE_BY and body.recipe != REPOSTED
         if is_undone or is_settled or each.kind == body.recipe == REPOSTED:
             raise _settled_already(f"{entry.id} was answered by {each.id} ({each.kind})", each.kind)
+
+
+def _found(tx: Transaction, entry_id: str) -> JournalEntry:
+    """The entry of this id. Raises NotFound."""
+    entry = tx.journal.get(entry_id)
+    if entry is None:
+        raise NotFound(f"There is no entry {entry_id[:60]!r}.", code="entry_not_found", param="entry")
+    return entry
+
+
+def _not_before(entry: JournalEntry, occurred_ms: int) -> int:
+    """A moment on the entry's own day that lies before it, as of a statement that tells days alone, is the entry's."""
+    same_day = business_date(occurred_ms) == business_date(entry.occurred_ms)
+    return max(occurred_ms, entry.occurred_ms) if same_day else occurred_ms
 
 
 def _settled_already(message: str, current: str) -> StateConflict:
