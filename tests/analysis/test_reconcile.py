@@ -1,0 +1,407 @@
+"""Reconciling by hand-made rows: what is refused, what is carried, what settles, what is said."""
+
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from workbench.analysis.reconcile import BUCKETS, CODES, CarryForward, Reconciliation, Tolerance, reconcile
+from workbench.analysis.reconcile.proposals import PROPOSALS
+from workbench.analysis.reconcile.words import WORDS
+from workbench.analysis.shapes import (
+    AGEING,
+    BREAK,
+    CARRIED,
+    CLOSED,
+    INPUTS,
+    LEDGER_MOVEMENT,
+    MATCH,
+    PROOF,
+    STATEMENT_ROW,
+    SUMMARY,
+)
+from workbench.errors import ReconcileRefused
+
+ACCOUNT = "operator:mtn:float"
+Row = dict[str, object]
+
+
+def movement(key: str | None, amount: int, *, day: int = 5, **more: object) -> Row:
+    at = datetime(2026, 1, day, 10, tzinfo=UTC)
+    return {
+        "account": ACCOUNT, "key": key, "batch": None, "occurred_at": at, "business_date": date(2026, 1, day),
+        "direction": "in", "amount_minor": amount, "fee_minor": 0, "currency": "ZMW", "status": "completed",
+        "phone": None, **more,
+    }  # fmt: skip
+
+
+def effect(row: Row) -> int:
+    if row["status"] != "completed" or row["direction"] not in {"in", "out"}:
+        return 0
+    return (row["amount_minor"] if row["direction"] == "in" else -row["amount_minor"]) - row["fee_minor"]
+
+
+def ledger_of(*rows: Row, opening: int = 0) -> pd.DataFrame:
+    """Entries in the order given, with the balance that runs with them."""
+    made, balance = [], opening
+    for number, row in enumerate(rows, start=1):
+        balance += effect(row)
+        usual = {"entry": f"je_{number}", "number": number, "kind": "funds_secured", "state": "posted"}
+        made.append({**usual, "payment": None, "reverses": None, **row, "balance_minor": balance})
+    return pd.DataFrame(made, columns=list(LEDGER_MOVEMENT)).astype(dict(LEDGER_MOVEMENT))
+
+
+def statement_of(*rows: Row, name: str = "mtn.csv", opening: int | None = 0, jump: int = 0) -> pd.DataFrame:
+    """Lines in the order given; with an opening balance each has the balance after it."""
+    made, balance = [], opening
+    for line, row in enumerate(rows, start=2):
+        balance = None if balance is None else balance + effect(row) + (jump if line == 3 else 0)
+        usual = {"statement": name, "line": line, "type": "payment", "related": None, "problem": None}
+        made.append({**usual, "description": "", "balance_minor": balance, **row})
+    return pd.DataFrame(made, columns=list(STATEMENT_ROW)).astype(dict(STATEMENT_ROW))
+
+
+def codes(result: Reconciliation) -> list[tuple[str | None, str]]:
+    return sorted(
+        ((None if pd.isna(key) else key), code)
+        for key, code in zip(result.breaks["key"], result.breaks["code"], strict=True)
+    )
+
+
+LEDGER = ledger_of(movement("a", 100), movement("b", 200, fee_minor=2))
+STATEMENT = statement_of(movement("a", 100), movement("b", 200, fee_minor=2))
+
+
+class TestWhatAgrees:
+    def test_nothing_is_left(self):
+        result = reconcile(LEDGER, STATEMENT)
+        assert result.is_clean
+        assert result.breaks.empty
+        assert list(result.matches["rule"]) == ["key"] * 4
+        assert result.proof.loc[0, "note"] == "to the last minor unit"
+        assert result.rates.loc[0, ["by_count", "by_value"]].tolist() == [1.0, 1.0]
+
+    def test_every_frame_has_its_declared_columns_and_types(self):
+        for result in (reconcile(LEDGER, STATEMENT), reconcile(LEDGER, statement_of(movement("c", 1, day=2)))):
+            for shape, frame in {
+                "BREAK": (BREAK, result.breaks), "MATCH": (MATCH, result.matches), "SUMMARY": (SUMMARY, result.summary),
+                "AGEING": (AGEING, result.ageing), "PROOF": (PROOF, result.proof), "INPUTS": (INPUTS, result.inputs),
+                "CARRIED": (CARRIED, result.carry_forward.rows), "CLOSED": (CLOSED, result.carry_forward.closed),
+            }.items():  # fmt: skip
+                assert {name: str(kind) for name, kind in frame[1].dtypes.items()} == dict(frame[0]), shape
+
+    def test_a_tolerance_lets_a_difference_pass_and_the_proof_tells_it(self):
+        theirs = statement_of(movement("a", 101), movement("b", 200, fee_minor=3, day=6))
+        result = reconcile(LEDGER, theirs, tolerance=Tolerance(amount_minor=1, fee_minor=1))
+        assert result.is_clean
+        assert result.matches["differences"].dropna().unique().tolist() == ["amount K0.01", "fee K0.01; 1 day"]
+        line = result.proof.iloc[0]
+        assert (line["holds"], line["tolerated_minor"], line["difference_minor"]) == (True, 0, 0)
+        strict = reconcile(LEDGER, theirs)
+        assert codes(strict) == [("a", "amount_mismatch"), ("b", "fee_mismatch")]
+
+    def test_it_tells_what_went_in(self, tmp_path: Path):
+        LEDGER.to_parquet(tmp_path / "ledger.parquet")
+        STATEMENT.to_parquet(tmp_path / "mtn.parquet")
+        result = reconcile(tmp_path / "ledger.parquet", tmp_path / "mtn.parquet")
+        assert result.inputs["name"].tolist() == ["ledger.parquet", "mtn.csv"]
+        assert result.inputs["rows"].tolist() == [2, 2]
+        assert result.inputs["sha256"].str.fullmatch("[0-9a-f]{64}").all()
+
+    def test_it_shows_itself_as_text_and_as_html(self):
+        result = reconcile(LEDGER, STATEMENT)
+        assert "2 ledger rows and 2 statement rows: clean" in repr(result)
+        assert "<caption>2 ledger rows" in result._repr_html_()
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize(
+        ("ledger", "statement", "said"),
+        [
+            (LEDGER.drop(columns="fee_minor"), STATEMENT, "The ledger has no column fee_minor"),
+            (LEDGER, STATEMENT.drop(columns=["line", "problem"]), "The statement has no column line, problem"),
+            (LEDGER.astype({"amount_minor": "float64"}), STATEMENT, "No float holds money"),
+            (LEDGER, STATEMENT.astype({"balance_minor": "Float64"}), "balance_minor is Float64"),
+            (LEDGER.assign(occurred_at=LEDGER["occurred_at"].dt.tz_localize(None)), STATEMENT, "its time zone"),
+            (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String, where a date belongs"),
+            (LEDGER, STATEMENT.assign(currency="USD"), "mtn.csv is in USD, the ledger's operator:mtn:float in ZMW"),
+            (LEDGER.assign(account="bank:settlement"), STATEMENT, "no row of operator:mtn:float"),
+            (LEDGER.iloc[:0], STATEMENT, "It has no row at all"),
+            (LEDGER, STATEMENT.iloc[:0], "The statement has no rows"),
+            (LEDGER, [], "There is no statement"),
+            (LEDGER, {"a": 1}, "is a dict, which is no table"),
+            (LEDGER, "nowhere/*.parquet", "no file is at nowhere"),
+        ],
+    )  # fmt: skip
+    def test_by_name_and_reason(self, ledger: pd.DataFrame, statement: object, said: str):
+        with pytest.raises(ReconcileRefused, match=said.replace("(", r"\(")):
+            reconcile(ledger, statement)
+
+    @pytest.mark.parametrize("wrong", [{"amount_minor": -1}, {"fee_minor": 0.5}, {"days": True}])
+    def test_a_tolerance_that_is_none(self, wrong: Row):
+        with pytest.raises(ReconcileRefused, match=next(iter(wrong))):
+            Tolerance(**wrong)
+
+    @pytest.mark.parametrize("wrong", [{"tolerance": 1}, {"cut_off": -1}, {"engine": "dask"}])
+    def test_a_setting_that_is_none(self, wrong: Row):
+        with pytest.raises(ReconcileRefused):
+            reconcile(LEDGER, STATEMENT, **wrong)
+
+    def test_a_file_that_is_no_parquet(self, tmp_path: Path):
+        (tmp_path / "mtn.csv").write_text("Id,Date\n")
+        with pytest.raises(ReconcileRefused, match=r"mtn\.csv is no Parquet file.*read_statement"):
+            reconcile(LEDGER, tmp_path / "mtn.csv")
+
+    def test_the_same_file_twice(self, tmp_path: Path):
+        one, other = file_of(STATEMENT, name="mtn.csv"), file_of(STATEMENT, name="copy.csv")
+        with pytest.raises(ReconcileRefused, match=r"given twice: mtn\.csv and copy\.csv"):
+            reconcile(LEDGER, [one, other])
+        STATEMENT.to_parquet(tmp_path / "mtn.parquet")
+        with pytest.raises(ReconcileRefused, match="given twice"):
+            reconcile(LEDGER, [tmp_path / "mtn.parquet"] * 2)
+
+
+def file_of(rows: pd.DataFrame, *, name: str = "mtn.csv", **more: object) -> SimpleNamespace:
+    """What reading a file gives."""
+    usual = {
+        "name": name, "sha256": "0" * 64, "account": ACCOUNT, "currency": "ZMW", "rows": rows,
+        "opening_minor": None, "closing_minor": None, "period": None, "findings": (),
+    }  # fmt: skip
+    return SimpleNamespace(**{**usual, **more})
+
+
+class TestStatementFiles:
+    def test_headers_alone_leave_all_that_is_settled_missing(self):
+        empty = file_of(
+            STATEMENT.iloc[:0], opening_minor=0, closing_minor=0, period=(date(2026, 1, 1), date(2026, 1, 31))
+        )
+        result = reconcile(LEDGER, empty)
+        assert codes(result) == [("a", "missing_in_statement"), ("b", "missing_in_statement")]
+        assert result.breaks["age_days"].tolist() == [26, 26]
+        assert result.breaks["bucket"].tolist() == ["8–30", "8–30"]  # noqa: RUF001  an en dash, as in print
+        assert result.proof.loc[0, "holds"]
+
+    def test_a_balance_that_does_not_follow_is_a_line_of_its_own(self):
+        result = reconcile(LEDGER, statement_of(movement("a", 100), movement("b", 200, fee_minor=2), jump=7))
+        line = result.proof.iloc[0]
+        assert not line["holds"]
+        assert (line["gap_minor"], line["unexplained_minor"], line["opening_minor"]) == (7, -7, 0)
+        assert line["note"] == "the statement's balances jump by K0.07 beyond its rows"
+
+    def test_another_opening_balance_does_not_hold_either(self):
+        result = reconcile(LEDGER, file_of(STATEMENT, opening_minor=50, closing_minor=348))
+        assert not result.proof.loc[0, "holds"]
+        assert result.proof.loc[0, "opening_minor"] == -50
+
+    def test_the_newest_row_may_stand_first(self):
+        rows = [movement("a", 100, day=4), movement("b", 200, fee_minor=2)]
+        theirs = statement_of(*rows)
+        theirs["line"] = [3, 2]
+        assert reconcile(ledger_of(*rows), theirs).proof.loc[0, "holds"]
+
+    def test_overlapping_files_tell_a_line_twice_and_the_proof_still_holds(self):
+        one = statement_of(movement("a", 100, day=4), movement("b", 200, fee_minor=2), name="first.csv")
+        two = statement_of(movement("b", 200, fee_minor=2), movement("c", 50, day=6), name="second.csv", opening=100)
+        ledger = ledger_of(movement("a", 100, day=4), movement("b", 200, fee_minor=2), movement("c", 50, day=6))
+        result = reconcile(ledger, [one, two])
+        assert codes(result) == [("b", "duplicate_in_statement")]
+        again = result.breaks.iloc[0]
+        assert (again["statement"], again["line"], again["variance_minor"]) == ("second.csv", 2, 0)
+        assert pd.isna(again["proposal"])
+        assert result.proof.loc[0, "holds"]
+
+    def test_a_line_booked_twice_in_one_file_moves_the_balance_twice(self):
+        result = reconcile(ledger_of(movement("a", 100)), statement_of(movement("a", 100), movement("a", 100)))
+        assert codes(result) == [("a", "duplicate_in_statement")]
+        assert result.proof.loc[0, ["difference_minor", "breaks_minor", "holds"]].tolist() == [-100, -100, True]
+
+
+class TestBadRows:
+    @pytest.mark.parametrize(
+        ("wrong", "said"),
+        [
+            ({"key": None}, "no key"),
+            ({"amount_minor": None}, "no amount"),
+            ({"fee_minor": -5}, "a negative fee"),
+            ({"business_date": None}, "no business date"),
+            ({"direction": "across"}, "'across' as direction"),
+            ({"problem": "the date is 31 February."}, "the date is 31 February"),
+        ],
+    )
+    def test_each_is_a_break_with_its_reason(self, wrong: Row, said: str):
+        theirs = (
+            statement_of(movement("a", 100), {**movement("b", 200), **wrong}) if "amount_minor" not in wrong else None
+        )
+        if theirs is None:
+            theirs = statement_of(movement("a", 100), movement("b", 0))
+            theirs.loc[1, "amount_minor"] = pd.NA
+        result = reconcile(ledger_of(movement("a", 100)), theirs)
+        bad = result.breaks.iloc[0]
+        assert (bad["code"], bad["line"]) == ("invalid_row", 3)
+        assert bad["reason"] == f"The row cannot be used: {said}."
+        assert result.proof.loc[0, "unexplained_minor"] == 0
+
+    def test_text_of_any_length_and_formulas_are_only_text(self):
+        long = "=cmd|'/c calc'!A1" * 600
+        result = reconcile(LEDGER, statement_of(movement("a", 100), movement(long, 1), movement("b", 200, fee_minor=2)))
+        assert result.breaks["key"].tolist() == [long]
+
+
+class TestCarryForward:
+    def test_what_was_open_joins_in_with_its_age_and_what_was_read_is_not_read_again(self):
+        january = ledger_of(movement("a", 100, day=30), movement("b", 200, day=31), movement("x", 5, day=3))
+        first = reconcile(january, statement_of(movement("a", 100, day=30), movement("q", 1, day=31)))
+        assert codes(first) == [("b", "timing"), ("q", "timing"), ("x", "missing_in_statement")]
+        carried = first.carry_forward
+        assert carried.closed.loc[0, ["statement_minor", "last_number"]].tolist() == [101, 3]
+        february = ledger_of(
+            movement("a", 100, day=30), movement("b", 200, day=31), movement("x", 5, day=3),
+            february_of("c", 40, 2), february_of("d", 60, 3),
+        )  # fmt: skip
+        theirs = statement_of(
+            movement("b", 200, day=31), february_of("c", 40, 2), february_of("d", 60, 3), opening=101, name="feb.csv"
+        )
+        second = reconcile(february, theirs, carry_forward=carried)
+        assert codes(second) == [("q", "missing_in_ledger"), ("x", "missing_in_statement")]
+        assert second.breaks.set_index("key")["age_days"].to_dict() == {"q": 3, "x": 31}
+        assert second.rows_read == {"ledger": 4, "statement": 4}
+        assert second.proof.loc[0, "holds"]
+
+    def test_another_run_with_nothing_new_finds_the_same(self):
+        ledger = ledger_of(movement("a", 100, day=3), movement("b", 200, day=3), movement("c", 7, day=3))
+        theirs = statement_of(movement("a", 101, day=3), movement("z", 9, day=3), movement("c", 7, day=9))
+        first = reconcile(ledger, theirs)
+        nothing = file_of(theirs.iloc[:0], name="empty.csv", opening_minor=117, closing_minor=117)
+        again = reconcile(ledger, nothing, carry_forward=first.carry_forward)
+        assert codes(again) == codes(first)
+        assert again.proof.loc[0, "holds"]
+        pd.testing.assert_frame_equal(again.carry_forward.rows, first.carry_forward.rows)
+        pd.testing.assert_frame_equal(again.carry_forward.closed, first.carry_forward.closed)
+
+    def test_the_state_of_an_open_row_is_that_of_today(self):
+        late = movement("a", 100, day=3)
+        first = reconcile(ledger_of({**late, "state": "in_suspense"}), statement_of(late, movement("z", 1, day=9)))
+        assert ("a", "late_success") in codes(first)
+        theirs = statement_of(movement("z2", 1, day=10), opening=101, name="next.csv")
+        second = reconcile(ledger_of(late), theirs, carry_forward=first.carry_forward)
+        assert codes(second) == [("z", "missing_in_ledger"), ("z2", "timing")]
+
+    def test_it_needs_its_columns(self):
+        with pytest.raises(ReconcileRefused, match="side"):
+            CarryForward(pd.DataFrame(), pd.DataFrame())
+
+
+def february_of(key: str, amount: int, day: int) -> Row:
+    at = datetime(2026, 2, day, 10, tzinfo=UTC)
+    return movement(key, amount, occurred_at=at, business_date=at.date())
+
+
+POSTED = {"kind": "unknown_credit"}
+
+
+def settled(ledger: pd.DataFrame, proposal: str) -> pd.DataFrame:
+    """The ledger with the entries that a proposal asks for, as the sandbox shows them on the account."""
+    rows = ledger.drop(columns="balance_minor").to_dict("records")
+    for body in json.loads(proposal):
+        number = len(rows) + 1
+        named = next((row for row in rows if row["entry"] == body["entry"]), None)
+        batch = body["reference"]
+        if body["recipe"] in {"reversed", "payout_returned"}:
+            batch = batch or named["batch"] if not pd.isna(named["batch"]) else batch or named["key"]
+        amount = settled_effect(body, named)
+        rows.append(
+            movement(
+                f"je_{number}", abs(amount), direction="in" if amount >= 0 else "out", batch=batch,
+                entry=f"je_{number}", number=number, kind=body["recipe"],
+                reverses=body["entry"] if body["recipe"] == "reversed" else None,
+            )
+        )  # fmt: skip
+    clean = [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+    return ledger_of(*clean)
+
+
+def settled_effect(body: dict, named: dict | None) -> int:
+    amount, fee = body["amount_minor"], body["fee_minor"]
+    plain = {
+        "unknown_credit": amount - fee, "unknown_debit": -amount - fee, "fee_raised": -amount, "fee_lowered": amount,
+        "rounded_up": amount, "rounded_down": -amount, "redated": 0,
+    }  # fmt: skip
+    if body["recipe"] in plain:
+        return plain[body["recipe"]]
+    return effect(named) if body["recipe"] == "reposted" else -effect(named)
+
+
+OPEN = {
+    "amount_mismatch": (movement("k", 500), movement("k", 700)),
+    "rounding": (movement("k", 500), movement("k", 499)),
+    "fee_mismatch": (movement("k", 500, fee_minor=5), movement("k", 500, fee_minor=2)),
+    "amount and fee": (movement("k", 500, fee_minor=5), movement("k", 900, fee_minor=9)),
+    "direction_mismatch": (movement("k", 500, fee_minor=5), movement("k", 500, fee_minor=5, direction="out")),
+    "status_mismatch": (movement("k", 500, fee_minor=5), movement("k", 500, fee_minor=5, status="failed")),
+    "date_mismatch": (movement("k", 500, day=1), movement("k", 500, day=7)),
+    "missing_in_statement": (movement("k", 500, day=1), None),
+    "a batch that is missing": (movement("je_1", 500, day=1, batch="stl"), None),
+    "payout_unpaid": (movement("k", 500, day=1, direction="out", kind="payout_paid"), None),
+    "missing_in_ledger": (None, movement("k", 500, day=1, fee_minor=5)),
+    "a debit": (None, movement("k", 500, day=1, fee_minor=5, direction="out")),
+    "a fee": (None, movement("k", 500, day=1, direction="out", type="fee")),
+    "batch_mismatch": (movement("je_1", 500, batch="stl"), movement("stl", 800)),
+    "wrong_reference": (movement("k", 500, fee_minor=5, phone="p"), movement("l", 500, fee_minor=4, phone="p")),
+    "reversed_unmatched": (None, movement("r", 100, direction="out", type="reversal", related="base", fee_minor=1)),
+}
+
+
+class TestSettling:
+    @pytest.mark.parametrize("case", OPEN)
+    def test_the_proposed_entries_make_the_next_run_clean(self, case: str):
+        ours, theirs = OPEN[case]
+        base = movement("base", 100, fee_minor=3, day=8)
+        ledger = ledger_of(*([ours] if ours else []), base)
+        statement = statement_of(*([theirs] if theirs else []), base)
+        found = reconcile(ledger, statement)
+        assert len(found.breaks) == 1
+        assert reconcile(settled(ledger, found.breaks.loc[0, "proposal"]), statement).breaks.empty
+
+    def test_a_second_line_settles_too(self):
+        ledger = ledger_of(movement("k", 500))
+        statement = statement_of(movement("k", 500), movement("k", 500))
+        proposal = reconcile(ledger, statement).breaks.loc[0, "proposal"]
+        assert reconcile(settled(ledger, proposal), statement).breaks.empty
+
+    def test_a_second_entry_settles_too(self):
+        ledger = ledger_of(movement("k", 500), movement("k", 500))
+        statement = statement_of(movement("k", 500))
+        proposal = reconcile(ledger, statement).breaks.loc[0, "proposal"]
+        assert [body["entry"] for body in json.loads(proposal)] == ["je_2"]
+        assert reconcile(settled(ledger, proposal), statement).breaks.empty
+
+    def test_late_money_is_settled_from_suspense(self):
+        found = reconcile(ledger_of(movement("k", 500, state="in_suspense")), statement_of(movement("k", 500)))
+        [body] = json.loads(found.breaks.loc[0, "proposal"])
+        assert (body["recipe"], body["entry"], body["amount_minor"]) == ("suspense_settled", "je_1", 500)
+
+
+class TestWords:
+    def test_every_code_has_words(self):
+        assert set(WORDS) == set(CODES)
+        assert set(PROPOSALS) < set(CODES)
+
+    def test_the_figures_stand_in_the_reason(self):
+        result = reconcile(ledger_of(movement("k", 123_450)), statement_of(movement("k", 23_450, fee_minor=5)))
+        assert result.breaks.loc[0, "reason"] == (
+            "k is K1,234.50 in the ledger and K234.50 on the statement: K1,000.00 apart."
+        )
+
+    @pytest.mark.parametrize(
+        ("age", "bucket"), [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (7, 2), (8, 3), (30, 3), (31, 4)]
+    )
+    def test_the_buckets(self, age: int, bucket: int):
+        closing = datetime(2026, 2, 1, 10, tzinfo=UTC)
+        opened = pd.Timestamp(closing) - pd.Timedelta(days=age)
+        row = movement("k", 1, occurred_at=opened.to_pydatetime(), business_date=opened.date())
+        last = movement("last", 1, occurred_at=closing, business_date=closing.date())
+        result = reconcile(ledger_of(row, last), statement_of(last), cut_off=0)
+        assert result.breaks.loc[0, ["age_days", "bucket"]].tolist() == [age, list(BUCKETS)[bucket]]
