@@ -10,13 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.analysis import files, shapes
+from workbench.analysis import files, ledger_shapes, shapes
 from workbench.analysis.frames import frame, table
 from workbench.analysis.shapes import DAY, MOMENT, Columns
 from workbench.domain.moments import moment
 
 TABLES: dict[str, Columns] = {
-    name: value for name, value in vars(shapes).items() if isinstance(value, dict) and name.isupper()
+    name: value
+    for module in (shapes, ledger_shapes)
+    for name, value in vars(module).items()
+    if isinstance(value, dict) and name.isupper()
 }
 ENDINGS = (".parquet", ".csv")
 AWKWARD = ["", " ", "007", "1e5", "NA", "null", "nan", "-", "1,234.50", 'say "so"', "two\nlines", "a\r\nb", "\ttab",
@@ -28,6 +31,7 @@ CELLS: dict[str, st.SearchStrategy[Any]] = {
     "category": st.none() | TEXT,
     "int64": SIXTY_FOUR,
     "Int64": st.none() | SIXTY_FOUR,
+    "bool": st.booleans(),
     MOMENT: st.none() | st.integers(0, 4 * 10**12).map(moment),
     DAY: st.none() | st.dates(date(1900, 1, 1), date(2099, 12, 31)),
 }  # fmt: skip
@@ -59,7 +63,7 @@ def test_an_empty_table_comes_back_with_its_types(tmp_path: Path, name: str, end
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("name", ["ENTRIES", "STATEMENT_ROW", "BREAK", "DELIVERIES"])
+@pytest.mark.parametrize("name", ["ENTRIES", "STATEMENT_ROW", "BREAK", "DELIVERIES", "PROOF"])
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_what_is_written_is_read(tmp_path: Path, name: str, ending: str, data: st.DataObject):
@@ -69,9 +73,8 @@ def test_what_is_written_is_read(tmp_path: Path, name: str, ending: str, data: s
     files.write(whole, path, columns)
     back = files.read(path, columns)
     pd.testing.assert_frame_equal(back, whole)
-    assert back["line" if "line" in columns else "id"].isna().tolist() == [
-        row["line" if "line" in columns else "id"] is None for row in rows
-    ]
+    for column in columns:
+        assert back[column].isna().tolist() == [row[column] is None for row in rows]
 
 
 @pytest.mark.parametrize("text", AWKWARD)
@@ -107,9 +110,9 @@ def test_pages_make_one_file_and_come_back_as_pages(tmp_path: Path, ending: str)
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
 def test_another_ending_is_refused(tmp_path: Path, name: str):
     with pytest.raises(ValueError, match=r"ends in neither \.parquet nor \.csv"):
-        files.write(frame([], shapes.ENTRIES), tmp_path / name, shapes.ENTRIES)
+        files.write(frame([], ledger_shapes.ENTRIES), tmp_path / name, ledger_shapes.ENTRIES)
     with pytest.raises(ValueError, match=r"ends in neither \.parquet nor \.csv"):
-        files.read(tmp_path / name, shapes.ENTRIES)
+        files.read(tmp_path / name, ledger_shapes.ENTRIES)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

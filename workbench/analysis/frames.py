@@ -15,19 +15,21 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
     "category": pa.string(),
     "int64": pa.int64(),
     "Int64": pa.int64(),
+    "bool": pa.bool_(),
     MOMENT: pa.timestamp("ms", "UTC"),
     DAY: pa.date32(),
 }
 """pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
 
 _PANDAS = {pa.string(): pd.StringDtype(), pa.int64(): pd.Int64Dtype(), pa.date32(): pd.ArrowDtype(pa.date32())}
-_WHOLE = ("int64", "Int64")
+_EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
+"""What is taken as it is, without pandas' conversions, and what is never empty."""
 _MINOR = "_minor"
 
 
 def schema_of(columns: Columns) -> pa.Schema:
-    """The columns as an Arrow schema; those that are int64 hold no nulls."""
-    return pa.schema([pa.field(name, ARROW[kind], nullable=kind != "int64") for name, kind in columns.items()])
+    """The columns as an Arrow schema; those that are int64 or bool hold no nulls."""
+    return pa.schema([pa.field(name, ARROW[kind], nullable=kind not in _FULL) for name, kind in columns.items()])
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
@@ -62,12 +64,12 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
     if missing:
         raise ValueError(f"The table has no column {', '.join(missing)}.")
     # Whole numbers as they are: pandas would cut what stands behind a point.
-    plain = {name: "string" if kind == "category" else kind for name, kind in columns.items() if kind not in _WHOLE}
+    plain = {name: "string" if kind == "category" else kind for name, kind in columns.items() if kind not in _EXACT}
     texts = rows.astype(plain)
     arrays = [pa.array(texts[each.name], each.type, from_pandas=True) for each in schema]
     empty = [each.name for each, array in zip(schema, arrays, strict=True) if array.null_count and not each.nullable]
     if empty:
-        raise ValueError(f"{', '.join(empty)} must hold a whole number in each row.")
+        raise ValueError(f"{', '.join(empty)} must hold a value in each row.")
     return pa.Table.from_arrays(arrays, schema=schema)
 
 

@@ -8,7 +8,8 @@ import pandas as pd
 import pyarrow as pa
 
 from workbench.analysis.frames import frame, table, typed
-from workbench.analysis.shapes import ACCOUNTS, ENTRIES, LEDGER_MOVEMENT, POSTINGS, TRIAL_BALANCE, Columns
+from workbench.analysis.ledger_shapes import ACCOUNTS, ENTRIES, POSTINGS, TRIAL_BALANCE
+from workbench.analysis.shapes import LEDGER_MOVEMENT, Columns
 from workbench.analysis.t_accounts import TAccounts
 from workbench.control import SandboxControl
 from workbench.domain.ledger import DEBIT, KIND_BY_CODE

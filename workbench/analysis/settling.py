@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from workbench.analysis.frames import frame
-from workbench.analysis.shapes import ENTRIES
+from workbench.analysis.ledger_shapes import ENTRIES
 from workbench.control import SandboxControl
 from workbench.errors import LedgerRefused, StateConflict
 
