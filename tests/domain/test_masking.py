@@ -63,6 +63,7 @@ def test_what_is_masked(text: str, shown: str):
     [
         "",
         "0.9612345678",
+        "MP260106.0923.00000008",
         f"pi_{TOKEN}",
         f"ch_{TOKEN}",
         "ZMW 150.00",

@@ -17,7 +17,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
     (
         re.compile(
-            rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
+            rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
             rf"(?:{_GAP}\d){{4}}{_GAP}(\d{_GAP}\d{_GAP}\d)"
         ),
         r"\1••••\2",
