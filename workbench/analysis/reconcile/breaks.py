@@ -122,7 +122,7 @@ def broken_rows(broken: Broken) -> pd.DataFrame:
         part = plain[plain[f"{prefix}no"].notna()]
         named = part.rename(columns={f"{prefix}{name}": name for name in OF_SIDE})
         parts.append(named.assign(side=pd.Series(side, index=named.index, dtype="string")))
-    wanted = [*ROW, "code", "told_twice"]
+    wanted = ["side", "account", "g", *OF_SIDE, "code", "told_twice"]
     return pd.concat([part[wanted] for part in parts], ignore_index=True)
 
 

@@ -4,13 +4,14 @@ Whole inputs are never windowed. The groups that are special (several rows, or a
 counting, and taken out; the plain rest is compared by one full join; windows run over what is special.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
 
 from workbench.analysis.reconcile.columns import FLAG, LEDGER, OF_SIDE, PAIR, ROW, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.rows import nothing, unreadable
+from workbench.analysis.reconcile.rows import COMPLETED, effect, nothing, unreadable
 from workbench.analysis.reconcile.rules import (
     BATCH_MISMATCH,
     DUPLICATE,
@@ -31,8 +32,9 @@ _TIES = ["order", "source", "no", "entry", "amount", "fee", "direction", "status
 class Classified:
     """What the rules made of the rows: frames of the engine.
 
-    `open` has every pair that is a break, is one-sided, or agrees only within the tolerance; `compared`
-    every plain pair; `special` the rows of the special groups, with the sums of their group.
+    `open` has every pair that is a break, is one-sided, or agrees only within the tolerance (the shape PAIR);
+    `compared` every plain pair, with what was needed to compare it (`widened` gives the rest); `special` the
+    rows of the special groups, with the sums of their group.
     """
 
     open: Frame
@@ -40,31 +42,26 @@ class Classified:
     special: Frame
 
 
-def classify(engine: Engine, ledger: Frame, statement: Frame, tolerance: Tolerance) -> Classified:
-    """Run rules 1 to 5 over the rows of both sides; rule 6 goes on from there (`onesided`)."""
-    good = {LEDGER: ledger.filter(~unreadable()), STATEMENT: statement.filter(~unreadable())}
+def classify(engine: Engine, rows: Mapping[str, Frame], bad: Mapping[str, int], tolerance: Tolerance) -> Classified:
+    """Run rules 1 to 5 over the rows of both sides; rule 6 goes on from there (`onesided`).
+
+    `bad` is how many rows of each side cannot be used: where there are none, none are looked for.
+    """
+    good = {side: each.filter(~unreadable()) if bad[side] else each for side, each in rows.items()}
     marked = engine.keep(nw.concat([_marked(side) for side in good.values()]).group_by(*GROUP).agg(rows=nw.len()))
     special = _special(engine, nw.concat([side.join(marked, on=GROUP, how="semi") for side in good.values()]))
     plain = {
-        side: nw.concat([rows.join(marked, on=GROUP, how="anti"), _firsts(special, side)])
-        for side, rows in good.items()
+        side: nw.concat([each.join(marked, on=GROUP, how="anti"), _firsts(special, side)])
+        for side, each in good.items()
     }
-    compared = _compared(engine, plain[LEDGER], plain[STATEMENT], tolerance)
-    single = nw.concat([_bad(engine, side) for side in (ledger, statement)] + [_duplicates(engine, special)])
-    groups = _groups(engine, special)
-    return Classified(
-        open=engine.keep(
-            nw.concat(
-                [
-                    _alone(engine, single),
-                    groups.filter(~nw.col("code").is_null()),
-                    compared.filter(~nw.col("code").is_null()),
-                ]
-            )
-        ),
-        compared=compared,
-        special=special,
-    )
+    compared = _compared(plain[LEDGER], plain[STATEMENT], tolerance)
+    single = nw.concat([_duplicates(engine, special), *(_bad(engine, rows[side]) for side in rows if bad[side])])
+    found = [
+        _alone(engine, single),
+        _groups(engine, special).filter(~nw.col("code").is_null()),
+        widened(engine, compared.filter(~nw.col("code").is_null())),
+    ]
+    return Classified(open=engine.keep(nw.concat(found)), compared=compared, special=special)
 
 
 def _marked(rows: Frame) -> Frame:
@@ -143,7 +140,7 @@ def _groups(engine: Engine, special: Frame) -> Frame:
         g=nw.coalesce("g", "s_g"),
         **{name: nw.coalesce(f"x_{name}", f"y_{name}") for name in _SUMS},
     )
-    both = ~nw.col("l_no").is_null() & ~nw.col("s_no").is_null()
+    both = both_sides()
     agrees = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least_currency") == nw.col("most_currency"))
     code = nw.when(~agrees & both).then(nw.lit(BATCH_MISMATCH)).when(~agrees).then(nw.lit(ONE_SIDED))
     made = joined.with_columns(code=code, rows=nw.col("n"), told_twice=nw.col("n") < 0)
@@ -165,39 +162,67 @@ def _other(side: str) -> list[nw.Expr]:
     return [nw.col(name).alias(f"{PREFIX[side]}{name}") for name in (*GROUP, *OF_SIDE)]
 
 
-def _compared(engine: Engine, ledger: Frame, statement: Frame, tolerance: Tolerance) -> Frame:
+_NARROW: Mapping[str, tuple[str, ...]] = {
+    LEDGER: ("no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "entry", "kind", "refers",
+             "state"),
+    STATEMENT: ("source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind",
+                "refers"),
+}  # fmt: skip
+"""What goes through the great join. A plain row has no batch, so that its key is its group's name."""
+
+
+def _compared(ledger: Frame, statement: Frame, tolerance: Tolerance) -> Frame:
     """Rules 4 and 5: one row and one row; `code` is null where they agree to the ngwee, or nothing moved."""
     joined = (
-        ledger.select(*_own(LEDGER))
+        ledger.select(*GROUP, *_prefixed(LEDGER))
         .join(
-            statement.select(*_other(STATEMENT)),
+            statement.select(*_prefixed(STATEMENT), s_account="account", s_g="g"),
             left_on=GROUP,
             right_on=["s_account", "s_g"],
             how="full",
         )
         .with_columns(account=nw.coalesce("account", "s_account"), g=nw.coalesce("g", "s_g"))
     )
-    both = ~nw.col("l_no").is_null() & ~nw.col("s_no").is_null()
+    moves = {side: (nw.col(f"{prefix}status") == COMPLETED) for side, prefix in PREFIX.items()}
     fields = {
         "currency_mismatch": nw.col("l_currency") != nw.col("s_currency"),
-        "status_mismatch": nw.col("l_moves") != nw.col("s_moves"),
+        "status_mismatch": moves[LEDGER] != moves[STATEMENT],
         "direction_mismatch": nw.col("l_direction") != nw.col("s_direction"),
         "amount_mismatch": (nw.col("l_amount") - nw.col("s_amount")).abs() > tolerance.amount_minor,
         "fee_mismatch": (nw.col("l_fee") - nw.col("s_fee")).abs() > tolerance.fee_minor,
         "date_mismatch": (nw.col("l_day") - nw.col("s_day")).abs() > tolerance.days,
         LATE_SUCCESS: nw.col("l_state") == "in_suspense",
-        TOLERATED: nw.col("l_signed") != nw.col("s_signed"),
     }
-    alone_and_moves = ~both & nw.coalesce("l_moves", "s_moves")
-    code = nw.when(alone_and_moves).then(nw.lit(ONE_SIDED))
+    if tolerance.amount_minor or tolerance.fee_minor:
+        fields[TOLERATED] = effect("l_") != effect("s_")
+    both = both_sides()
+    code = nw.when(~both & nw.coalesce(*moves.values())).then(nw.lit(ONE_SIDED))
     for name, differs in fields.items():
         code = code.when(both & differs.fill_null(value=False)).then(nw.lit(name))
-    made = joined.with_columns(
-        code=code,
-        rows=nw.when(both).then(2).otherwise(1),
-        told_twice=nw.lit(value=False),
-    )
-    return conform(engine, made, PAIR)
+    return joined.with_columns(code=code)
+
+
+def _prefixed(side: str) -> list[nw.Expr]:
+    return [nw.col(name).alias(f"{PREFIX[side]}{name}") for name in _NARROW[side]]
+
+
+def both_sides() -> nw.Expr:
+    """True for a pair that has a row on each side."""
+    return ~nw.col("l_no").is_null() & ~nw.col("s_no").is_null()
+
+
+def widened(engine: Engine, compared: Frame) -> Frame:
+    """Plain pairs in the shape PAIR: what did not go through the join follows from what did."""
+    made: dict[str, nw.Expr] = {}
+    for side, prefix in PREFIX.items():
+        there = ~nw.col(f"{prefix}no").is_null()
+        made[f"{prefix}key"] = nw.when(there).then(nw.col("g"))
+        made[f"{prefix}moves"] = nw.when(there).then(nw.col(f"{prefix}status") == COMPLETED)
+        made[f"{prefix}signed"] = nw.when(there).then(effect(prefix))
+        absent = [name for name in OF_SIDE if name not in {*_NARROW[side], "key", "moves", "signed"}]
+        made |= {f"{prefix}{name}": nothing("g") for name in absent}
+    rows = nw.when(both_sides()).then(2).otherwise(1)
+    return conform(engine, compared.with_columns(**made, rows=rows, told_twice=nw.lit(value=False)), PAIR)
 
 
 def _bad(engine: Engine, rows: Frame) -> Frame:

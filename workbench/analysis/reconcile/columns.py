@@ -74,7 +74,7 @@ null, `order` stands for it then; `kind` is the ledger's kind or the statement's
 reversal reverses.
 """
 
-OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g"})
+OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "order"})
 
 PAIR: Shape = {
     "account": WORD,

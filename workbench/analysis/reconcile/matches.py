@@ -7,7 +7,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.reconcile.classify import PREFIX, Classified
+from workbench.analysis.reconcile.classify import PREFIX, Classified, both_sides, widened
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, STATEMENT, WORD, Frame, Shape
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import nothing
@@ -41,9 +41,8 @@ def matches_of(engine: Engine, classified: Classified) -> pd.DataFrame:
 
 
 def _pairs(engine: Engine, compared: Frame) -> list[Frame]:
-    agreed = compared.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED)).with_columns(
-        both=~nw.col("l_no").is_null() & ~nw.col("s_no").is_null()
-    )
+    found = widened(engine, compared.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED)))
+    agreed = found.with_columns(both=both_sides())
     made = []
     for side, prefix in PREFIX.items():
         mine = agreed.filter(~nw.col(f"{prefix}no").is_null())

@@ -34,18 +34,22 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = 
         at=nw.col("occurred_at"), day=nw.col("business_date"),
         amount=nw.col("amount_minor"), fee=nw.col("fee_minor"), **{name: nw.col(name) for name in keep},
     )  # fmt: skip
-    effect = nw.when(nw.col("direction") == "in").then(nw.col("amount")).otherwise(-nw.col("amount"))
     made = given.with_columns(
         side=nw.lit(side),
         g=nw.coalesce("batch", "key"),
         order=nw.coalesce(nw.col("at"), nw.col("day") * DAY_MS).fill_null(0),
         moves=(nw.col("status") == COMPLETED).fill_null(value=False),
-        signed=nw.when((nw.col("status") == COMPLETED) & _either("direction", DIRECTIONS))
-        .then(effect - nw.col("fee").fill_null(0))
-        .otherwise(0)
-        .fill_null(0),
+        signed=effect(),
     )
     return conform(engine, made, {**ROW, **dict.fromkeys(keep, NUMBER)})
+
+
+def effect(prefix: str = "") -> nw.Expr:
+    """What a row does to its account, signed; nothing where that cannot be told."""
+    status, direction, amount, fee = (nw.col(f"{prefix}{name}") for name in ("status", "direction", "amount", "fee"))
+    moved = nw.when(direction == "in").then(amount).otherwise(-amount) - fee.fill_null(0)
+    told = (status == COMPLETED) & _either(f"{prefix}direction", DIRECTIONS)
+    return nw.when(told).then(moved).otherwise(0).fill_null(0)
 
 
 def nothing(like: str) -> nw.Expr:

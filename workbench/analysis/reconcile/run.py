@@ -90,7 +90,8 @@ class _Run:
     def result(self) -> Reconciliation:
         read = self._read()
         closing = self._closing(read)
-        classified = classify(self.engine, read.rows[LEDGER], read.rows[STATEMENT], self.tolerance)
+        bad = {side: int((counted["rows"] - counted["good"]).sum()) for side, counted in read.totals.items()}
+        classified = classify(self.engine, read.rows, bad, self.tolerance)
         cut_after = {account: day - self.cut_off for account, day in closing.items()}
         resolved = resolve(self.engine, classified.open, read.everything, cut_after)
         broken = collect_broken(self.engine, classified, resolved)
@@ -108,8 +109,9 @@ class _Run:
         ours = rows_of(self.engine, ledger, LEDGER, keep=("balance_minor",))
         counted = totals(self.engine, ours)
         check_accounts(counted, found, sorted({str(name) for name in counted["account"].dropna()}))
-        counted = counted[counted["account"].isin(accounts)]
-        ours = ours.filter(nw.col("account").is_in(accounts))
+        every, counted = len(counted), counted[counted["account"].isin(accounts)]
+        if len(counted) < every:
+            ours = ours.filter(nw.col("account").is_in(accounts))
         last = {str(name): int(no) for name, no in counted.groupby("account")["last_no"].max().items()}
         closings = _closings(self.engine, ours, last)
         sums = {LEDGER: counted, STATEMENT: new}

@@ -17,13 +17,22 @@ from workbench.analysis.reconcile.words import EPOCH
 from workbench.errors import ReconcileRefused
 
 _BY = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
-_SUMMED = {"rows": NUMBER, "value": NUMBER, "signed": NUMBER, "first_no": NUMBER, "last_no": NUMBER, "good_day": NUMBER}
+_SUMMED = {
+    "rows": NUMBER,
+    "value": NUMBER,
+    "signed": NUMBER,
+    "first_no": NUMBER,
+    "last_no": NUMBER,
+    "good": NUMBER,
+    "good_day": NUMBER,
+}
 
 
 def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
     """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
 
-    `good_day` is the day again where a row can be used: a closing date is never told by one that cannot.
+    `good` are the rows that can be used, and `good_day` is the last day of one of them: a closing date is never
+    told by one that cannot.
     """
     counted = (
         rows.with_columns(
@@ -36,6 +45,7 @@ def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
             signed=nw.col("signed").sum(),
             first_no=nw.col("no").min(),
             last_no=nw.col("no").max(),
+            good=nw.col("good_day").count(),
             good_day=nw.col("good_day").max(),
         )
     )

@@ -1,6 +1,6 @@
 """Each break in words: why it is one, and what a person does about it. One table of both, by code."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +21,7 @@ Pair = Mapping[str, Any]
 
 
 class Said(NamedTuple):
-    """Templates over the facts of a break (`facts_of`)."""
+    """Templates over the facts of a break (`Facts`)."""
 
     reason: str
     settlement: str
@@ -104,37 +104,49 @@ WORDS: Final[Mapping[str, Said]] = {
 }
 
 
-def facts_of(pair: Pair) -> dict[str, str]:
-    """What the templates may name, as text: amounts in major units with their currency."""
-    mine = "s" if pair["s_no"] is not None else "l"
-    currency = {"l": pair["l_currency"], "s": pair["s_currency"]}
-    currency = {"l": currency["l"] or currency["s"], "s": currency["s"] or currency["l"]}
-    facts = {
-        "key": _or(pair[f"{mine}_key"]),
-        "g": _or(pair["g"]),
-        "rows": str(pair["rows"]),
-        "refers": _or(pair[f"{mine}_refers"]),
-        "problem": problem_of(pair, mine),
-        "told_twice": ", though it is the same line in another file" if pair["told_twice"] else "",
-        "ledger": amount_text(pair["l_signed"], currency["l"]),
-        "statement": amount_text(pair["s_signed"], currency["s"]),
-        "moved": amount_text(pair[f"{mine}_signed"], currency[mine]),
-        "day": day_text(pair[f"{mine}_day"]),
-        "amount_off": _apart(pair, "amount", currency["s"]),
-        "fee_off": _apart(pair, "fee", currency["s"]),
-        "variance_off": _apart(pair, "signed", currency["s"]),
-        "days_off": str(abs((pair["l_day"] or 0) - (pair["s_day"] or 0))),
-    }
-    for side in ("l", "s"):
-        facts |= {f"{side}_{name}": _or(pair[f"{side}_{name}"]) for name in ("key", "currency", "status", "direction")}
-        facts |= {f"{side}_{name}": amount_text(pair[f"{side}_{name}"], currency[side]) for name in ("amount", "fee")}
-        facts[f"{side}_day"] = day_text(pair[f"{side}_day"])
-    return facts
+class Facts:
+    """What the templates may name, as text: amounts in major units with their currency. Worked out when named."""
+
+    def __init__(self, pair: Pair) -> None:
+        self._pair = pair
+        self._mine = "s" if pair["s_no"] is not None else "l"
+
+    def __getitem__(self, name: str) -> str:
+        if name in _FACTS:
+            return _FACTS[name](self._pair, self._mine)
+        side, _, field = name.partition("_")
+        value = self._pair[name]
+        if field in {"amount", "fee"}:
+            return amount_text(value, _currency(self._pair, side))
+        return day_text(value) if field == "day" else _or(value)
+
+
+_FACTS: Final[Mapping[str, Callable[[Pair, str], str]]] = {
+    "key": lambda pair, mine: _or(pair[f"{mine}_key"]),
+    "g": lambda pair, _: _or(pair["g"]),
+    "rows": lambda pair, _: str(pair["rows"]),
+    "refers": lambda pair, mine: _or(pair[f"{mine}_refers"]),
+    "problem": lambda pair, mine: problem_of(pair, mine),  # noqa: PLW0108  it is defined below
+    "told_twice": lambda pair, _: ", though it is the same line in another file" if pair["told_twice"] else "",
+    "ledger": lambda pair, _: amount_text(pair["l_signed"], _currency(pair, "l")),
+    "statement": lambda pair, _: amount_text(pair["s_signed"], _currency(pair, "s")),
+    "moved": lambda pair, mine: amount_text(pair[f"{mine}_signed"], _currency(pair, mine)),
+    "day": lambda pair, mine: day_text(pair[f"{mine}_day"]),
+    "amount_off": lambda pair, _: _apart(pair, "amount"),
+    "fee_off": lambda pair, _: _apart(pair, "fee"),
+    "variance_off": lambda pair, _: _apart(pair, "signed"),
+    "days_off": lambda pair, _: str(abs(pair["l_day"] - pair["s_day"])),
+}
 
 
 def reason_of(pair: Pair) -> str:
     """Why it is a break, with the figures."""
-    return WORDS[pair["code"]].reason.format_map(facts_of(pair))
+    return WORDS[pair["code"]].reason.format_map(Facts(pair))
+
+
+def _currency(pair: Pair, side: str) -> str | None:
+    found: str | None = pair[f"{side}_currency"] or pair["l_currency"] or pair["s_currency"]
+    return found
 
 
 _FIELDS: Final = {
@@ -173,8 +185,8 @@ def day_text(day: int | None) -> str:
     return "no date" if day is None else (EPOCH + timedelta(days=day)).isoformat()
 
 
-def _apart(pair: Pair, name: str, currency: str | None) -> str:
-    return amount_text(abs((pair[f"l_{name}"] or 0) - (pair[f"s_{name}"] or 0)), currency)
+def _apart(pair: Pair, name: str) -> str:
+    return amount_text(abs((pair[f"l_{name}"] or 0) - (pair[f"s_{name}"] or 0)), _currency(pair, "s"))
 
 
 def _or(value: object) -> str:

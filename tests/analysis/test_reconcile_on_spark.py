@@ -1,0 +1,115 @@
+"""The same answer from Spark, with two executors that are processes of their own."""
+
+import os
+import random
+import shutil
+import sys
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from workbench.analysis.reconcile import reconcile
+from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
+
+pyspark = pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+pytestmark = [
+    pytest.mark.skipif(
+        not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="Spark needs Java, and there is none"
+    ),
+    # Spark warns of versions of pandas that it was not tried with, and leaves sockets to be collected.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+EXECUTORS = 2
+FRAMES = ("breaks", "matches", "summary", "ageing", "proof")
+ACCOUNTS = ("operator:mtn:float", "bank:settlement")
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A driver, a master and two workers on this machine, each a process."""
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("SPARK_WORKER_DIR", str(tmp_path_factory.mktemp("workers")))
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.master(f"local-cluster[{EXECUTORS},1,1024]").appName("reconcile")
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        made = builder.getOrCreate()
+        made.sparkContext.setLogLevel("ERROR")
+        yield made
+        made.stop()
+
+
+def movements(drawn: random.Random, number: int) -> dict[str, Any]:
+    """A row of few possible keys, amounts and times, so that all that can coincide does."""
+    day, minute = drawn.randint(1, 8), drawn.choice([0, 10, 20])
+    return {
+        "account": drawn.choice(ACCOUNTS), "key": drawn.choice([None, *(f"k{n}" for n in range(number))]),
+        "batch": drawn.choice([None] * 6 + ["b1", "k1"]), "occurred_at": datetime(2026, 1, day, 10, minute, tzinfo=UTC),
+        "business_date": date(2026, 1, day), "direction": drawn.choice(["in", "in", "out"]),
+        "amount_minor": drawn.choice([100, 200]), "fee_minor": drawn.choice([0, 0, 1]), "currency": "ZMW",
+        "status": drawn.choice(["completed"] * 5 + ["failed"]), "phone": drawn.choice([None, "p", "q"]),
+    }  # fmt: skip
+
+
+def tables(rows: int = 120, seed: int = 7) -> tuple[pd.DataFrame, pd.DataFrame]:
+    drawn = random.Random(seed)  # noqa: S311  no secret is drawn
+    ledger = [
+        {
+            **movements(drawn, rows), "entry": f"je_{number}", "number": number, "payment": None, "reverses": None,
+            "kind": drawn.choice(["funds_secured", "payout_paid"]), "state": "posted", "balance_minor": 0,
+        }
+        for number in range(1, rows)
+    ]  # fmt: skip
+    statement = [
+        {
+            **movements(drawn, rows), "statement": f"{line % 2}.csv", "line": line,
+            "related": drawn.choice([None, "k2"]),
+            "type": drawn.choice(["payment", "reversal"]), "description": "", "balance_minor": None, "problem": None,
+        }
+        for line in range(2, rows)
+    ]  # fmt: skip
+    return (
+        pd.DataFrame(ledger, columns=list(LEDGER_MOVEMENT)).astype(dict(LEDGER_MOVEMENT)),
+        pd.DataFrame(statement, columns=list(STATEMENT_ROW)).astype(dict(STATEMENT_ROW)),
+    )
+
+
+def arrow(frame: pd.DataFrame) -> pa.Table:
+    """With Spark's types: it knows no dictionaries."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    text = [pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) for kind in table.schema.types]
+    fields = zip(table.schema, text, strict=True)
+    return table.cast(pa.schema([(field.name, pa.string() if plain else field.type) for field, plain in fields]))
+
+
+def test_spark_has_the_same_answer_from_frames_and_from_files(session: Any, tmp_path: Path):  # noqa: ANN401  not installed everywhere
+    ledger, statement = tables()
+    base = reconcile(ledger, statement)
+    assert base.breaks["code"].nunique() > 10, "the tables are too tame to tell anything"
+    frames = [session.createDataFrame(arrow(frame)) for frame in (ledger, statement)]
+    ledger.to_parquet(tmp_path / "ledger.parquet")
+    inputs = {"frames": frames, "a file and a frame": (tmp_path / "ledger.parquet", frames[1])}
+    for called, given in inputs.items():
+        result = reconcile(*given)
+        assert result.engine == "spark"
+        for name in FRAMES:
+            pd.testing.assert_frame_equal(getattr(base, name), getattr(result, name), obj=f"{name} of {called}")
+        pd.testing.assert_frame_equal(base.carry_forward.rows, result.carry_forward.rows)
+        result.close()
+    managers = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size()  # noqa: SLF001  Python is not told
+    assert managers == 1 + EXECUTORS, "the driver and each executor"
