@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from workbench import Receiver, Workbench
+from workbench.domain.phones import mask_phone
 from workbench.domain.signatures import headers_for
 from workbench.domain.wire import Charge, PaymentIntent
 from workbench.errors import (
