@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import pandas as pd
 
@@ -24,6 +25,7 @@ class Reconciliation:
     """A ledger held against statements. Every row of both is in `matches` or is part of a break.
 
     Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
+    Use it as a context manager, or `close` it, to let go of what the engine holds.
     """
 
     breaks: pd.DataFrame
@@ -97,6 +99,14 @@ class Reconciliation:
     def close(self) -> None:
         """Let go of what the engine holds; ask for `matches` before."""
         self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def _told(self) -> Table:
         rates = {row["account"]: row for row in self.rates.to_dict("records")}
