@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
+from hypothesis import settings
 
 from workbench import Workbench
 
@@ -45,10 +46,12 @@ class Server(NamedTuple):
 
 Serving = Callable[..., AbstractContextManager[Server]]
 
+settings.register_profile("long")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=5, help="How often the served sandbox is killed under load.")
-    parser.addoption("--examples", type=int, default=8, help="How many random requests each operation is tried with.")
+    parser.addoption("--examples", type=int, default=3, help="How many random requests each operation is tried with.")
     parser.addoption("--months", type=int, default=3, help="Over how many seeds months are simulated and reconciled.")
     parser.addoption("--payments", type=int, help="With how many, and four times as many, memory is told.")
     parser.addoption("--renew", action="store_true", help="Write the description's examples anew, from their run.")

@@ -302,8 +302,10 @@ def found_matches(result: Reconciliation) -> Counter:
     )
 
 
-FEW = settings(
-    max_examples=10,
+LONG = settings.get_current_profile_name() == "long"
+"""A run takes a second, so each test makes a few by default; `--hypothesis-profile=long` makes ten times as many."""
+SOME = settings(
+    max_examples=40 if LONG else 4,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     # A run takes a second: to make a failing case small would take longer than to read it.
@@ -315,7 +317,7 @@ ENGINES = st.sampled_from(["polars", "duckdb", "pandas"])
 
 
 class TestAgainstTheModel:
-    @settings(FEW, max_examples=15)
+    @settings(SOME, max_examples=60 if LONG else 6)
     @given(
         engine=ENGINES, case=cases(), tolerance=st.sampled_from([Tolerance(), Tolerance(1, 1, 0), Tolerance(100, 0, 3)])
     )
@@ -326,7 +328,7 @@ class TestAgainstTheModel:
         assert found_breaks(result) == expected_breaks(breaks)
         assert found_matches(result) == expected_matches(matches)
 
-    @settings(FEW, max_examples=4)
+    @settings(SOME, max_examples=15 if LONG else 2)
     @given(engine=ENGINES, case=cases(), seed=st.integers(0, 99))
     def test_the_order_of_rows_changes_nothing_and_neither_does_another_run(self, engine: str, case: Case, seed: int):
         ledger, statement = frames(*case)
@@ -338,7 +340,7 @@ class TestAgainstTheModel:
             pd.testing.assert_frame_equal(first.carry_forward.rows, again.carry_forward.rows)
 
 
-@FEW
+@SOME
 @given(case=cases(), tolerance=st.sampled_from([Tolerance(), Tolerance(1, 1, 3)]))
 def test_no_row_is_lost_and_the_proof_is_exact(case: Case, tolerance: Tolerance):
     ledger, statement = frames(*case)
@@ -361,7 +363,7 @@ def test_no_row_is_lost_and_the_proof_is_exact(case: Case, tolerance: Tolerance)
         assert not result.proof["tolerated_minor"].any()
 
 
-@settings(FEW, max_examples=2)
+@settings(SOME, max_examples=5 if LONG else 1)
 @given(case=cases())
 def test_every_input_and_every_engine_has_the_same_answer(case: Case, tmp_path_factory: pytest.TempPathFactory):
     polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
