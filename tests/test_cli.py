@@ -20,9 +20,8 @@ import httpx
 import pytest
 
 from workbench import Workbench, verify
-from workbench.bench import START
 from workbench.domain.gaps import REGISTER
-from workbench.domain.moments import milliseconds
+from workbench.domain.moments import START, milliseconds
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
@@ -31,6 +30,9 @@ NewNumber = Callable[..., str]
 
 LIMIT_S = 60
 SOON_S = 15
+ENDS = pytest.mark.parametrize(
+    "ask", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["terminate", "interrupt", "hang_up"]
+)
 
 
 def run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -250,6 +252,7 @@ class TestSettings:
             ("prompt_timeout_s = 61", "300, 60, 180, 600"),
             ('prompt_timeout_s = "60"', "300, 60, 180, 600"),
             ("[error_format]", "'problem', 'plain'"),
+            ("[gaps]\nprompt_timeout_s = 60", "table [gaps]; rows stand at the top"),
             ("prompt_timeout_s =", "TOML"),
             ("\x00", "TOML"),
         ],
@@ -270,10 +273,20 @@ class TestSettings:
         assert str(tmp_path) in done.stderr
         assert "Traceback" not in done.stderr
 
-    @pytest.mark.parametrize("options", [("--workers", "0"), ("--clock", "stopped"), ("--webhook", "http://10.0.0.1/")])
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ("--workers", "0"),
+            ("--workers", "65"),
+            ("--clock", "stopped"),
+            ("--webhook", "http://10.0.0.1/"),
+            ("--webhook", "localhost:3000"),
+        ],
+    )
     def test_what_makes_no_sense_is_refused(self, command: str, options: tuple[str, str]):
         done = run(command, "serve", "--port", "0", *options)
         assert done.returncode == 2
+        assert f"Invalid value for '{options[0]}'" in done.stderr or f"Invalid value for {options[0]}" in done.stderr
         assert "Traceback" not in done.stderr
         assert done.stdout == ""
 
@@ -333,6 +346,25 @@ class TestStore:
             assert bench.client.charges.retrieve(charge.id) == charge
             assert bench.ledger.verify()
 
+    @ENDS
+    @pytest.mark.parametrize("workers", ["1", "2"])
+    def test_after_a_clean_end_the_file_alone_holds_everything(
+        self, serving: "Serving", tmp_path: Path, new_number: NewNumber, ask: signal.Signals, workers: str
+    ):
+        store, alone = tmp_path / "kept" / "sandbox.db", tmp_path / "alone.db"
+        store.parent.mkdir()
+        with serving("--port", "0", "--json", "--workers", workers, "--store", str(store)) as server:
+            with Workbench.connect(**server.address) as bench:
+                charge = bench.client.charges.create(amount=100, channel="mtn", phone=new_number(), idempotency_key="k")
+                head = bench.ledger.verify()
+            server.process.send_signal(ask)
+            assert server.process.wait(SOON_S) == 0
+        assert list(store.parent.iterdir()) == [store]
+        shutil.copy(store, alone)
+        with Workbench(store=alone) as bench:
+            assert bench.client.charges.retrieve(charge.id) == charge
+            assert bench.ledger.verify() == head
+
     def test_a_file_that_is_no_store_is_refused_and_left_alone(self, command: str, tmp_path: Path):
         other = tmp_path / "letters.txt"
         other.write_text("Dear Ada,\n" * 1000)
@@ -341,6 +373,16 @@ class TestStore:
         assert str(other) in done.stderr
         assert "Traceback" not in done.stderr
         assert other.read_text() == "Dear Ada,\n" * 1000
+
+    def test_a_manual_store_that_is_served_with_a_running_clock_goes_on_from_its_moment(
+        self, serving: "Serving", tmp_path: Path
+    ):
+        store = str(tmp_path / "m.db")
+        with serving("--port", "0", "--json", "--store", store, "--clock", "manual"):
+            pass
+        again = serving("--port", "0", "--json", "--store", store)
+        with again as server, Workbench.connect(**server.address) as bench:
+            assert 0 <= bench.clock.now_ms - milliseconds(START) < 60_000
 
     def test_a_folder_that_is_not_there_is_refused(self, command: str, tmp_path: Path):
         done = run(command, "serve", "--port", "0", "--store", str(tmp_path / "nowhere" / "sandbox.db"))
@@ -364,9 +406,6 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-ENDS = pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT], ids=["terminate", "interrupt"])
-
-
 class TestTheEnd:
     @ENDS
     @pytest.mark.parametrize("workers", ["1", "2"])
@@ -380,12 +419,29 @@ class TestTheEnd:
             assert not answers(base_url)
             assert server.errors == ""
 
-    def test_an_interrupt_of_the_whole_terminal_ends_it_cleanly(self, serving: "Serving"):
+    @pytest.mark.parametrize("ask", [signal.SIGINT, signal.SIGHUP], ids=["interrupt", "hang_up"])
+    def test_an_end_of_the_whole_terminal_ends_it_cleanly(
+        self, serving: "Serving", ask: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
         with serving("--port", "0", "--json", "--workers", "2") as server:
+            assert len([*tmp_path.glob("workbench-*")]) == 1
             for pid in (*workers_of(server.process), server.process.pid):
-                os.kill(pid, signal.SIGINT)
+                os.kill(pid, ask)
             assert server.process.wait(SOON_S) == 0
             assert server.errors == ""
+        assert [*tmp_path.glob("workbench-*")] == []
+
+    def test_a_hang_up_that_is_ignored_stays_so(self, serving: "Serving"):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            with serving("--port", "0", "--json") as server:
+                server.process.send_signal(signal.SIGHUP)
+                time.sleep(0.5)
+                assert server.process.poll() is None
+                assert answers(server.address["base_url"])
+        finally:
+            signal.signal(signal.SIGHUP, before)
 
     @ENDS
     def test_a_request_in_flight_is_answered(self, serving: "Serving", ask: signal.Signals):
@@ -438,6 +494,20 @@ class TestOther:
         assert out.read_text("utf-8") == printed.stdout
         with Workbench(seed=7) as bench:
             assert json.loads(printed.stdout) == bench.http.get("/openapi.json").json()
+
+    @pytest.mark.parametrize("where", ["nowhere/x.json", "a_file/x.json"])
+    def test_a_description_that_cannot_be_written_is_told_in_a_line(self, command: str, tmp_path: Path, where: str):
+        (tmp_path / "a_file").write_text("")
+        done = run(command, "openapi", "--out", str(tmp_path / where))
+        assert done.returncode == 2
+        assert "cannot be written" in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_the_help_tells_what_an_exit_status_and_a_kept_store_mean(self, command: str):
+        told = {name: " ".join(run(command, name, "--help").stdout.split()) for name in ("run", "serve")}
+        assert "or the run was interrupted" in told["run"]
+        assert "goes on from the moment at which it stood" in told["serve"]
+        assert "The store does not keep them" in told["serve"]
 
     def test_the_version_is_the_packages(self, command: str):
         assert run(command, "--version").stdout.strip().endswith("version 0.1.0")

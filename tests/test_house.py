@@ -2,12 +2,15 @@
 
 import ast
 import itertools
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from workbench.domain.masking import mask
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "workbench"
@@ -127,3 +130,20 @@ def test_no_path_of_a_machine_is_in_the_repository():
 def test_every_module_says_what_it_is_for(path: Path):
     tree = ast.parse(path.read_text("utf-8"))
     assert ast.get_docstring(tree)
+
+
+def shown_in(notebook: Path) -> list[str]:
+    """Every text among the outputs of a notebook."""
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    texts = [
+        text for output in outputs for text in ({"text": output.get("text", "")} | output.get("data", {})).values()
+    ]
+    return ["".join(text) for text in texts]
+
+
+@pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_no_output_of_a_notebook_holds_a_secret_or_a_whole_number(notebook: Path):
+    shown = [text for text in shown_in(notebook) if not text.startswith("iVBOR")]
+    assert shown
+    assert [line for text in shown for line in text.splitlines() if mask(line) != line] == []

@@ -7,7 +7,7 @@ import pytest
 
 import workbench
 
-NAMES = {"Money", "PaymentsClient", "Receiver", "Workbench", "verify"}
+NAMES = {"Money", "PaymentsClient", "Receiver", "Workbench", "read_statement", "reconcile", "verify"}
 HEAVY = {"pandas", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert", "granian"}
 SERVER_SIDE = {"falcon", "httpx", "msgspec"}
 

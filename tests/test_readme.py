@@ -1,12 +1,19 @@
 """The README is run: what it shows is what happens."""
 
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+
+from workbench import Workbench
+from workbench.sandbox import operations
+from workbench.sandbox.operator import ASKABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -54,6 +61,49 @@ def test_the_first_payment_prints_what_the_readme_shows():
     )
     assert done.stdout == shown.text
     assert done.stderr == ""
+
+
+def test_the_call_with_a_scenario_prints_what_its_comment_says(capsys: pytest.CaptureFixture[str]):
+    (call,) = [each for each in blocks(section("What is in it")) if "Sandbox-Scenario" in each.text]
+    with Workbench(seed=7) as bench:
+        exec(call.text, {"bench": bench})  # noqa: S102  the README's own lines
+    assert capsys.readouterr().out.strip() == call.text.rstrip().rpartition("# ")[2]
+
+
+def test_every_scenario_is_named():
+    told = section("What is in it")
+    assert not [name for name in (*ASKABLE, *operations.ANY_POST) if f"`{name}`" not in told]
+
+
+def test_a_week_is_reconciled_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (code,) = [each for each in blocks(section("Reconcile a statement")) if each.language == "python"]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(code.text, names)  # noqa: S102  the README's own lines
+    with names["bench"] as bench:
+        again = names["reconcile"](bench.ledger.statement_of("operator:mtn:float"), names["statement"])
+    assert names["result"].proof["holds"].all()
+    assert names["differing"]["key"] not in set(again.breaks["key"])
+    assert (tmp_path / "week.xlsx").is_file()
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not on this machine")
+def test_the_curl_lines_work_one_after_another():
+    (lines,) = [each for each in blocks(section("From another language")) if each.language == "sh"]
+    calls = re.findall(r"^curl .*?(?<!\\)$", lines.text, re.MULTILINE | re.DOTALL)
+    answers = []
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        environment = {**os.environ, "URL": served.base_url, "KEY": str(served.secret_key)}
+        for call in calls:
+            command = ["sh", "-c", call.replace("curl ", "curl -sS -m 20 --noproxy '*' ", 1)]
+            done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)  # noqa: S603  the README's own lines
+            answers.append(json.loads(done.stdout))
+            if len(answers) == 2:
+                environment["ID"] = answers[1]["id"]
+        assert bench.client.payment_intents.retrieve(environment["ID"]).status == "succeeded"
+    assert [each["object"] for each in answers] == [
+        "webhook_endpoint", "payment_intent", "payment_intent", "phone", "charge",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("notebook", sorted(each.stem for each in (ROOT / "notebooks").glob("*.ipynb")))

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -85,6 +86,34 @@ def test_it_shows_what_came_and_what_it_made_of_it(receiver: Receiver):
     assert repr(receiver) == "Receiver(1 accepted, 1 duplicate, 1 refused, 1 failed)"
     assert repr(receiver.events).splitlines()[1:] == ["2026-01-05T06:00:00.000Z  charge.succeeded  ch_1"]
     assert isinstance(receiver.arrivals[-1].error, ValueError)
+
+
+@pytest.mark.parametrize("name", ["charge.succeeded", "charge.*", "*", "invoice.paid"])
+def test_without_a_list_of_types_a_name_of_their_form_is_taken(receiver: Receiver, name: str):
+    assert receiver.on(name)(print) is print
+
+
+@pytest.mark.parametrize("name", ["", "charge", "charge.", ".*", "charge.succeeded ", "Charge.succeeded", "**"])
+def test_a_name_that_no_event_can_have_is_refused(receiver: Receiver, name: str):
+    with pytest.raises(ValueError, match="no event is named"):
+        receiver.on(name)
+
+
+@pytest.mark.parametrize("name", ["charge.succeded", "invoice.paid", "invoice.*"])
+def test_a_name_that_is_not_in_its_list_is_refused(name: str):
+    receiver = Receiver([SECRET], types=["charge.succeeded", "refund.failed"])
+    with pytest.raises(ValueError, match=re.escape(name)):
+        receiver.on("charge.*", name)
+    assert receiver.on("refund.*", "charge.succeeded", "*")(print) is print
+
+
+def test_a_bare_decorator_replaces_nothing(receiver: Receiver):
+    def ship(told: Event) -> None:
+        del told
+
+    for wrong in ((), (ship,), (None,), ("charge.*", 5)):
+        with pytest.raises(TypeError, match="name the types"):
+            receiver.on(*wrong)
 
 
 def test_an_arrival_is_shown_as_it_came_over_the_wire(receiver: Receiver):

@@ -261,6 +261,14 @@ class TestRefusals:
         assert "Traceback" not in done.said
         assert not done.out.exists()
 
+    @pytest.mark.parametrize("where", ["a_file", "a_file/below", "/dev/null/below"])
+    def test_a_folder_that_cannot_be_written_to(self, run: Callable[..., Run], tmp_path: Path, where: str):
+        (tmp_path / "a_file").write_text("")
+        done = run(tmp_path / where, write(tmp_path, "mine", "1"))
+        assert done.status == 2
+        assert str(tmp_path / where) in done.said.replace("\n", "")
+        assert "Traceback" not in done.said
+
     def test_two_notebooks_of_one_name(self, run: Callable[..., Run], tmp_path: Path):
         (tmp_path / "more").mkdir()
         pair = write(tmp_path, "same", "1"), write(tmp_path / "more", "same", "1")

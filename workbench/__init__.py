@@ -8,19 +8,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.analysis.reconcile import reconcile
+    from workbench.analysis.statements import read_statement
     from workbench.bench import Workbench
     from workbench.client import PaymentsClient
     from workbench.domain.money import Money
     from workbench.domain.signatures import verify
     from workbench.receiver import Receiver
 
-__all__ = ["Money", "PaymentsClient", "Receiver", "Workbench", "verify"]
+__all__ = ["Money", "PaymentsClient", "Receiver", "Workbench", "read_statement", "reconcile", "verify"]
 
 _HOMES = {
     "Money": "workbench.domain.money",
     "PaymentsClient": "workbench.client",
     "Receiver": "workbench.receiver",
     "Workbench": "workbench.bench",
+    "read_statement": "workbench.analysis.statements",
+    "reconcile": "workbench.analysis.reconcile",
     "verify": "workbench.domain.signatures",
 }
 

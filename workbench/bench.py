@@ -2,37 +2,32 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 import httpx
 
+from workbench.analysis.access import ForAnalysts
+from workbench.calls import checked_text, host_of, segment
 from workbench.client import PaymentsClient
-from workbench.control import Clock, Operator, SandboxControl
+from workbench.control import Clock, GapRows, Operator, SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
+from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import (
-    MethodNotAllowed,
-    NotFound,
+    InvalidRequest,
     ServeRefused,
     ServiceUnreachable,
-    UnexpectedAnswer,
     WorkbenchError,
 )
 from workbench.handset import Phone
+from workbench.in_process import InProcess, Served
 from workbench.receiver import Receiver
 from workbench.trace import Trace
 
-if TYPE_CHECKING:
-    # pandas takes a second to load, and who makes a payment does not need it.
-    from workbench.analysis.tables import Ledger
-    from workbench.sandbox.engine import Engine
-
-START = datetime(2026, 1, 5, 6, tzinfo=UTC)
-"""Where a manual clock begins: a Monday, 08:00 in Lusaka."""
 _TIMEOUT = httpx.Timeout(5, read=120)
 """Seconds; moving the clock waits for every receiver that is called on the way."""
 IN_PROCESS_URL = "http://sandbox.localhost"
@@ -40,11 +35,13 @@ MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
-class Workbench:
+class Workbench(ForAnalysts):
     """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver`.
 
-    `seed` makes it repeatable: one seed is one history, to the byte. `store` is a file to keep it in.
-    `start` is the clock's first moment, an aware datetime. `gaps` switches rows of the register.
+    `seed` makes it repeatable: one seed is one history, to the byte. `store` is a file to keep it in;
+    opened again, its clock goes on from where it stood. `start` is the clock's first moment, an aware
+    datetime (2026-01-05 06:00 UTC unless it is given). `gaps` switches rows of the register; they are not kept in the
+    file. Raises StoreRefused: not a store, or one of another seed or start. Raises GapRefused: no such row.
     It is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` gives the same over a
     served one. Use it as a context manager, or `close` it.
     """
@@ -53,29 +50,32 @@ class Workbench:
         self,
         seed: int | str | None = None,
         store: str | Path | None = None,
-        start: datetime = START,
+        start: datetime | None = None,
         gaps: Mapping[str, object] | None = None,
     ) -> None:
         # The server's half takes a quarter of a second to load, which `connect` does without.
         from workbench.sandbox.engine import Engine
         from workbench.sandbox.store import Settings
 
-        if start.tzinfo is None:
-            message = "start must be an aware datetime, such as datetime(2026, 1, 5, 6, tzinfo=UTC)"
+        if start is not None and (not isinstance(start, datetime) or start.tzinfo is None):
+            message = f"start must be an aware datetime, such as datetime(2026, 1, 5, 6, tzinfo=UTC), not {start!r}"
             raise ValueError(message)
+        if not isinstance(seed, int | str | None):
+            message = f"seed must be an int or a string, not {seed!r}"
+            raise TypeError(message)
         choices = Gaps.chosen(gaps)
-        receiver = Receiver(now=self._now_s, tolerance_s=choices.signature_tolerance_s)
+        receiver = Receiver(now=self._now_s, tolerance_s=choices.signature_tolerance_s, types=EVENT_TYPES)
         engine = Engine(
             Settings(
                 path=None if store is None else Path(store),
                 seed=None if seed is None else str(seed),
-                start_ms=milliseconds(start),
+                start_ms=None if start is None else milliseconds(start),
                 gaps=choices,
             ),
             mounted={MERCHANT_HOST: receiver},
             raise_bugs=True,
         )
-        transport = _InProcess(engine)
+        transport = InProcess(engine)
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
         self._receiver: Receiver | None = receiver
@@ -88,6 +88,7 @@ class Workbench:
     def connect(cls, base_url: str, secret_key: str, publishable_key: str = "") -> Self:
         """The same over a sandbox that is served at `base_url`.
 
+        `publishable_key` is needed by what uses it alone, such as `client_with(bench.publishable_key)`.
         Raises ServiceUnreachable: nothing answers there. Raises AuthenticationFailed: not this sandbox's key.
         Raises UnexpectedAnswer: what answers is no sandbox. Raises LiveKeyRefused: a live key.
         """
@@ -95,21 +96,24 @@ class Workbench:
         bench._receiver, bench._engine = None, None  # noqa: SLF001  another way to make the same object
         bench._open(base_url, secret_key, publishable_key, None)  # noqa: SLF001  the same
         try:
-            bench._check_sandbox()  # noqa: SLF001  the same
+            bench._control.check()  # noqa: SLF001  the same
         except WorkbenchError:
             bench.close()
             raise
         return bench
 
-    def serve(self, port: int = 0) -> "Served":
+    def serve(self, port: int = 0) -> Served:
         """Answer over real HTTP too, on a port of this machine's loopback.
 
         A backend on this machine and this notebook then see one ledger, one clock, which moves when
         it is advanced, and one receiver. Port 0 takes a free one. Until `close`, or the end of the block
         that takes the result; each call opens a port of its own. What a call makes due is run once it
         has been answered.
-        Raises PortTaken: something listens there. Raises ServeRefused on a connected Workbench.
+        Raises PortTaken: something listens there. Raises ServeRefused: no such port, or a Workbench that is
+        connected or closed.
         """
+        if self.http.is_closed:
+            raise ServeRefused("This Workbench is closed.")
         if self._engine is None:
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
         serving = self._closing.enter_context(ExitStack())
@@ -119,6 +123,7 @@ class Workbench:
     def _open(
         self, base_url: str, secret_key: str, publishable_key: str, transport: httpx.BaseTransport | None
     ) -> None:
+        base_url = host_of(base_url)
         self._closing = ExitStack()
         self.http = self._closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
@@ -135,22 +140,19 @@ class Workbench:
         self.operator = Operator(self._control)
         """The operators: `script` what becomes of the next payments, `outage`, `query`."""
 
-    def _check_sandbox(self) -> None:
-        message = f"{self.base_url} answers, and not as `workbench serve` does."
-        try:
-            answer = self._control.get("clock")
-        except (NotFound, MethodNotAllowed, UnexpectedAnswer) as error:
-            raise UnexpectedAnswer(message) from error
-        if answer.get("object") != "clock":
-            raise UnexpectedAnswer(message)
-
     def client_with(self, key: str) -> PaymentsClient:
-        """A client that holds another key or token, such as the publishable one."""
+        """A client that holds another key or token, such as the publishable one.
+
+        Raises InvalidRequest: no key, as where `connect` was not told the publishable one.
+        """
+        if key == "":
+            message = "There is no key to hold: hand the publishable key to Workbench.connect, as its third argument."
+            raise InvalidRequest(message, code="parameter_invalid", param="key")
         return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep)
 
     def phone(self, number: str) -> Phone:
         """The handset with this number, `+260` and nine digits."""
-        return Phone(self._control, number)
+        return Phone(self._control, checked_text("number", number, such_as="+260961234567"))
 
     @property
     def receiver(self) -> Receiver:
@@ -160,7 +162,7 @@ class Workbench:
         one on a free port of this machine and registers it, until `close`; events from then on arrive there.
         """
         if self._receiver is None:
-            self._receiver = Receiver()
+            self._receiver = Receiver(types=EVENT_TYPES)
             url = self._closing.enter_context(self._receiver.listen())
             endpoint = self.client.webhook_endpoints.create(url=url)
             self._receiver.secrets.append(Secret(endpoint.secret))
@@ -168,21 +170,14 @@ class Workbench:
         return self._receiver
 
     @property
-    def ledger(self) -> "Ledger":
-        """The double-entry ledger, as DataFrames and T-accounts."""
-        from workbench.analysis.tables import Ledger
-
-        return Ledger(self._control)
-
-    @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order."""
         return Trace(self._control.rows("trace"))
 
     @property
-    def gaps(self) -> list[dict[str, Any]]:
-        """The register of what the interface does not show, each row with the value in force."""
-        return self._control.rows("gaps")
+    def gaps(self) -> GapRows:
+        """The register of what the interface does not show, each row a dict with the `value` in force."""
+        return GapRows(self._control.rows("gaps"))
 
     def delivery_faults(self, *faults: str, endpoint: str | None = None) -> None:
         """Make deliveries `duplicate`, `out_of_order`, both, or with neither named well-behaved again.
@@ -191,10 +186,13 @@ class Workbench:
         """
         named = [each.id for each in self.client.webhook_endpoints.each()] if endpoint is None else [endpoint]
         for each in named:
-            self._control.post(f"webhook_endpoints/{each}/faults", {"faults": list(faults)})
+            self._control.post(f"webhook_endpoints/{segment(each)}/faults", {"faults": list(faults)})
 
     def reset(self) -> None:
-        """Forget all payments, events and entries; keys, webhook endpoints and the clock stay."""
+        """Forget all payments, events and entries; keys, webhook endpoints and the clock stay.
+
+        What `receiver` keeps stays too: it is the merchant's, who knows of no reset.
+        """
         self._control.post("reset")
 
     def close(self) -> None:
@@ -222,48 +220,3 @@ class Workbench:
 
     def _now_s(self) -> float:
         return self.clock.now_ms / 1000
-
-
-class Served:
-    """A sandbox of this process on a port. Use it as a context manager, or `close` it."""
-
-    def __init__(self, base_url: str, secret_key: Secret, publishable_key: Secret, serving: ExitStack) -> None:
-        self.base_url = base_url
-        self.secret_key = secret_key
-        self.publishable_key = publishable_key
-        self._serving = serving
-
-    def close(self) -> None:
-        """Finish the calls in flight and free the port; the sandbox itself stays."""
-        self._serving.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"Served({self.base_url!r}, {self.secret_key!r}, {self.publishable_key!r})"
-
-
-class _InProcess(httpx.WSGITransport):
-    """Calls the application here, then runs what the call made due: webhooks arrive before the next line."""
-
-    def __init__(self, engine: "Engine") -> None:
-        super().__init__(app=engine.app)
-        self._engine = engine
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        try:
-            response = super().handle_request(request)
-        except UnicodeError:
-            # httpx reads headers and paths as ASCII here; over a socket a server answers such a request.
-            message = "The request's headers and path must be ASCII."
-            members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
-            return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
-        response.read()
-        self._engine.run_due()
-        return response

@@ -41,7 +41,7 @@ class Calls:
 
     def __init__(self, key: str, http: httpx.Client, *, allow_live: bool = False) -> None:
         self._allow_live = allow_live
-        self._check(key)
+        self._check(checked_text("The key", key, such_as="sk_test_…"))
         self.key = Secret(key)
         self._http = http
 
@@ -75,7 +75,7 @@ class Calls:
         except httpx.TransportError as error:
             sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
             raise ServiceUnreachable(
-                f"{method} {mask(url)} got no answer: {error or type(error).__name__}.",
+                f"{method} {mask(url)} got no answer: {str(error).rstrip('.') or type(error).__name__}.",
                 hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
             ) from error
         if response.status_code not in _OK:
@@ -92,12 +92,33 @@ class Calls:
             )
 
 
+def host_of(url: str) -> str:
+    """The URL of a service, without a slash at its end. Raises InvalidRequest: not http or https."""
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        raise InvalidRequest(
+            f"base_url must begin with http:// or https://, as in 'http://127.0.0.1:4242', and is {url!r}.",
+            code="parameter_invalid",
+            param="base_url",
+        )
+    return url.rstrip("/")
+
+
+def checked_text(name: str, value: str, *, such_as: str = "") -> str:
+    """The argument `name`, a string `such_as` this one. Raises InvalidRequest: it is something else."""
+    if isinstance(value, str):
+        return value
+    wanted = f"a string such as {such_as!r}" if such_as else "a string"
+    hint = "Pass its .id." if isinstance(getattr(value, "id", None), str) else ""
+    message = f"{name} must be {wanted}, not {type(value).__name__}."
+    raise InvalidRequest(message, code="parameter_invalid", param=name.removeprefix("The "), hint=hint)
+
+
 def segment(identifier: str) -> str:
     """An identifier as one segment of a path.
 
-    Raises InvalidRequest: empty, or a way to another path.
+    Raises InvalidRequest: not a string, empty, or a way to another path.
     """
-    if identifier in ("", ".", ".."):
+    if checked_text("The id", identifier, such_as="pi_…") in ("", ".", ".."):
         raise InvalidRequest(f"{identifier!r} is no identifier.", code="parameter_invalid", param="id")
     return quote(identifier, safe="")
 

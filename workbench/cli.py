@@ -1,4 +1,4 @@
-"""The command `workbench`: run notebooks, serve a sandbox, list the register of gaps, describe the service."""
+"""The command `workbench`: run notebooks, serve a sandbox, simulate a month, reconcile, list gaps, describe."""
 
 import json
 import os
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.errors import WorkbenchError
+from workbench.commands.reconcile import reconcile
+from workbench.commands.simulate import simulate
+from workbench.errors import InvalidRequest, WorkbenchError
 
 if TYPE_CHECKING:
     # granian takes a tenth of a second to load, and `workbench --help` does without.
@@ -66,7 +68,8 @@ def app() -> None:
 def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], out: Path, jobs: int) -> None:
     """Execute NOTEBOOKS, or the shipped ones, from top to bottom.
 
-    Exit status 0 when every cell ran, 1 when one failed, 2 when they cannot be run as asked.
+    Exit status 0 when every cell ran, 1 when one failed, 2 when they cannot be run as asked or the run was
+    interrupted.
     """
     from workbench import resources, runner
 
@@ -88,17 +91,18 @@ def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], ou
     type=click.Choice(["running", "manual"]),
     default="running",
     show_default=True,
-    help="running goes with the wall clock; manual moves when it is advanced, and not otherwise.",
+    help="running goes with the wall clock; manual moves when it is advanced, and not otherwise. In a store that had "
+    "the other kind it goes on from the moment at which it stood.",
 )
 @click.option(
     "--gaps",
     "gaps_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A TOML file of rows of the register to switch, such as: prompt_timeout_s = 60",
+    help="A TOML file of rows of the register to switch, such as: prompt_timeout_s = 60. The store does not keep them.",
 )
 @click.option("--webhook", metavar="URL", help="Where every event is sent; its signing secret is printed.")
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="How many processes share the store."
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="How many processes share the store."
 )
 @click.option(
     "--json",
@@ -121,26 +125,35 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
 
     Exit status 0 when it was asked to end, 2 when it cannot be served as asked.
     """
-    from workbench.bench import START
     from workbench.domain.gaps import Gaps
-    from workbench.domain.moments import milliseconds
     from workbench.sandbox import ports, server
     from workbench.sandbox.store import Settings
 
     gaps = Gaps.chosen(_rows_in(gaps_file) if gaps_file else None)
     if not ports.is_loopback(host):
         click.echo(f"Warning: whoever reaches the port at {host} can use this sandbox; it has no TLS.", err=True)
-    settings = Settings(path=store, seed=seed, clock=clock, start_ms=milliseconds(START), gaps=gaps)
+    settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps)
     announce = _as_json if as_json else _for_people
-    server.serve(settings, host=host, port=port, workers=workers, webhook=webhook, announce=announce)
+    try:
+        server.serve(settings, host=host, port=port, workers=workers, webhook=webhook, announce=announce)
+    except InvalidRequest as error:
+        # The one request that is made on the way is the endpoint's.
+        raise click.BadParameter(str(error), param_hint="--webhook") from None
 
 
 def _rows_in(path: Path) -> dict[str, Any]:
+    from workbench.domain.gaps import REGISTER
+
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        rows = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise click.BadParameter(f"{path} cannot be read as TOML: {reason}.", param_hint="--gaps") from None
+    known = {row.name for row in REGISTER}
+    if tables := [name for name, value in rows.items() if isinstance(value, dict) and name not in known]:
+        message = f"{path} has a table [{tables[0]}]; rows stand at the top, such as: prompt_timeout_s = 60"
+        raise click.BadParameter(message, param_hint="--gaps")
+    return rows
 
 
 @app.command()
@@ -174,7 +187,10 @@ def openapi(out: Path | None) -> None:
     if out is None:
         click.echo(text)
     else:
-        out.write_text(f"{text}\n", "utf-8")
+        try:
+            out.write_text(f"{text}\n", "utf-8")
+        except OSError as error:
+            raise click.BadParameter(f"{out} cannot be written: {error.strerror}.", param_hint="--out") from None
 
 
 def _as_json(address: "Address") -> None:
@@ -198,3 +214,7 @@ Try it:
 """
     )
     sys.stdout.flush()
+
+
+app.add_command(reconcile)
+app.add_command(simulate)

@@ -1,6 +1,8 @@
 """The control plane, `/sandbox`: the clock, the operator, the ledger and the trace. No real service has it."""
 
-from collections.abc import Sequence
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -8,8 +10,15 @@ from typing import Any
 import httpx
 
 from workbench.client import PaymentsClient
+from workbench.client.resource import listed
 from workbench.domain.moments import clock_text, moment, rfc3339
-from workbench.errors import InvalidRequest
+from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, PermissionDenied, UnexpectedAnswer
+from workbench.render import Table, bundle, table
+
+_WIDEST, _WIDEST_VALUE = 72, 24
+
+_PAGE = 1000
+"""Entries read at a time: a large ledger is never in memory as text."""
 
 
 class SandboxControl:
@@ -31,8 +40,54 @@ class SandboxControl:
         found: list[dict[str, Any]] = self.get(path, **query)["data"]
         return found
 
+    def pages(self, path: str, **query: str) -> Iterator[list[dict[str, Any]]]:
+        """The rows of a list of the ledger, so many entries at a time; those recorded meanwhile come last."""
+        after = 0
+        while True:
+            page = self.get(path, after=str(after), limit=str(_PAGE), **query)
+            yield page["data"]
+            if not page["has_more"]:
+                return
+            after = page["data"][-1]["number"]
+
+    def check(self) -> None:
+        """Raises UnexpectedAnswer unless what answers is a sandbox."""
+        message = f"{self._client.base_url} answers, and not as `workbench serve` does."
+        try:
+            answer = self.get("clock")
+        except (AuthenticationFailed, PermissionDenied):
+            raise
+        except (ApiError, UnexpectedAnswer) as error:
+            raise UnexpectedAnswer(message) from error
+        if answer.get("object") != "clock":
+            raise UnexpectedAnswer(message)
+
     def _url(self, path: str) -> str:
         return str(httpx.URL(f"{self._client.base_url}/sandbox/{path}"))
+
+
+class GapRows(list[dict[str, Any]]):
+    """The rows of the register, shown as a table; `workbench gaps NAME` prints one in full."""
+
+    def __repr__(self) -> str:
+        return str(self._table())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(str(self._table()), self._table().html())
+
+    def _table(self) -> Table:
+        shown = [(row["name"], _short(row["value"], _WIDEST_VALUE), _short(_meaning(row), _WIDEST)) for row in self]
+        return table("What the interface leaves open", ("name", "value", "what it means"), shown)
+
+
+def _short(value: object, width: int) -> str:
+    return textwrap.shorten(str(value), width, placeholder=" …")
+
+
+def _meaning(row: dict[str, Any]) -> str:
+    """What the value in force means."""
+    others = [each["says"] for each in row["alternatives"] if each["value"] == row["value"]]
+    return str(row["says"] if row["value"] == row["default"] or not others else others[0])
 
 
 class Clock:
@@ -51,22 +106,41 @@ class Clock:
         """The moment, UTC."""
         return moment(self.now_ms)
 
-    def advance(self, seconds: Decimal | float = 0, *, minutes: int = 0, hours: int = 0, days: int = 0) -> "Clock":
+    def advance(
+        self, seconds: Decimal | float | timedelta = 0, *, minutes: int = 0, hours: int = 0, days: int = 0
+    ) -> "Clock":
         """Move the clock and run all that falls due on the way: time-outs, retries, answers.
 
-        With 0, what is due now is run. A fraction of a second is taken to the millisecond.
+        With 0, what is due now is run. A fraction of a second is taken to the millisecond; a timedelta is
+        taken as it is. Raises InvalidRequest: no such span, back, or over ten years.
         """
-        span = timedelta(minutes=minutes, hours=hours, days=days) // timedelta(milliseconds=1)
-        own = Decimal(str(seconds))
-        if not own.is_finite():
-            raise InvalidRequest("seconds must be a finite number.", code="parameter_invalid", param="seconds")
-        total_ms = span + round(own * 1000)
+        try:
+            span = timedelta(minutes=minutes, hours=hours, days=days)
+        except TypeError:
+            message = "minutes, hours and days must be numbers; seconds may be a timedelta."
+            raise InvalidRequest(message, code="parameter_invalid") from None
+        except OverflowError:
+            raise InvalidRequest("The clock cannot go as far as that.", code="parameter_invalid") from None
+        total_ms = span // timedelta(milliseconds=1) + _whole_ms(seconds)
+        if total_ms < 0:
+            raise InvalidRequest(
+                f"The clock does not go back, and this is {total_ms / 1000:g} s in all.", code="parameter_invalid"
+            )
         self._control.post("clock/advance", {"seconds": Decimal(total_ms) / 1000})
         return self
 
     def __repr__(self) -> str:
         now_ms = self.now_ms
         return f"Clock({rfc3339(now_ms)}, {clock_text(now_ms)} in Lusaka)"
+
+
+def _whole_ms(seconds: Decimal | float | timedelta) -> int:
+    if isinstance(seconds, timedelta):
+        return seconds // timedelta(milliseconds=1)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float | Decimal) or not math.isfinite(seconds):
+        message = f"seconds must be a finite number or a timedelta, not {seconds!r}."
+        raise InvalidRequest(message, code="parameter_invalid", param="seconds")
+    return round(Decimal(str(seconds)) * 1000)
 
 
 class Operator:
@@ -79,11 +153,13 @@ class Operator:
         """What the next attempts on a number come to, one answer each; an empty list forgets what was set.
 
         An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
-        `duplicate_answer`, `operator_unknown`. Raises InvalidRequest: no such answer.
+        `duplicate_answer`, `operator_unknown`; or what the service runs into: `conflict` (409),
+        `server_error` (500 before the effect), `server_error_after` (500 after it), `slow`.
+        Raises InvalidRequest: no such answer.
 
         >>> bench.operator.script("+260961234567", ["insufficient_funds", "approve"])  # doctest: +SKIP
         """
-        self._control.post("operator/script", {"phone": phone, "answers": list(answers)})
+        self._control.post("operator/script", {"phone": phone, "answers": listed("answers", answers, "approve")})
         return self
 
     def outage(self, provider: str, seconds: int) -> "Operator":

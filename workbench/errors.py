@@ -24,7 +24,10 @@ WorkbenchError
 ├── StoreRefused             a store file that cannot be used
 ├── PortTaken                another server has the port
 ├── ServeRefused             a sandbox that cannot be served as asked
+├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
+├── SimulationRefused        a month that cannot be simulated as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
+├── ReportRefused            results that cannot be written as asked
 └── RunRefused               notebooks or parameters that cannot be run
 """
 
@@ -37,6 +40,11 @@ class FieldProblem(NamedTuple):
     pointer: str
     """JSON Pointer (RFC 6901) to the field, such as `/payment_method/type`."""
     detail: str
+
+
+def field_problem(param: str, detail: str) -> FieldProblem:
+    """The problem of a field that is named with points, such as `payment_method.type`."""
+    return FieldProblem("/" + param.replace(".", "/"), detail)
 
 
 class WorkbenchError(Exception):
@@ -188,8 +196,20 @@ class ServeRefused(WorkbenchError):
     """No address of this machine, or not a sandbox of this process."""
 
 
+class StatementRefused(WorkbenchError):
+    """The file is no statement that can be read without guessing; facts name the file, the line, what was found."""
+
+
+class SimulationRefused(WorkbenchError):
+    """A size, a break, a folder or a sandbox with which no month can be simulated; nothing was driven, or no room."""
+
+
 class ReconcileRefused(WorkbenchError):
     """Inputs that cannot be compared: columns, types, currencies, or a tolerance; nothing was classified."""
+
+
+class ReportRefused(WorkbenchError):
+    """Results of a reconciliation that cannot be written as asked."""
 
 
 class RunRefused(WorkbenchError):

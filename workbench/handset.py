@@ -4,8 +4,10 @@ import textwrap
 from html import escape
 from typing import Any
 
+from workbench.calls import checked_text
 from workbench.control import SandboxControl
 from workbench.domain.moments import clock_text
+from workbench.domain.phones import mask_phone
 from workbench.render import bundle
 
 _WIDTH = 32
@@ -14,6 +16,7 @@ _WIDTH = 32
 class Phone:
     """A handset of the sandbox, by its number. Each method returns the handset, which shows its screen.
 
+    Its text and HTML mask the number, as a notebook saves them; `number` is whole.
     The PIN of every sandbox wallet is 1234.
     """
 
@@ -37,7 +40,7 @@ class Phone:
 
         Raises InvalidRequest: not four digits, which costs no try. Raises StateConflict: no prompt waits.
         """
-        return self._press("input", {"text": pin})
+        return self._press("input", {"text": checked_text("pin", pin, such_as="1234")})
 
     def cancel(self) -> "Phone":
         """Refuse the payment. Raises StateConflict: no prompt waits."""
@@ -75,17 +78,19 @@ def _text(shown: dict[str, Any]) -> str:
     words = [part for line in shown["screen"].split("\n") for part in textwrap.wrap(line, _WIDTH) or [""]]
     lines = [f"│ {line:<{_WIDTH}} │" for line in words]
     edge = "─" * (_WIDTH + 2)
-    return "\n".join([f"{shown['phone']} ({shown['operator']})", f"╭{edge}╮", *lines, f"╰{edge}╯", _status(shown)])
+    name = f"{mask_phone(shown['phone'])} ({shown['operator']})"
+    return "\n".join([name, f"╭{edge}╮", *lines, f"╰{edge}╯", _status(shown)])
 
 
 def _html(shown: dict[str, Any]) -> str:
     """A card that needs no style sheet of the page and reads well where styles are stripped."""
     words = "<br>".join(escape(line) for line in shown["screen"].split("\n"))
-    name = f"Phone {shown['phone']}, {shown['operator']}"
+    number = mask_phone(shown["phone"])
+    name = f"Phone {number}, {shown['operator']}"
     return (
         f'<section aria-label="{escape(name)}" style="display:inline-block;min-width:15em;border:2px solid;'
         'border-radius:14px;padding:.8em 1em">'
-        f"<div><strong>{escape(shown['phone'])}</strong> {escape(shown['operator'])}</div>"
+        f"<div><strong>{escape(number)}</strong> {escape(shown['operator'])}</div>"
         f'<p style="font-family:monospace;font-size:1.1em;border:1px solid;border-radius:6px;'
         f'padding:.6em .8em">{words}</p>'
         f"<div><small>{escape(_status(shown))}</small></div></section>"

@@ -7,9 +7,11 @@ parses them; a message that came before is answered 200 and not handled again; w
 answered 500, so that the service sends the message again.
 """
 
+import difflib
 import inspect
 import json
 import logging
+import re
 import threading
 import time
 from collections import deque
@@ -29,6 +31,7 @@ _POLL_S = 0.05
 """How soon `listen` ends when its block does."""
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
            500: "500 Internal Server Error"}  # fmt: skip
+_NAME = re.compile(r"\*|[a-z_]+\.(\*|[a-z_.]+)")
 _LOG = logging.getLogger(__name__)
 # Without a handler of yours nothing is printed: a traceback would land in a notebook's output.
 _LOG.addHandler(logging.NullHandler())
@@ -87,7 +90,8 @@ class Receiver:
 
     `secrets` are the endpoint's signing secrets (two while one is being rolled), `now` gives seconds
     since 1970, `tolerance_s` is how old or early a message may be. `seen` holds the ids of messages
-    handled before: in production hand in something durable that all your processes share. `arrivals`
+    handled before: in production hand in something durable that all your processes share. `types` are
+    the types of event that there are, to find a misspelt one by; without them its form is looked at. `arrivals`
     keeps the last 1000 requests. Messages are taken one at a time, and the service waits 15 s for an
     answer: let a handler put long work aside.
     """
@@ -99,6 +103,7 @@ class Receiver:
         now: Callable[[], float] = time.time,
         tolerance_s: int = 300,
         seen: MutableSet[str] | None = None,
+        types: Iterable[str] = (),
     ) -> None:
         self.secrets = list(secrets)
         self.events = Events()
@@ -106,6 +111,7 @@ class Receiver:
         self._now = now
         self._tolerance_s = tolerance_s
         self._seen: MutableSet[str] = set() if seen is None else seen
+        self._types = frozenset(types)
         self._handlers: list[tuple[str, Handler]] = []
         self._turn = threading.RLock()
 
@@ -115,8 +121,14 @@ class Receiver:
         >>> @receiver.on("payment_intent.succeeded")  # doctest: +SKIP
         ... def ship(event): ...
 
-        Raises TypeError for a coroutine function, which nobody would await.
+        Raises TypeError for a coroutine function, which nobody would await, and where no type is named.
+        Raises ValueError for a name that no event has.
         """
+        if not event_types or not all(isinstance(each, str) for each in event_types):
+            message = 'name the types to handle: @receiver.on("charge.succeeded"), or @receiver.on("*") for all'
+            raise TypeError(message)
+        for each in event_types:
+            self._check(each)
 
         def register(handler: Handler) -> Handler:
             if inspect.iscoroutinefunction(handler):
@@ -159,6 +171,17 @@ class Receiver:
         verdicts = [each.verdict for each in self.arrivals]
         counts = ", ".join(f"{verdicts.count(each)} {each}" for each in ("accepted", "duplicate", "refused", "failed"))
         return f"Receiver({counts})"
+
+    def _check(self, event_type: str) -> None:
+        """A name that no event has would wait for ever."""
+        families = {f"{each.partition('.')[0]}.*" for each in self._types}
+        known = {"*", *self._types, *families}
+        if event_type in known or (not self._types and _NAME.fullmatch(event_type)):
+            return
+        near = difflib.get_close_matches(event_type, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "a type is such as 'charge.succeeded', 'charge.*' or '*'"
+        message = f"no event is named {event_type!r}: {hint}"
+        raise ValueError(message)
 
     def _answer(self, environ: WSGIEnvironment) -> tuple[int, bytes]:
         if environ["REQUEST_METHOD"] != "POST":

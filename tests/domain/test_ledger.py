@@ -11,6 +11,8 @@ from workbench.domain.ledger import (
     GENESIS,
     KIND_BY_CODE,
     RECIPES,
+    SETTLEMENTS,
+    TRACKED,
     JournalEntry,
     Posting,
     check_balanced,
@@ -18,6 +20,7 @@ from workbench.domain.ledger import (
     mirrored,
     postings_for,
     refund_split,
+    settlement_postings,
 )
 from workbench.errors import LedgerRefused
 
@@ -180,6 +183,57 @@ def test_a_posting_of_zero_is_left_out(recipe: str, zero: dict[str, int], left: 
 def test_amounts_that_do_not_balance_are_refused(recipe: str, wrong: dict[str, int]):
     with pytest.raises(LedgerRefused):
         postings_for(recipe, {**OF_100, **wrong}, "ZMW", **PARTIES)
+
+
+# Settling
+
+NAMES = {"mtn": "operator:mtn:float", "bank": "bank:settlement"}
+SETTLED: dict[str, list[tuple[str, int, int]]] = {
+    "unknown_credit": [(DR, 0, 10_000), (DR, 5000, 100), (CR, 2900, 10_000), (CR, 0, 100)],
+    "unknown_debit": [(DR, 2900, 10_000), (DR, 5000, 100), (CR, 0, 10_000), (CR, 0, 100)],
+    "fee_raised": [(DR, 5000, 10_000), (CR, 0, 10_000)],
+    "fee_lowered": [(DR, 0, 10_000), (CR, 5000, 10_000)],
+    "rounded_up": [(DR, 0, 10_000), (CR, 5030, 10_000)],
+    "rounded_down": [(DR, 5030, 10_000), (CR, 0, 10_000)],
+    "written_off": [(DR, 5020, 10_000), (CR, 2900, 10_000)],
+    "redated": [(DR, 0, 10_000), (DR, 0, 100), (CR, 0, 10_000), (CR, 0, 100)],
+}
+"""0 stands for the account that differs."""
+
+
+def test_every_settlement_tells_its_amounts_or_takes_an_entry():
+    assert {name for name, row in SETTLEMENTS.items() if not row.takes_entry} == set(SETTLED)
+    assert {name for name, row in SETTLEMENTS.items() if row.takes_fee} == {
+        "unknown_credit",
+        "unknown_debit",
+        "redated",
+    }
+    assert {name: row.of for name, row in SETTLEMENTS.items() if row.takes_entry} == {
+        "reversed": None, "reposted": None, "suspense_settled": ("late_success",),
+        "suspense_returned": ("late_success",), "payout_returned": ("payout_paid",),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("party", "account"), NAMES.items())
+@pytest.mark.parametrize("recipe", SETTLED)
+def test_what_each_settlement_posts(recipe: str, party: str, account: str):
+    names = {0: account, 2900: f"suspense:{party}", 5000: f"expense:operator_fee:{party}", 5020: "expense:write_off",
+             5030: "expense:rounding"}  # fmt: skip
+    postings = settlement_postings(recipe, {"amount": 10_000, "fee": 100}, "ZMW", account)
+    told = {"mtn": 1100, "bank": 1010}[party]
+    assert [(each.side, each.account, each.code, each.amount_minor, each.currency) for each in postings] == [
+        (side, names[code], code or told, amount, "ZMW") for side, code, amount in SETTLED[recipe]
+    ]
+
+
+@pytest.mark.parametrize("amount", [0, -1])
+def test_a_settlement_of_nothing_is_refused(amount: int):
+    with pytest.raises(LedgerRefused):
+        settlement_postings("unknown_credit", {"amount": amount, "fee": 0}, "ZMW", NAMES["mtn"])
+
+
+def test_the_accounts_that_somebody_else_keeps_books_of():
+    assert [*TRACKED] == ["operator:mtn:float", "operator:airtel:float", "operator:zamtel:float", "bank:settlement"]
 
 
 # Balance and reversal

@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.moments import LUSAKA, business_date, clock_text, milliseconds, moment, rfc3339
+from workbench.domain.moments import (
+    LUSAKA,
+    business_date,
+    clock_text,
+    milliseconds,
+    milliseconds_in,
+    moment,
+    rfc3339,
+)
+from workbench.errors import InvalidRequest
 
 DAY_MS = 86_400_000
 
@@ -60,3 +69,37 @@ def test_a_naive_datetime_is_no_moment():
 
 def test_less_than_a_millisecond_is_cut_off():
     assert milliseconds(datetime(1970, 1, 1, 0, 0, 0, 1_999, tzinfo=UTC)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "at_ms"),
+    [
+        ("2026-01-05T06:00:00Z", 1_767_592_800_000),
+        ("2026-01-05T08:00:00.5+02:00", 1_767_592_800_500),
+        ("2026-01-05T06:00:00.001Z", 1_767_592_800_001),
+        ("1970-01-01T00:00:00-01:30", 5_400_000),
+        ("2028-02-29T00:00:00Z", 1_835_395_200_000),
+    ],
+)
+def test_a_moment_is_read(text: str, at_ms: int):
+    assert milliseconds_in(text, param="as_of") == at_ms
+
+
+@given(st.integers(-2_208_988_800_000, 4_102_444_799_999))
+def test_a_moment_is_read_as_it_is_shown(at_ms: int):
+    assert milliseconds_in(rfc3339(at_ms), param="as_of") == at_ms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "2026-01-05", "2026-01-05T06:00:00", "2026-01-05 06:00:00Z", "2026-01-05T06:00Z", "2026-1-5T06:00:00Z",
+        "2026-02-29T06:00:00Z", "2026-04-31T06:00:00Z", "2026-13-01T06:00:00Z", "2026-01-05T24:00:00Z",
+        "2026-01-05T06:00:60Z", "2026-01-05T06:00:00.0001Z", "2026-01-05T06:00:00+2:00", "2126-01-05T06:00:00Z",
+        "2026-01-05T06:00:00Z\n", "05/01/2026",
+    ],
+)  # fmt: skip
+def test_what_is_no_moment_is_refused_by_its_name(text: str):
+    with pytest.raises(InvalidRequest, match="as_of is a moment with its zone") as refused:
+        milliseconds_in(text, param="as_of")
+    assert (refused.value.code, refused.value.param) == ("parameter_invalid", "as_of")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain.gaps import Gaps
-from workbench.domain.webhooks import Endpoint, Outcome, outcome_of
+from workbench.domain.webhooks import Endpoint, OldSecret, Outcome, outcome_of
 
 # What follows an attempt
 
@@ -56,7 +56,12 @@ def again(seconds: Decimal | int) -> Outcome:
         (2, 429, 450, {}, again(450)),
         (2, 429, 900, {}, again(600)),
         (1, 500, 90, {}, again(5)),
-        (1, 503, 90, {}, again(5)),
+        (1, 503, 3, {}, again(5)),
+        (1, 503, 90, {}, again(90)),
+        (1, 503, 500, {}, again(120)),
+        (2, 503, 450, {}, again(450)),
+        (2, 503, 900, {}, again(600)),
+        (1, 503, 90, {"delivery_retry_after": "ignored"}, again(5)),
         (1, 429, 90, {"delivery_retry_after": "ignored"}, again(5)),
         (1, 500, None, {"retry_schedule_s": (0,)}, DEAD),
         (1, 500, None, {"retry_schedule_s": (0, *(1800,) * 48)}, again(1_800)),
@@ -87,6 +92,12 @@ def test_slowing_down_never_hurries_and_has_an_end(number: int, jitter: int, sta
 
 
 # Endpoints
+
+
+def test_a_rolled_secret_signs_until_its_time_is_up():
+    old = (OldSecret("b", 20), OldSecret("a", 10))
+    endpoint = Endpoint(id="we_1", seq=1, account="a", url="http://a.example", secret="c", old_secrets=old)
+    assert [endpoint.overlapping(now_ms) for now_ms in (9, 10, 19, 20)] == [old, old[:1], old[:1], ()]
 
 
 @pytest.mark.parametrize(

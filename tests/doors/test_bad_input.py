@@ -76,6 +76,11 @@ class Given:
             "/v1/payment_intents", content=self.wire.written(INTENT), headers={**self.wire.bearer, **headers}
         )
 
+    def too_much(self, method: str, path: str) -> httpx.Response:
+        """Two mebibytes, in chunks, that tell no length."""
+        chunks = iter([b"x" * MEGABYTE] * 2)
+        return self.wire.bench.http.request(method, path, content=chunks, headers=self.wire.bearer)
+
 
 Send = Callable[[Given], httpx.Response]
 SendKey = Callable[[Given, str], httpx.Response]
@@ -261,12 +266,12 @@ TYPES = (
     Case("types_no_array", lambda g: g.create_intent(payment_method_types='"mobile_money"'), 400,
          "parameter_invalid", "payment_method_types"),
     Case("types_of_numbers", lambda g: g.create_intent(payment_method_types='["mobile_money", 1]'), 400,
-         "parameter_invalid", "payment_method_types"),
+         "parameter_invalid", "payment_method_types.1"),
     Case("types_missing", lambda g: g.create_intent(payment_method_types=None), 400,
          "parameter_missing", "payment_method_types"),
     Case("description_number", lambda g: g.create_intent(description="1"), 400, "parameter_invalid", "description"),
     Case("metadata_of_numbers", lambda g: g.create_intent(metadata='{"order": 1}'), 400,
-         "parameter_invalid", "metadata"),
+         "parameter_invalid", "metadata.order"),
     Case("charge_type_card", lambda g: g.create_charge(type='"card"'), 400, "parameter_invalid", "type"),
     Case("charge_type_missing", lambda g: g.create_charge(type=None), 400, "parameter_missing", "type"),
     Case("charge_reference_number", lambda g: g.create_charge(reference="1"), 400, "parameter_invalid", "reference"),
@@ -410,11 +415,23 @@ HEADERS = (
          "idempotency_key_invalid", "Idempotency-Key"),
     Case("idempotency_key_unprintable", lambda g: g.charge_with({**g.wire.basic, "Idempotency-Key": "a\tb"}), 400,
          "idempotency_key_invalid", "Idempotency-Key"),
+    *(
+        Case(f"idempotency_key_{name}", lambda g, k=key: g.charge_with({**g.wire.basic, "Idempotency-Key": k}), 400,
+             "idempotency_key_invalid", "Idempotency-Key")
+        for name, key in {"twice": "a, b", "twice_in_quotes": '"a", "b"', "half_quoted": '"a', "bad_escape": r'"a\b"',
+                          "quote_in_quotes": '"a"b"'}.items()
+    ),
     Case("idempotency_key_256_long_on_intents",
          lambda g: g.intent_with({**g.wire.bearer, "Idempotency-Key": "k" * 256}),
          400, "idempotency_key_invalid", "Idempotency-Key"),
     Case("body_over_a_mebibyte", lambda g: g.create_intent(description=json.dumps("x" * MEGABYTE)), 413,
          "body_too_large"),
+    *(
+        Case(f"body_over_a_mebibyte_that_{method}_{path}_does_not_read", lambda g, m=method, p=path: g.too_much(m, p),
+             413, "body_too_large")
+        for method, path in (("POST", "/v1/dead_letters/replay"), ("POST", "/sandbox/reset"), ("GET", "/v1/charges"),
+                             ("GET", "/sandbox/clock"), ("DELETE", "/v1/webhook_endpoints/we_x"))
+    ),
     Case("body_far_over_a_mebibyte", lambda g: g.create_charge(reference=json.dumps("x" * 3 * MEGABYTE)), 413,
          "body_too_large"),
     Case("unknown_path", lambda g: g.wire.get("/v1/nothing"), 404, "path_not_found"),
@@ -520,6 +537,25 @@ def assert_problem(response: httpx.Response) -> None:
         assert response.headers["allow"]
 
 
+@pytest.mark.parametrize(
+    ("path", "instance"),
+    [
+        ("/v1/charges/ch_1:a", "/v1/charges/ch_1:a"),
+        ("/v1/charges/a%20b", "/v1/charges/a%20b"),
+        ("/v1/charges/%22%3C%5E%3E", "/v1/charges/%22%3C%5E%3E"),
+        ("/v1/charges/50%25", "/v1/charges/50%25"),
+        (
+            "/sandbox/phones/+260961234567/nowhere",
+            "/sandbox/phones/+26096%E2%80%A2%E2%80%A2%E2%80%A2%E2%80%A2567/nowhere",
+        ),
+        (f"/v1/charges/{OTHER_TEST_KEY}", "/v1/charges/sk_test_%E2%80%A2%E2%80%A2%E2%80%A2%E2%80%A2"),
+    ],
+)
+def test_the_instance_is_a_uri_reference(wire: "Wire", path: str, instance: str):
+    refused = wire.get(path)
+    assert (refused.status_code, refused.json()["instance"]) == (404, instance)
+
+
 @pytest.mark.parametrize("send", PLANT_BODIES.values(), ids=PLANT_BODIES.keys())
 def test_a_bad_body_of_a_plant_is_the_documented_error(wire: "Wire", send: Send):
     since, given = wire.last_seq(), Given(wire, "an intent")
@@ -567,6 +603,44 @@ def test_every_fault_of_a_body_is_named_at_once(wire: "Wire"):
     problem = wire.intent(amount='"150"', currency="1", payment_method_types=None).json()
     assert {each["pointer"] for each in problem["errors"]} == {"/amount", "/currency", "/payment_method_types"}
     assert problem["param"] == "amount"
+
+
+WRONG_CHARGE = {"amount": "0", "currency": '"USD"', "type": '"card"', "channel": '"vodafone"', "phone": '"0961234567"'}
+WRONG_HOOK = b'{"url": "ftp://a.example", "enabled_events": ["charge.paid"]}'
+WITHIN = "/payment_method/mobile_money"
+WRONG_METHOD = '{"type": "card", "mobile_money": {"phone": "1", "provider": "vodafone"}}'
+
+
+@pytest.mark.parametrize(
+    ("send", "param", "pointers"),
+    [
+        (lambda g: g.create_intent(amount="-1", currency='"USD"', payment_method_types='["card"]'),
+         "currency", "/currency /amount /payment_method_types"),
+        (lambda g: g.create_charge(**WRONG_CHARGE), "currency", "/currency /amount /type /channel /phone"),
+        (lambda g: g.confirm(payment_method=WRONG_METHOD), "payment_method.type",
+         f"/payment_method/type {WITHIN}/provider {WITHIN}/phone"),
+        (lambda g: g.body("/v1/payouts", b'{"amount": 0, "currency": "ZMK"}'), "currency", "/currency /amount"),
+        (lambda g: g.body("/v1/webhook_endpoints", WRONG_HOOK), "url", "/url /enabled_events"),
+        (lambda g: g.create_charge(type='"card"'), "type", "/type"),
+        (lambda g: g.confirm(client_secret='"wrong"'), "client_secret", "/client_secret"),
+        (lambda g: g.body("/v1/api_keys", b'{"kind": "live"}'), "kind", "/kind"),
+        (lambda g: g.body("/v1/refunds", b'{"charge": "ch_0"}'), "charge", "/charge"),
+        (lambda g: g.body("/sandbox/operator/script", b'{"phone": "+260961234567", "answers": ["none"]}'),
+         "answers", "/answers"),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_every_field_that_breaks_a_rule_is_listed(wire: "Wire", send: Send, param: str, pointers: str):
+    problem = send(Given(wire, "an intent")).json()
+    assert (problem["param"], [each["pointer"] for each in problem["errors"]]) == (param, pointers.split())
+    assert all(each["detail"] for each in problem["errors"])
+    assert problem["errors"][0]["detail"] in problem["detail"]
+
+
+def test_what_is_no_field_of_the_body_is_not_listed(wire: "Wire"):
+    for refused in (wire.get("/v1/charges/ch_0"), wire.charge(key="k" * 256)):
+        assert refused.json()["param"] in ("id", "Idempotency-Key")
+        assert "errors" not in refused.json()
 
 
 def test_a_body_of_exactly_a_mebibyte_is_read(wire: "Wire"):

@@ -121,17 +121,33 @@ def test_every_test_number_is_told(wire: "Wire"):
 
 class TestOtherMethods:
     @pytest.mark.parametrize("path", [*TYPES, "/v1/charges", "/v1/balance", "/sandbox/clock"])
-    @pytest.mark.parametrize("method", ["OPTIONS", "HEAD", "PUT", "TRACE"])
+    @pytest.mark.parametrize("method", ["OPTIONS", "PUT", "TRACE", "FOO"])
     def test_a_method_that_is_not_described_is_refused_with_those_that_are(self, wire: "Wire", method: str, path: str):
         response = wire.bench.http.request(method, path)
         assert response.status_code == 405
-        assert "GET" in response.headers["allow"].split(", ")
-        assert "OPTIONS" not in response.headers["allow"]
+        assert {"GET", "HEAD"} <= set(response.headers["allow"].split(", "))
+        assert method not in response.headers["allow"]
         assert re.fullmatch(r"(req|ctl)_\w{24}", response.headers["request-id"])
         assert response.headers["api-version"] == API_VERSION
         assert response.headers["content-type"] == "application/problem+json"
-        if method != "HEAD":
-            assert response.json()["code"] == "method_not_allowed"
+        assert response.json()["code"] == "method_not_allowed"
+
+    @pytest.mark.parametrize("path", [*TYPES, "/v1/charges", "/v1/balance", "/sandbox/clock", "/v1/charges/ch_0"])
+    def test_head_is_get_without_the_body(self, wire: "Wire", path: str):
+        got, asked = (wire.bench.http.request(method, path, headers=wire.bearer) for method in ("GET", "HEAD"))
+        assert (asked.status_code, asked.content) == (got.status_code, b"")
+        own = ("request-id", "content-length", "date")
+        assert {name: value for name, value in asked.headers.items() if name not in own} == {
+            name: value for name, value in got.headers.items() if name not in own
+        }
+        assert 0 <= int(asked.headers["content-length"]) - len(got.content) <= 1  # of a clock that runs on
+
+    def test_head_asks_for_a_key_as_get_does(self, wire: "Wire"):
+        assert wire.bench.http.head("/v1/charges").status_code == 401
+
+    def test_head_where_there_is_no_get(self, wire: "Wire"):
+        refused = wire.bench.http.head("/v1/dead_letters/replay", headers=wire.bearer)
+        assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
 
     def test_a_refused_method_is_traced_as_any_call(self, wire: "Wire"):
         since = wire.last_seq()
@@ -143,3 +159,10 @@ def test_an_unknown_path_below_docs_is_a_problem(wire: "Wire"):
     response = wire.get("/docs/nothing", {})
     assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
     assert response.headers["request-id"]
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/plants", "/v1"])
+def test_a_path_that_there_is_not_points_to_those_that_there_are(wire: "Wire", path: str):
+    response = wire.get(path, {})
+    assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
+    assert "/docs" in response.json()["detail"]

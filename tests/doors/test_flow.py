@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from workbench import Receiver, Workbench
+from workbench.domain.phones import mask_phone
 from workbench.domain.signatures import headers_for
 from workbench.domain.wire import Charge, PaymentIntent
 from workbench.errors import (
@@ -399,7 +400,7 @@ class TestTheHandset:
         assert "no prompt waits" in repr(phone)
         confirmed(bench, number)
         lines = repr(phone).splitlines()
-        assert lines[0] == f"{number} (mtn)"
+        assert lines[0] == f"{mask_phone(number)} (mtn)"
         assert lines[1].startswith("╭")
         assert lines[-2].startswith("╰")
         assert len({len(line) for line in lines[1:-1]}) == 1
@@ -415,7 +416,7 @@ class TestTheHandset:
         assert "&lt;b&gt;Fern &amp; Co&lt;/b&gt;" in shown["text/html"]
         assert "<b>" not in shown["text/html"]
         assert "<script" not in shown["text/html"]
-        assert f'aria-label="Phone {number}, mtn"' in shown["text/html"]
+        assert f'aria-label="Phone {mask_phone(number)}, mtn"' in shown["text/html"]
 
 
 class TestWait:

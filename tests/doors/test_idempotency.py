@@ -7,6 +7,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.conftest import Shop
+    from workbench import Workbench
 
 INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
 HOOK = {"url": "http://127.0.0.1:9/hooks"}
@@ -83,7 +84,7 @@ def test_the_same_again_gives_the_same_answer_and_changes_nothing(shop: "Shop", 
     assert again.headers["Content-Type"] == first.headers["Content-Type"]
     if post in ONCE:
         assert ONCE[post] in first.json()
-        assert first.headers["Cache-Control"] == "no-store"
+        assert first.headers["Cache-Control"] == again.headers["Cache-Control"] == "no-store"
         assert again.json() == {name: value for name, value in first.json().items() if name != ONCE[post]}
     else:
         assert again.content == first.content
@@ -109,6 +110,28 @@ def test_a_day_later_it_is_a_new_request(shop: "Shop", post: str):
     again = send(shop, path, body)
     assert (again.status_code, "Idempotent-Replayed" in again.headers) == (200, False)
     assert again.json()["id"] != first
+
+
+@pytest.mark.parametrize(
+    ("key", "again"),
+    [("a b", '"a b"'), ("k" * 255, f'"{"k" * 255}"'), ('"a, b"', '"a, b"'), (r'"a\"b"', 'a"b'), (r'"a\\b"', "a\\b")],
+    ids=range(5),
+)
+def test_a_key_in_quotes_is_the_one_without(shop: "Shop", key: str, again: str):
+    assert [send(shop, "/v1/payment_intents", INTENT, each).status_code for each in (key, again)] == [200, 200]
+    assert counts(shop)[0] == 1
+
+
+def test_the_same_json_written_another_way_is_another_body(shop: "Shop"):
+    assert send(shop, "/v1/payment_intents", INTENT).status_code == 200
+    assert send(shop, "/v1/payment_intents", dict(reversed(INTENT.items()))).status_code == 422
+
+
+def test_two_keys_are_none(served_bench: "Workbench"):
+    """Over a socket; in process the client's transport keeps the last of two headers."""
+    headers = [("Authorization", f"Bearer {served_bench.secret_key!s}"), *[("Idempotency-Key", each) for each in "ab"]]
+    refused = served_bench.http.post("/v1/payment_intents", json=INTENT, headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (400, "idempotency_key_invalid")
 
 
 def test_what_was_refused_is_not_kept(shop: "Shop"):

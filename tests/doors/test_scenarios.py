@@ -198,6 +198,15 @@ class TestSlow:
             assert bench.client.payment_intents.retrieve(paid.id).status == "succeeded"
             assert answer.json()["created"] * 1000 == before
 
+    def test_a_script_can_ask_for_it(self):
+        with Workbench(seed=7) as bench:
+            bench.operator.script("+260961234567", ["slow"])
+            for passed in (10_000, 0):
+                before = bench.clock.now_ms
+                key = f"after {before}"
+                bench.client.charges.create(amount=1, channel="mtn", phone="+260961234567", idempotency_key=key)
+                assert bench.clock.now_ms == before + passed
+
     def test_one_that_is_refused_is_not_slow(self):
         with Workbench(seed=7) as bench:
             before = bench.clock.now_ms
@@ -270,7 +279,7 @@ class TestTheOperator:
             ({"phone": "0961234567", "answers": []}, "phone_invalid", "phone"),
             ({"phone": "+260981234567", "answers": []}, "phone_without_wallet", "phone"),
             ({"phone": "+260961234567", "answers": ["approve", "person"]}, "scenario_unknown", "answers"),
-            ({"phone": "+260961234567", "answers": ["conflict"]}, "scenario_unknown", "answers"),
+            ({"phone": "+260961234567", "answers": ["bank_refused"]}, "scenario_unknown", "answers"),
             ({"phone": "+260961234567", "answers": ["approve"] * 101}, "parameter_invalid", "answers"),
             ({"phone": "+260961234567"}, "parameter_missing", "answers"),
         ],
@@ -279,6 +288,64 @@ class TestTheOperator:
     def test_a_script_that_is_none(self, shop: "Shop", body: object, code: str, param: str):
         refused = shop.post("/sandbox/operator/script", body)
         assert (refused.status_code, refused.json()["code"], refused.json()["param"]) == (400, code, param)
+
+    def test_a_charge_runs_into_a_scripted_fault_and_the_script_goes_on(self, shop: "Shop"):
+        phone = shop.new_number()
+        self.script(shop, phone, "conflict", "server_error", "server_error_after", "limit_reached", "slow")
+        body = {"amount": 100, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": phone}
+        came, made = [], []
+        for _ in range(6):
+            answer = shop.post("/v1/charges", body)
+            came.append((answer.status_code, answer.json().get("code", "succeeded")))
+            made.append(len(shop.read("/v1/charges")["data"]))
+        assert came == [
+            (409, "idempotency_conflict"), (500, "service_failed"), (500, "service_failed"),
+            (402, "payment_declined"), (200, "succeeded"), (200, "succeeded"),
+        ]  # fmt: skip
+        assert made == [0, 0, 1, 2, 3, 4]
+        newest_first = [each["failure_code"] for each in shop.read("/v1/charges")["data"]]
+        assert newest_first == [None, None, "limit_reached", None]
+
+    def test_a_confirm_runs_into_a_scripted_fault(self, shop: "Shop"):
+        phone, intent = shop.new_number(), shop.intent()
+        self.script(shop, phone, "server_error", "conflict", "server_error_after")
+        waits, rings = "requires_payment_method", "requires_action"
+        for status, then in ((500, waits), (409, waits), (500, rings)):
+            assert shop.confirm(intent, phone).status_code == status
+            assert shop.status(f"/v1/payment_intents/{intent}") == then
+
+    def test_a_scripted_failure_is_kept_for_its_key_and_a_conflict_is_not(self, shop: "Shop"):
+        phone = shop.new_number()
+        self.script(shop, phone, "conflict", "server_error", "server_error_after")
+        body = {"amount": 100, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": phone}
+        came = [shop.post("/v1/charges", body, Idempotency_Key=key) for key in ("a", "a", "a", "b", "b", "c")]
+        replayed = ["Idempotent-Replayed" in each.headers for each in came]
+        assert [each.status_code for each in came] == [409, 500, 500, 500, 500, 200]
+        assert replayed == [False, False, True, False, True, False]
+        assert len(shop.read("/v1/charges")["data"]) == 2
+
+    def test_a_request_that_is_refused_uses_no_fault_up(self, shop: "Shop"):
+        phone = shop.new_number()
+        self.script(shop, phone, "server_error_after")
+        body = {"amount": -1, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": phone}
+        assert shop.post("/v1/charges", body).status_code == 400
+        assert shop.post("/v1/charges", {**body, "amount": 100}).status_code == 500
+
+    def test_a_scripted_fault_waits_behind_a_header_and_an_outage(self, shop: "Shop"):
+        phone = shop.new_number("95")
+        self.script(shop, phone, "server_error")
+        assert shop.charge(phone=phone, Sandbox_Scenario="approve")
+        self.outage(shop, "zamtel", 10)
+        assert self.declined(shop, phone) == "operator_unavailable"
+        self.outage(shop, "zamtel", 0)
+        body = {"amount": 100, "currency": "zmw", "type": "mobile_money", "channel": "zamtel", "phone": phone}
+        assert [shop.post("/v1/charges", body).status_code for _ in range(2)] == [500, 200]
+
+    def test_no_script_is_heard_where_the_header_alone_counts(self):
+        with Workbench(seed=7, gaps={"failure_triggers": "header"}) as bench:
+            bench.operator.script("+260961234567", ["server_error"])
+            paid = bench.client.charges.create(amount=1, channel="mtn", phone="+260961234567", idempotency_key="k")
+            assert paid.status == "succeeded"
 
     def outage(self, shop: "Shop", provider: str, seconds: float) -> Any:  # noqa: ANN401  an httpx response
         return shop.post("/sandbox/operator/outage", {"provider": provider, "seconds": seconds})
@@ -385,6 +452,16 @@ class TestReset:
         assert shop.status(f"/v1/charges/{charge}") == "succeeded"
         assert not ids & {again.json()["id"], charge, *(each["id"] for each in shop.read("/v1/events")["data"])}
         assert shop.read("/sandbox/ledger/verify")["entries"] == 1
+
+    def test_the_panel_is_of_all_accounts(self, shop: "Shop"):
+        """It belongs to whoever runs the sandbox: one call empties it for everybody, and its page says so."""
+        other = type(shop)(shop.bench, shop.new_number)
+        other.charge()
+        assert shop.read("/sandbox/ledger/verify")["entries"] == 1
+        assert shop.post("/sandbox/reset").status_code == 200
+        assert other.read("/v1/charges")["data"] == []
+        (says,) = [each["description"] for each in shop.read("/openapi.json")["tags"] if each["name"] == "Sandbox"]
+        assert "all its accounts" in says
 
     def test_a_prompt_is_gone_and_nothing_falls_due_of_it(self, shop: "Shop"):
         phone = shop.new_number()

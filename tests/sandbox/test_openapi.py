@@ -120,7 +120,10 @@ class TestOperations:
     def test_keys_count_on_these(self):
         counting = {path for (_, path), each in OPERATIONS.items() if "Idempotency-Key" in names(each, "header")}
         assert counting == {row.path for row in TABLE if parameters.takes_keys(row)}
-        assert {"/v1/charges", "/v1/refunds", "/plants"} <= counting
+        assert {"/v1/charges", "/v1/refunds", "/plants", "/v1/api_keys"} <= counting
+        says = {path: names(at("post", path), "header")["Idempotency-Key"]["description"] for path in counting}
+        assert all("to the byte" in each for each in says.values())
+        assert ["is without it" in says[path] for path in ("/v1/api_keys", "/v1/charges")] == [True, False]
         assert "/v1/auth/token" not in counting
 
     @pytest.mark.parametrize(
@@ -161,8 +164,11 @@ class TestOperations:
         assert str(status) in charge
 
     def test_without_a_version_header_there_is_none(self):
-        text = json.dumps(described(Gaps.chosen({"version_header": "none"})))
-        assert "Api-Version" not in text
+        other = described(Gaps.chosen({"version_header": "none"}))
+        assert "Api-Version" not in other["components"]["headers"]
+        assert unresolved(other) == []
+        operations_ = [each for item in other["paths"].values() for each in item.values()]
+        assert "Api-Version" not in {header["name"] for each in operations_ for header in each.get("parameters", [])}
 
 
 class TestExamples:

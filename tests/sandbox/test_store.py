@@ -206,7 +206,10 @@ def test_an_entry_that_is_wrong_is_refused_by_the_file(
             "a sealed entry takes no posting",
         ),
         (
-            "INSERT INTO entry SELECT 'je_x', 99, number, '', '', NULL, NULL, 0, 0, hash, 'h' FROM entry LIMIT 1",
+            (
+                "INSERT INTO entry SELECT 'je_x', 99, number, '', '', NULL, NULL, 0, 0, hash, NULL, NULL, 'h' "
+                "FROM entry LIMIT 1"
+            ),
             "an entry is never replaced",
         ),
     ],
@@ -602,6 +605,25 @@ def test_a_file_that_is_reopened_goes_on_where_it_stood(store_path: Path):
     with closing(sqlite3.connect(store_path)) as connection:
         numbers = connection.execute("SELECT number FROM entry ORDER BY seq").fetchall()
         assert numbers == [(1,), (2,), (3,)]
+
+
+def test_a_file_that_was_closed_stands_alone(store_path: Path):
+    with Workbench(seed=7, store=store_path) as bench:
+        pay_once(bench)
+        assert len(list(store_path.parent.iterdir())) > 1
+    assert list(store_path.parent.iterdir()) == [store_path]
+    copy = shutil.copy(store_path, store_path.with_name("copy.db"))
+    assert verified(Path(copy))[0] == 1
+
+
+def test_what_another_has_open_is_left_as_it_is(store_path: Path):
+    with Workbench(seed=7, store=store_path) as stays:
+        with Workbench(seed=7, store=store_path) as goes:
+            pay_once(goes)
+        assert {each.name for each in store_path.parent.iterdir()} >= {"store.db-driver", "store.db-next"}
+        pay_once(stays)
+    assert list(store_path.parent.iterdir()) == [store_path]
+    assert verified(store_path)[0] == 2
 
 
 # The clock's row

@@ -57,6 +57,93 @@ STATEMENT_ROW: Columns = {
 }
 """What an operator or a bank says: `line` of the file named `statement`; with a `problem`, cells may be empty."""
 
+PAYMENTS: Columns = {
+    "id": "string",
+    "status": "category",
+    "amount_minor": "int64",
+    "currency": "category",
+    "provider": "category",
+    "phone": "string",
+    "failure_code": "category",
+    "latest_charge": "string",
+    "description": "string",
+    "cancellation_reason": "string",
+    "canceled_at": MOMENT,
+    "created_at": MOMENT,
+    "business_date": DAY,
+}
+"""Payment intents; `failure_code` is the last attempt's."""
+
+CHARGES: Columns = {
+    "id": "string",
+    "status": "category",
+    "amount_minor": "int64",
+    "refunded_minor": "int64",
+    "currency": "category",
+    "channel": "category",
+    "provider": "category",
+    "phone": "string",
+    "failure_code": "category",
+    "reference": "string",
+    "payment_intent": "string",
+    "created_at": MOMENT,
+    "business_date": DAY,
+}
+"""Each attempt to move money, of an intent or on its own."""
+
+REFUNDS: Columns = {
+    "id": "string",
+    "status": "category",
+    "amount_minor": "int64",
+    "currency": "category",
+    "charge": "string",
+    "payment_intent": "string",
+    "reason": "string",
+    "failure_code": "category",
+    "created_at": MOMENT,
+    "business_date": DAY,
+}
+
+PAYOUTS: Columns = {
+    "id": "string",
+    "status": "category",
+    "amount_minor": "int64",
+    "currency": "category",
+    "destination": "string",
+    "failure_code": "category",
+    "created_at": MOMENT,
+    "business_date": DAY,
+}
+
+EVENTS: Columns = {
+    "id": "string",
+    "type": "category",
+    "object": "category",
+    "object_id": "string",
+    "status": "category",
+    "request": "string",
+    "created_at": MOMENT,
+    "business_date": DAY,
+}
+"""What has happened; `object_id` and `status` are of the object as it was then, `request` caused it."""
+
+DELIVERIES: Columns = {
+    "id": "string",
+    "status": "category",
+    "event": "string",
+    "event_type": "category",
+    "endpoint": "string",
+    "url": "string",
+    "attempts": "int64",
+    "last_status_code": "Int64",
+    "last_fault": "string",
+    "last_attempt_at": MOMENT,
+    "next_attempt_at": MOMENT,
+    "created_at": MOMENT,
+    "business_date": DAY,
+}
+"""Each event on its way to an endpoint, and how the last attempt at it ended."""
+
 MATCH: Columns = {
     "rule": "category",
     "account": "string",

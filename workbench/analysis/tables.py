@@ -1,126 +1,206 @@
-"""The ledger as DataFrames with declared columns and types.
+"""What a merchant did and what came of it, as DataFrames: payments, charges, refunds, payouts, events, deliveries."""
 
-Amounts are int64 in minor units (ngwee) with the currency beside them, moments are UTC, and
-`business_date` is the day in Lusaka. No column is ever float.
-"""
-
-from collections.abc import Mapping
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from typing import Any, TypeVar
 
 import pandas as pd
+from msgspec import UnsetType
 
-from workbench.analysis.t_accounts import TAccounts
+from workbench.analysis.frames import table, typed
+from workbench.analysis.shapes import CHARGES, DELIVERIES, EVENTS, PAYMENTS, PAYOUTS, REFUNDS, Columns
+from workbench.client import PaymentsClient
 from workbench.control import SandboxControl
-from workbench.domain.ledger import CREDIT, DEBIT, KIND_BY_CODE
-from workbench.errors import LedgerRefused
+from workbench.domain import wire
+from workbench.domain.moments import business_date, milliseconds_in, moment
+from workbench.domain.money import CURRENCIES, money_from_major
+from workbench.errors import UnexpectedAnswer
 
-MOMENT = "datetime64[ms, UTC]"
-ACCOUNTS: Mapping[str, str] = {
-    "account": "string",
-    "code": "int64",
-    "normal_side": "category",
-    "currency": "category",
-    "balance_minor": "int64",
-}
-ENTRIES: Mapping[str, str] = {
-    "number": "int64",
-    "id": "string",
-    "kind": "category",
-    "payment": "string",
-    "description": "string",
-    "occurred_at": MOMENT,
-    "recorded_at": MOMENT,
-    "business_date": "string",
-    "reverses": "string",
-    "prev_hash": "string",
-    "hash": "string",
-    "seq": "int64",
-}
-POSTINGS: Mapping[str, str] = {
-    "number": "int64",
-    "line": "int64",
-    "account": "string",
-    "code": "int64",
-    "side": "category",
-    "amount_minor": "int64",
-    "currency": "category",
-    "kind": "category",
-    "payment": "string",
-    "occurred_at": MOMENT,
-    "entry": "string",
-}
-TRIAL_BALANCE: Mapping[str, str] = {
-    "account": "string",
-    "code": "int64",
-    "currency": "category",
-    "debit_minor": "int64",
-    "credit_minor": "int64",
-}
+T = TypeVar("T")
+Row = dict[str, Any]
+_PAGE = 1000
+_MINOR_OF = {"minor": 1, "major": 100}
+"""What one unit of a charge's whole amount is worth, by the register's `charge_amount_unit`."""
 
 
-class Ledger:
-    """The ledger of a sandbox, read anew each time."""
+class Tables:
+    """One merchant's records, oldest first, read anew each time and page by page.
 
-    def __init__(self, control: SandboxControl) -> None:
+    Amounts are int64 in minor units with the currency beside them, moments UTC, `business_date` the day in
+    Lusaka, phones masked.
+    """
+
+    def __init__(self, client: PaymentsClient, control: SandboxControl) -> None:
+        self._client = client
         self._control = control
 
     @property
-    def accounts(self) -> pd.DataFrame:
-        """Each account posted to; `balance_minor` is positive on the account's normal side."""
-        rows = self._control.rows("ledger/accounts")
-        for row in rows:
-            row["normal_side"] = KIND_BY_CODE[row["code"]].normal_side
-            debit_less_credit = row["debit_minor"] - row["credit_minor"]
-            row["balance_minor"] = debit_less_credit if row["normal_side"] == DEBIT else -debit_less_credit
-        return frame(rows, ACCOUNTS)
+    def payments(self) -> pd.DataFrame:
+        """Payment intents.
 
-    @property
-    def entries(self) -> pd.DataFrame:
-        """Each entry, in the order of the chain; `hash` covers its postings and the entry before."""
-        return frame(self._control.rows("ledger/entries"), ENTRIES)
-
-    @property
-    def postings(self) -> pd.DataFrame:
-        """Each posting; within an entry debits equal credits."""
-        return frame(self._control.rows("ledger/postings"), POSTINGS)
-
-    @property
-    def trial_balance(self) -> pd.DataFrame:
-        """Each account's balance on the side where it stands; the two columns have one sum for each currency."""
-        rows = self._control.rows("ledger/accounts")
-        for row in rows:
-            net = row["debit_minor"] - row["credit_minor"]
-            row["debit_minor"], row["credit_minor"] = max(net, 0), max(-net, 0)
-        return frame(rows, TRIAL_BALANCE)
-
-    @property
-    def t_accounts(self) -> TAccounts:
-        """The accounts as they are drawn by hand: debits left, credits right."""
-        return TAccounts(self._control.rows("ledger/postings"))
-
-    def verify(self) -> str:
-        """Check that debits equal credits and the chain holds; the hash of its last entry.
-
-        Raises LedgerRefused naming the first entry that was tampered with.
+        Raises UnexpectedAnswer where intents are answered without their amounts (`intent_fields`).
         """
-        found = self._control.get("ledger/verify")
-        if not found["holds"]:
-            raise LedgerRefused(found["message"], entry=found.get("entry"))
-        postings = self.postings
-        sums = {side: int(postings.loc[postings["side"] == side, "amount_minor"].sum()) for side in (DEBIT, CREDIT)}
-        if sums[DEBIT] != sums[CREDIT]:
-            raise LedgerRefused(
-                f"Debits are {sums[DEBIT]} and credits {sums[CREDIT]}.", debit=sums[DEBIT], credit=sums[CREDIT]
-            )
-        return str(found["head"])
+        return _frame(self._client.payment_intents.each(), _payment, PAYMENTS)
+
+    @property
+    def charges(self) -> pd.DataFrame:
+        """Each attempt to move money, those of intents too."""
+        unit = self._unit_minor()
+        return _frame(self._client.charges.each(), lambda each: _charge(each, unit), CHARGES)
+
+    @property
+    def refunds(self) -> pd.DataFrame:
+        """Money given back, in one piece or several."""
+        unit = self._unit_minor()
+        return _frame(self._client.refunds.each(), lambda each: _refund(each, unit), REFUNDS)
+
+    @property
+    def payouts(self) -> pd.DataFrame:
+        """Cleared money sent to the bank."""
+        return _frame(self._client.payouts.each(), _payout, PAYOUTS)
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """What has happened, whether a webhook told of it or not."""
+        return _frame(self._client.events.each(), _event, EVENTS)
+
+    @property
+    def deliveries(self) -> pd.DataFrame:
+        """Each event on its way to an endpoint, and how the last attempt at it ended."""
+        return _frame(self._client.deliveries.each(), _delivery, DELIVERIES)
 
     def __repr__(self) -> str:
-        return f"Ledger(entries={self._control.get('ledger/verify').get('entries', 'tampered with')})"
+        return "Tables(payments, charges, refunds, payouts, events, deliveries)"
+
+    def _unit_minor(self) -> int:
+        gaps = {row["name"]: row["value"] for row in self._control.rows("gaps")}
+        return _MINOR_OF[gaps["charge_amount_unit"]]
 
 
-def frame(rows: list[dict[str, Any]], columns: Mapping[str, str]) -> pd.DataFrame:
-    """Records as a DataFrame with exactly these columns and types, for no rows too."""
-    made = pd.DataFrame({name: [row[name] for row in rows] for name in columns})
-    for name in (name for name, kind in columns.items() if kind == MOMENT):
-        made[name] = pd.to_datetime(made[name], utc=True)
-    return made.astype(dict(columns))
+def _frame(found: Iterable[T], row_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
+    made = typed((table(map(row_of, each), columns) for each in _batches(found)), columns)
+    # A list begins with the newest.
+    return made.iloc[::-1].reset_index(drop=True)
+
+
+def _batches(found: Iterable[T]) -> Iterator[tuple[T, ...]]:
+    rest = iter(found)
+    while batch := tuple(itertools.islice(rest, _PAGE)):
+        yield batch
+
+
+def _payment(each: wire.PaymentIntent) -> Row:
+    if isinstance(each.amount, UnsetType) or isinstance(each.currency, UnsetType):
+        raise UnexpectedAnswer(
+            "The intents are answered without their amounts.", hint="See `intent_fields` in the register of gaps."
+        )
+    wallet = each.payment_method.mobile_money if isinstance(each.payment_method, wire.MobileMoneyMethod) else None
+    error = each.last_payment_error if isinstance(each.last_payment_error, wire.PaymentError) else None
+    return {
+        "id": each.id,
+        "status": each.status,
+        "amount_minor": _minor(each.amount, each.currency),
+        "currency": each.currency,
+        "provider": wallet.provider if wallet else None,
+        "phone": wallet.phone if wallet else None,
+        "failure_code": error.code if error else None,
+        "latest_charge": _set(each.latest_charge),
+        "description": _set(each.description),
+        "cancellation_reason": _set(each.cancellation_reason),
+        "canceled_at": _at(_set(each.canceled_at)),
+        **_created(_set(each.created) or 0),
+    }
+
+
+def _charge(each: wire.Charge, unit_minor: int) -> Row:
+    return {
+        "id": each.id,
+        "status": each.status,
+        "amount_minor": each.amount * unit_minor,
+        "refunded_minor": each.amount_refunded * unit_minor,
+        "currency": each.currency.upper(),
+        "channel": each.channel,
+        "provider": each.provider,
+        "phone": each.phone,
+        "failure_code": each.failure_code,
+        "reference": each.reference,
+        "payment_intent": each.payment_intent,
+        **_created(each.created),
+    }
+
+
+def _refund(each: wire.Refund, unit_minor: int) -> Row:
+    # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
+    of_intent = each.currency.isupper()
+    return {
+        "id": each.id,
+        "status": each.status,
+        "amount_minor": _minor(each.amount, each.currency) if of_intent else int(each.amount) * unit_minor,
+        "currency": each.currency.upper(),
+        "charge": each.charge,
+        "payment_intent": each.payment_intent,
+        "reason": each.reason,
+        "failure_code": each.failure_code,
+        **_created(each.created),
+    }
+
+
+def _payout(each: wire.Payout) -> Row:
+    return {
+        "id": each.id,
+        "status": each.status,
+        "amount_minor": _minor(each.amount, each.currency),
+        "currency": each.currency,
+        "destination": each.destination,
+        "failure_code": each.failure_code,
+        **_created(each.created),
+    }
+
+
+def _event(each: wire.Event) -> Row:
+    about = each.data.object
+    return {
+        "id": each.id,
+        "type": each.type,
+        "object": about.get("object"),
+        "object_id": about.get("id"),
+        "status": about.get("status"),
+        "request": each.request.id,
+        "created_at": each.timestamp,
+        "business_date": business_date(milliseconds_in(each.timestamp, param="timestamp")),
+    }
+
+
+def _delivery(each: wire.Delivery) -> Row:
+    last = each.attempts[-1] if each.attempts else None
+    return {
+        "id": each.id,
+        "status": each.status,
+        "event": each.event,
+        "event_type": each.event_type,
+        "endpoint": each.endpoint,
+        "url": each.url,
+        "attempts": len(each.attempts),
+        "last_status_code": last.status_code if last else None,
+        "last_fault": last.fault if last else None,
+        "last_attempt_at": _at(last.at) if last else None,
+        "next_attempt_at": _at(each.next_attempt_at),
+        **_created(each.created),
+    }
+
+
+def _created(seconds: int) -> Row:
+    return {"created_at": _at(seconds), "business_date": business_date(seconds * 1000)}
+
+
+def _at(seconds: int | None) -> Any:  # noqa: ANN401  a moment or nothing
+    return None if seconds is None else moment(seconds * 1000)
+
+
+def _set(value: T | UnsetType) -> T | None:
+    return None if isinstance(value, UnsetType) else value
+
+
+def _minor(amount: Decimal, currency: str) -> int:
+    return money_from_major(amount, CURRENCIES[currency]).amount_minor

@@ -7,7 +7,7 @@ from typing import Self
 
 import httpx
 
-from workbench.calls import Calls
+from workbench.calls import Calls, host_of
 from workbench.client.access import ApiKeys, Auth
 from workbench.client.money import Balance, Payouts
 from workbench.client.payments import Charges, PaymentIntents, Refunds
@@ -42,9 +42,9 @@ class PaymentsClient:
         self._http = http or httpx.Client()
         self.calls = Calls(secret_key, self._http, allow_live=allow_live)
         self._sleep = sleep
-        self.base_url = base_url.rstrip("/")
-        self.charges_url = (charges_url or base_url).rstrip("/")
-        self.plants_url = (plants_url or base_url).rstrip("/")
+        self.base_url = host_of(base_url)
+        self.charges_url = host_of(charges_url or base_url)
+        self.plants_url = host_of(plants_url or base_url)
         self.payment_intents = PaymentIntents(self)
         self.charges = Charges(self)
         self.refunds = Refunds(self)

@@ -1,9 +1,9 @@
 """Payments: intents, charges in one call, refunds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from workbench.client.resource import Listed, exact, keyed, not_exact
+from workbench.client.resource import Listed, exact, keyed, listed, whole
 from workbench.domain import wire
 
 
@@ -29,7 +29,7 @@ class PaymentIntents(Listed[wire.PaymentIntent]):
         body = {
             "amount": exact(amount),
             "currency": currency,
-            "payment_method_types": list(payment_method_types),
+            "payment_method_types": listed("payment_method_types", payment_method_types, "mobile_money"),
             "description": description,
             "metadata": metadata,
         }
@@ -92,10 +92,8 @@ class Charges(Listed[wire.Charge]):
         charges twice. An order's number is a good one.
         Raises PaymentDeclined; `facts["charge"]` names the charge.
         """
-        if isinstance(amount, bool) or not isinstance(amount, int):
-            raise not_exact(amount, "a whole number, as an int")
         body = {
-            "amount": amount,
+            "amount": whole(amount),
             "currency": currency,
             "type": "mobile_money",
             "channel": channel,
@@ -113,9 +111,24 @@ class Charges(Listed[wire.Charge]):
 
 
 class Refunds(Listed[wire.Refund]):
-    """Money given back; assumed."""
+    """Money given back; assumed. `list` and `each` take `charge`."""
 
     _path, _shape, _page = "/v1/refunds", wire.Refund, wire.List[wire.Refund]
+
+    def list(
+        self,
+        *,
+        limit: int = 10,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        charge: str | None = None,
+    ) -> wire.List[wire.Refund]:
+        """A page, newest first; of one `charge`, if named."""
+        return self._listed(limit=str(limit), starting_after=starting_after, ending_before=ending_before, charge=charge)
+
+    def each(self, *, charge: str | None = None) -> Iterator[wire.Refund]:
+        """Every refund, newest first; of one `charge`, if named."""
+        return self._every(charge=charge)
 
     def create(
         self,
@@ -129,13 +142,15 @@ class Refunds(Listed[wire.Refund]):
     ) -> wire.Refund:
         """Refund a charge or an intent, in part or all that is left.
 
-        `amount` is in the unit of what is named: whole ngwee of a charge, kwacha of an intent.
-        Raises InvalidRequest: more than is left. Raises StateConflict: nothing was paid.
+        `amount` is in the unit of what is named: whole ngwee of a charge, as an int, kwacha of an intent.
+        Raises InvalidRequest: more than is left, or not exact. Raises StateConflict: nothing was paid.
         """
+        if amount is not None:
+            amount = exact(amount) if charge is None else whole(amount)
         body = {
             "charge": charge,
             "payment_intent": payment_intent,
-            "amount": None if amount is None else exact(amount),
+            "amount": amount,
             "reason": reason,
             "metadata": metadata,
         }

@@ -1,10 +1,10 @@
 """What the groups of calls share: the client that sends, exact amounts, pages of a list."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeVar
 
-from workbench.calls import Calls, segment
+from workbench.calls import Calls, checked_text, segment
 from workbench.domain import wire
 from workbench.errors import InvalidRequest
 
@@ -37,7 +37,8 @@ class Resource:
 class Listed(Resource, Generic[T]):
     """A group whose objects can be listed and retrieved.
 
-    `_path` follows the host that `_host` names, `_shape` is one object and `_page` a page of them.
+    `_path` follows the host that `_host` names, `_shape` is one object and `_page` a page of them. A group
+    that can be filtered names its filters, so that a misspelt one is no argument.
     """
 
     _host = "base_url"
@@ -51,24 +52,24 @@ class Listed(Resource, Generic[T]):
         return made
 
     def list(
-        self,
-        *,
-        limit: int = 10,
-        starting_after: str | None = None,
-        ending_before: str | None = None,
-        **filters: str | None,
+        self, *, limit: int = 10, starting_after: str | None = None, ending_before: str | None = None
     ) -> wire.List[T]:
         """A page of 1 to 100 objects, newest first: older than the id `starting_after`, newer than `ending_before`."""
-        asked = {"limit": str(limit), "starting_after": starting_after, "ending_before": ending_before, **filters}
-        query = {name: value for name, value in asked.items() if value is not None}
+        return self._listed(limit=str(limit), starting_after=starting_after, ending_before=ending_before)
+
+    def each(self) -> Iterator[T]:
+        """Every object, newest first, page after page; those that arrive meanwhile are not among them."""
+        return self._every()
+
+    def _listed(self, **asked: str | None) -> wire.List[T]:
+        query = {name: checked_text(name, value) for name, value in asked.items() if value is not None}
         page: wire.List[T] = self._client.calls.send("GET", self._url(), self._page, query=query)
         return page
 
-    def each(self, **filters: str | None) -> Iterator[T]:
-        """Every object, newest first, page after page; those that arrive meanwhile are not among them."""
+    def _every(self, **filters: str | None) -> Iterator[T]:
         after: str | None = None
         while True:
-            page = self.list(limit=100, starting_after=after, **filters)
+            page = self._listed(limit="100", starting_after=after, **filters)
             yield from page.data
             if not page.has_more:
                 return
@@ -87,6 +88,13 @@ def exact(amount: Decimal | int) -> Decimal | int:
     return amount
 
 
+def whole(amount: Decimal | int) -> int:
+    """The amount in ngwee, when an int. Raises InvalidRequest."""
+    if isinstance(amount, bool) or not isinstance(amount, int):
+        raise not_exact(amount, "a whole number of the charge's unit (ngwee in the sandbox), as an int")
+    return amount
+
+
 def not_exact(amount: object, wanted: str) -> InvalidRequest:
     """The error for an amount of another type."""
     return InvalidRequest(
@@ -95,5 +103,16 @@ def not_exact(amount: object, wanted: str) -> InvalidRequest:
 
 
 def keyed(idempotency_key: str | None) -> dict[str, str]:
-    """The header of an idempotency key, if there is one."""
-    return {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+    """The header of an idempotency key, if there is one. Raises InvalidRequest: not a string."""
+    if idempotency_key is None:
+        return {}
+    return {"Idempotency-Key": checked_text("idempotency_key", idempotency_key, such_as="order-1")}
+
+
+def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
+    """A list of names. Raises InvalidRequest: one bare string, whose letters would be the names, or no list."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidRequest(
+            f'{name} must be a list, such as ["{such_as}"], not {values!r}.', code="parameter_invalid", param=name
+        )
+    return [*values]

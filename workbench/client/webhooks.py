@@ -1,8 +1,8 @@
 """Webhooks: endpoints, events, deliveries, dead letters and replay. Assumed, but for what section 6 shows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from workbench.client.resource import Listed
+from workbench.client.resource import Listed, listed
 from workbench.domain import wire
 
 
@@ -13,7 +13,7 @@ class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:
         """Register an endpoint; the answer holds its signing secret, this once."""
-        body = {"url": url, "enabled_events": [*enabled_events]}
+        body = {"url": url, "enabled_events": listed("enabled_events", enabled_events, "charge.*")}
         return self._client.calls.send("POST", self._url(), wire.WebhookEndpoint, body=body)
 
     def update(
@@ -25,8 +25,8 @@ class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
         status: str | None = None,
     ) -> wire.WebhookEndpoint:
         """Change what is given; `status` is enabled or disabled."""
-        listed = None if enabled_events is None else [*enabled_events]
-        body = {"url": url, "enabled_events": listed, "status": status}
+        wanted = None if enabled_events is None else listed("enabled_events", enabled_events, "charge.*")
+        body = {"url": url, "enabled_events": wanted, "status": status}
         return self._client.calls.send("PATCH", self._url(endpoint_id), wire.WebhookEndpoint, body=body)
 
     def roll_secret(self, endpoint_id: str) -> wire.WebhookEndpoint:
@@ -43,6 +43,21 @@ class Events(Listed[wire.Event]):
 
     _path, _shape, _page = "/v1/events", wire.Event, wire.List[wire.Event]
 
+    def list(
+        self,
+        *,
+        limit: int = 10,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        type: str | None = None,  # noqa: A002  the field's name
+    ) -> wire.List[wire.Event]:
+        """A page, newest first; of one `type` or family, if named."""
+        return self._listed(limit=str(limit), starting_after=starting_after, ending_before=ending_before, type=type)
+
+    def each(self, *, type: str | None = None) -> Iterator[wire.Event]:  # noqa: A002  the field's name
+        """Every event, newest first; of one `type` or family, if named."""
+        return self._every(type=type)
+
     def replay(self, event_id: str) -> wire.List[wire.Delivery]:
         """Send an event again to every enabled endpoint that wants it."""
         return self._client.calls.send("POST", self._url(event_id) + "/replay", wire.List[wire.Delivery])
@@ -52,6 +67,32 @@ class Deliveries(Listed[wire.Delivery]):
     """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
 
     _path, _shape, _page = "/v1/deliveries", wire.Delivery, wire.List[wire.Delivery]
+
+    def list(
+        self,
+        *,
+        limit: int = 10,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        status: str | None = None,
+        event: str | None = None,
+        endpoint: str | None = None,
+    ) -> wire.List[wire.Delivery]:
+        """A page, newest first; in one `status` or several, separated by commas, of one `event`, to one `endpoint`."""
+        return self._listed(
+            limit=str(limit),
+            starting_after=starting_after,
+            ending_before=ending_before,
+            status=status,
+            event=event,
+            endpoint=endpoint,
+        )
+
+    def each(
+        self, *, status: str | None = None, event: str | None = None, endpoint: str | None = None
+    ) -> Iterator[wire.Delivery]:
+        """Every delivery, newest first; filtered as `list` is."""
+        return self._every(status=status, event=event, endpoint=endpoint)
 
     def replay(self, delivery_id: str) -> wire.Delivery:
         """Send it again: same event id and body, new timestamp and signature, the schedule from its beginning."""

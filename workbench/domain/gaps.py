@@ -284,7 +284,8 @@ class Gaps:
     endpoint_registration: str = row(
         "6",
         "api",
-        "by the API; several endpoints, each its own secret, shown once; roll with overlap (signs with both)",
+        "by the API; several endpoints, each its own secret, shown once; roll with overlap "
+        "(for a day the old one signs too)",
         planned={"dashboard": "one endpoint, on the dashboard only"},
     )
     retry_schedule_s: tuple[int, ...] = row(
@@ -306,7 +307,8 @@ class Gaps:
     delivery_retry_after: str = row(
         "6",
         "honoured",
-        "429, 502, 504 wait at least 60 s; Retry-After is honoured up to twice that wait",
+        "429, 502, 504 wait at least 60 s; on these and on 503 Retry-After, in seconds or as a date, is honoured "
+        "up to twice that wait, 120 s at least",
         alternatives={"ignored": "ignored"},
     )
     dead_letter: str = row(
@@ -389,7 +391,8 @@ class Gaps:
     idempotency_retention_s: int = row(
         "8",
         86_400,
-        "86400 s, per account, mode, method and path",
+        "86400 s, per account, mode, method and path, for the same body to the byte; what is shown once, a key or "
+        "signing secret, is not kept, and missing in the answer that is given again",
         alternatives={21_600: "21600 s", 2_592_000: "2592000 s"},
     )
     idempotency_keeps_errors: str = row(
@@ -450,8 +453,8 @@ def _named(name: str) -> Gap:
     if gap is None:
         near = difflib.get_close_matches(str(name), _BY_NAME, n=1)
         raise GapRefused(
-            f"There is no gap named {name!r}; there are {', '.join(_BY_NAME)}.",
-            hint=f"Did you mean {near[0]}?" if near else "",
+            f"There is no gap named {name!r}.",
+            hint=f"Did you mean {near[0]}?" if near else "`workbench gaps` lists them.",
             name=name,
             allowed=tuple(_BY_NAME),
         )

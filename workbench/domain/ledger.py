@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from workbench.domain.phones import OPERATORS
 from workbench.errors import LedgerRefused
 
 DEBIT: Final = "debit"
@@ -43,6 +44,11 @@ CHART = (
     REFUND_PENDING, SUSPENSE, MERCHANT_FEE, OPERATOR_FEE, WRITE_OFF, ROUNDING,
 )  # fmt: skip
 KIND_BY_CODE = {kind.code: kind for kind in CHART}
+TRACKED: Final[Mapping[str, tuple[AccountKind, str]]] = {
+    **{FLOAT.name.format(operator=operator): (FLOAT, operator) for operator in OPERATORS},
+    BANK.name: (BANK, "bank"),
+}
+"""The accounts that somebody else keeps books of too, each with its kind and who does."""
 
 
 class Line(NamedTuple):
@@ -96,6 +102,73 @@ RECIPES: Mapping[str, tuple[Line, ...]] = {
 }
 """Every way in which money moves. A line whose amount is zero is left out."""
 
+TOLD: Final = AccountKind(0, "the account of the difference", DEBIT)
+"""Stands for one of `TRACKED`, where a settlement is posted to whichever differs from its statement."""
+
+
+class Settlement(NamedTuple):
+    """How a difference is settled.
+
+    `lines` as in a recipe, of the amounts `amount` and `fee`; `of` are the kinds of the entry that is
+    settled, of any kind where it is None. Without both, what is posted follows from that entry.
+    """
+
+    lines: tuple[Line, ...] = ()
+    of: tuple[str, ...] | None = None
+
+    @property
+    def takes_entry(self) -> bool:
+        """Whether it settles an entry, which the amounts follow from; else they are told."""
+        return not self.lines
+
+    @property
+    def takes_fee(self) -> bool:
+        """Whether a fee may stand beside the amount."""
+        return any(line.amount == "fee" for line in self.lines)
+
+
+SETTLEMENTS: Final[Mapping[str, Settlement]] = {
+    "reversed": Settlement(),
+    "reposted": Settlement(),
+    "suspense_settled": Settlement(of=("late_success",)),
+    "suspense_returned": Settlement(of=("late_success",)),
+    "payout_returned": Settlement(of=("payout_paid",)),
+    "unknown_credit": Settlement(
+        (
+            Line(DEBIT, TOLD, "amount"),
+            Line(DEBIT, OPERATOR_FEE, "fee"),
+            Line(CREDIT, SUSPENSE, "amount"),
+            Line(CREDIT, TOLD, "fee"),
+        )
+    ),
+    "unknown_debit": Settlement(
+        (
+            Line(DEBIT, SUSPENSE, "amount"),
+            Line(DEBIT, OPERATOR_FEE, "fee"),
+            Line(CREDIT, TOLD, "amount"),
+            Line(CREDIT, TOLD, "fee"),
+        )
+    ),
+    "fee_raised": Settlement((Line(DEBIT, OPERATOR_FEE, "amount"), Line(CREDIT, TOLD, "amount"))),
+    "fee_lowered": Settlement((Line(DEBIT, TOLD, "amount"), Line(CREDIT, OPERATOR_FEE, "amount"))),
+    "rounded_up": Settlement((Line(DEBIT, TOLD, "amount"), Line(CREDIT, ROUNDING, "amount"))),
+    "rounded_down": Settlement((Line(DEBIT, ROUNDING, "amount"), Line(CREDIT, TOLD, "amount"))),
+    "written_off": Settlement((Line(DEBIT, WRITE_OFF, "amount"), Line(CREDIT, SUSPENSE, "amount"))),
+    "redated": Settlement(
+        (
+            Line(DEBIT, TOLD, "amount"),
+            Line(DEBIT, TOLD, "fee"),
+            Line(CREDIT, TOLD, "amount"),
+            Line(CREDIT, TOLD, "fee"),
+        )
+    ),
+}
+"""Every way in which a difference from a statement is settled, by an entry that can be reversed as any other.
+
+`reversed` mirrors the entry and `reposted` repeats it under another reference. `redated` moves nothing: it
+acknowledges that the statement has another date.
+"""
+
 
 class Posting(msgspec.Struct, frozen=True):
     """One side of one account; `amount_minor` is positive, in minor units of `currency`."""
@@ -117,7 +190,9 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     `number` is its place in the ledger, from 1; `seq` its place among all that happened;
     `occurred_ms` is when the money moved, `recorded_ms` when the ledger learnt of it, both in
-    milliseconds since 1970; `hash` covers everything here and the hash before.
+    milliseconds since 1970; `external_reference` is the id by which an operator or the bank knows the
+    movement; `settles` is the entry that this one answers without undoing it; `hash` covers everything
+    here and the hash before.
     """
 
     id: str
@@ -131,6 +206,8 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     recorded_ms: int
     postings: tuple[Posting, ...]
     prev_hash: str
+    external_reference: str | None = None
+    settles: str | None = None
     hash: str = ""
 
     def sealed(self) -> "JournalEntry":
@@ -147,6 +224,23 @@ def postings_for(recipe: str, amounts: Mapping[str, int], currency: str, **parti
     made = tuple(
         Posting(line.account.name.format(**parties), line.account.code, line.side, amounts[line.amount], currency)
         for line in RECIPES[recipe]
+        if amounts[line.amount]
+    )
+    check_balanced(made)
+    return made
+
+
+def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, account: str) -> tuple[Posting, ...]:
+    """The postings of a settlement whose amounts are told, on one of the accounts of `TRACKED`.
+
+    `amounts` are minor units: `amount`, and `fee` where the recipe takes one.
+    Raises LedgerRefused: a negative amount, or nothing at all.
+    """
+    told, party = TRACKED[account]
+    made = tuple(
+        Posting(kind.name.format(operator=party), kind.code, line.side, amounts[line.amount], currency)
+        for line in SETTLEMENTS[recipe].lines
+        for kind in [told if line.account is TOLD else line.account]
         if amounts[line.amount]
     )
     check_balanced(made)

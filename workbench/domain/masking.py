@@ -6,15 +6,20 @@ repr goes through `mask`.
 
 import re
 
+_GAP = r"[ ()./-]{0,2}"
+"""What people write between the digits of a number."""
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     # An intent's client secret first: it contains an id that stays readable.
     (re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
     # Six characters at least: a bare prefix, as in a sentence, is no key.
-    (re.compile(r"\b([sp]k_(?:test|live)_?|at_|rt_)[0-9A-Za-z_]{6,}"), r"\1••••"),
-    (re.compile(r"(whsec_)[0-9A-Za-z+/=]+"), r"\1••••"),
-    # A Zambian number in any spelling: +260…, %2B260…, 260…, 0…, with spaces or without.
+    (re.compile(r"\b([sp]k(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?|at_|rt_)[0-9A-Za-z_]{6,}"), r"\1••••"),
+    (re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), r"\1••••"),
+    # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
     (
-        re.compile(r"((?:\+|%2[Bb]|(?<![0-9A-Za-z]))(?:260|0)[ -]?[5-79]\d)(?:[ -]?\d){4}[ -]?(\d[ -]?\d[ -]?\d)"),
+        re.compile(
+            rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
+            rf"(?:{_GAP}\d){{4}}{_GAP}(\d{_GAP}\d{_GAP}\d)"
+        ),
         r"\1••••\2",
     ),
     (re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,}\]"]+)"""), r'\1"••••"'),

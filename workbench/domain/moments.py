@@ -1,9 +1,23 @@
 """Moments: whole milliseconds since 1970, UTC, and the forms in which they are shown."""
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
+
+from workbench.errors import InvalidRequest
 
 LUSAKA = timezone(timedelta(hours=2), "CAT")
 """Africa/Lusaka keeps no summer time, so a fixed offset is the whole rule."""
+
+START = datetime(2026, 1, 5, 6, tzinfo=UTC)
+"""Where a manual clock begins: a Monday, 08:00 in Lusaka."""
+
+RFC3339: Final = re.compile(
+    r"(19|20)[0-9]{2}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    r"|02-(0[1-9]|1[0-9]|2[0-9]))T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?"
+    r"(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])"
+)
+"""A moment as it is taken in requests (RFC 3339), of the years 1900 to 2099."""
 
 
 def milliseconds(moment: datetime) -> int:
@@ -14,6 +28,21 @@ def milliseconds(moment: datetime) -> int:
 def moment(at_ms: int) -> datetime:
     """The aware UTC datetime of so many milliseconds since 1970."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
+
+
+def milliseconds_in(text: str, *, param: str) -> int:
+    """Milliseconds since 1970 of a moment with its zone, to the millisecond: `2026-01-05T08:00:00+02:00`.
+
+    Raises InvalidRequest: another form, another precision, or no such day.
+    """
+    try:
+        return milliseconds(datetime.fromisoformat(text if RFC3339.fullmatch(text) else ""))
+    except ValueError:
+        raise InvalidRequest(
+            f"{param} is a moment with its zone, such as 2026-01-05T06:00:00.000Z, not {text[:40]!r}.",
+            code="parameter_invalid",
+            param=param,
+        ) from None
 
 
 def rfc3339(at_ms: int) -> str:

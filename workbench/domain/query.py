@@ -30,7 +30,8 @@ def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[Q], *,
 
 
 def _is_whole(wanted: Any) -> bool:  # noqa: ANN401  a type
-    return int in (wanted, *get_args(wanted))
+    within = [inner for each in get_args(wanted) for inner in (each, *get_args(each))]
+    return int in (wanted, *within)
 
 
 def _number_in(value: str | Sequence[str]) -> object:

@@ -69,6 +69,7 @@ def struct_from(value: object, shape: type[S], *, unknown: str = "ignored") -> S
 
 
 _MISSING = "is required"
+_LONGEST_NAME = 80
 
 
 def _read_struct(
@@ -105,11 +106,25 @@ def _read_field(
     try:
         return msgspec.convert(_as_wanted(value, wanted), wanted, builtin_types=(Decimal,))
     except msgspec.ValidationError:
+        if members := _members_that_are_no_text(value, wanted):
+            problems += [FieldProblem(f"{pointer}/{name}", f"must be a string, not {kind}") for name, kind in members]
+            return None
         out_of_range = _base(wanted) is int and type(value) is int
         hidden = pointer.rpartition("/")[2] in _NEVER_SHOWN
         given = f"{value!s:.40}" if out_of_range else _kind(value, hidden=hidden)
         problems.append(FieldProblem(pointer, f"must be {_wanted_name(wanted)}, not {given}"))
         return None
+
+
+def _members_that_are_no_text(value: object, wanted: Any) -> list[tuple[str, str]]:  # noqa: ANN401  a type
+    """Names and kinds of what is no string in an object or array of strings."""
+    if _base(wanted) is dict and isinstance(value, dict):
+        named = [(_escape(name[:_LONGEST_NAME]), each) for name, each in value.items()]
+    elif _base(wanted) is list and isinstance(value, list):
+        named = [(str(place), each) for place, each in enumerate(value)]
+    else:
+        return []
+    return [(name, _kind(each)) for name, each in named if not isinstance(each, str)]
 
 
 def _as_wanted(value: object, wanted: Any) -> object:  # noqa: ANN401  a type

@@ -49,11 +49,18 @@ def types_named(name: str) -> tuple[str, ...]:
     return tuple(each for each in EVENT_TYPES if name in ("*", each, f"{each.partition('.')[0]}.*"))
 
 
+class OldSecret(NamedTuple):
+    """A secret that was rolled, and until when messages are signed with it too."""
+
+    secret: str
+    until_ms: int
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where a merchant wants events, as it is stored.
 
-    Until `previous_until_ms` messages are signed with `previous_secret` too. `failing_since_ms` is the
-    first failure after the last success.
+    `old_secrets` are those rolled before, newest first. `failing_since_ms` is the first failure after
+    the last success.
     """
 
     id: str
@@ -64,8 +71,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     enabled_events: tuple[str, ...] = ("*",)
     status: str = ENABLED
     rolls: int = 0
-    previous_secret: str | None = None
-    previous_until_ms: int = 0
+    old_secrets: tuple[OldSecret, ...] = ()
     failing_since_ms: int | None = None
     faults: tuple[str, ...] = ()
     created_ms: int = 0
@@ -74,10 +80,9 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the filter lets this type through; `payment_intent.*` takes a whole family."""
         return self.status == ENABLED and any(event_type in types_named(each) for each in self.enabled_events)
 
-    def secrets_at(self, now_ms: int) -> tuple[str, ...]:
-        """What a message is signed with at a moment: the secret, and the one before while a roll overlaps."""
-        overlaps = self.previous_secret is not None and now_ms < self.previous_until_ms
-        return (self.secret, self.previous_secret) if overlaps and self.previous_secret else (self.secret,)
+    def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
+        """The secrets before that messages are still signed with at a moment."""
+        return tuple(each for each in self.old_secrets if now_ms < each.until_ms)
 
 
 class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,8 +135,9 @@ class Outcome(NamedTuple):
 
 
 _SUCCESS = {"2xx": range(200, 300), "200_201_202": range(200, 203)}
-_SLOW_DOWN = (429, 502, 504)
 _SLOW_DOWN_MS = 60_000
+_AT_LEAST_MS = {429: _SLOW_DOWN_MS, 502: _SLOW_DOWN_MS, 503: 0, 504: _SLOW_DOWN_MS}
+"""Statuses that ask for time, and how much they are given without naming it."""
 _GONE = 410
 _JITTER_PERMILLE = 200
 
@@ -150,7 +156,7 @@ def outcome_of(
     if attempt_number >= len(gaps.retry_schedule_s):
         return Outcome(DEAD_LETTER)
     wait_ms = gaps.retry_schedule_s[attempt_number] * (1000 - _JITTER_PERMILLE + jitter)
-    if status_code in _SLOW_DOWN and gaps.delivery_retry_after == "honoured":
-        wait_ms = max(wait_ms, _SLOW_DOWN_MS)
-        wait_ms = max(wait_ms, min((retry_after_s or 0) * 1000, 2 * wait_ms))
+    if status_code in _AT_LEAST_MS and gaps.delivery_retry_after == "honoured":
+        at_most_ms = 2 * max(wait_ms, _SLOW_DOWN_MS)
+        wait_ms = max(wait_ms, _AT_LEAST_MS[status_code], min((retry_after_s or 0) * 1000, at_most_ms))
     return Outcome(PENDING, wait_ms)

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -32,10 +33,11 @@ def run(
 
     Into `out` go each one executed (`.ipynb`), each as a self-contained page (`.html`), and `junit.xml`.
     `parameters` are texts; each becomes the type that the notebook's parameters cell declares.
-    Raises RunRefused: a notebook that is not there, or a parameter that no notebook takes.
+    Raises RunRefused: a notebook that is not there, or a parameter that no notebook takes, or no
+    folder to write to.
     """
     tasks = _tasks(notebooks, parameters or {}, out)
-    out.mkdir(parents=True, exist_ok=True)
+    _make(out)
     results: list[Result] = []
     console = Console(stderr=True, highlight=False)
     try:
@@ -92,6 +94,16 @@ def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path) 
         raise RunRefused(f"{out} holds the notebooks themselves, which are never written over: name another --out.")
     values = typed(notebooks, parameters)
     return [Task(each.resolve(), out.resolve(), values[each]) for each in notebooks]
+
+
+def _make(out: Path) -> None:
+    """The folder, in which a file can be written: better told now than after the first notebook."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise RunRefused(f"Nothing can be written to {out}: {error.strerror}.", hint="Name another --out.") from None
 
 
 def _progress(console: Console) -> Progress:

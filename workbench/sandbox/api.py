@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 from wsgiref.types import WSGIApplication
 
 import falcon
@@ -26,7 +27,7 @@ _MAX_READ = 32 * MAX_BODY_BYTES
 
 def build(exchanges: Exchanges, driver: Driver) -> WSGIApplication:
     """The application."""
-    app = falcon.App()
+    app = falcon.App(middleware=_Methods())
     app.req_options.strip_url_path_trailing_slash = False
     paths = {operation.path: _Resource(exchanges, driver) for operation in _TABLE}
     for operation in _TABLE:
@@ -40,21 +41,32 @@ def build(exchanges: Exchanges, driver: Driver) -> WSGIApplication:
     return app
 
 
+class _Methods:
+    """A method that a path does not offer is refused with those that it does, known to HTTP or not."""
+
+    def process_resource(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,  # noqa: ARG002  Falcon's signature
+        resource: Any,  # noqa: ANN401  Falcon's signature
+        params: dict[str, str],  # noqa: ARG002  Falcon's signature
+    ) -> None:
+        if req.method not in resource.methods:
+            raise falcon.HTTPMethodNotAllowed(resource.methods)
+
+
 class _Resource:
-    """One path; Falcon finds the responders of its methods by name."""
+    """One path; Falcon finds the responders of its methods by name. HEAD is GET, whose body Falcon leaves out."""
 
     def __init__(self, exchanges: Exchanges, driver: Driver) -> None:
         self._exchanges = exchanges
         self._driver = driver
-        self._methods: list[str] = []
-
-    def on_options(self, req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:  # noqa: ARG002  Falcon's signature
-        """What is not described is refused, with the methods that are: Falcon would answer by itself, unnumbered."""
-        raise falcon.HTTPMethodNotAllowed(self._methods)
+        self.methods: list[str] = []
 
     def add(self, operation: Operation) -> None:
-        self._methods.append(operation.method)
-        setattr(self, f"on_{operation.method.lower()}", self._responder(operation))
+        for method in (operation.method, "HEAD") if operation.method == "GET" else (operation.method,):
+            self.methods.append(method)
+            setattr(self, f"on_{method.lower()}", self._responder(operation))
 
     def _responder(self, operation: Operation) -> Callable[..., None]:
         def respond(req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:
@@ -65,7 +77,7 @@ class _Resource:
 
     def _answer(self, request: Request, operation: Operation) -> Answer:
         answer = self._exchanges.answer(request, operation)
-        if request.headers.get("Sandbox-Scenario") == operations.SLOW and answer.status < 300:  # noqa: PLR2004  success
+        if answer.is_slow:
             # From within a delivery that moves the clock, no time can be let go by.
             with suppress(StateConflict):
                 self._driver.pass_time(_SLOW_S)
@@ -82,6 +94,8 @@ class _Resource:
 class _Page:
     """A page or document for everybody."""
 
+    methods = ("GET", "HEAD")
+
     def __init__(self, exchanges: Exchanges, page: Page) -> None:
         self._exchanges = exchanges
         self._page = page
@@ -89,8 +103,7 @@ class _Page:
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:
         _write(resp, self._exchanges.show(_request_of(req, path_params), self._page))
 
-    def on_options(self, req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:  # noqa: ARG002  Falcon's signature
-        raise falcon.HTTPMethodNotAllowed(["GET"])
+    on_head = on_get
 
 
 def _request_of(req: falcon.Request, path_params: dict[str, str]) -> Request:
@@ -144,11 +157,10 @@ def _router_handler(exchanges: Exchanges) -> _Handler:
 
 def _as_ours(req: falcon.Request, error: Exception) -> ApiError:
     if isinstance(error, falcon.HTTPMethodNotAllowed):
-        offered = dict(error.headers or {}).get("Allow", "").split(", ")
-        allowed = ", ".join(each for each in offered if each != "OPTIONS")
+        allowed = dict(error.headers or {})["Allow"]
         return MethodNotAllowed(f"{req.method} is not offered on this path, which takes {allowed}.", allow=allowed)
     if isinstance(error, falcon.HTTPNotFound):
-        return NotFound("There is no such path.", code="path_not_found")
+        return NotFound("There is no such path; /docs shows those that there are.", code="path_not_found")
     return InvalidRequest(f"The request cannot be read: {getattr(error, 'title', error)}.")
 
 

@@ -11,7 +11,7 @@ from workbench.domain.masking import mask
 from workbench.domain.signatures import headers_for
 from workbench.domain.webhooks import DUPLICATE, Attempt, Delivery, Endpoint, Outcome
 from workbench.sandbox import encode
-from workbench.sandbox.outbound import Outbound, Reply
+from workbench.sandbox.outbound import Outbound, Reply, seconds_asked
 from workbench.sandbox.service.events import DELIVER, emit
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Job
@@ -26,6 +26,7 @@ class Sending(NamedTuple):
     headers: dict[str, str]
     body: bytes
     timeout_s: int
+    in_process: bool
 
 
 def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
@@ -39,18 +40,24 @@ def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
         tx.jobs.remove(job)
         return None
     tx.jobs.put(job, claimed=1)
-    # A receiver on a socket verifies against its own clock, which is this machine's.
-    stamp_s = tx.now_ms // 1000 if outbound.is_in_process(endpoint.url) else int(time.time())
+    in_process = outbound.is_in_process(endpoint.url)
+    stamp_s = _receivers_now_s(tx, in_process=in_process)
     body = event.body.encode()
-    secret, *also = endpoint.secrets_at(tx.now_ms)
+    also = [each.secret for each in endpoint.overlapping(tx.now_ms)]
     return Sending(
         job,
         delivery,
         endpoint.url,
-        {"Content-Type": "application/json", **headers_for(secret, event.id, stamp_s, body, also=also)},
+        {"Content-Type": "application/json", **headers_for(endpoint.secret, event.id, stamp_s, body, also=also)},
         body,
         tx.gaps.delivery_timeout_s,
+        in_process,
     )
+
+
+def _receivers_now_s(tx: Transaction, *, in_process: bool) -> int:
+    """The moment by the receiver's clock: one on a socket goes by its own, which is this machine's."""
+    return tx.now_ms // 1000 if in_process else int(time.time())
 
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
@@ -65,7 +72,8 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         tx.deliveries.put(delivery, attempts=number)
         return
     jitter = tx.draws.below(401, "jitter", delivery.id, number)
-    outcome = webhooks.outcome_of(number - delivery.spent, reply.status_code, reply.retry_after_s, jitter, tx.gaps)
+    asked_s = seconds_asked(reply.retry_after, _receivers_now_s(tx, in_process=sending.in_process))
+    outcome = webhooks.outcome_of(number - delivery.spent, reply.status_code, asked_s, jitter, tx.gaps)
     tx.deliveries.put(delivery, status=outcome.status, attempts=number)
     tx.jobs.remove(sending.job)
     endpoint = tx.endpoints.get(delivery.endpoint)
@@ -90,7 +98,12 @@ def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
     too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
     if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
         disabled = tx.endpoints.put(endpoint, status=webhooks.DISABLED)
-        emit(tx, endpoint.account, "webhook_endpoint.disabled", encode.webhook_endpoint(disabled, secret=False))
+        emit(
+            tx,
+            endpoint.account,
+            "webhook_endpoint.disabled",
+            encode.webhook_endpoint(disabled, tx.now_ms, secret=False),
+        )
 
 
 def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) -> None:
@@ -101,8 +114,8 @@ def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) ->
             delivery=sending.delivery.id,
             number=number,
             at_ms=tx.now_ms,
-            # On a manual clock no time passes while an answer is awaited.
-            latency_ms=0 if tx.clock_mode() == "manual" else reply.latency_ms,
+            # Of an application in this process no time is told, so that two runs say the same.
+            latency_ms=0 if sending.in_process else reply.latency_ms,
             status_code=reply.status_code,
             answer=reply.answer,
             fault=reply.fault,

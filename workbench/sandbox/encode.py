@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import UNSET
 
@@ -20,6 +21,9 @@ from workbench.sandbox.store.records import ApiKey
 
 UNITS_MINOR = {"minor": 1, "major": 100}
 """What one unit of a charge's whole amount is worth, by `charge_amount_unit`."""
+
+_OF_A_PATH = "/:@!$&'()*+,;="
+"""What stands in a URI's path as it is, beside letters and digits (RFC 3986 §3.3)."""
 
 
 def payment_intent(
@@ -74,15 +78,16 @@ def charge(stored: payments.Charge, gaps: Gaps) -> wire.Charge:
     )
 
 
-def webhook_endpoint(stored: Endpoint, *, secret: bool) -> wire.WebhookEndpoint:
+def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool) -> wire.WebhookEndpoint:
     """An endpoint's answer; `secret` True only when it is created or rolled."""
+    ends_ms = [each.until_ms for each in stored.overlapping(now_ms)]
     return wire.WebhookEndpoint(
         id=stored.id,
         url=stored.url,
         enabled_events=list(stored.enabled_events),
         status=stored.status,
         secret=stored.secret if secret else UNSET,
-        secret_overlap_until=stored.previous_until_ms // 1000 if stored.previous_secret else None,
+        secret_overlap_until=max(ends_ms) // 1000 if ends_ms else None,
         created=stored.created_ms // 1000,
     )
 
@@ -148,7 +153,8 @@ def delivery(
             )
             for each in attempts
         ],
-        next_attempt_at=None if next_ms is None else next_ms // 1000,
+        # Rounded up: at this second it is due.
+        next_attempt_at=None if next_ms is None else -(-next_ms // 1000),
         created=stored.created_ms // 1000,
     )
 
@@ -177,7 +183,7 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
         "title": error.title,
         "status": error.status,
         "detail": mask(str(error)),
-        "instance": mask(path),
+        "instance": quote(mask(path), safe=_OF_A_PATH),
         "code": error.code,
         "param": mask(error.param) if error.param else None,
         "errors": [{"pointer": mask(each.pointer), "detail": mask(each.detail)} for each in error.problems],

@@ -39,7 +39,9 @@ class Engine:
 
     def listening(self, port: int) -> AbstractContextManager[str]:
         """Answer on a port of this machine's loopback too while the block runs; its base URL."""
-        return threaded.listening(self.app_to_serve(), port=port, after_each=self.run_due)
+        return threaded.listening(
+            self.app_to_serve(), port=port, after_each=self.run_due, new_request_id=self._exchanges.new_request_id
+        )
 
     def signing_secret(self, url: str) -> str | None:
         """The secret of the endpoint that a kept store has for a URL."""

@@ -1,6 +1,6 @@
 """One HTTP exchange from request to answer, in one transaction: who, again?, what, run, write down."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.domain import wire
@@ -13,11 +13,12 @@ from workbench.errors import (
     ServiceFailed,
     StateConflict,
 )
-from workbench.sandbox import encode, forms, idempotency, logbook, operations
+from workbench.sandbox import encode, forms, idempotency, logbook, operator
 from workbench.sandbox.credentials import caller_of, challenges, credential_in
 from workbench.sandbox.faults import log_fault
 from workbench.sandbox.messages import JSON, Answer, Request
 from workbench.sandbox.operations import Operation
+from workbench.sandbox.service import plays
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Store, Transaction
 
@@ -54,6 +55,11 @@ class Exchanges:
                 return _finished(_numbered(tx, traced=False), request, None, answer, 0)
         except ApiError as error:
             return self.refuse(request, error)
+
+    def new_request_id(self) -> str:
+        """The number of a call that cannot be read, and so leads to no answer of these."""
+        with self._store.transaction() as tx:
+            return tx.new_id("req")
 
     def _answered(self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]) -> Answer:
         traced = operation.traced if operation else not request.path.startswith("/sandbox")
@@ -92,7 +98,11 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
         own["Api-Version"] = wire.API_VERSION
     if operation is not None:
         own["Sandbox-Provenance"] = operation.provenance
-    answer = answer._replace(headers={**own, **answer.headers})
+    succeeded = answer.status < 300  # noqa: PLR2004  success
+    if operation is not None and operation.no_store and succeeded:
+        own["Cache-Control"] = "no-store"
+    is_slow = tx.scenario == operator.SLOW and succeeded
+    answer = answer._replace(headers={**own, **answer.headers}, is_slow=is_slow)
     if seq:
         logbook.write_down(tx, request, operation, answer, seq)
     return answer
@@ -100,6 +110,7 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
 
 def _run(tx: Transaction, request: Request, operation: Operation) -> Answer:
     caller = _caller(tx, request, operation)
+    forms.check_size(request, operation)
     forms.check_version(tx, request)
     tx.scenario = forms.scenario_of(request, operation)
     key = tx.idempotency_key = idempotency.key_of(tx, request, operation)
@@ -125,39 +136,43 @@ def _keep_failure(tx: Transaction, request: Request, operation: Operation, answe
 
 
 def _result(tx: Transaction, request: Request, operation: Operation, caller: Caller) -> Answer:
-    _fail_before(tx)
     arguments: list[Any] = [tx, caller]
     if operation.body is not None:
         arguments.append(forms.body_of(tx, request, operation, operation.body))
+    if operation.phone is not None:
+        plays.take_fault(tx, operation.phone(arguments[-1]))
+    if tx.scenario in _BEFORE:
+        # Answered, not raised: that a script's answer is used up must be committed.
+        return _problem(tx, request, operation, _BEFORE[tx.scenario]())
     named: dict[str, Any] = dict(request.path_params)
     if operation.query is not None:
         named["query"] = forms.query_of(tx, request, operation.query)
     result = operation.run(*arguments, **named)
-    if tx.scenario == operations.SERVER_ERROR_AFTER:
+    if tx.scenario == operator.SERVER_ERROR_AFTER:
         failure = ServiceFailed("The service failed after it had done what was asked, as the scenario says.")
         return _problem(tx, request, operation, failure)._replace(payment=_payment_of(result))
     if isinstance(result, ApiError):
         return _problem(tx, request, operation, result)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
-    headers = {"Cache-Control": "no-store"} if operation.no_store else {}
     kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
-    return Answer(status, JSON, wire.to_json(result), headers, _payment_of(result), kept)
+    return Answer(status, JSON, wire.to_json(result), payment=_payment_of(result), kept=kept)
 
 
-def _fail_before(tx: Transaction) -> None:
-    """Raises StateConflict or ServiceFailed when the scenario says so."""
-    if tx.scenario == operations.CONFLICT:
-        raise StateConflict(
-            "Another request with this key is being answered, as the scenario says.",
-            code="idempotency_conflict",
-            hint="Wait, and send the same again.",
-        )
-    if tx.scenario == operations.SERVER_ERROR:
-        raise ServiceFailed("The service failed before it did anything, as the scenario says.")
+_BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
+    operator.CONFLICT: lambda: StateConflict(
+        "Another request with this key is being answered, as the scenario says.",
+        code="idempotency_conflict",
+        hint="Wait, and send the same again.",
+    ),
+    operator.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario says."),
+}
+"""What a scenario answers before anything is done."""
 
 
 def _problem(tx: Transaction, request: Request, operation: Operation | None, error: ApiError) -> Answer:
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
+    if operation is not None:
+        forms.name_field(error, operation)
     if allowed := error.facts.get("allow"):
         headers["Allow"] = allowed
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)

@@ -5,7 +5,7 @@ import msgspec
 from workbench.domain import wire
 from workbench.domain.query import query_from
 from workbench.domain.reading import json_from, struct_from
-from workbench.errors import InvalidRequest, PayloadTooLarge, UnsupportedMediaType
+from workbench.errors import ApiError, InvalidRequest, PayloadTooLarge, UnsupportedMediaType, field_problem
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Request
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.store import Transaction
@@ -14,28 +14,41 @@ from workbench.sandbox.store import Transaction
 def body_of(tx: Transaction, request: Request, operation: Operation, shape: type[msgspec.Struct]) -> msgspec.Struct:
     """The body as the struct that the operation reads.
 
-    Raises InvalidRequest, PayloadTooLarge or UnsupportedMediaType with what is wrong.
+    Raises InvalidRequest or UnsupportedMediaType with what is wrong.
     """
     if not request.body and operation.body_optional:
         return shape()
-    try:
-        _check_form(request)
-        return struct_from(json_from(request.body), shape, unknown=tx.gaps.unknown_fields)
-    except (PayloadTooLarge, UnsupportedMediaType) as error:
-        # Where the interface documents 400 for whatever is wrong with the body, it is 400.
-        raise (InvalidRequest(error.message, code=error.code) if operation.plain_400 else error) from None
+    _check_form(request, operation)
+    return struct_from(json_from(request.body), shape, unknown=tx.gaps.unknown_fields)
 
 
-def _check_form(request: Request) -> None:
+def check_size(request: Request, operation: Operation) -> None:
+    """Raises PayloadTooLarge: a body over the limit, whether the operation reads one or not."""
     if len(request.body) > MAX_BODY_BYTES:
-        raise PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes.")
+        raise _of_body(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
+
+
+def _of_body(operation: Operation, error: ApiError) -> ApiError:
+    """Where the interface documents 400 for whatever is wrong with the body, it is 400."""
+    return InvalidRequest(error.message, code=error.code) if operation.plain_400 else error
+
+
+def _check_form(request: Request, operation: Operation) -> None:
     if not request.body:
         raise InvalidRequest("The body is empty; it must be a JSON object.", code="body_missing")
     given = request.headers.get("Content-Type", "")
     media_type, _, parameters = given.partition(";")
     charset = parameters.strip().lower().removeprefix("charset=").strip('"')
     if media_type.strip().lower() != JSON or (parameters.strip() and charset != "utf-8"):
-        raise UnsupportedMediaType(f"Content-Type must be {JSON}, not {given[:60] or 'missing'}.", param="Content-Type")
+        message = f"Content-Type must be {JSON}, not {given[:60] or 'missing'}."
+        raise _of_body(operation, UnsupportedMediaType(message, param="Content-Type"))
+
+
+def name_field(error: ApiError, operation: Operation) -> None:
+    """Let an error about one field of the body list it, as those about several do."""
+    fields = operation.body.__struct_fields__ if operation.body else ()
+    if error.param and error.param.partition(".")[0] in fields and not error.problems:
+        error.problems = (field_problem(error.param, error.message),)
 
 
 def check_version(tx: Transaction, request: Request) -> None:

@@ -1,75 +1,14 @@
-"""What has happened, read back for the panel: the ledger's tables and the trace."""
+"""The trace: what has happened, read back for the panel in one order."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from workbench.domain.masking import mask
-from workbench.domain.moments import business_date, rfc3339
+from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import DEAD_LETTER
 from workbench.domain.wire import TraceQuery, panel
-from workbench.errors import LedgerRefused
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
-
-
-def accounts(tx: Transaction, caller: Caller) -> panel.Rows[panel.LedgerAccount]:  # noqa: ARG001  one signature
-    """GET /sandbox/ledger/accounts: every account posted to, with its sums in minor units."""
-    return panel.Rows([panel.LedgerAccount(*each) for each in tx.journal.sums()])
-
-
-def entries(tx: Transaction, caller: Caller) -> panel.Rows[panel.LedgerEntry]:  # noqa: ARG001  one signature
-    """GET /sandbox/ledger/entries: the entries, oldest first."""
-    return panel.Rows(
-        [
-            panel.LedgerEntry(
-                id=each.id,
-                seq=each.seq,
-                number=each.number,
-                kind=each.kind,
-                description=each.description,
-                payment=each.payment,
-                reverses=each.reverses,
-                occurred_at=rfc3339(each.occurred_ms),
-                recorded_at=rfc3339(each.recorded_ms),
-                business_date=business_date(each.occurred_ms),
-                prev_hash=each.prev_hash,
-                hash=each.hash,
-            )
-            for each in tx.journal.entries()
-        ]
-    )
-
-
-def postings(tx: Transaction, caller: Caller) -> panel.Rows[panel.LedgerPosting]:  # noqa: ARG001  one signature
-    """GET /sandbox/ledger/postings: the postings, in the order of their entries."""
-    return panel.Rows(
-        [
-            panel.LedgerPosting(
-                entry=entry.id,
-                number=entry.number,
-                line=line,
-                kind=entry.kind,
-                payment=entry.payment,
-                occurred_at=rfc3339(entry.occurred_ms),
-                account=each.account,
-                code=each.code,
-                side=each.side,
-                amount_minor=each.amount_minor,
-                currency=each.currency,
-            )
-            for entry in tx.journal.entries()
-            for line, each in enumerate(entry.postings, start=1)
-        ]
-    )
-
-
-def verify(tx: Transaction, caller: Caller) -> panel.LedgerVerified:  # noqa: ARG001  one signature
-    """GET /sandbox/ledger/verify: the chain checked from its first entry; its head."""
-    try:
-        number, head = tx.journal.verify()
-    except LedgerRefused as error:
-        return panel.LedgerVerified(holds=False, message=error.message, **error.facts)
-    return panel.LedgerVerified(holds=True, entries=number, head=head)
 
 
 def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> panel.Rows[panel.TraceRow]:  # noqa: ARG001  one signature

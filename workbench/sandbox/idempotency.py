@@ -16,9 +16,15 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import KeptAnswer
 
 _ERRORS = 400
+_CONFLICT = 409
+"""Never kept: the same request is to come again."""
 _REUSED: Mapping[int, type[ApiError]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
 """What a key that came with another body raises, by `reused_key_status`."""
-KEY = re.compile(r'"([\x20-\x7e]{1,255})"|([\x21\x23-\x7e][\x20-\x7e]{0,254})')
+KEY = re.compile(
+    r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x2b\x2d-\x7e][\x20-\x2b\x2d-\x7e]{0,254})'
+)
+"""In quotes (RFC 8941 §3.3.3) or bare. A bare comma is in none: servers join two headers with one."""
+_ESCAPED = re.compile(r"\\(.)")
 
 
 def key_of(tx: Transaction, request: Request, operation: Operation) -> str | None:
@@ -40,11 +46,12 @@ def key_of(tx: Transaction, request: Request, operation: Operation) -> str | Non
     found = KEY.fullmatch(given)
     if found is None:
         raise InvalidRequest(
-            "Idempotency-Key must be 1 to 255 printable ASCII characters.",
+            "Idempotency-Key must be one key of 1 to 255 printable ASCII characters.",
+            hint="One that holds a comma goes in quotes; two headers are no key.",
             code="idempotency_key_invalid",
             param="Idempotency-Key",
         )
-    return found[1] or found[2]
+    return found[2] or _ESCAPED.sub(r"\1", found[1])
 
 
 def scope_of(request: Request, caller: Caller, key: str) -> str:
@@ -76,7 +83,7 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Answer | None:
 
 def keep(tx: Transaction, request: Request, scope: str, answer: Answer) -> None:
     """Keep the first answer of a scope, where the register says that such an answer is kept."""
-    if answer.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
+    if answer.status == _CONFLICT or (answer.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none"):
         return
     if kept := tx.kept_answers.get(scope):
         if not _has_expired(tx, kept):

@@ -45,3 +45,5 @@ class Answer(NamedTuple):
     """The intent or charge that the call was about."""
     kept: bytes | None = None
     """The body to keep for an idempotency key, where that is another: without what is shown once."""
+    is_slow: bool = False
+    """It was asked to be kept back for a while."""

@@ -14,10 +14,17 @@ BASIC: Final = ("Basic",)
 EITHER: Final = ("Bearer", "Basic")
 NO_KEY: Final = ()
 
-CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW = "conflict", "server_error", "server_error_after", "slow"
-ANY_POST: Final = (CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW)
+ANY_POST: Final = operator.FAULTS
 """What every POST can be asked to run into by the Sandbox-Scenario header."""
-PAYMENT: Final = (*operator.ASKABLE, *ANY_POST)
+PAYMENT: Final = operator.SCRIPTABLE
+
+
+def _of_charge(body: wire.CreateCharge) -> str:
+    return body.phone
+
+
+def _of_confirm(body: wire.ConfirmPaymentIntent) -> str:
+    return body.payment_method.mobile_money.phone
 
 
 class Operation(NamedTuple):
@@ -43,6 +50,8 @@ class Operation(NamedTuple):
     body_optional: bool = False
     scenarios: tuple[str, ...] = ()
     """What can be asked to go wrong."""
+    phone: Callable[[Any], str] | None = None
+    """The number in the body on which a script may make the call go wrong."""
     plain_400: bool = False
     """What is wrong with the body is answered as the documented Error, not as a problem."""
     no_store: bool = False
@@ -64,11 +73,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/v1/payment_intents/{intent_id}", BEARER, intents.retrieve, wire.PaymentIntent, "assumed",
               query=wire.ClientSecretQuery, publishable=True),
     Operation("POST", "/v1/payment_intents/{intent_id}/confirm", BEARER, intents.confirm, wire.PaymentIntent, "2.2, 4",
-              body=wire.ConfirmPaymentIntent, publishable=True, scenarios=PAYMENT),
+              body=wire.ConfirmPaymentIntent, publishable=True, scenarios=PAYMENT, phone=_of_confirm),
     Operation("POST", "/v1/payment_intents/{intent_id}/cancel", BEARER, intents.cancel, wire.PaymentIntent, "assumed",
               body=wire.CancelPaymentIntent, body_optional=True, scenarios=ANY_POST),
     Operation("POST", "/v1/charges", BASIC, charges.create, wire.Charge, "2.3, 4",
-              body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT),
+              body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT,
+              phone=_of_charge),
     Operation("GET", "/v1/charges", EITHER, charges.listed, wire.List[wire.Charge], "assumed", query=wire.ListQuery),
     Operation("GET", "/v1/charges/{charge_id}", EITHER, charges.retrieve, wire.Charge, "assumed"),
     Operation("POST", "/v1/refunds", EITHER, refunds.create, wire.Refund, "assumed",

@@ -57,6 +57,11 @@ PLAYS: Mapping[str, Play] = {
 
 ASKABLE: Final = tuple(name for name in PLAYS if name != PERSON)
 
+CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW = "conflict", "server_error", "server_error_after", "slow"
+FAULTS: Final = (CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW)
+"""What the service itself, not the operator, can be asked to run into."""
+SCRIPTABLE: Final = (*ASKABLE, *FAULTS)
+
 
 class ActingNumber(NamedTuple):
     """What happens on a number: one play for each attempt, the last one from then on.

@@ -4,6 +4,8 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -16,6 +18,8 @@ from workbench.domain.webhooks import MAX_ANSWER_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox.addresses import resolved
 
+_MOST_DIGITS = 9
+"""Thirty years of seconds; what is more is no wish."""
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "workbench-webhooks/1"}
 
 
@@ -24,7 +28,7 @@ class Reply(NamedTuple):
 
     status_code: int | None
     answer: str = ""
-    retry_after_s: int | None = None
+    retry_after: str = ""
     fault: str | None = None
     latency_ms: int = 0
 
@@ -101,7 +105,7 @@ def _answer(
     return Reply(
         response.status_code,
         mask(answer[:MAX_ANSWER_BYTES].decode("utf-8", "replace")),
-        _seconds(response.headers.get("retry-after", "")),
+        response.headers.get("retry-after", ""),
     )
 
 
@@ -133,5 +137,13 @@ def _host_of(url: str) -> str:
         return ""
 
 
-def _seconds(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None  # noqa: PLR2004  30 years
+def seconds_asked(retry_after: str, now_s: int) -> int | None:
+    """How long a Retry-After asks to wait from `now_s` on, in seconds or as a date (RFC 9110 §10.2.3)."""
+    if retry_after.isascii() and retry_after.isdigit():
+        return int(retry_after) if len(retry_after) <= _MOST_DIGITS else None
+    try:
+        until = parsedate_to_datetime(retry_after)
+    except (ValueError, TypeError):
+        return None
+    # An HTTP-date is in UTC, whether it says so or not.
+    return max(0, int(until.replace(tzinfo=until.tzinfo or UTC).timestamp()) - now_s)

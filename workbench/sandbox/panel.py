@@ -1,4 +1,7 @@
-"""The table of operations under `/sandbox`: what no real service has."""
+"""The table of operations under `/sandbox`: what no real service has.
+
+It belongs to whoever runs the sandbox: the trace, the ledger, the handsets and a reset are of all its accounts.
+"""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -11,7 +14,7 @@ from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import business_date, rfc3339
 from workbench.domain.wire import panel as shapes
 from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox import history
+from workbench.sandbox import books, history
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import charges, endpoints, keys, outcomes, phones, plays
 from workbench.sandbox.service.caller import Caller
@@ -89,7 +92,10 @@ def delivery_faults(
 
 
 def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
-    """POST /sandbox/reset: forget all payments, events and entries; keys, endpoints and clock stay."""
+    """POST /sandbox/reset: forget all payments, events and entries; keys, endpoints and clock stay.
+
+    Those of every account of the sandbox: a test of several merchants begins anew by one call.
+    """
     tx.forget()
     return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
 
@@ -140,10 +146,14 @@ OPERATIONS: tuple[Operation, ...] = (
     _of_panel("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
     _of_panel("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
               body=shapes.DeliveryFaults),
-    _of_panel("GET", "ledger/accounts", history.accounts, shapes.Rows[shapes.LedgerAccount]),
-    _of_panel("GET", "ledger/entries", history.entries, shapes.Rows[shapes.LedgerEntry]),
-    _of_panel("GET", "ledger/postings", history.postings, shapes.Rows[shapes.LedgerPosting]),
-    _of_panel("GET", "ledger/verify", history.verify, shapes.LedgerVerified),
+    _of_panel("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
+    _of_panel("GET", "ledger/entries", books.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
+    _of_panel("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle),
+    _of_panel("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry),
+    _of_panel("GET", "ledger/postings", books.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
+    _of_panel("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
+              query=wire.MovementsQuery),
+    _of_panel("GET", "ledger/verify", books.verify, shapes.LedgerVerified),
     _of_panel("GET", "trace", history.trace, shapes.Rows[shapes.TraceRow], query=wire.TraceQuery),
     _of_panel("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
     _of_panel("POST", "reset", reset, shapes.WasReset),

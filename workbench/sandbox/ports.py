@@ -8,6 +8,9 @@ from typing import NamedTuple
 from workbench.errors import PortTaken, ServeRefused
 
 LOOPBACK = "127.0.0.1"
+_LAST_PORT = 65_535
+_ANOTHER_PORT = "Name another port, or 0 for a free one (on the command line, --port)."
+_ANOTHER = "Name another port or address (on the command line, --port and --host)."
 
 
 class Port(NamedTuple):
@@ -44,8 +47,10 @@ def free_port(host: str, port: int) -> Port:
     """The address that `host` is, and the port, when nothing listens there; for 0 a free one.
 
     The server's own sockets would share a taken one silently.
-    Raises PortTaken: something listens there. Raises ServeRefused: this machine has no such address.
+    Raises PortTaken: something listens there. Raises ServeRefused: no such port, or this machine has no such address.
     """
+    if type(port) is not int or not 0 <= port <= _LAST_PORT:
+        raise ServeRefused(f"A port is a whole number from 0 to {_LAST_PORT}, not {port!r}.")
     family, address = _resolved(host, port)
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -67,6 +72,6 @@ def _resolved(host: str, port: int) -> tuple[int, str]:
 def _refused(address: str, port: int, error: OSError) -> PortTaken | ServeRefused:
     if error.errno == errno.EADDRINUSE:
         message = f"Something listens on {address}:{port} already."
-        return PortTaken(message, hint="Name another with --port.", port=port)
+        return PortTaken(message, hint=_ANOTHER_PORT, port=port)
     reason = (error.strerror or str(error)).lower()
-    return ServeRefused(f"Nothing can listen on {address}:{port} here: {reason}.", hint="See --host and --port.")
+    return ServeRefused(f"Nothing can listen on {address}:{port} here: {reason}.", hint=_ANOTHER)

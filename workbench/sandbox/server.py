@@ -72,23 +72,26 @@ def serve(
     bound = free_port(host, port)
     with _store_path(settings.path) as path, _interrupt_means_terminate():
         served = replace(settings, path=path)
+        # Open to the end: who closes last folds into the file what was written last.
         with closing(Engine(served, raise_bugs=False)) as engine:
             keys = engine.store.key("secret"), engine.store.key("publishable")
             address = Address(bound.base_url, *keys, engine.registered(webhook) if webhook else None)
-        threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
-        # Spawned, not forked: no connection and no lock of this process is carried into a worker.
-        multiprocessing.set_start_method("spawn", force=True)
-        granian.Granian(
-            "workbench",
-            address=bound.address,
-            port=bound.port,
-            interface=Interfaces.WSGI,
-            workers=workers,
-            blocking_threads=_THREADS,
-            workers_kill_timeout=_STOP_S,
-            log_level=LogLevels.error,
-            log_dictconfig=_LOG_TO_STDERR,
-        ).serve(target_loader=partial(_load, replace(served, seed=None), os.getpid()), wrap_loader=False)
+            threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
+            # Spawned, not forked: no connection and no lock of this process is carried into a worker.
+            multiprocessing.set_start_method("spawn", force=True)
+            granian.Granian(
+                "workbench",
+                address=bound.address,
+                port=bound.port,
+                interface=Interfaces.WSGI,
+                workers=workers,
+                blocking_threads=_THREADS,
+                workers_kill_timeout=_STOP_S,
+                log_level=LogLevels.error,
+                log_dictconfig=_LOG_TO_STDERR,
+            ).serve(
+                target_loader=partial(_load, replace(served, seed=None, start_ms=None), os.getpid()), wrap_loader=False
+            )
 
 
 def _load(settings: Settings, parent: int) -> WSGIApplication:
@@ -121,25 +124,31 @@ def _watch(parent: int) -> None:
 
 @contextmanager
 def _interrupt_means_terminate() -> Iterator[None]:
-    """Ctrl-C reaches every process of a terminal at once; here it ends this one, which then ends its workers.
+    """Ctrl-C, and a terminal that is closed, reach every process at once; here that ends this one, then its workers.
 
-    Workers are born with the signal blocked, so that none dies of it before it is asked to end.
+    Workers are born with these signals blocked, so that none dies of one before it is asked to end.
     Until the server has a handler of its own, what was begun here is cleared away.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if sys.platform == "win32":
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    threading.Thread(target=_terminate_when_interrupted, daemon=True).start()
+    # A hang-up that is ignored, as under nohup, stays so.
+    heard = {signal.SIGINT} | ({signal.SIGHUP} - _ignored(signal.SIGHUP))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    threading.Thread(target=_terminate_when_interrupted, args=(heard,), daemon=True).start()
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _terminate_when_interrupted() -> None:
-    signal.sigwait({signal.SIGINT})
+def _ignored(*signals: signal.Signals) -> set[signal.Signals]:
+    return {each for each in signals if signal.getsignal(each) == signal.SIG_IGN}
+
+
+def _terminate_when_interrupted(heard: set[signal.Signals]) -> None:
+    signal.sigwait(heard)
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -28,15 +28,19 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
 @contextmanager
-def listening(app: WSGIApplication, *, port: int, after_each: Callable[[], object]) -> Iterator[str]:
+def listening(
+    app: WSGIApplication, *, port: int, after_each: Callable[[], object], new_request_id: Callable[[], str]
+) -> Iterator[str]:
     """Answer while the block runs; the base URL. `after_each` is called when an answer has been sent.
+
+    `new_request_id` numbers what is refused before the application sees it.
 
     Requests in flight are finished before the block is left.
     Raises PortTaken: something listens there.
     """
     bound = free_port(LOOPBACK, port)
     server = _Server((bound.address, bound.port), _Handler)
-    server.app, server.after_each = app, after_each
+    server.app, server.after_each, server.new_request_id = app, after_each, new_request_id
     thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
     thread.start()
     try:
@@ -52,6 +56,7 @@ class _Server(ThreadingMixIn, WSGIServer):
     request_queue_size = 128
     app: WSGIApplication
     after_each: Callable[[], object]
+    new_request_id: Callable[[], str]
 
     def server_bind(self) -> None:
         # Not HTTPServer's, which asks the resolver for this machine's name and may wait for it.
@@ -99,6 +104,11 @@ class _Handler(WSGIRequestHandler):
         # A length that is no number is the application's to refuse.
         wanted = int(length) if length.isascii() and length.isdigit() else 0
         return io.BytesIO(self.rfile.read(min(wanted, _MAX_BODY_BYTES)))
+
+    def send_response(self, code: int, message: str | None = None) -> None:
+        """The head of a refusal of this server's own: what the application answers does not come this way."""
+        super().send_response(code, message)
+        self.send_header("Request-Id", self.server.new_request_id())
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401  the base class's signature
         """No line on standard error for each request: it would land in a notebook's output."""

@@ -9,6 +9,8 @@ import threading
 import time
 from pathlib import Path
 
+from workbench.sandbox.store.files import BESIDE
+
 _LOOK_AGAIN_S = 0.05
 
 
@@ -16,8 +18,7 @@ class Turns:
     """The turn, and the place next to it: who waits there is seen by the one whose turn it is."""
 
     def __init__(self, store: Path) -> None:
-        self._turn = _FileLock(f"{store}-driver")
-        self._next = _FileLock(f"{store}-next")
+        self._turn, self._next = (_FileLock(f"{store}{ending}") for ending in BESIDE)
         self._holder: int | None = None
         self._look_again = 0.0
 

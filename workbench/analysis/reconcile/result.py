@@ -2,7 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import pandas as pd
 
@@ -11,12 +15,17 @@ from workbench.analysis.reconcile.rules import TIMING
 from workbench.analysis.reconcile.words import amount_text
 from workbench.render import Column, Table, table
 
+if TYPE_CHECKING:
+    # Figures need matplotlib, which takes its time to load.
+    from workbench.analysis.report import Figures
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Reconciliation:
     """A ledger held against statements. Every row of both is in `matches` or is part of a break.
 
     Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
+    Use it as a context manager, or `close` it, to let go of what the engine holds.
     """
 
     breaks: pd.DataFrame
@@ -64,9 +73,40 @@ class Reconciliation:
         share = matched.reindex(total.index, fill_value=0) / total.where(total > 0)
         return share.fillna(1.0).rename(columns={"rows": "by_count", "value": "by_value"}).reset_index()
 
+    @property
+    def figures(self) -> "Figures":
+        """Pictures for a notebook: `ageing()`, `daily_variance()` and `match_rate()`."""
+        from workbench.analysis.report import Figures
+
+        return Figures(self)
+
+    def to_excel(self, path: Path | str, *, moment: datetime | None = None) -> None:
+        """Write a workbook: summary, matches, breaks, ageing, proof and inputs, amounts as numbers in kwacha.
+
+        The same results are the same bytes; `moment`, if given, is noted as when it was made.
+        Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
+        """
+        from workbench.analysis.report import write_workbook
+
+        write_workbook(self, path, moment=moment)
+
+    def report(self, path: Path | str) -> None:
+        """Write one HTML page that needs nothing else. Raises ReportRefused: the file cannot be written."""
+        from workbench.analysis.report import write_page
+
+        write_page(self, path)
+
     def close(self) -> None:
         """Let go of what the engine holds; ask for `matches` before."""
         self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def _told(self) -> Table:
         rates = {row["account"]: row for row in self.rates.to_dict("records")}

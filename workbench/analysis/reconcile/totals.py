@@ -144,6 +144,9 @@ def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Seque
     """Raises ReconcileRefused: an account that the ledger does not have, or has only in another currency."""
     for book in found:
         mine = ledger[ledger["account"] == book.account]
+        if mine.empty and not book.rows:
+            # Nothing on either side is no contradiction: a month in which nobody used this operator.
+            continue
         if mine.empty:
             raise ReconcileRefused(
                 f"The ledger has no row of {book.account}, of which {book.source} is a statement.",

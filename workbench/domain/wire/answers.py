@@ -1,5 +1,6 @@
 """The bodies of answers; `created`, `expires_at` and their like are seconds since 1970, UTC."""
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Generic, TypeVar
 
@@ -12,12 +13,24 @@ T = TypeVar("T")
 
 
 class List(Shown, Generic[T]):
-    """A page of a list, newest first; `has_more` tells whether there are rows beyond it."""
+    """A page of a list, newest first, to go through as it is; `has_more` tells whether there are rows beyond it."""
 
     url: str
     has_more: bool
     data: list[T]
     object: str = "list"
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.data)
+
+    def __getitem__(self, place: int) -> T:
+        return self.data[place]
+
+    def _told(self) -> list[str]:
+        return [f"count={len(self)}", *super()._told(), *(["data=[]"] if not self.data else [])]
 
 
 class UssdPrompt(Shown):
@@ -115,7 +128,7 @@ class Token(Shown):
 class WebhookEndpoint(Shown):
     """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
 
-    Until `secret_overlap_until` messages are signed with the secret before as well.
+    Until `secret_overlap_until` messages are signed with a secret before as well.
     """
 
     id: str

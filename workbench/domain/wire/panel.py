@@ -1,19 +1,29 @@
 """The bodies of the control plane, `/sandbox`, which no real service has. Amounts are whole minor units."""
 
 from decimal import Decimal
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from workbench.domain.wire.shown import Shown
 
 T = TypeVar("T")
+Minor = Annotated[int, Meta(ge=0, le=10**12 - 1)]
+"""Minor units; at most ten digits before the point."""
 
 
 class Rows(Shown, Generic[T]):
     """All rows at once, in order."""
 
     data: list[T]
+    object: str = "list"
+
+
+class Page(Shown, Generic[T]):
+    """Rows in order; `has_more` tells whether there are entries beyond the last."""
+
+    data: list[T]
+    has_more: bool = False
     object: str = "list"
 
 
@@ -111,6 +121,8 @@ class LedgerEntry(Shown):
     occurred_at: str
     recorded_at: str
     business_date: str
+    external_reference: str | None
+    settles: str | None
     prev_hash: str
     hash: str
 
@@ -124,11 +136,56 @@ class LedgerPosting(Shown):
     kind: str
     payment: str | None
     occurred_at: str
+    business_date: str
     account: str
     code: int
     side: str
     amount_minor: int
     currency: str
+    external_reference: str | None
+
+
+class LedgerMovement(Shown):
+    """What an entry does to one account, as a statement would tell it.
+
+    `key` is the id by which the other side knows it, `batch` that of the whole of which it is a part.
+    """
+
+    entry: str
+    number: int
+    kind: str
+    payment: str | None
+    reverses: str | None
+    account: str
+    key: str | None
+    batch: str | None
+    occurred_at: str
+    business_date: str
+    direction: str
+    amount_minor: int
+    fee_minor: int
+    currency: str
+    status: str
+    phone: str | None
+    state: str
+
+
+class Settle(Shown):
+    """A difference from a statement, and the recipe that settles it; amounts in minor units.
+
+    `account` is the one that differs, `reference` the id by which the other side knows the movement, and
+    `entry` the one that it is about: needed by the recipes whose amounts follow from it.
+    """
+
+    recipe: str
+    amount_minor: Minor = 0
+    fee_minor: Minor = 0
+    currency: str = "ZMW"
+    account: str | None = None
+    reference: str | None = None
+    entry: str | None = None
+    occurred_at: str | None = None
+    description: str = ""
 
 
 class LedgerVerified(Shown):

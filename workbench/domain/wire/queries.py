@@ -7,6 +7,7 @@ from msgspec import Meta
 from workbench.domain.wire.shown import Shown
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
+EntryLimit = Annotated[int, Meta(ge=1, le=10_000)]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
@@ -42,6 +43,26 @@ class DeliveriesQuery(ListQuery):
     status: str | None = None
     event: str | None = None
     endpoint: str | None = None
+
+
+class BalancesQuery(Shown):
+    """What had occurred by `as_of` and was recorded by `known_at`, moments of RFC 3339."""
+
+    as_of: str | None = None
+    known_at: str | None = None
+
+
+class EntriesQuery(Shown):
+    """Rows of the `limit` entries after the one of the number `after`; without a limit, of all of them."""
+
+    after: Seq = 0
+    limit: EntryLimit | None = None
+
+
+class MovementsQuery(EntriesQuery):
+    """Those of some accounts, separated by commas; without any, of those that somebody else keeps books of too."""
+
+    account: str | None = None
 
 
 class TraceQuery(Shown):

@@ -25,12 +25,16 @@ class Shown(Struct):
             if isinstance(value := getattr(self, name, None), str):
                 setattr(self, name, Secret(value))
 
-    def __repr__(self) -> str:
-        fields = [
+    def _told(self) -> list[str]:
+        """The fields that say something."""
+        return [
             f"{name}={value!r}"
             for name in self.__struct_fields__
             if (value := getattr(self, name)) not in (None, UNSET, [], {})
         ]
+
+    def __repr__(self) -> str:
+        fields = self._told()
         line = f"{type(self).__name__}({', '.join(fields)})"
         if len(line) > _LINE:
             inner = ",\n".join(fields).replace("\n", "\n    ")

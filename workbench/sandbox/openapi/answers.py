@@ -191,11 +191,19 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     },
     "Scripted": {
         "object": _const("operator_script"),
-        "answers": _always({"items": {"enum": list(operator.ASKABLE)}}),
+        "answers": _always({"items": {"enum": list(operator.SCRIPTABLE)}}),
     },
     "OperatorState": {"object": _const("operator"), "provider": _one_of(OPERATORS), "down_until": _SECONDS},
     "NewAccountKeys": {"id": _id("acct"), "object": _const("account")},
     "FaultyEndpoint": {"id": _id("we"), "faults": _always({"items": {"enum": list(FAULTS)}})},
+    "LedgerMovement": {
+        "direction": _one_of(["in", "out"]),
+        "amount_minor": _always({"minimum": 1}),
+        "fee_minor": _NEVER_NEGATIVE,
+        "status": _const("completed"),
+        "state": _one_of(["posted", "in_suspense"]),
+        "phone": _MASKED,
+    },
     "LedgerPosting": {"side": _one_of(["debit", "credit"]), "amount_minor": _always({"minimum": 1})},
     "TraceRow": {
         "kind": _one_of(["call", "screen", "entry", "webhook"]),

@@ -20,8 +20,12 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
 - **Keys.** `sk_test_…` on a server, `pk_test_…` in a checkout. Intents and plants take a bearer, charges HTTP Basic
   with the key as user name and no password, assumed operations either. A live key is refused.
 - **Errors** are `application/problem+json`; each code is explained at [/docs/errors](/docs/errors).
-- **Methods** that are not described here are answered 405 with `Allow`; HEAD and OPTIONS are among them.
+- **Methods.** HEAD is answered as GET, without the body. Others that are not described here, OPTIONS among them,
+  are answered 405 with `Allow`.
+- **Request-Id** stands in every answer and names the call in the trace. What is no HTTP, or has headers beyond all
+  measure, `workbench serve` refuses before it is a call: such an answer has none.
 - **Failures** can be had on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
+- **Examples** of answers and events are of one run, the register of gaps at its defaults, with secrets masked.
 - **Provenance.** `x-provenance` tells what the interface shows (`documented`), what it leaves open and this sandbox
   has settled (`assumed`), and what no real service has (`sandbox`); `x-section` names the section.
 """

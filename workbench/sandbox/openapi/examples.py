@@ -1,6 +1,11 @@
-"""Bodies to show and to try: requests that work as they stand, and answers as they look."""
+"""Bodies to show and to try: requests that work as they stand, and answers and events as they look.
+
+Those of `examples.json` are what a seeded run answered, secrets masked; a test runs it again and compares.
+"""
 
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
@@ -11,13 +16,12 @@ from workbench.errors import FieldProblem
 from workbench.sandbox import encode
 
 Example = dict[str, Any]
+FILE: Final = "examples.json"
 
 _PHONE: Final = "+260960000001"
-_MASKED: Final = "+26096••••001"
 _INTENT: Final = "pi_000000000000000000000001"
 _CHARGE: Final = "ch_000000000000000000000001"
 _REQUEST: Final = "req_000000000000000000000001"
-_CREATED: Final = 1_767_254_400
 
 REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
     "CreatePaymentIntent": {
@@ -62,29 +66,16 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
     "Outage": {"ten_minutes": ("Ten minutes", {"provider": "airtel", "seconds": 600})},
     "OperatorQuery": {"charge": ("What became of it", {"charge": _CHARGE})},
     "NewAccount": {"second": ("A second merchant", {"name": "Second shop"})},
+    "Settle": {
+        "credit": ("Money on a statement that the ledger does not know", {
+            "recipe": "unknown_credit", "amount_minor": 15000, "fee_minor": 150, "account": "operator:mtn:float",
+            "reference": "4000000042", "description": "On the statement alone",
+        }),
+        "undo": ("An entry that was wrong", {"recipe": "reversed", "entry": "je_000000000000000000000001"}),
+    },
     "DeliveryFaults": {"both": ("Twice and out of order", {"faults": ["duplicate", "out_of_order"]})},
 }  # fmt: skip
 """Struct → name → what it shows, and the body."""
-
-ANSWERS: Final[Mapping[str, Example]] = {
-    "PaymentIntent": {
-        "id": _INTENT, "client_secret": f"{_INTENT}_secret_••••", "object": "payment_intent", "amount": 150,
-        "currency": "ZMW", "status": "requires_action", "description": "Monstera",
-        "payment_method_types": ["mobile_money"],
-        "payment_method": {"type": "mobile_money", "mobile_money": {"phone": _MASKED, "provider": "mtn"}},
-        "next_action": {"type": "ussd_prompt", "ussd_prompt": {"phone": _MASKED, "expires_at": _CREATED + 300}},
-        "last_payment_error": None, "latest_charge": _CHARGE, "metadata": {}, "warnings": [], "canceled_at": None,
-        "cancellation_reason": None, "created": _CREATED, "livemode": False,
-    },
-    "Charge": {
-        "id": _CHARGE, "status": "succeeded", "amount": 15000, "currency": "zmw", "channel": "mtn", "provider": "mtn",
-        "object": "charge", "type": "mobile_money", "phone": _MASKED, "reference": "order-1", "payment_intent": None,
-        "failure_code": None, "failure_message": None, "amount_refunded": 0, "refunded": False, "metadata": {},
-        "warnings": [], "created": _CREATED, "livemode": False,
-    },
-    "Plant": {"name": "Monstera", "tag": "climber"},
-}  # fmt: skip
-"""Component → an answer."""
 
 PLANT_ERROR: Final[Example] = {"error": 400, "message": "name is required."}
 _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
@@ -110,6 +101,22 @@ _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
     }),
     500: ("service_failed", "The service failed before it did anything, as the scenario says.", {}),
 }  # fmt: skip
+
+
+def answer(operation_id: str) -> Example:
+    """What an operation answered in the run."""
+    return _of_a_run()["answers"][operation_id]
+
+
+def event(event_type: str) -> Example:
+    """An event of this type in the run."""
+    return _of_a_run()["events"][event_type]
+
+
+@cache
+def _of_a_run() -> dict[str, dict[str, Example]]:
+    text = files(__package__).joinpath(FILE).read_bytes()
+    return msgspec.json.decode(text, type=dict[str, dict[str, Example]])
 
 
 def refusal(status: int, gaps: Gaps) -> Example:

@@ -45,6 +45,11 @@ _RUNS: Final[Mapping[str, str]] = {
 }
 """Module and function that run → operationId, as a generated client would call its method."""
 
+_OF_PANEL: Final = (
+    "The control plane, which no real service has: clock, handsets, operators, ledger, trace. It belongs to whoever "
+    "runs the sandbox: every secret key of it sees, and resets, what there is of all its accounts."
+)
+
 _TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "/v1/payment_intents": ("Payment intents", "An attempt to be paid: created, then confirmed with a wallet."),
     "/v1/charges": ("Charges", "The one-call alternative, and what each attempt came to."),
@@ -58,7 +63,10 @@ _TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "/v1/api_keys": ("Keys", "The merchant's test keys, and the illustrative bearer tokens."),
     "/v1/auth": ("Keys", ""),
     "/plants": ("Plants", "The sample plant store."),
-    "/sandbox": ("Sandbox", "The control plane, which no real service has: clock, handsets, operators, ledger, trace."),
+    "/sandbox": (
+        "Sandbox",
+        _OF_PANEL,
+    ),
 }
 """Beginning of a path → the group of its operations and what it is about."""
 

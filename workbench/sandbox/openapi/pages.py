@@ -78,7 +78,7 @@ def test_numbers(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one s
         rows=[(ending, each.says) for ending, each in operator.TEST_NUMBERS.items()],
         operators=[(each.name, f"{COUNTRY_CODE}{each.prefixes[0]}") for each in OPERATORS.values()],
         pin=operator.SANDBOX_PIN,
-        scenarios=operator.ASKABLE,
+        scenarios=operator.SCRIPTABLE,
     )
 
 

@@ -22,6 +22,7 @@ _PATH: Final[Mapping[str, tuple[Schema, str]]] = {
     "endpoint_id": ({"pattern": "^we_[0-9A-Za-z]+$"}, "The webhook endpoint's id."),
     "delivery_id": ({"pattern": "^del_[0-9A-Za-z]+$"}, "The delivery's id."),
     "key_id": ({"pattern": "^key_[0-9A-Za-z]+$"}, "The key's id, not the key."),
+    "entry_id": ({"pattern": "^je_[0-9A-Za-z]+$"}, "The ledger entry's id."),
     "phone": (rules.PHONE, "The customer's number."),
 }
 _QUERY: Final[Mapping[str, tuple[Schema, str]]] = {
@@ -45,6 +46,13 @@ _QUERY: Final[Mapping[str, tuple[Schema, str]]] = {
     "event": ({"type": "string"}, "Those of this event."),
     "endpoint": ({"type": "string"}, "Those to this endpoint."),
     "since": ({}, "What came after this `seq`."),
+    "after": ({}, "The number of an entry: those that follow it."),
+    "account": (
+        {"type": "array", "items": {"type": "string", "pattern": "^[a-z0-9_:]+$"}, "minItems": 1},
+        "Those on these accounts, separated by commas.",
+    ),
+    "as_of": (rules.MOMENT, "What had occurred by this moment."),
+    "known_at": (rules.MOMENT, "What was recorded by this moment."),
 }
 """Name → what replaces the schema of its struct, and what it is for."""
 
@@ -58,7 +66,7 @@ def parameters(operation: Operation, queries: Mapping[str, Schema], gaps: Gaps) 
 
 def takes_keys(operation: Operation) -> bool:
     """Whether an idempotency key counts here."""
-    return operation.method == "POST" and not operation.no_store and operation.traced
+    return operation.method == "POST" and bool(operation.schemes) and operation.traced
 
 
 def _of_path(operation: Operation) -> list[Schema]:
@@ -85,11 +93,17 @@ def _of_query(operation: Operation, queries: Mapping[str, Schema]) -> list[Schem
             "in": "query",
             "description": _QUERY[name][1],
             **({"style": "form", "explode": False} if _QUERY[name][0].get("type") == "array" else {}),
-            "schema": _QUERY[name][0] or {key: value for key, value in schema.items() if not key.startswith("x-")},
+            "schema": _QUERY[name][0] or _never_null(schema),
             **provenance.of_operation(operation),
         }
         for name, schema in queries[operation.query.__name__]["properties"].items()
     ]
+
+
+def _never_null(schema: Schema) -> Schema:
+    """The schema of a parameter, which is left out where a field would be null."""
+    kept = {key: value for key, value in schema.items() if not key.startswith("x-")}
+    return {**kept, "type": next(each for each in kept["type"] if each != "null")} if "null" in kept["type"] else kept
 
 
 def _of_headers(operation: Operation, gaps: Gaps) -> list[Schema]:
@@ -112,9 +126,12 @@ def _key(operation: Operation, gaps: Gaps) -> Schema:
     needed = operation.needs_idempotency_key and gaps.idempotency_required == "charges"
     shown = provenance.documented("2.3") if operation.needs_idempotency_key else provenance.assumed("8")
     says = (
-        f"1 to 255 printable ASCII characters, in quotes or bare. Within {gaps.idempotency_retention_s} s the same "
-        "body gets the first answer again, with `Idempotent-Replayed: true`; another body is refused."
+        "One key of 1 to 255 printable ASCII characters, in quotes, or bare and without a comma. Within "
+        f"{gaps.idempotency_retention_s} s the same body, to the byte, gets the first answer again, with "
+        "`Idempotent-Replayed: true`; another one, such as the same JSON written another way, is refused."
     )
+    if operation.no_store:
+        says += " A key or secret that is shown once is not kept: the answer that is given again is without it."
     schema = {"type": "string", "pattern": f"^({KEY.pattern})$"}
     return {**_header("Idempotency-Key", says, schema, shown), **({"required": True} if needed else {})}
 

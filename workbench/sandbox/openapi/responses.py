@@ -10,6 +10,7 @@ from workbench.domain.gaps import Gaps
 from workbench.sandbox import encode
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.openapi import examples, provenance, schemas
+from workbench.sandbox.openapi.names import operation_id
 from workbench.sandbox.openapi.parameters import takes_keys
 from workbench.sandbox.operations import Operation
 
@@ -17,7 +18,7 @@ Schema = dict[str, Any]
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
 """The component of an error, by `error_format`."""
 
-_NAMING: Final = frozenset({"POST /v1/refunds", "POST /sandbox/operator/query"})
+_NAMING: Final = frozenset({"POST /v1/refunds", "POST /sandbox/operator/query", "POST /sandbox/ledger/entries"})
 """Operations whose body names an object that may not be there; others name it in the path."""
 _STATEFUL: Final = frozenset(
     {
@@ -33,6 +34,7 @@ _STATEFUL: Final = frozenset(
         "POST /sandbox/phones/{phone}/cancel",
         "POST /sandbox/phones/{phone}/ignore",
         "POST /sandbox/operator/query",
+        "POST /sandbox/ledger/entries",
     }
 )
 """Operations that an object's state can refuse; a scenario can refuse others so."""
@@ -63,7 +65,6 @@ def responses(operation: Operation, answer: str, gaps: Gaps) -> Schema:
 def refusals(operation: Operation, gaps: Gaps) -> list[int]:
     """The statuses of every refusal that an operation can come to."""
     named = f"{operation.method} {operation.path}"
-    has_body = operation.body is not None
     return [
         status
         for status, comes in {
@@ -73,8 +74,8 @@ def refusals(operation: Operation, gaps: Gaps) -> list[int]:
             403: bool(operation.schemes),
             404: "_id}" in operation.path or named in _NAMING or _is_paged(operation),
             409: bool(operation.scenarios) or named in _STATEFUL or _reused_is_conflict(operation, gaps),
-            413: has_body and not operation.plain_400,
-            415: has_body and not operation.plain_400,
+            413: not operation.plain_400,
+            415: operation.body is not None and not operation.plain_400,
             422: takes_keys(operation) and gaps.reused_key_status == 422,  # noqa: PLR2004  a choice of the register
             500: True,
         }.items()
@@ -158,7 +159,7 @@ def problem() -> Schema:
         "title": text,
         "status": {"type": "integer", "enum": [*_BASIC_WORDS]},
         "detail": {**text, "description": "What is wrong, for a person."},
-        "instance": {**text, "description": "The path."},
+        "instance": {**text, "format": "uri-reference", "description": "The path."},
         "code": {**text, "enum": [*CODES], "description": "What is wrong, for a program."},
         "param": {**text, "description": "The field or header."},
         "errors": {
@@ -209,9 +210,7 @@ def _success(operation: Operation, answer: str, gaps: Gaps) -> Schema:
     names += ["Api-Version"] if gaps.version_header == "api_version" else []
     names += ["Idempotent-Replayed"] if takes_keys(operation) else []
     names += ["Cache-Control"] if operation.no_store else []
-    content: Schema = {"schema": schemas.reference(answer)}
-    if answer in examples.ANSWERS:
-        content["example"] = examples.ANSWERS[answer]
+    content = {"schema": schemas.reference(answer), "example": examples.answer(operation_id(operation))}
     return {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from workbench.domain.gaps import Gaps
+from workbench.domain.ledger import SETTLEMENTS, TRACKED
+from workbench.domain.moments import RFC3339
 from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.phones import OPERATORS
 from workbench.domain.webhooks import DISABLED, ENABLED, EVENT_TYPES, FAULTS
@@ -32,6 +34,11 @@ URL: Final[Schema] = {
     "pattern": rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$",
     "description": "http or https, to a name or to this machine's loopback. A public address in digits is taken "
     "too, a private one refused; a name is looked up again at each attempt.",
+}
+MOMENT: Final[Schema] = {
+    "type": "string",
+    "pattern": f"^({RFC3339.pattern})$",
+    "description": "A moment with its zone (RFC 3339), to the millisecond.",
 }
 EVENT_NAMES: Final = ["*", *dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES), *EVENT_TYPES]
 _TOO_MUCH = 10**MAX_MAJOR_DIGITS
@@ -153,9 +160,16 @@ REQUEST_RULES: Mapping[str, Mapping[str, Rule]] = {
     "Input": {"text": _always({"pattern": "^[0-9]{4}$", "description": f"The PIN; {operator.SANDBOX_PIN} is right."})},
     "Script": {
         "phone": _always(PHONE),
-        "answers": _always({"items": {"enum": list(operator.ASKABLE)}, "maxItems": MAX_ANSWERS}),
+        "answers": _always({"items": {"enum": list(operator.SCRIPTABLE)}, "maxItems": MAX_ANSWERS}),
     },
     "NewAccount": {"name": _always({"minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s\x1c-\x1f]"})},
+    "Settle": {
+        "recipe": _always({"enum": list(SETTLEMENTS)}),
+        "currency": _currency(ZMW.code),
+        "account": _always({"enum": list(TRACKED)}),
+        "reference": _always({"minLength": 1}),
+        "occurred_at": _always({**MOMENT, "type": ["string", "null"]}),
+    },
     "DeliveryFaults": {"faults": _always({"items": {"enum": list(FAULTS)}})},
 }
 """Struct → field → what its schema says beyond its type."""
@@ -172,6 +186,25 @@ _OF_INTENT: Schema = {
         "amount": {"multipleOf": 0.01, "exclusiveMaximum": _TOO_MUCH},
     },
 }
+
+
+def _settles(*, entry: bool, fee: bool) -> Schema:
+    """What the recipes of one sort need: an entry, or the account, the reference and the amount."""
+    recipes = [name for name, row in SETTLEMENTS.items() if (row.takes_entry, row.takes_fee) == (entry, fee)]
+    named: Schema = {"recipe": {"enum": recipes}}
+    if entry:
+        return {"required": ["entry"], "properties": {**named, "entry": {"type": "string"}}}
+    told: Schema = {
+        "account": {"type": "string"},
+        "reference": {"type": "string"},
+        "amount_minor": {"minimum": 1},
+    }
+    fees: Schema = {} if fee else {"fee_minor": {"const": 0}}
+    return {"required": ["account", "reference", "amount_minor"], "properties": {**named, **told, **fees}}
+
+
+_SETTLES_ENTRY, _SETTLES_WITH_FEE = _settles(entry=True, fee=False), _settles(entry=False, fee=True)
+_SETTLES = _settles(entry=False, fee=False)
 WHOLE_RULES: Mapping[str, Rule] = {
     "CreateCharge": lambda gaps: (
         {"required": ["amount", "currency", "type", "channel", "phone", "reference"]}
@@ -182,6 +215,7 @@ WHOLE_RULES: Mapping[str, Rule] = {
         {"required": ["payment_method", "client_secret"]} if _needs_client_secret(gaps) else {}
     ),
     "CreateRefund": _always({"oneOf": [_OF_CHARGE, _OF_INTENT]}),
+    "Settle": _always({"oneOf": [_SETTLES_ENTRY, _SETTLES_WITH_FEE, _SETTLES]}),
     # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
     "RefreshRequest": _always({"required": ["refresh_token"]}),
 }

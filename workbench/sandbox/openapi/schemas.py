@@ -13,7 +13,7 @@ from workbench.sandbox.openapi import answers, provenance, rules
 
 Schema = dict[str, Any]
 _REF = "#/components/schemas/"
-_GENERIC = re.compile(r"(List|Rows)_(.+)_")
+_GENERIC = re.compile(r"(List|Rows|Page)_(.+)_")
 _ROWS_OF_ANYTHING = "dict_str__typing.Any_"
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from workbench.domain.gaps import Gaps
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.sandbox.messages import JSON
-from workbench.sandbox.openapi import provenance, schemas
+from workbench.sandbox.openapi import examples, provenance, schemas
 
 Schema = dict[str, Any]
 
@@ -62,7 +62,8 @@ def _webhook(event_type: str, gaps: Gaps) -> Schema:
                                 }
                             },
                         ]
-                    }
+                    },
+                    "example": examples.event(event_type),
                 }
             },
         },

@@ -1,10 +1,9 @@
 """Charges in one call: create, retrieve, list."""
 
 from workbench.domain import payments, wire
-from workbench.domain.money import currency_named, money_from_integer
 from workbench.domain.payments import Charge
 from workbench.domain.phones import operator_named
-from workbench.errors import InvalidRequest, NotFound, PaymentDeclined
+from workbench.errors import NotFound, PaymentDeclined
 from workbench.sandbox import encode
 from workbench.sandbox.service import attempts, lists, rules
 from workbench.sandbox.service.caller import Caller
@@ -16,15 +15,17 @@ URL = "/v1/charges"
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | PaymentDeclined:
     """POST /v1/charges: ask the customer and, by default, answer within the call."""
-    currency = currency_named(body.currency)
-    rules.check_currency_case(tx.gaps, body.currency, str.lower)
-    money = money_from_integer(body.amount, currency, units_minor=encode.UNITS_MINOR[tx.gaps.charge_amount_unit])
-    rules.check_bounds(tx.gaps, money)
-    rules.check_type(body.type, "type")
-    asked = operator_named(body.channel, param="channel")
-    phone = rules.read_phone(body.phone, "phone")
-    if body.reference is None and tx.gaps.required_fields == "with_reference":
-        raise InvalidRequest("reference is required.", code="parameter_missing", param="reference")
+    currency = rules.currency_or_only(body.currency)
+    rules.check_all(
+        lambda: rules.check_currency(tx.gaps, body.currency, str.lower),
+        lambda: rules.charge_money(tx.gaps, body.amount, currency),
+        lambda: rules.check_type(body.type, "type"),
+        lambda: operator_named(body.channel, param="channel"),
+        lambda: rules.read_phone(body.phone, "phone"),
+        lambda: rules.check_reference(tx.gaps, body.reference),
+    )
+    money = rules.charge_money(tx.gaps, body.amount, currency)
+    asked, phone = operator_named(body.channel, param="channel"), rules.read_phone(body.phone, "phone")
     charge = tx.charges.add(
         Charge(
             id=tx.new_id("ch"),

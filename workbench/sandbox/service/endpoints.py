@@ -3,25 +3,24 @@
 from collections.abc import Sequence
 
 from workbench.domain import webhooks, wire
-from workbench.domain.webhooks import Endpoint, check_filter
+from workbench.domain.webhooks import Endpoint, OldSecret, check_filter
 from workbench.domain.wire import panel
 from workbench.errors import InvalidRequest, NotFound
 from workbench.sandbox import encode
 from workbench.sandbox.addresses import check_url
-from workbench.sandbox.service import lists
+from workbench.sandbox.service import lists, rules
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
 URL = "/v1/webhook_endpoints"
 OVERLAP_MS = 86_400_000
-"""How long after a roll messages are signed with the secret before as well."""
+"""How long after a roll messages are signed with the secrets before as well."""
 _KEPT = (webhooks.ENABLED, webhooks.DISABLED)
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the answer holds its signing secret, once."""
-    check_url(body.url)
-    check_filter(body.enabled_events)
+    rules.check_all(lambda: check_url(body.url), lambda: check_filter(body.enabled_events))
     identifier = tx.new_id("we")
     stored = tx.endpoints.add(
         Endpoint(
@@ -34,18 +33,23 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) ->
             created_ms=tx.now_ms,
         )
     )
-    return encode.webhook_endpoint(stored, secret=True)
+    return encode.webhook_endpoint(stored, tx.now_ms, secret=True)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
     """GET /v1/webhook_endpoints/{endpoint_id}: an endpoint, without its secret."""
-    return encode.webhook_endpoint(found(tx, caller, endpoint_id), secret=False)
+    return encode.webhook_endpoint(found(tx, caller, endpoint_id), tx.now_ms, secret=False)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.WebhookEndpoint]:
     """GET /v1/webhook_endpoints: the endpoints, newest first."""
     return lists.page(
-        caller, tx.endpoints, query, URL, lambda each: encode.webhook_endpoint(each, secret=False), status=_KEPT
+        caller,
+        tx.endpoints,
+        query,
+        URL,
+        lambda each: encode.webhook_endpoint(each, tx.now_ms, secret=False),
+        status=_KEPT,
     )
 
 
@@ -64,20 +68,19 @@ def update(
         if body.status not in _KEPT:
             raise InvalidRequest(f"status is {' or '.join(_KEPT)}.", code="parameter_invalid", param="status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
-    return encode.webhook_endpoint(stored, secret=False)
+    return encode.webhook_endpoint(stored, tx.now_ms, secret=False)
 
 
 def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
-    """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: a new secret, once; for a day both sign."""
+    """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: a new secret, once; for a day the one before signs too."""
     stored = found(tx, caller, endpoint_id)
     rolled = tx.endpoints.put(
         stored,
         secret=tx.draws.webhook_secret(stored.id, stored.rolls + 2),
         rolls=stored.rolls + 1,
-        previous_secret=stored.secret,
-        previous_until_ms=tx.now_ms + OVERLAP_MS,
+        old_secrets=(OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms)),
     )
-    return encode.webhook_endpoint(rolled, secret=True)
+    return encode.webhook_endpoint(rolled, tx.now_ms, secret=True)
 
 
 def delete(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:

@@ -3,7 +3,6 @@
 import hmac
 
 from workbench.domain import payments, wire
-from workbench.domain.money import currency_named, money_from_major
 from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent
 from workbench.domain.phones import Msisdn, Operator
 from workbench.domain.transitions import next_state
@@ -26,12 +25,13 @@ _WHY_NOT = {
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: register an attempt to be paid."""
-    currency = currency_named(body.currency)
-    rules.check_currency_case(tx.gaps, body.currency, str.upper)
-    money = money_from_major(body.amount, currency)
-    rules.check_bounds(tx.gaps, money)
-    rules.check_whole(tx.gaps, money)
-    rules.check_method_types(tx.gaps, body.payment_method_types)
+    currency = rules.currency_or_only(body.currency)
+    rules.check_all(
+        lambda: rules.check_currency(tx.gaps, body.currency, str.upper),
+        lambda: rules.intent_money(tx.gaps, body.amount, currency),
+        lambda: rules.check_method_types(tx.gaps, body.payment_method_types),
+    )
+    money = rules.intent_money(tx.gaps, body.amount, currency)
     identifier = tx.new_id("pi")
     intent = tx.intents.add(
         PaymentIntent(

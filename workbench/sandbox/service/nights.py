@@ -8,6 +8,7 @@ from workbench.domain.ledger import AccountKind
 from workbench.domain.moments import day_start_ms
 from workbench.domain.money import CURRENCIES, Money
 from workbench.domain.phones import OPERATORS
+from workbench.domain.references import reference
 from workbench.sandbox.store import Transaction
 
 NIGHT = "night"
@@ -65,7 +66,8 @@ def _credit_sweep(tx: Transaction, operator: str, currency: str) -> bool:
     swept = balance_of(tx, ledger.IN_TRANSIT, currency, operator=operator)
     if swept > 0:
         words = f"{Money(swept, currency)} credited by the bank from {operator}"
-        _post(tx, "sweep_credited", {"swept": swept}, currency, words, operator=operator)
+        credit = reference("credit", tx.now_ms)
+        _post(tx, "sweep_credited", {"swept": swept}, currency, words, known_as=credit, operator=operator)
     return swept > 0
 
 
@@ -75,9 +77,20 @@ def _sweep(tx: Transaction, operator: str, currency: str, midnight_ms: int) -> b
     )
     if swept > 0:
         words = f"{Money(swept, currency)} swept from {operator} to the bank"
-        _post(tx, "swept", {"swept": swept}, currency, words, operator=operator)
+        sweep = reference("sweep", tx.now_ms, operator=operator)
+        _post(tx, "swept", {"swept": swept}, currency, words, known_as=sweep, operator=operator)
     return swept > 0
 
 
-def _post(tx: Transaction, recipe: str, amounts: dict[str, int], currency: str, description: str, **party: str) -> None:
-    tx.post(recipe, ledger.postings_for(recipe, amounts, currency, **party), description=description, payment=None)
+def _post(
+    tx: Transaction,
+    recipe: str,
+    amounts: dict[str, int],
+    currency: str,
+    description: str,
+    *,
+    known_as: str | None = None,
+    **party: str,
+) -> None:
+    postings = ledger.postings_for(recipe, amounts, currency, **party)
+    tx.post(recipe, postings, description=description, payment=None, reference=known_as)

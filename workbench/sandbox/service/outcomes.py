@@ -3,6 +3,7 @@
 from workbench.domain import ledger, payments, ussd, wire
 from workbench.domain.money import Money
 from workbench.domain.payments import CHARGE_TRANSITIONS, INTENT_TRANSITIONS, Charge, PaymentIntent
+from workbench.domain.references import reference
 from workbench.domain.transitions import next_state
 from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
@@ -116,7 +117,13 @@ def _move_charge(
 
 def _post(tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str) -> None:
     postings = ledger.postings_for(recipe, amounts, charge.currency, operator=charge.provider, merchant=charge.account)
-    tx.post(recipe, postings, description=description, payment=charge.payment_intent or charge.id)
+    tx.post(
+        recipe,
+        postings,
+        description=description,
+        payment=charge.payment_intent or charge.id,
+        reference=reference(charge.provider, tx.now_ms, seq=charge.seq),
+    )
 
 
 def _money(charge: Charge) -> Money:

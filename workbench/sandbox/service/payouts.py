@@ -5,10 +5,11 @@ from workbench.domain.ledger import AccountKind
 from workbench.domain.moments import day_start_ms
 from workbench.domain.money import CURRENCIES, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout
+from workbench.domain.references import reference
 from workbench.domain.transitions import next_state
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox import encode
-from workbench.sandbox.service import lists, nights
+from workbench.sandbox.service import lists, nights, rules
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
@@ -22,7 +23,9 @@ RETURNED_AFTER_MS = 86_400_000
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
-    money = money_from_major(body.amount, currency_named(body.currency))
+    currency = rules.currency_or_only(body.currency)
+    rules.check_all(lambda: currency_named(body.currency), lambda: money_from_major(body.amount, currency))
+    money = money_from_major(body.amount, currency)
     available = nights.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
         raise StateConflict(
@@ -88,7 +91,7 @@ def pay_those_due(tx: Transaction) -> bool:
             _post(tx, payout, "payout_failed", f"{_money(payout)} refused by the bank")
             _move(tx, payout, "failed", "payout.failed", REFUSED)
             continue
-        _post(tx, payout, "payout_paid", f"{_money(payout)} paid out")
+        _post(tx, payout, "payout_paid", f"{_money(payout)} paid out", payout.id)
         _move(tx, payout, "paid", "payout.paid", None)
         if payout.scenario == RETURNED:
             tx.schedule(RETURN, payout.id, in_ms=RETURNED_AFTER_MS)
@@ -99,9 +102,31 @@ def give_back(tx: Transaction, payout_id: str) -> None:
     """The bank returns a payout that it had taken."""
     payout = tx.payouts.get(payout_id)
     if payout is not None and payout.status == payments.PAID:
-        _post(tx, payout, "payout_returned", f"{_money(payout)} returned by the bank")
+        returned = reference("return", tx.now_ms, seq=payout.seq)
+        _post(tx, payout, "payout_returned", f"{_money(payout)} returned by the bank", returned)
         _move(tx, payout, "returned", "payout.failed", RETURNED)
         nights.expect(tx)
+
+
+def paid(tx: Transaction, payout_id: str) -> Payout:
+    """The payout of this id, which the bank is taken to have made.
+
+    Raises StateConflict: it was returned before.
+    """
+    payout = tx.payouts.get(payout_id)
+    if payout is None or payout.status != payments.PAID:
+        raise StateConflict(
+            f"The payout is {payout.status if payout else 'gone'}; only a paid one can be returned.",
+            code="already_settled",
+            param="entry",
+            current=payout.status if payout else "",
+        )
+    return payout
+
+
+def move_back(tx: Transaction, payout_id: str) -> None:
+    """A payout has been returned; a return by the bank that is still due finds it so."""
+    _move(tx, paid(tx, payout_id), "returned", "payout.failed", RETURNED)
 
 
 def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_code: str | None) -> None:
@@ -111,9 +136,9 @@ def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_
     emit(tx, payout.account, event_type, encode.payout(moved), before={"status": payout.status})
 
 
-def _post(tx: Transaction, payout: Payout, recipe: str, description: str) -> None:
+def _post(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
     postings = ledger.postings_for(recipe, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
-    tx.post(recipe, postings, description=description, payment=payout.id)
+    tx.post(recipe, postings, description=description, payment=payout.id, reference=known_as)
 
 
 def _money(payout: Payout) -> Money:

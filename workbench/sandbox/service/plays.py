@@ -1,4 +1,4 @@
-"""Which play an attempt gets: asked for with the call, an outage, a script, or the number's own."""
+"""Which play an attempt gets: asked for with the call, an outage, a script, or the number's own; and faults."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,8 @@ def play_for(tx: Transaction, charge: Charge) -> str:
         return operator.PERSON
     if _is_down(tx, charge.provider):
         return operator.UNAVAILABLE
-    if scripted := tx.scripts.first(order="seq", phone=charge.phone):
+    # One answer of a script for each call: a fault of the service that was asked for is that call's.
+    if tx.scenario is None and (scripted := tx.scripts.first(order="seq", phone=charge.phone)):
         tx.scripts.remove(scripted)
         return scripted.play
     first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
@@ -31,6 +32,17 @@ def play_for(tx: Transaction, charge: Charge) -> str:
         attempt=_attempt(tx, charge),
         since_first_ms=tx.now_ms - (first or charge).created_ms,
     )
+
+
+def take_fault(tx: Transaction, number: str) -> None:
+    """Let a call on a number run into the fault that its script has next, unless the call itself asks for something."""
+    scripted = tx.scripts.first(order="seq", phone=number)
+    if scripted is None or scripted.play not in operator.FAULTS:
+        return
+    is_heard = tx.scenario is None and tx.gaps.failure_triggers != "header"
+    if is_heard and not _is_down(tx, msisdn_from(number, param="phone").operator.id):
+        tx.scripts.remove(scripted)
+        tx.scenario = scripted.play
 
 
 def _attempt(tx: Transaction, charge: Charge) -> int:
@@ -52,9 +64,9 @@ def script(tx: Transaction, number: str, answers: Sequence[str]) -> panel.Script
     """
     phone = msisdn_from(number, param="phone").e164
     for answer in answers:
-        if answer not in operator.ASKABLE:
+        if answer not in operator.SCRIPTABLE:
             raise InvalidRequest(
-                f"{answer[:40]!r} is no answer of an operator; they are {', '.join(operator.ASKABLE)}.",
+                f"{answer[:40]!r} cannot be scripted; what can is {', '.join(operator.SCRIPTABLE)}.",
                 code="scenario_unknown",
                 param="answers",
             )

@@ -5,6 +5,7 @@ from decimal import Decimal
 from workbench.domain import ledger, payments, wire
 from workbench.domain.money import CURRENCIES, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund
+from workbench.domain.references import reference
 from workbench.domain.transitions import next_state
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import encode, operator
@@ -79,8 +80,10 @@ def send(tx: Transaction, refund_id: str) -> None:
     if refund.scenario is not None:
         _fail(tx, refund, charge, refund.scenario)
         return
-    _top_up(tx, charge, refund.amount_minor)
-    _post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, f"{_money(refund)} sent back to the customer")
+    _top_up(tx, charge, refund)
+    sent = reference(charge.provider, tx.now_ms, seq=refund.seq)
+    words = f"{_money(refund)} sent back to the customer"
+    _post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
     refund = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, "sent"))
     emit(tx, refund.account, "refund.succeeded", encode.refund(refund, tx.gaps), before={"status": payments.PENDING})
     emit(tx, charge.account, "charge.refunded", encode.charge(charge, tx.gaps))
@@ -124,8 +127,15 @@ def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Char
 
 def _amount(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
     left = charge.amount_minor - charge.refunded_minor
+    if body.amount is None and not left:
+        raise StateConflict(
+            "The charge is refunded in full.",
+            code="charge_not_refundable",
+            param="charge" if body.charge else "payment_intent",
+            current="refunded",
+        )
     amount_minor = left if body.amount is None else _asked(tx, charge, body.amount, of_intent=body.charge is None)
-    if not left or amount_minor > left:
+    if amount_minor > left:
         raise InvalidRequest(
             f"{Money(left, charge.currency)} of this charge can still be refunded.",
             code="refund_exceeds_charge",
@@ -161,25 +171,30 @@ def _take(tx: Transaction, charge: Charge, amount_minor: int) -> str:
     return _post(tx, charge, "refund_asked", split, words)
 
 
-def _top_up(tx: Transaction, charge: Charge, amount_minor: int) -> None:
+def _top_up(tx: Transaction, charge: Charge, refund: Refund) -> None:
     """What the operator pays out must be there: a sweep on its way is called back, then the bank fills what lacks."""
     held, on_its_way = (
         max(0, nights.balance_of(tx, kind, charge.currency, operator=charge.provider))
         for kind in (ledger.FLOAT, ledger.IN_TRANSIT)
     )
-    short = max(0, amount_minor - held)
+    short = max(0, refund.amount_minor - held)
     recalled = min(short, on_its_way)
     if recalled:
         words = f"{Money(recalled, charge.currency)} called back to {charge.provider} on its way to the bank"
-        _post(tx, charge, "sweep_recalled", {"swept": recalled}, words)
+        recall = reference("recall", tx.now_ms, seq=refund.seq)
+        _post(tx, charge, "sweep_recalled", {"swept": recalled}, words, recall)
     if short > recalled:
         words = f"{Money(short - recalled, charge.currency)} moved from the bank to {charge.provider}"
-        _post(tx, charge, "float_topped_up", {"short": short - recalled}, words)
+        top_up = reference("top_up", tx.now_ms, seq=refund.seq)
+        _post(tx, charge, "float_topped_up", {"short": short - recalled}, words, top_up)
 
 
-def _post(tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str) -> str:
+def _post(
+    tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, known_as: str | None = None
+) -> str:
     postings = ledger.postings_for(recipe, amounts, charge.currency, operator=charge.provider, merchant=charge.account)
-    return tx.post(recipe, postings, description=description, payment=charge.payment_intent or charge.id).id
+    payment = charge.payment_intent or charge.id
+    return tx.post(recipe, postings, description=description, payment=payment, reference=known_as).id
 
 
 def _money(refund: Refund) -> Money:

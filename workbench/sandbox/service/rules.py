@@ -1,20 +1,51 @@
 """The rules that a request's values must keep, beyond their types; each applies one row of the register."""
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
-from workbench.domain.money import Money
+from workbench.domain.money import (
+    CURRENCIES,
+    ZMW,
+    Currency,
+    Money,
+    currency_named,
+    money_from_integer,
+    money_from_major,
+)
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, field_problem
 from workbench.sandbox import encode
 
 MOBILE_MONEY = "mobile_money"
 BOUNDS_MINOR = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
 
 
-def check_currency_case(gaps: Gaps, text: str, documented: Callable[[str], str]) -> None:
-    """Raises InvalidRequest where only the documented case is taken."""
+def check_all(*checks: Callable[[], object]) -> None:
+    """Make every check, so that a caller learns of all faults at once.
+
+    Raises InvalidRequest: the first, with the fields of all in `problems`.
+    """
+    faults = []
+    for check in checks:
+        try:
+            check()
+        except InvalidRequest as fault:
+            faults.append(fault)
+    if faults:
+        faults[0].problems = tuple(field_problem(each.param or "", each.message) for each in faults)
+        raise faults[0]
+
+
+def currency_or_only(text: str) -> Currency:
+    """The currency named, or the one that there is, so that an amount can be judged beside a wrong name."""
+    return CURRENCIES.get(text.upper(), ZMW)
+
+
+def check_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> None:
+    """Raises InvalidRequest: no currency of this service, or in another case where only the documented one is taken."""
+    currency_named(text)
     if gaps.currency_case == "strict" and text != documented(text):
         raise InvalidRequest(f"currency is written {documented(text)!r} here.", param="currency")
 
@@ -24,6 +55,33 @@ def check_bounds(gaps: Gaps, money: Money) -> None:
     least, most = BOUNDS_MINOR[gaps.amount_bounds]
     if money.amount_minor < least or (most is not None and money.amount_minor > most):
         raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
+
+
+def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
+    """The amount of an intent.
+
+    Raises InvalidRequest: no amount, out of bounds, or one that its charge could not tell.
+    """
+    money = money_from_major(amount, currency)
+    check_bounds(gaps, money)
+    check_whole(gaps, money)
+    return money
+
+
+def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
+    """The amount of a charge.
+
+    Raises InvalidRequest: no amount, or out of bounds.
+    """
+    money = money_from_integer(amount, currency, units_minor=encode.UNITS_MINOR[gaps.charge_amount_unit])
+    check_bounds(gaps, money)
+    return money
+
+
+def check_reference(gaps: Gaps, reference: str | None) -> None:
+    """Raises InvalidRequest: a charge needs a reference here."""
+    if reference is None and gaps.required_fields == "with_reference":
+        raise InvalidRequest("reference is required.", code="parameter_missing", param="reference")
 
 
 def check_whole(gaps: Gaps, money: Money) -> None:
@@ -56,9 +114,13 @@ def check_type(text: str, param: str) -> None:
 
 def read_method(method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:
     """The operator asked for and the customer's number."""
-    check_type(method.type, "payment_method.type")
-    asked = operator_named(method.mobile_money.provider, param="payment_method.mobile_money.provider")
-    return asked, read_phone(method.mobile_money.phone, "payment_method.mobile_money.phone")
+    details, within = method.mobile_money, "payment_method.mobile_money"
+    check_all(
+        lambda: check_type(method.type, "payment_method.type"),
+        lambda: operator_named(details.provider, param=f"{within}.provider"),
+        lambda: read_phone(details.phone, f"{within}.phone"),
+    )
+    return operator_named(details.provider, param=f"{within}.provider"), read_phone(details.phone, f"{within}.phone")
 
 
 def read_phone(text: str, param: str) -> Msisdn:

@@ -7,23 +7,26 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import Draws
+from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.creation import KEY_PREFIXES, create, key_value
 from workbench.sandbox.store.transaction import Transaction
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _APPLICATION_ID = 0x4D4D5742
 """What marks a file as ours: MMWB."""
 MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _BUSY_S = 30
+BESIDE = ("-driver", "-next")
+"""What the names of the locks beside the file end with; SQLite's own siblings end with `-wal` and `-shm`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +34,14 @@ class Settings:
     """What a sandbox is opened with; plain values, so that a worker process can be handed them.
 
     `path` None makes a private temporary file that is removed on close. `seed` None takes the
-    file's own, or for a new file one from the operating system. `start_ms` is the manual clock's
-    first moment, in milliseconds since 1970.
+    file's own, or for a new file one from the operating system. `start_ms` is a new manual clock's
+    first moment, in milliseconds since 1970; None takes `moments.START`, and a kept file's own.
     """
 
     path: Path | None = None
     seed: str | None = None
     clock: str = "manual"
-    start_ms: int = 0
+    start_ms: int | None = None
     gaps: Gaps = field(default_factory=Gaps)
 
 
@@ -72,8 +75,10 @@ class Store:
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
-        """Close the file; a private one is removed."""
+        """Close the file; a private one is removed, a kept one holds everything by itself once nobody has it open."""
         with self._writer:
+            if self._durable:
+                self._fold()
             self._connection.close()
         if self._forget:
             self._forget()
@@ -100,6 +105,17 @@ class Store:
             raise StoreRefused(f"{self.path} has no {kind} key that is active.", path=str(self.path))
         return key_value(self.draws, kind, key.id)
 
+    def _fold(self) -> None:
+        """Bring what was written last into the file and remove what stood beside it, unless others have it open."""
+        with suppress(sqlite3.Error, OSError):
+            # Not to be had while another connection is there. From here to the end of this one nobody opens
+            # the file, so that nobody can hold a lock that is removed.
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+            for ending in BESIDE:
+                Path(f"{self.path}{ending}").unlink(missing_ok=True)
+
     def _now_ms(self, connection: sqlite3.Connection) -> int:
         mode, manual_ms, offset_ms = connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
         return int(manual_ms) if mode == "manual" else self._wall_ms() + int(offset_ms)
@@ -115,24 +131,27 @@ class Store:
 
     def _prepare(self, settings: Settings, new_seed: Callable[[], str]) -> None:
         """Create the file, or see that it is one of ours; what is refused is left as it was found."""
+        if self.path.is_dir():
+            raise StoreRefused(f"{self.path} is a folder.", hint="Name a file in it.", path=str(self.path))
+        if not self.path.parent.is_dir():
+            raise StoreRefused(
+                f"There is no folder {self.path.parent} to keep {self.path.name} in.", path=str(self.path)
+            )
         try:
             with closing(self._connected()) as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 if self._is_new(connection):
                     self._create(connection, settings, new_seed)
+                else:
+                    self._check(connection, settings)
                 connection.execute("COMMIT")
             self._connection = self._connected()
             self._connection.execute("PRAGMA journal_mode = WAL")
             seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
             self.draws = Draws(seed)
             self._set_mode(settings.clock)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
             raise StoreRefused(f"{self.path} cannot be used as a store: {error}.", path=str(self.path)) from None
-        if settings.seed is not None and settings.seed != seed:
-            self.close()
-            raise StoreRefused(
-                f"{self.path} was made with another seed.", hint="Leave the seed out, or name a new file."
-            )
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         application, version, tables = (
@@ -151,11 +170,23 @@ class Store:
             )
         return False
 
+    def _check(self, connection: sqlite3.Connection, settings: Settings) -> None:
+        """See that nothing is asked for that contradicts the file."""
+        known = dict(connection.execute("SELECT name, value FROM meta"))
+        asked = {"seed": settings.seed, "start_ms": settings.start_ms}
+        for name, said in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):
+            if asked[name] is not None and str(asked[name]) != known.get(name):
+                what = name.removesuffix("_ms")
+                raise StoreRefused(
+                    f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.", path=str(self.path)
+                )
+
     def _create(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
         create(connection)
         seed = settings.seed if settings.seed is not None else new_seed()
-        start_ms = settings.start_ms if settings.clock == "manual" else self._wall_ms()
-        connection.execute("INSERT INTO meta VALUES ('seed', ?)", (seed,))
+        manual_ms = milliseconds(START) if settings.start_ms is None else settings.start_ms
+        start_ms = manual_ms if settings.clock == "manual" else self._wall_ms()
+        connection.execute("INSERT INTO meta VALUES ('seed', ?), ('start_ms', ?)", (seed, str(start_ms)))
         connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
         connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
         self.draws = Draws(seed)

@@ -2,7 +2,7 @@
 
 import itertools
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -10,8 +10,12 @@ from workbench.domain import ledger
 from workbench.domain.ledger import JournalEntry, Posting
 from workbench.errors import LedgerRefused
 
-_ENTRY = "id, seq, number, kind, description, payment, reverses, occurred_ms, recorded_ms, prev_hash, hash"
+_ENTRY = (
+    "id, seq, number, kind, description, payment, reverses, occurred_ms, recorded_ms, prev_hash, "
+    "external_reference, settles, hash"
+)
 _POSTING = "account, code, side, amount_minor, currency"
+_STANDS = "NOT EXISTS (SELECT 1 FROM entry AS undone WHERE undone.reverses = entry.id)"
 _BATCH = 1000
 
 
@@ -48,18 +52,34 @@ class Journal:
         """Entries with their postings, in order, read as they are asked for."""
         # NOT INDEXED: from the rows themselves, not from the copy of a column that an index keeps.
         where = "NOT INDEXED" if after_seq is None else "WHERE seq > ?"
-        values = () if after_seq is None else (after_seq,)
-        rows = self._connection.execute(f"SELECT {_ENTRY} FROM entry {where} ORDER BY number", values)
-        names = _ENTRY.split(", ")
-        for row in rows:
-            yield JournalEntry(**dict(zip(names, row, strict=True)), postings=self._postings(row[0]))
+        return self._read(f"{where} ORDER BY number", () if after_seq is None else (after_seq,))
+
+    def page(self, after: int, accounts: Sequence[str] | None = None) -> Iterator[JournalEntry]:
+        """Entries of a higher number than `after`, in order, read as they are asked for.
+
+        With `accounts`, those that post to one of them.
+        """
+        if accounts is None:
+            return self._read("WHERE number > ? ORDER BY number", (after,))
+        places = ", ".join("?" * len(accounts))
+        posts = f"EXISTS (SELECT 1 FROM posting WHERE posting.entry = entry.id AND account IN ({places}))"
+        return self._read(f"WHERE number > ? AND {posts} ORDER BY number", (after, *accounts))
 
     def get(self, entry_id: str) -> JournalEntry | None:
         """The entry of this id, with its postings."""
-        row = self._connection.execute(f"SELECT {_ENTRY} FROM entry WHERE id = ?", (entry_id,)).fetchone()
-        if row is None:
-            return None
-        return JournalEntry(**dict(zip(_ENTRY.split(", "), row, strict=True)), postings=self._postings(entry_id))
+        return next(self._read("WHERE id = ?", (entry_id,)), None)
+
+    def reversal_of(self, entry_id: str) -> JournalEntry | None:
+        """The entry that reverses this one."""
+        return next(self._read("WHERE reverses = ?", (entry_id,)), None)
+
+    def answers_to(self, entry_id: str) -> Iterator[JournalEntry]:
+        """Entries that reverse or settle this one and were not reversed themselves, in order."""
+        return self._read(f"WHERE (reverses = ? OR settles = ?) AND {_STANDS} ORDER BY number", (entry_id, entry_id))
+
+    def known_as(self, reference: str) -> Iterator[JournalEntry]:
+        """Entries of this external reference that were not reversed, in order."""
+        return self._read(f"WHERE external_reference = ? AND {_STANDS} ORDER BY number", (reference,))
 
     def balance(self, account: str, currency: str, *, before_ms: int | None = None) -> int:
         """Debits less credits of one account in minor units, of what happened before a moment or of all."""
@@ -72,13 +92,21 @@ class Journal:
         ).fetchone()
         return int(row[0])
 
-    def sums(self) -> list[tuple[str, int, str, int, int]]:
-        """(account, code, currency, debits, credits) of every account, in minor units, by code and name."""
+    def sums(self, *, as_of_ms: int | None = None, known_ms: int | None = None) -> list[tuple[str, int, str, int, int]]:
+        """(account, code, currency, debits, credits) of every account, in minor units, by code and name.
+
+        Of what had occurred by one moment and was recorded by another, both included.
+        """
+        bounds = {"occurred_ms": as_of_ms, "recorded_ms": known_ms}
+        asked = {name: bound for name, bound in bounds.items() if bound is not None}
+        terms = " AND ".join(f"{name} <= ?" for name in asked)
+        within = f"WHERE entry IN (SELECT id FROM entry WHERE {terms})" if asked else ""
         return self._connection.execute(
-            """SELECT account, code, currency,
-                      sum(CASE side WHEN 'debit' THEN amount_minor ELSE 0 END),
-                      sum(CASE side WHEN 'credit' THEN amount_minor ELSE 0 END)
-               FROM posting GROUP BY account, currency ORDER BY code, account, currency"""
+            f"""SELECT account, code, currency,
+                       sum(CASE side WHEN 'debit' THEN amount_minor ELSE 0 END),
+                       sum(CASE side WHEN 'credit' THEN amount_minor ELSE 0 END)
+                FROM posting {within} GROUP BY account, currency ORDER BY code, account, currency""",
+            tuple(asked.values()),
         ).fetchall()
 
     def verify(self) -> tuple[int, str]:
@@ -106,6 +134,11 @@ class Journal:
             head = ledger.check_chain(batch, start=head, before=count)
             count += len(batch)
         return count, head
+
+    def _read(self, where: str, values: tuple[str | int, ...]) -> Iterator[JournalEntry]:
+        names = _ENTRY.split(", ")
+        for row in self._connection.execute(f"SELECT {_ENTRY} FROM entry {where}", values):
+            yield JournalEntry(**dict(zip(names, row, strict=True)), postings=self._postings(row[0]))
 
     def _postings(self, entry: str) -> tuple[Posting, ...]:
         rows = self._connection.execute(f"SELECT {_POSTING} FROM posting WHERE entry = ? ORDER BY line", (entry,))

@@ -89,7 +89,7 @@ CREATE TRIGGER IF NOT EXISTS hold_remains BEFORE DELETE ON hold BEGIN SELECT RAI
 CREATE TABLE IF NOT EXISTS webhook_endpoint (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
     url TEXT NOT NULL, secret TEXT NOT NULL, enabled_events TEXT NOT NULL, status TEXT NOT NULL,
-    rolls INTEGER NOT NULL, previous_secret TEXT, previous_until_ms INTEGER NOT NULL, failing_since_ms INTEGER,
+    rolls INTEGER NOT NULL, old_secrets TEXT NOT NULL, failing_since_ms INTEGER,
     faults TEXT NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
 
@@ -145,8 +145,11 @@ CREATE TABLE IF NOT EXISTS call (
 CREATE TABLE IF NOT EXISTS entry (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, number INTEGER NOT NULL UNIQUE, kind TEXT NOT NULL,
     description TEXT NOT NULL, payment TEXT, reverses TEXT UNIQUE REFERENCES entry (id),
-    occurred_ms INTEGER NOT NULL, recorded_ms INTEGER NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL UNIQUE
+    occurred_ms INTEGER NOT NULL, recorded_ms INTEGER NOT NULL, prev_hash TEXT NOT NULL, external_reference TEXT,
+    settles TEXT REFERENCES entry (id), hash TEXT NOT NULL UNIQUE
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS entry_reference ON entry (external_reference) WHERE external_reference IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entry_settles ON entry (settles);   -- whole: the foreign key looks it up at every entry
 
 CREATE TABLE IF NOT EXISTS posting (
     entry TEXT NOT NULL REFERENCES entry (id) DEFERRABLE INITIALLY DEFERRED, line INTEGER NOT NULL,

@@ -71,16 +71,22 @@ class Transaction:
         )
         return self.api_keys.add(made), value
 
-    def post(
+    def post(  # noqa: PLR0913  the columns of an entry
         self,
         kind: str,
         postings: tuple[Posting, ...],
         *,
         description: str,
         payment: str | None,
+        reference: str | None = None,
         reverses: str | None = None,
+        settles: str | None = None,
+        occurred_ms: int | None = None,
     ) -> JournalEntry:
-        """Append a balanced entry to the ledger, now."""
+        """Append a balanced entry to the ledger, of now unless it occurred before.
+
+        `reference` is the id by which an operator or the bank knows the movement.
+        """
         return self.journal.append(
             JournalEntry(
                 id=self.new_id("je"),
@@ -90,10 +96,12 @@ class Transaction:
                 description=description,
                 payment=payment,
                 reverses=reverses,
-                occurred_ms=self.now_ms,
+                occurred_ms=self.now_ms if occurred_ms is None else occurred_ms,
                 recorded_ms=self.now_ms,
                 postings=postings,
                 prev_hash=GENESIS,
+                external_reference=reference,
+                settles=settles,
             )
         )
 

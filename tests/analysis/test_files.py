@@ -1,0 +1,145 @@
+"""Every table to a file and back: nothing is lost, whatever stands in it."""
+
+import csv
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench.analysis import files, ledger_shapes, shapes
+from workbench.analysis.frames import frame, table
+from workbench.analysis.shapes import DAY, MOMENT, Columns
+from workbench.domain.moments import moment
+
+TABLES: dict[str, Columns] = {
+    name: value
+    for module in (shapes, ledger_shapes)
+    for name, value in vars(module).items()
+    if isinstance(value, dict) and name.isupper()
+}
+ENDINGS = (".parquet", ".csv")
+AWKWARD = ["", " ", "007", "1e5", "NA", "null", "nan", "-", "1,234.50", 'say "so"', "two\nlines", "a\r\nb", "\ttab",
+           "=1+1", "é", "ñ", "中文", "🌱", "'", '"', "\\", "True", "2026-01-05"]  # fmt: skip
+TEXT = st.one_of(st.sampled_from(AWKWARD), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+SIXTY_FOUR = st.one_of(st.sampled_from([-(2**63), 2**63 - 1, 0, -1]), st.integers(-(2**63), 2**63 - 1))
+CELLS: dict[str, st.SearchStrategy[Any]] = {
+    "string": st.none() | TEXT,
+    "category": st.none() | TEXT,
+    "int64": SIXTY_FOUR,
+    "Int64": st.none() | SIXTY_FOUR,
+    "bool": st.booleans(),
+    MOMENT: st.none() | st.integers(0, 4 * 10**12).map(moment),
+    DAY: st.none() | st.dates(date(1900, 1, 1), date(2099, 12, 31)),
+}  # fmt: skip
+
+
+def rows_of(columns: Columns) -> st.SearchStrategy[list[dict[str, Any]]]:
+    return st.lists(st.fixed_dictionaries({name: CELLS[kind] for name, kind in columns.items()}), max_size=3)
+
+
+def test_every_table_is_among_them():
+    assert {"ENTRIES", "POSTINGS", "PAYMENTS", "LEDGER_MOVEMENT", "STATEMENT_ROW", "MATCH", "BREAK", "ANSWER"} <= set(
+        TABLES
+    )
+
+
+def test_no_column_is_a_float():
+    assert {kind for columns in TABLES.values() for kind in columns.values()} == set(CELLS)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("name", TABLES)
+def test_an_empty_table_comes_back_with_its_types(tmp_path: Path, name: str, ending: str):
+    columns, path = TABLES[name], tmp_path / f"empty{ending}"
+    empty = frame([], columns)
+    files.write(empty, path, columns)
+    back = files.read(path, columns)
+    pd.testing.assert_frame_equal(back, empty)
+    assert {column: str(kind) for column, kind in back.dtypes.items()} == dict(columns)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("name", ["ENTRIES", "STATEMENT_ROW", "BREAK", "DELIVERIES", "PROOF"])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_what_is_written_is_read(tmp_path: Path, name: str, ending: str, data: st.DataObject):
+    columns, path = TABLES[name], tmp_path / f"table{ending}"
+    rows = data.draw(rows_of(columns))
+    whole = frame(rows, columns)
+    files.write(whole, path, columns)
+    back = files.read(path, columns)
+    pd.testing.assert_frame_equal(back, whole)
+    for column in columns:
+        assert back[column].isna().tolist() == [row[column] is None for row in rows]
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_awkward_text_is_not_taken_for_something_else(tmp_path: Path, text: str):
+    columns = {"key": "string", "n": "Int64"}
+    for ending in ENDINGS:
+        files.write(frame([{"key": text, "n": None}], columns), tmp_path / f"t{ending}", columns)
+        back = files.read(tmp_path / f"t{ending}", columns)
+        assert back["key"].tolist() == [text]
+        assert back["n"].isna().all()
+
+
+def test_a_csv_tells_an_empty_text_from_none_and_any_reader_takes_it(tmp_path: Path):
+    columns = {"key": "string", "note": "string", "amount_minor": "int64"}
+    rows = [{"key": "007", "note": None, "amount_minor": 15_000}, {"key": "", "note": "a, b", "amount_minor": -1}]
+    path = tmp_path / "t.csv"
+    files.write(frame(rows, columns), path, columns)
+    assert path.read_text("utf-8") == '"key","note","amount_minor"\n"007",,15000\n"","a, b",-1\n'
+    with path.open(newline="", encoding="utf-8") as text:
+        assert next(csv.DictReader(text)) == {"key": "007", "note": "", "amount_minor": "15000"}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_pages_make_one_file_and_come_back_as_pages(tmp_path: Path, ending: str):
+    columns = {"account": "category", "amount_minor": "int64"}
+    rows = [{"account": f"a{number % 3}", "amount_minor": number} for number in range(10)]
+    path = tmp_path / f"t{ending}"
+    files.write((table(rows[at : at + 4], columns) for at in range(0, 10, 4)), path, columns)
+    pd.testing.assert_frame_equal(files.read(path, columns), frame(rows, columns))
+    assert sum(page.num_rows for page in files.pages(path, columns)) == 10
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
+def test_another_ending_is_refused(tmp_path: Path, name: str):
+    with pytest.raises(ValueError, match=r"ends in neither \.parquet nor \.csv"):
+        files.write(frame([], ledger_shapes.ENTRIES), tmp_path / name, ledger_shapes.ENTRIES)
+    with pytest.raises(ValueError, match=r"ends in neither \.parquet nor \.csv"):
+        files.read(tmp_path / name, ledger_shapes.ENTRIES)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_of_other_columns_is_refused_by_its_name(tmp_path: Path, ending: str):
+    columns = {"key": "string"}
+    path = tmp_path / f"other{ending}"
+    files.write(frame([{"key": "a"}], columns), path, columns)
+    with pytest.raises(ValueError, match=f"other{ending} is no table of these columns"):
+        files.read(path, {"id": "string", "amount_minor": "int64"})
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"PAR1", b'"amount_minor"\n"1,50"\n', b'"amount_minor"\n\n'])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_no_such_file_is_refused_by_its_name(tmp_path: Path, content: bytes, ending: str):
+    path = tmp_path / f"broken{ending}"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"broken{ending} is"):
+        files.read(path, {"amount_minor": "int64"})
+
+
+def test_a_column_that_is_missing_is_named(tmp_path: Path):
+    with pytest.raises(ValueError, match="no column key"):
+        files.write(pd.DataFrame({"id": ["a"]}), tmp_path / "t.csv", {"id": "string", "key": "string"})
+
+
+def test_an_amount_that_is_no_whole_number_is_refused(tmp_path: Path):
+    columns = {"amount_minor": "int64"}
+    for wrong in ([1.5], [None], ["1.50"], [2**63]):
+        with pytest.raises((ValueError, TypeError)):
+            files.write(pd.DataFrame({"amount_minor": wrong}), tmp_path / "t.csv", columns)

@@ -1,0 +1,182 @@
+"""What is written in a layout is what is read from it: every layout, both kinds of file."""
+
+import itertools
+import tempfile
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import openpyxl
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.analysis.shapes import STATEMENT_ROW
+from workbench.analysis.statements import LAYOUTS, Preamble, read_statement, statement_writer, write_statement
+from workbench.domain.phones import mask_phone
+from workbench.errors import StatementRefused
+
+EVERY = [(name, kind) for name in LAYOUTS for kind in ("csv", "xlsx")]
+FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+ANY_CHARACTER = st.characters(
+    codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp"), exclude_characters="\ufffe\uffff"
+)
+WORDS = st.text(ANY_CHARACTER, max_size=30) | st.sampled_from(
+    ["=1+1", "@SUM(A1)", '"', 'a "b";c,d', "two\nlines", " x "]
+)
+KEYS = st.from_regex(r"[0-9A-Za-z_.-]{1,24}", fullmatch=True).filter(lambda key: "e+" not in key.lower())
+PHONES = st.builds(
+    lambda prefix, end: mask_phone(f"+260{prefix}{end:07}"),
+    st.sampled_from(["96", "97", "95"]),
+    st.integers(0, 9_999_999),
+)
+MINOR = st.integers(1, 10**14)
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "key": KEYS,
+            "batch": st.none() | KEYS,
+            "occurred_at": st.integers(0, 40_000_000).map(lambda seconds: FIRST + timedelta(seconds=seconds)),
+            "direction": st.sampled_from(["in", "out"]),
+            "amount_minor": MINOR,
+            "fee_minor": st.just(0) | MINOR,
+            "currency": st.sampled_from(["ZMW", "USD"]),
+            "status": st.sampled_from(["completed", "failed", "pending"]),
+            "phone": st.none() | PHONES,
+            "type": st.sampled_from(["payment", "refund", "reversal", "transfer", "payout", "fee", "other"]),
+            "related": st.none() | KEYS,
+            "description": st.none() | WORDS,
+            "balance_minor": st.none() | st.integers(-(10**14), 10**14),
+        }
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+def expected(row: dict[str, object]) -> dict[str, object]:
+    """What comes back: an empty text is an empty cell."""
+    return {**row, "description": row["description"] or None}
+
+
+def told(frame: pd.DataFrame, names: list[str]) -> list[dict[str, object]]:
+    rows = [{name: getattr(row, name) for name in names} for row in frame.itertuples()]
+    return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+
+
+@pytest.mark.parametrize(("name", "kind"), EVERY)
+@settings(max_examples=30, deadline=None)
+@given(rows=ROWS)
+def test_what_is_written_is_read(name: str, kind: str, rows: list[dict[str, object]]):
+    # Of four formats two may read the same column: the one that was written is named.
+    layout = LAYOUTS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"statement.{kind}"
+        with statement_writer(path, layout) as writer:
+            lines = [writer.write(row) for row in rows]
+        read = read_statement(path, date_format=layout.dates[0])
+    assert read.layout == name
+    assert {column: str(kind) for column, kind in read.rows.dtypes.items()} == dict(STATEMENT_ROW)
+    assert read.rows["problem"].isna().all()
+    assert read.rows["line"].tolist() == lines
+    fields = [field for field in ROWS_FIELDS if rows]
+    assert told(read.rows, fields) == [{field: expected(row)[field] for field in fields} for row in rows]
+    assert read.rows["business_date"].tolist() == [
+        (row["occurred_at"] + timedelta(hours=2)).date()  # type: ignore[operator]  a datetime
+        for row in rows
+    ]
+
+
+ROWS_FIELDS = [
+    "key", "batch", "occurred_at", "direction", "amount_minor", "fee_minor", "currency", "status", "phone", "type",
+    "related", "description", "balance_minor",
+]  # fmt: skip
+
+
+def row(**more: object) -> dict[str, object]:
+    made = {
+        "key": "0001", "batch": None, "occurred_at": datetime(2026, 1, 5, 6, 1, 2, tzinfo=UTC), "direction": "in",
+        "amount_minor": 12_345, "fee_minor": 5, "currency": "ZMW", "status": "completed", "phone": "+26096••••567",
+        "type": "payment", "related": None, "description": "Monstera", "balance_minor": 12_340,
+    }  # fmt: skip
+    return {**made, **more}
+
+
+@pytest.mark.parametrize(("name", "kind"), EVERY)
+def test_what_was_read_is_written_again_as_it_was(name: str, kind: str, tmp_path: Path):
+    rows = [row(), row(key="0002", direction="out", phone=None, balance_minor=None, description=None)]
+    first, second = tmp_path / f"first.{kind}", tmp_path / f"second.{kind}"
+    write_statement(rows, first, LAYOUTS[name])
+    read = read_statement(first)
+    assert write_statement(read.rows.to_dict("records"), second, LAYOUTS[name]) == 2
+    again = read_statement(second).rows.drop(columns="statement")
+    pd.testing.assert_frame_equal(again, read.rows.drop(columns="statement"))
+
+
+def test_the_preamble_is_read_and_holds_for_the_file(tmp_path: Path):
+    path = tmp_path / "aggregator.csv"
+    preamble = Preamble("bank:settlement", "ZMW", date(2026, 1, 1), date(2026, 1, 31), 0, 12_340)
+    write_statement([row()], path, LAYOUTS["aggregator"], preamble=preamble)
+    read = read_statement(path)
+    assert (read.account, read.currency, read.opening_minor, read.closing_minor) == (
+        "bank:settlement",
+        "ZMW",
+        0,
+        12_340,
+    )
+    assert read.period == (date(2026, 1, 1), date(2026, 1, 31))
+    assert read.findings.empty
+    assert read.rows["line"].tolist() == [9]
+
+
+def test_rows_are_taken_one_at_a_time(tmp_path: Path):
+    taken: list[int] = []
+
+    def rows() -> itertools.chain[dict[str, object]]:
+        for number in range(3):
+            taken.append(number)
+            yield row(key=str(number))
+
+    with statement_writer(tmp_path / "mtn.csv", LAYOUTS["mtn"]) as writer:
+        for number, each in enumerate(rows()):
+            assert writer.write(each) == number + 2
+            assert len(taken) == number + 1
+
+
+def test_money_in_a_workbook_is_exact_text_to_the_last_digit(tmp_path: Path):
+    path = tmp_path / "airtel.xlsx"
+    write_statement([row(amount_minor=999_999_999_999_999, description="=1+1")], path, LAYOUTS["airtel"])
+    cells = [cell for line in openpyxl.load_workbook(path).active.iter_rows(min_row=2) for cell in line]
+    assert 9_999_999_999_999.99 in [cell.value for cell in cells]
+    assert {cell.data_type for cell in cells if cell.value == "=1+1"} == {"s"}
+    assert read_statement(path).rows["amount_minor"].tolist() == [999_999_999_999_999]
+
+
+def test_a_line_is_where_a_row_begins_in_the_file(tmp_path: Path):
+    path = tmp_path / "mtn.csv"
+    with statement_writer(path, LAYOUTS["mtn"]) as writer:
+        lines = [
+            writer.write(row(key=str(number), description=text)) for number, text in enumerate(("a\nb\r\nc", "d", ""))
+        ]
+    assert lines == [2, 5, 6]
+    assert read_statement(path).rows["line"].tolist() == lines
+    assert path.read_text("utf-8").splitlines()[4].startswith("1,2026-01-05 08:01:02,")
+    # Masked numbers stand there with stars, as operators write them.
+    assert "FRI:26096****567/MSISDN" in path.read_text("utf-8")
+
+
+def test_a_bad_row_can_be_written_on_purpose(tmp_path: Path):
+    path = tmp_path / "zamtel.csv"
+    with statement_writer(path, LAYOUTS["zamtel"]) as writer:
+        writer.write(row(), cells={"credit": "many"})
+    assert read_statement(path).rows["problem"].tolist() == ["Paid In 'many' is not an amount"]
+
+
+@pytest.mark.parametrize("name", ["mtn.ods", "mtn", "mtn.xls"])
+def test_another_kind_of_file_is_not_written(name: str, tmp_path: Path):
+    with pytest.raises(StatementRefused, match="csv or xlsx"):
+        write_statement([], tmp_path / name, LAYOUTS["mtn"])
+
+
+def test_a_word_that_the_layout_does_not_have_is_not_written(tmp_path: Path):
+    with pytest.raises(StatementRefused, match="no word for the status 'lost'"):
+        write_statement([row(status="lost")], tmp_path / "mtn.csv", LAYOUTS["mtn"])

@@ -1,0 +1,243 @@
+"""Dates that two formats read, balances that do not follow, and a layout of one's own."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from workbench.analysis.statements import LAYOUTS, Layout, Statement, read_statement
+from workbench.errors import StatementRefused
+
+HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
+
+
+def mtn(folder: Path, *dates: str, header: str = HEADER) -> Path:
+    path = folder / "mtn.csv"
+    rows = [f"{number},{at},Failed,Payment,,FRI:shop/USER,1.00,0,0" for number, at in enumerate(dates)]
+    path.write_text("\n".join([header, *rows]), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2026-04-03 08:00:00"],
+        ["03/04/2026 08:00:00", "13/04/2026 08:00:00"],
+        ["04/03/2026 08:00:00", "04/13/2026 08:00:00"],
+        ["3-Apr-2026 8:00:00"],
+    ],
+)
+def test_the_format_that_reads_the_whole_column_is_taken(texts: list[str], tmp_path: Path):
+    read = read_statement(mtn(tmp_path, *texts))
+    assert read.rows["problem"].isna().all()
+    assert read.rows["business_date"].iloc[0] == date(2026, 4, 3)
+
+
+def test_a_date_that_two_formats_read_is_refused_with_both_readings(tmp_path: Path):
+    path = mtn(tmp_path, "05/05/2026 08:00:00", "03/04/2026 08:00:00", "03/05/2026 08:00:00", "rubbish")
+    with pytest.raises(StatementRefused) as refused:
+        read_statement(path)
+    assert "03/04/2026 08:00:00 in line 3 is 3 April 2026 or 4 March 2026" in str(refused.value)
+    assert "date_format='%d/%m/%Y %H:%M:%S'" in str(refused.value)
+    assert refused.value.facts["readings"] == ("3 April 2026", "4 March 2026")
+    for passed, day in (("%d/%m/%Y %H:%M:%S", date(2026, 4, 3)), ("%m/%d/%Y %H:%M:%S", date(2026, 3, 4))):
+        read = read_statement(path, date_format=passed)
+        assert read.rows["business_date"].iloc[1] == day
+        assert read.rows["problem"].notna().tolist() == [False, False, False, True]
+
+
+def test_a_date_that_reads_the_same_either_way_is_no_doubt(tmp_path: Path):
+    assert read_statement(mtn(tmp_path, "05/05/2026 08:00:00")).period == (date(2026, 5, 5), date(2026, 5, 5))
+
+
+def test_a_file_in_two_formats_is_refused(tmp_path: Path):
+    path = mtn(tmp_path, "13/04/2026 08:00:00", "04/14/2026 08:00:00")
+    with pytest.raises(StatementRefused, match="more than one format"):
+        read_statement(path)
+    read = read_statement(path, date_format="%m/%d/%Y %H:%M:%S")
+    assert read.rows["problem"].notna().tolist() == [True, False]
+
+
+def test_a_second_format_far_below_is_refused_too(tmp_path: Path):
+    with pytest.raises(StatementRefused, match="more than one format"):
+        read_statement(mtn(tmp_path, *["13/04/2026 08:00:00"] * 30_000, "04/14/2026 08:00:00"))
+
+
+def test_the_doubt_is_decided_by_a_row_far_below(tmp_path: Path):
+    texts = ["03/04/2026 08:00:00"] * 30_000
+    assert read_statement(mtn(tmp_path, *texts, "13/04/2026 08:00:00")).rows["business_date"].iloc[0] == date(
+        2026, 4, 3
+    )
+    with pytest.raises(StatementRefused, match="3 April 2026 or 4 March 2026"):
+        read_statement(mtn(tmp_path, *texts))
+
+
+def test_days_begin_in_lusaka(tmp_path: Path):
+    read = read_statement(mtn(tmp_path, "2026-01-05 00:30:00"))
+    assert read.rows["occurred_at"].iloc[0].isoformat() == "2026-01-04T22:30:00+00:00"
+    assert read.rows["business_date"].iloc[0] == date(2026, 1, 5)
+
+
+@pytest.mark.parametrize("pattern", ["%d/%m", "%Y-%m-%d %Z", "%d/%d/%m/%Y", "rubbish", "%Y-%m"])
+def test_a_format_that_is_none_is_refused(pattern: str, tmp_path: Path):
+    with pytest.raises(StatementRefused, match="is not a date format"):
+        read_statement(mtn(tmp_path, "2026-01-05 08:00:00"), date_format=pattern)
+
+
+OWN = Layout(
+    name="corner_bank",
+    account="bank:settlement",
+    columns={"key": "Ref", "moment": "Day", "debit": "Out", "credit": "In", "balance": "Saldo", "description": "Text"},
+    dates=("%d.%m.%Y",),
+    delimiter="\t",
+    encoding="latin-1",
+    decimal=",",
+    thousands=".",
+    preamble={"opening": "Vortrag", "closing": "Endsaldo"},
+    footers=("Summe",),
+)
+
+
+def corner(folder: Path, *lines: str) -> Statement:
+    path = folder / "corner.csv"
+    path.write_text("\n".join(line.replace("|", "\t") for line in lines), "latin-1")
+    return read_statement(path, layout=OWN)
+
+
+def test_a_layout_of_ones_own_is_a_table(tmp_path: Path):
+    read = corner(
+        tmp_path,
+        "Kontoauszug der Café-Bank", "Vortrag:|1.000,00", "Endsaldo: 1.150,50", "Ref|Day|Out|In|Saldo|Text",
+        "A1|05.01.2026||200,00|1.200,00|é", "A2|06.01.2026|49,50|0,00|1.150,50|", "Summe||49,50|200,00||",
+    )  # fmt: skip
+    assert read.rows["problem"].isna().all()
+    assert read.rows["direction"].tolist() == ["in", "out"]
+    assert read.rows["amount_minor"].tolist() == [20_000, 4_950]
+    assert read.rows["status"].tolist() == ["completed", "completed"]
+    # A day without a time is no moment.
+    assert read.rows["occurred_at"].isna().all()
+    assert read.rows["business_date"].tolist() == [date(2026, 1, 5), date(2026, 1, 6)]
+    assert (read.opening_minor, read.closing_minor, len(read.findings)) == (100_000, 115_050, 0)
+    assert "corner_bank" in repr(read)
+    assert "follows" in read._repr_mimebundle_()["text/html"]
+
+
+def test_a_line_of_totals_that_is_not_at_the_end_is_a_row(tmp_path: Path):
+    header, row = "Ref|Day|Out|In|Saldo|Text", "A1|05.01.2026||200,00|1.200,00|"
+    read = corner(tmp_path, header, "Summe||1,00||", row, "Summe|1|||", "Summe|2|||")
+    assert read.rows["line"].tolist() == [2, 3]
+    assert read.rows["problem"].notna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("out", "into", "problem"),
+    [
+        ("1,00", "1,00", "Out and In are both filled"),
+        ("", "0,00", "neither Out and In has an amount above zero"),
+        ("-1,00", "", "Out '-1,00' is negative"),
+        ("1,0x", "", "Out '1,0x' is not an amount"),
+    ],
+)
+def test_one_of_debit_and_credit_is_filled(out: str, into: str, problem: str, tmp_path: Path):
+    read = corner(tmp_path, "Ref|Day|Out|In|Saldo|Text", f"A1|05.01.2026|{out}|{into}||")
+    assert read.rows["problem"].tolist() == [problem]
+
+
+ROWS = ["A1|05.01.2026||10,00|10,00|", "A2|06.01.2026|4,00||6,00|", "A3|07.01.2026||1,00|7,00|"]
+CORNER = "Ref|Day|Out|In|Saldo|Text"
+
+
+def test_a_balance_that_does_not_follow_is_a_finding_and_the_row_stays_good(tmp_path: Path):
+    read = corner(tmp_path, CORNER, ROWS[0], "A2|06.01.2026|4,00||5,00|", ROWS[2])
+    assert read.findings.values.tolist() == [[3, 600, 500], [4, 600, 700]]
+    assert read.rows["problem"].isna().all()
+    assert "does not follow in 2 of its lines: 3, 4" in repr(read)
+
+
+def test_the_newest_row_may_stand_first(tmp_path: Path):
+    read = corner(tmp_path, CORNER, *reversed(ROWS))
+    assert (read.opening_minor, read.closing_minor, len(read.findings)) == (0, 700, 0)
+
+
+def test_a_row_that_cannot_be_read_stops_the_check_until_the_next_balance(tmp_path: Path):
+    read = corner(tmp_path, CORNER, ROWS[0], "A2|06.01.2026|4,0x||6,00|", "A3|07.01.2026||1,00|7,01|")
+    assert read.findings.values.tolist() == [[4, 700, 701]]
+
+
+def test_a_missing_balance_is_stepped_over(tmp_path: Path):
+    read = corner(tmp_path, CORNER, ROWS[0], "A2|06.01.2026|4,00|||", ROWS[2])
+    assert read.findings.empty
+    read = corner(tmp_path, CORNER, ROWS[0], "A2|06.01.2026|4,01|||", ROWS[2])
+    assert read.findings.values.tolist() == [[4, 699, 700]]
+
+
+def test_declared_balances_are_checked_against_the_rows(tmp_path: Path):
+    read = corner(tmp_path, "Vortrag|1,00", "Endsaldo|8,00", CORNER, *ROWS)
+    assert read.findings.values.tolist() == [[4, 1_100, 1_000], [2, 700, 800]]
+    assert (read.opening_minor, read.closing_minor) == (100, 800)
+
+
+def test_failed_and_pending_rows_move_nothing_and_fees_lower_the_balance(tmp_path: Path):
+    path = tmp_path / "mtn.csv"
+    own = "FRI:shop/USER"
+    path.write_text(
+        f"{HEADER}\n1,2026-01-05 08:00:00,Successful,Payment,,{own},10.00,1.00,9.00\n"
+        f"2,2026-01-05 08:00:00,Failed,Payment,,{own},10.00,1.00,9.00\n"
+        f"3,2026-01-05 08:00:00,Pending,Payment,,{own},10.00,1.00,9.00\n"
+        f"4,2026-01-05 08:00:00,Completed,Refund,{own},,5.00,1.00,3.00\n"
+    )
+    read = read_statement(path)
+    assert read.findings.empty
+    assert (read.opening_minor, read.closing_minor) == (0, 300)
+
+
+@pytest.mark.parametrize(
+    ("preamble", "words"),
+    [
+        (["Vortrag|many"], "line 1: Vortrag 'many' is not an amount"),
+        (["Vortrag|1,00", "Vortrag|2,00"], "two values for Vortrag"),
+    ],
+)
+def test_a_preamble_that_cannot_be_read_is_refused(preamble: list[str], words: str, tmp_path: Path):
+    with pytest.raises(StatementRefused, match=words):
+        corner(tmp_path, *preamble, CORNER, *ROWS)
+
+
+def test_what_is_passed_must_not_contradict_the_file(tmp_path: Path):
+    path = tmp_path / "aggregator.csv"
+    path.write_text("Account,bank:settlement\n" + ",".join(LAYOUTS["aggregator"].columns.values()))
+    assert read_statement(path, account="bank:settlement").account == "bank:settlement"
+    with pytest.raises(StatementRefused, match="declares the account 'bank:settlement', and 'bank:other' was passed"):
+        read_statement(path, account="bank:other")
+
+
+def test_an_account_that_nobody_says_is_asked_for(tmp_path: Path):
+    path = tmp_path / "plain.csv"
+    path.write_text("Ref,Day,Sum\n1,2026-01-05,-1.50")
+    plain = Layout(name="plain", columns={"key": "Ref", "moment": "Day", "amount": "Sum"}, dates=("%Y-%m-%d",))
+    with pytest.raises(StatementRefused, match="which account"):
+        read_statement(path, layout=plain)
+    read = read_statement(path, layout=plain, account="bank:settlement", currency="USD")
+    assert (read.rows["direction"].iloc[0], read.rows["amount_minor"].iloc[0]) == ("out", 150)
+    assert (read.currency, read.rows["currency"].iloc[0]) == ("USD", "USD")
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"columns": {"key": "Ref"}}, "no column is declared for amount, moment"),
+        ({"columns": {"key": "Ref", "moment": "Ref", "amount": "A"}}, "declared twice"),
+        ({"columns": {"key": "Ref", "when": "Day"}}, "field when does not exist"),
+        ({"dates": ()}, "no date format"),
+        ({"dates": ("%q",)}, "is not a date format"),
+        ({"statuses": {"ok": "done"}}, "status done does not exist"),
+        ({"kinds": ("pdf",)}, "kind of file pdf"),
+        ({"decimal": ",", "thousands": ","}, "the same character"),
+        ({"columns": {"key": "Ref", "moment": "Day", "amount": "A", "direction": "D"}}, "no words are declared"),
+        ({"columns": {"key": "Ref", "moment": "Day", "amount": "A", "from": "F", "to": "T"}}, "own is not declared"),
+    ],
+)
+def test_a_layout_that_cannot_work_says_so_when_it_is_made(declared: dict[str, object], words: str):
+    whole = {"name": "x", "columns": {"key": "Ref", "moment": "Day", "amount": "A"}, "dates": ("%Y-%m-%d",)}
+    with pytest.raises(StatementRefused, match=words):
+        Layout(**{**whole, **declared})  # type: ignore[arg-type]  what is wrong is the point

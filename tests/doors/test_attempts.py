@@ -1,0 +1,79 @@
+"""A receiver on a port of its own, as a merchant's backend has: how long it took, and for how long it asks."""
+
+import email.utils
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Shop
+
+SLOWNESS_S = 0.05
+ASKED_S = 100
+
+
+class Busy(BaseHTTPRequestHandler):
+    """Takes its time, and asks to be left alone until a date by this machine's clock."""
+
+    signatures: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.signatures.append(self.headers["webhook-signature"])
+        time.sleep(SLOWNESS_S)
+        self.send_response(503)
+        self.send_header("Retry-After", email.utils.formatdate(time.time() + ASKED_S, usegmt=True))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
+        del format, args
+
+
+@pytest.fixture
+def busy() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Busy)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def delivery(shop: "Shop", url: str) -> dict[str, Any]:
+    """The delivery of one event to a URL, after its first attempt."""
+    shop.post("/v1/webhook_endpoints", {"url": url, "enabled_events": ["payment_intent.created"]})
+    shop.intent()
+    shop.advance()
+    return shop.read("/v1/deliveries")["data"][0]
+
+
+def test_how_long_a_receiver_on_a_socket_took_is_told(shop: "Shop", busy: str):
+    (attempt,) = delivery(shop, busy)["attempts"]
+    assert attempt["status_code"] == 503
+    assert SLOWNESS_S * 1000 <= attempt["latency_ms"] < 15_000
+
+
+def test_until_a_date_is_by_the_receivers_clock(shop: "Shop", busy: str):
+    found = delivery(shop, busy)
+    assert ASKED_S - 5 <= found["next_attempt_at"] - found["attempts"][0]["at"] <= ASKED_S + 5
+
+
+def test_when_the_next_attempt_is_said_to_be_it_is(shop: "Shop", busy: str):
+    found = delivery(shop, busy)
+    now_ms = shop.read("/sandbox/clock")["now_ms"]
+    shop.advance(found["next_attempt_at"] - now_ms / 1000)
+    assert len(shop.read(f"/v1/deliveries/{found['id']}")["attempts"]) == 2
+
+
+def test_a_secret_rolled_twice_in_a_day_signs_on(shop: "Shop", busy: str):
+    made = shop.post("/v1/webhook_endpoints", {"url": busy}).json()
+    rolled = [shop.post(f"/v1/webhook_endpoints/{made['id']}/roll_secret").json() for _ in range(2)]
+    assert len({each["secret"] for each in (made, *rolled)}) == 3
+    shop.intent()
+    shop.advance()
+    assert len(set(Busy.signatures[-1].split())) == 3

@@ -1,0 +1,404 @@
+"""Differences settled through the panel: which entry each recipe posts, what it refuses, and that it can be undone."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+import pytest
+
+from workbench import Workbench
+from workbench.domain.ledger import SETTLEMENTS
+from workbench.domain.moments import rfc3339
+from workbench.errors import LedgerRefused, StateConflict
+
+if TYPE_CHECKING:
+    from tests.conftest import Shop
+
+FLOAT, BANK = "operator:mtn:float", "bank:settlement"
+TOLD = sorted(name for name, row in SETTLEMENTS.items() if not row.takes_entry)
+Settle = Callable[..., Any]
+
+
+@pytest.fixture
+def settle(shop: "Shop") -> Settle:
+    return lambda **body: shop.post("/sandbox/ledger/entries", body)
+
+
+@pytest.fixture
+def unknown(shop: "Shop") -> str:
+    """A reference that no test used before."""
+    return f"unknown-{shop.new_number()[4:]}"
+
+
+def told(reference: str, recipe: str = "unknown_credit", **others: object) -> dict[str, object]:
+    return {"recipe": recipe, "amount_minor": 10_000, "account": FLOAT, "reference": reference, **others}
+
+
+def refusal(answer: Any) -> tuple[int, str, str | None]:  # noqa: ANN401  an httpx response
+    return answer.status_code, answer.json()["code"], answer.json().get("param")
+
+
+def entry_of(shop: "Shop", payment: str, kind: str) -> str:
+    rows = shop.read("/sandbox/ledger/entries")["data"]
+    return next(str(row["id"]) for row in rows if (row["payment"], row["kind"]) == (payment, kind))
+
+
+def movements(bench: Workbench, **equals: str) -> list[tuple[str, str, str | None, str, int, int]]:
+    """(kind, key is the entry's, batch, direction, amount, fee) of the tracked accounts' rows that equal these."""
+    rows = [row for page in bench.ledger.movements() for row in page.to_pylist()]
+    return [
+        (row["kind"], row["key"] == row["entry"], row["batch"], row["direction"], row["amount_minor"], row["fee_minor"])
+        for row in rows
+        if all(row[name] == value for name, value in equals.items())
+    ]
+
+
+def paid_late(shop: "Shop") -> str:
+    """A charge whose money came after it had failed."""
+    charge = shop.charge(phone="+260960000010")
+    shop.advance(600)
+    assert shop.status(f"/v1/charges/{charge}") == "failed"
+    return charge
+
+
+class TestWhatIsTold:
+    @pytest.mark.parametrize(
+        ("recipe", "fee", "postings"),
+        [
+            ("unknown_credit", 100, [("debit", FLOAT, 10_000), ("debit", "expense:operator_fee:mtn", 100),
+                                     ("credit", "suspense:mtn", 10_000), ("credit", FLOAT, 100)]),
+            ("unknown_debit", 100, [("debit", "suspense:mtn", 10_000), ("debit", "expense:operator_fee:mtn", 100),
+                                    ("credit", FLOAT, 10_000), ("credit", FLOAT, 100)]),
+            ("fee_raised", 0, [("debit", "expense:operator_fee:mtn", 10_000), ("credit", FLOAT, 10_000)]),
+            ("fee_lowered", 0, [("debit", FLOAT, 10_000), ("credit", "expense:operator_fee:mtn", 10_000)]),
+            ("rounded_up", 0, [("debit", FLOAT, 10_000), ("credit", "expense:rounding", 10_000)]),
+            ("rounded_down", 0, [("debit", "expense:rounding", 10_000), ("credit", FLOAT, 10_000)]),
+            ("written_off", 0, [("debit", "expense:write_off", 10_000), ("credit", "suspense:mtn", 10_000)]),
+            ("redated", 0, [("debit", FLOAT, 10_000), ("credit", FLOAT, 10_000)]),
+            ("redated", 100, [("debit", FLOAT, 10_000), ("debit", FLOAT, 100),
+                              ("credit", FLOAT, 10_000), ("credit", FLOAT, 100)]),
+        ],
+    )  # fmt: skip
+    def test_one_is_posted(
+        self, shop: "Shop", settle: Settle, unknown: str, recipe: str, fee: int, postings: list[tuple[str, str, int]]
+    ):
+        answer = settle(**told(unknown, recipe, fee_minor=fee, description="Seen on the statement"))
+        assert answer.status_code == 200, answer.text
+        made = answer.json()
+        assert (made["kind"], made["external_reference"], made["description"], made["payment"], made["settles"]) == (
+            recipe, unknown, "Seen on the statement", None, None,
+        )  # fmt: skip
+        rows = [row for row in shop.read("/sandbox/ledger/postings")["data"] if row["entry"] == made["id"]]
+        assert [(row["side"], row["account"], row["amount_minor"]) for row in rows] == postings
+        assert {row["external_reference"] for row in rows} == {unknown}
+
+    def test_money_that_only_the_bank_knows_waits_in_a_suspense_of_its_own(
+        self, shop: "Shop", settle: Settle, unknown: str
+    ):
+        made = settle(**told(unknown, account=BANK)).json()
+        rows = [row for row in shop.read("/sandbox/ledger/postings")["data"] if row["entry"] == made["id"]]
+        assert [(row["side"], row["account"], row["code"]) for row in rows] == [
+            ("debit", BANK, 1010), ("credit", "suspense:bank", 2900),
+        ]  # fmt: skip
+
+    def test_it_is_a_part_of_what_the_statement_tells(self, shop: "Shop", settle: Settle, unknown: str):
+        settle(**told(unknown, fee_minor=100))
+        settle(**told(unknown, "redated"))
+        assert movements(shop.bench, batch=unknown) == [
+            ("unknown_credit", True, unknown, "in", 10_000, 100),
+            ("redated", True, unknown, "in", 10_000, 0),
+            ("redated", True, unknown, "out", 10_000, 0),
+        ]
+
+    def test_it_says_what_it_is_for_where_no_words_are_given(self, settle: Settle, unknown: str):
+        assert settle(**told(unknown)).json()["description"] == f"{unknown}: unknown credit"
+
+    @pytest.mark.parametrize(
+        ("wrong", "said"),
+        [
+            ({"recipe": "undone"}, (400, "recipe_unknown", "recipe")),
+            ({"recipe": 7}, (400, "parameter_invalid", "recipe")),
+            ({"account": "operator:vodafone:float"}, (400, "account_unknown", "account")),
+            ({"account": "merchant:plants:pending"}, (400, "account_unknown", "account")),
+            ({"account": None}, (400, "account_unknown", "account")),
+            ({"reference": None}, (400, "parameter_missing", "reference")),
+            ({"reference": ""}, (400, "parameter_missing", "reference")),
+            ({"amount_minor": 0}, (400, "amount_not_positive", "amount_minor")),
+            ({"amount_minor": -1}, (400, "parameter_invalid", "amount_minor")),
+            ({"amount_minor": 10**12}, (400, "parameter_invalid", "amount_minor")),
+            ({"amount_minor": "100"}, (400, "parameter_invalid", "amount_minor")),
+            ({"amount_minor": 0.5}, (400, "parameter_invalid", "amount_minor")),
+            ({"fee_minor": -1}, (400, "parameter_invalid", "fee_minor")),
+            ({"recipe": "fee_raised", "fee_minor": 1}, (400, "parameter_invalid", "fee_minor")),
+            ({"entry": "je_0"}, (404, "entry_not_found", "entry")),
+            ({"currency": "USD"}, (400, "currency_unsupported", "currency")),
+            ({"currency": "ZMK"}, (400, "currency_retired", "currency")),
+            ({"occurred_at": "05/01/2026"}, (400, "parameter_invalid", "occurred_at")),
+            ({"occurred_at": "2099-01-01T00:00:00Z"}, (409, "moment_impossible", "occurred_at")),
+        ],
+    )
+    def test_what_cannot_be_is_refused_and_nothing_is_posted(
+        self, shop: "Shop", settle: Settle, unknown: str, wrong: dict[str, object], said: tuple[int, str, str]
+    ):
+        before = len(shop.read("/sandbox/ledger/entries")["data"])
+        assert refusal(settle(**{**told(unknown), **wrong})) == said
+        assert len(shop.read("/sandbox/ledger/entries")["data"]) == before
+
+    @pytest.mark.parametrize("recipe", TOLD)
+    def test_the_same_twice_is_refused(self, settle: Settle, unknown: str, recipe: str):
+        body = told(unknown, recipe)
+        first = settle(**body).json()
+        assert refusal(settle(**body)) == (409, "already_settled", "entry")
+        assert settle(**{**body, "account": BANK}).status_code == 200, "another account differs by itself"
+        assert settle(recipe="reversed", entry=first["id"]).status_code == 200
+        assert settle(**body).status_code == 200, "what was undone is open again"
+
+    def test_two_lines_of_one_id_are_told_apart_by_their_words(self, settle: Settle, unknown: str):
+        assert settle(**told(unknown, description="mtn.csv, line 7")).status_code == 200
+        assert settle(**told(unknown, description="mtn.csv, line 8")).status_code == 200
+        assert refusal(settle(**told(unknown, description="mtn.csv, line 8"))) == (409, "already_settled", "entry")
+        assert refusal(settle(**told(unknown))) == (409, "already_settled", "entry")
+
+    def test_it_may_have_occurred_before(self, shop: "Shop", settle: Settle, unknown: str):
+        shop.advance(days=2)
+        now_ms = shop.bench.clock.now_ms
+        before = rfc3339(now_ms - 86_400_000)
+        made = settle(**told(unknown, occurred_at=before)).json()
+        assert made["occurred_at"] == before
+        assert made["recorded_at"] > before
+        shop.advance(1)
+
+        def suspense(**bounds: Any) -> int:  # noqa: ANN401  moments
+            trial = shop.bench.ledger.trial_balance(**bounds)
+            return int(trial.loc[trial["account"] == "suspense:mtn", "credit_minor"].sum())
+
+        occurred = shop.bench.clock.now - timedelta(hours=12)
+        assert suspense() == suspense(as_of=shop.bench.clock.now)
+        assert suspense(as_of=occurred) - suspense(as_of=occurred, known_at=occurred) == 10_000
+
+
+class TestEntries:
+    def test_late_money_becomes_the_merchants_less_its_fee(self, shop: "Shop", settle: Settle):
+        charge = paid_late(shop)
+        late = entry_of(shop, charge, "late_success")
+        assert shop.balance() == (0, 0, 0)
+        made = settle(recipe="suspense_settled", entry=late).json()
+        assert (made["kind"], made["settles"], made["reverses"], made["payment"]) == (
+            "suspense_settled", late, None, charge,
+        )  # fmt: skip
+        assert shop.entries(charge)[-1] == (
+            "suspense_settled", [("debit", 2900, 10_000), ("credit", 2000, 9_750), ("credit", 4000, 250)],
+        )  # fmt: skip
+        assert shop.balance() == (9_750, 0, 0)
+        shop.to_midnight()
+        assert shop.balance() == (0, 9_750, 0)
+
+    def test_what_is_settled_when_nothing_else_is_due_is_cleared_all_the_same(self, shop: "Shop", settle: Settle):
+        late = entry_of(shop, paid_late(shop), "late_success")
+        shop.advance(days=5)
+        settle(recipe="suspense_settled", entry=late)
+        shop.to_midnight()
+        assert shop.balance() == (0, 9_750, 0)
+
+    def test_late_money_goes_back(self, shop: "Shop", settle: Settle):
+        charge = paid_late(shop)
+        late = entry_of(shop, charge, "late_success")
+        made = settle(recipe="suspense_returned", entry=late, reference="given-back").json()
+        assert made["external_reference"] == "given-back"
+        rows = movements(shop.bench, payment=charge)
+        assert rows == [
+            ("late_success", False, None, "in", 10_000, 100),
+            ("suspense_returned", True, "given-back", "out", 10_000, 0),
+        ]
+
+    def test_the_operator_gives_a_return_an_id_where_none_is_told(self, shop: "Shop", settle: Settle):
+        late = entry_of(shop, paid_late(shop), "late_success")
+        assert settle(recipe="suspense_returned", entry=late).json()["external_reference"].startswith("4")
+
+    def test_late_money_waits_until_it_is_decided(self, shop: "Shop", settle: Settle):
+        charge = paid_late(shop)
+
+        def state() -> str:
+            told = shop.bench.ledger.statement_of(FLOAT)
+            rows = told[(told["payment"] == charge) & (told["kind"] == "late_success")]
+            assert rows["phone"].tolist() == ["+26096••••010"]
+            return str(rows["state"].iloc[0])
+
+        assert state() == "in_suspense"
+        made = settle(recipe="suspense_settled", entry=entry_of(shop, charge, "late_success")).json()
+        assert state() == "posted"
+        settle(recipe="reversed", entry=made["id"])
+        assert state() == "in_suspense"
+
+    def test_a_payout_that_the_bank_never_made_is_available_again(self, shop: "Shop", settle: Settle):
+        shop.charge(20_000)
+        shop.to_midnight()
+        payout = shop.post("/v1/payouts", {"amount": 100, "currency": "ZMW"}).json()["id"]
+        shop.to_midnight()
+        paid = entry_of(shop, payout, "payout_paid")
+        available = shop.balance()[1]
+        made = settle(recipe="payout_returned", entry=paid, reference=payout).json()
+        assert (made["settles"], made["external_reference"]) == (paid, payout)
+        assert shop.balance()[1] == available + 10_000
+        assert (shop.status(f"/v1/payouts/{payout}"), shop.events()[-1]) == ("failed", "payout.failed")
+        assert movements(shop.bench, payment=payout) == [
+            ("payout_paid", False, None, "out", 10_000, 0),
+            ("payout_returned", True, payout, "in", 10_000, 0),
+        ]
+        assert refusal(settle(recipe="payout_returned", entry=paid)) == (409, "already_settled", "entry")
+
+    def test_a_payout_that_is_settled_is_not_returned_a_second_time(self, shop: "Shop", settle: Settle):
+        shop.charge(20_000)
+        shop.to_midnight()
+        asked = {"amount": 100, "currency": "ZMW"}
+        payout = shop.post("/v1/payouts", asked, Sandbox_Scenario="bank_returned").json()["id"]
+        shop.to_midnight()
+        assert settle(recipe="payout_returned", entry=entry_of(shop, payout, "payout_paid")).status_code == 200
+        shop.advance(days=3)
+        assert Counter(kind for kind, _ in shop.entries(payout))["payout_returned"] == 1
+
+    def test_what_the_bank_returned_is_a_movement_of_its_own_and_not_settled_again(self, shop: "Shop", settle: Settle):
+        shop.charge(20_000)
+        shop.to_midnight()
+        asked = {"amount": 100, "currency": "ZMW"}
+        payout = shop.post("/v1/payouts", asked, Sandbox_Scenario="bank_returned").json()["id"]
+        shop.advance(days=3)
+        rows = movements(shop.bench, payment=payout)
+        assert [(kind, is_part, batch) for kind, is_part, batch, *_ in rows] == [
+            ("payout_paid", False, None), ("payout_returned", False, None),
+        ]  # fmt: skip
+        paid = entry_of(shop, payout, "payout_paid")
+        assert refusal(settle(recipe="payout_returned", entry=paid)) == (409, "already_settled", "entry")
+
+    def test_any_entry_is_reversed_once(self, shop: "Shop", settle: Settle):
+        charge = shop.charge()
+        secured = entry_of(shop, charge, "funds_secured")
+        made = settle(recipe="reversed", entry=secured, description="Never received").json()
+        known_as = next(row for row in shop.read("/sandbox/ledger/entries")["data"] if row["id"] == secured)
+        assert (made["kind"], made["reverses"], made["settles"]) == ("reversed", secured, None)
+        assert made["external_reference"] == known_as["external_reference"]
+        assert shop.balance() == (0, 0, 0)
+        assert refusal(settle(recipe="reversed", entry=secured)) == (409, "already_settled", "entry")
+        again = settle(recipe="reversed", entry=made["id"]).json()
+        assert shop.balance() == (9_750, 0, 0)
+        assert refusal(settle(recipe="reversed", entry=secured)) == (409, "already_settled", "entry")
+        assert movements(shop.bench, payment=charge) == [
+            ("funds_secured", False, None, "in", 10_000, 100),
+            ("reversed", True, made["external_reference"], "out", 9_900, 0),
+            ("reversed", True, again["external_reference"], "in", 10_000, 100),
+        ]
+
+    def test_a_wrong_reference_is_put_right_by_two_entries(self, shop: "Shop", settle: Settle, unknown: str):
+        charge = shop.charge()
+        secured = entry_of(shop, charge, "funds_secured")
+        assert settle(recipe="reversed", entry=secured).status_code == 200
+        assert settle(recipe="reposted", entry=secured, reference=unknown).status_code == 200
+        assert movements(shop.bench, batch=unknown) == [("reposted", True, unknown, "in", 10_000, 100)]
+        phones = shop.bench.ledger.statement_of(FLOAT).query("payment == @charge")["phone"]
+        assert phones.notna().all()
+        assert len(set(phones)) == 1
+        assert shop.balance() == (9_750, 0, 0)
+        assert refusal(settle(recipe="reposted", entry=secured, reference="x")) == (409, "already_settled", "entry")
+
+    @pytest.mark.parametrize("recipe", ["suspense_settled", "suspense_returned", "payout_returned"])
+    def test_what_is_of_another_kind_is_refused(self, shop: "Shop", settle: Settle, recipe: str):
+        secured = entry_of(shop, shop.charge(), "funds_secured")
+        answer = settle(recipe=recipe, entry=secured)
+        assert refusal(answer) == (409, "entry_unsuitable", "entry")
+        assert answer.json()["current"] == "funds_secured"
+
+    @pytest.mark.parametrize("recipe", ["suspense_settled", "suspense_returned", "reversed"])
+    @pytest.mark.parametrize("before", ["suspense_settled", "suspense_returned", "reversed"])
+    def test_late_money_is_decided_once(self, shop: "Shop", settle: Settle, before: str, recipe: str):
+        late = entry_of(shop, paid_late(shop), "late_success")
+        decided = settle(recipe=before, entry=late).json()
+        answer = settle(recipe=recipe, entry=late)
+        assert refusal(answer) == (409, "already_settled", "entry")
+        assert decided["id"] in answer.json()["detail"]
+
+    @pytest.mark.parametrize("recipe", sorted(set(SETTLEMENTS) - set(TOLD)))
+    def test_an_entry_must_be_named_and_be_there(self, settle: Settle, recipe: str):
+        assert refusal(settle(recipe=recipe)) == (400, "parameter_missing", "entry")
+        assert refusal(settle(recipe=recipe, entry="je_0")) == (404, "entry_not_found", "entry")
+
+    def test_another_date_is_of_its_entry_and_decides_nothing(self, shop: "Shop", settle: Settle, unknown: str):
+        charge = paid_late(shop)
+        late = entry_of(shop, charge, "late_success")
+        assert settle(**told(unknown, "redated", fee_minor=100, entry=late)).json()["settles"] == late
+        rows = shop.bench.ledger.statement_of(FLOAT)
+        assert rows.loc[rows["entry"] == late, "state"].tolist() == ["in_suspense"]
+        assert settle(recipe="suspense_settled", entry=late).status_code == 200
+        assert settle(recipe="reversed", entry=late).status_code == 409
+
+    def test_a_day_alone_is_no_moment_before(self, shop: "Shop", settle: Settle, unknown: str):
+        """A statement that tells days alone puts a movement at the beginning of its day."""
+        shop.to_midnight()
+        day = rfc3339(shop.bench.clock.now_ms)
+        shop.advance(3_600)
+        secured = entry_of(shop, shop.charge(), "funds_secured")
+        again = settle(recipe="reposted", entry=secured, reference=unknown, occurred_at=day).json()
+        assert again["occurred_at"] == day
+        made = settle(recipe="reversed", entry=secured, occurred_at=day).json()
+        entries = {row["id"]: row["occurred_at"] for row in shop.read("/sandbox/ledger/entries")["data"]}
+        assert made["occurred_at"] == entries[secured]
+
+    def test_nothing_is_undone_before_it_happened(self, shop: "Shop", settle: Settle):
+        secured = entry_of(shop, shop.charge(), "funds_secured")
+        before = rfc3339(shop.bench.clock.now_ms - 86_400_000)
+        assert refusal(settle(recipe="reversed", entry=secured, occurred_at=before)) == (
+            409, "moment_impossible", "occurred_at",
+        )  # fmt: skip
+
+
+class Item(NamedTuple):
+    proposal: object
+
+
+def forms(proposal: object) -> list[object]:
+    return [{"proposal": proposal}, pd.Series({"code": "x", "proposal": proposal}), Item(proposal)]
+
+
+class TestBreaks:
+    @pytest.mark.parametrize("form", range(3), ids=["mapping", "series", "named tuple"])
+    def test_a_break_is_settled_as_it_proposes(self, shop: "Shop", unknown: str, form: int):
+        item = forms(json.dumps([told(unknown)]))[form]
+        made = shop.bench.settle(item)
+        assert made["external_reference"].tolist() == [unknown]
+        assert made["number"].tolist() == shop.bench.ledger.entries["number"].tolist()[-1:]
+        with pytest.raises(StateConflict, match="was settled so before"):
+            shop.bench.settle(item)
+
+    def test_each_entry_of_a_proposal_is_posted_and_after_a_stop_the_rest(self, shop: "Shop", unknown: str):
+        secured = entry_of(shop, shop.charge(), "funds_secured")
+        bodies = [
+            {"recipe": "reversed", "entry": secured},
+            {"recipe": "reposted", "entry": secured, "reference": unknown},
+        ]
+        shop.bench.settle({"proposal": json.dumps(bodies[:1])})
+        assert shop.bench.settle({"proposal": json.dumps(bodies)})["kind"].tolist() == ["reposted"]
+        with pytest.raises(StateConflict):
+            shop.bench.settle({"proposal": json.dumps(bodies)})
+
+    def test_what_cannot_be_settled_for_another_reason_is_said(self, shop: "Shop"):
+        secured = entry_of(shop, shop.charge(), "funds_secured")
+        with pytest.raises(StateConflict, match="settles payout_paid"):
+            shop.bench.settle({"proposal": json.dumps([{"recipe": "payout_returned", "entry": secured}])})
+
+    @pytest.mark.parametrize("nothing", [None, pd.NA, float("nan")])
+    def test_a_break_that_proposes_nothing_is_refused(self, bench: Workbench, nothing: object):
+        for item in forms(nothing):
+            with pytest.raises(LedgerRefused, match="proposes no entry"):
+                bench.settle(item)
+
+    @pytest.mark.parametrize("item", [{}, None, "reversed", pd.Series({"code": "timing"}), {"proposal": 7}])
+    def test_what_is_no_break_is_refused(self, bench: Workbench, item: object):
+        with pytest.raises(LedgerRefused, match="proposes no entry"):
+            bench.settle(item)
+
+    @pytest.mark.parametrize("text", ["", "{", "reversed", "[{}", "{}", "[]", "7", "[7]"])
+    def test_a_proposal_that_is_none_is_refused(self, bench: Workbench, text: str):
+        with pytest.raises(LedgerRefused, match="no list of entries"):
+            bench.settle({"proposal": text})

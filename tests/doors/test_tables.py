@@ -1,0 +1,398 @@
+"""The tables of the ledger and of a merchant's records: columns, types, amounts, pages; through both doors."""
+
+import subprocess
+import sys
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from workbench import PaymentsClient, Workbench, control
+from workbench.analysis import ledger_shapes, shapes
+from workbench.analysis.frames import money
+from workbench.analysis.ledger import Ledger
+from workbench.analysis.shapes import Columns
+from workbench.analysis.tables import Tables
+from workbench.control import SandboxControl
+from workbench.domain.phones import OPERATORS
+from workbench.errors import UnexpectedAnswer
+
+if TYPE_CHECKING:
+    from tests.conftest import Shop
+
+FLOAT, BANK = "operator:mtn:float", "bank:settlement"
+OF_LEDGER = {"accounts": ledger_shapes.ACCOUNTS, "entries": ledger_shapes.ENTRIES, "postings": ledger_shapes.POSTINGS}
+OF_MERCHANT = {
+    "payments": shapes.PAYMENTS, "charges": shapes.CHARGES, "refunds": shapes.REFUNDS, "payouts": shapes.PAYOUTS,
+    "events": shapes.EVENTS, "deliveries": shapes.DELIVERIES,
+}  # fmt: skip
+
+
+def columns_of(made: pd.DataFrame) -> Columns:
+    return {str(name): str(kind) for name, kind in made.dtypes.items()}
+
+
+def tables_of(shop: "Shop") -> Tables:
+    """The tables of this shop, as its own bench would have them."""
+    client = PaymentsClient(shop.bench.base_url, shop.key, http=shop.bench.http)
+    return Tables(client, SandboxControl(client))
+
+
+def told(shop: "Shop", *amounts_minor: int) -> None:
+    """Payments, a refund, a payout and two nights."""
+    for minor in amounts_minor:
+        shop.charge(minor)
+    shop.to_midnight()
+    shop.post("/v1/payouts", {"amount": 100, "currency": "ZMW", "destination": "main, account"})
+    shop.to_midnight()
+
+
+class TestTheLedger:
+    @pytest.mark.parametrize("name", OF_LEDGER)
+    def test_a_table_has_the_declared_columns_and_types(self, shop: "Shop", name: str):
+        with Workbench(seed=7) as empty:
+            assert columns_of(getattr(empty.ledger, name)) == OF_LEDGER[name]
+            assert getattr(empty.ledger, name).empty
+        shop.charge()
+        made = getattr(shop.bench.ledger, name)
+        assert columns_of(made) == OF_LEDGER[name]
+        assert len(made)
+
+    def test_a_day_begins_in_lusaka(self, shop: "Shop"):
+        shop.charge()
+        shop.to_midnight()
+        for made in (shop.bench.ledger.entries, shop.bench.ledger.postings, shop.bench.ledger.statement_of(FLOAT)):
+            last = made.iloc[-1]
+            assert last["business_date"] == (last["occurred_at"] + timedelta(hours=2)).date()
+            assert last["business_date"] > last["occurred_at"].date()
+
+    def test_what_the_other_side_knows_it_by_stands_in_each(self, shop: "Shop"):
+        charge = shop.charge(channel="airtel")
+        entry = shop.bench.ledger.entries.query("payment == @charge").iloc[0]
+        known_as = entry["external_reference"]
+        assert known_as.startswith("MP")
+        postings = shop.bench.ledger.postings
+        assert set(postings.loc[postings["payment"] == charge, "external_reference"]) == {known_as}
+        rows = shop.bench.ledger.statement_of("operator:airtel:float")
+        assert rows.loc[rows["payment"] == charge, "key"].tolist() == [known_as]
+
+    def test_no_two_movements_of_an_account_have_one_key(self, shop: "Shop"):
+        before = shop.bench.ledger.entries["number"].max() if len(shop.bench.ledger.entries) else 0
+        told(shop, 20_000, 30_000)
+        charge = shop.charge(10_000)
+        shop.post("/v1/refunds", {"charge": charge})
+        shop.to_midnight()
+        for account in (FLOAT, BANK):
+            rows = shop.bench.ledger.statement_of(account)
+            new = rows[rows["number"] > before]
+            assert len(new) > 2
+            assert new["key"].notna().all()
+            assert new["key"].is_unique
+
+    def test_credits_of_a_night_are_one_to_the_bank(self, shop: "Shop"):
+        shop.charge(channel="mtn")
+        shop.charge(channel="airtel")
+        shop.to_midnight()
+        shop.to_midnight()
+        rows = shop.bench.ledger.statement_of(BANK)
+        night = rows[(rows["kind"] == "sweep_credited") & (rows["occurred_at"] == rows["occurred_at"].max())]
+        assert len(night) >= 2
+        assert set(night["batch"]) == {f"STL{night['business_date'].iloc[0]:%Y%m%d}"}
+        assert night["key"].tolist() == night["entry"].tolist()
+
+    def test_a_statement_runs_to_the_balance_of_its_account(self, shop: "Shop"):
+        told(shop, 20_000, 30_000)
+        accounts = shop.bench.ledger.accounts.set_index("account")["balance_minor"]
+        for account, balance in accounts.items():
+            rows = shop.bench.ledger.statement_of(str(account))
+            assert columns_of(rows) == shapes.LEDGER_MOVEMENT
+            signs = rows["direction"].map({"in": 1, "out": -1}).astype("int64")
+            signed = signs * rows["amount_minor"] - rows["fee_minor"]
+            assert signed.cumsum().tolist() == rows["balance_minor"].tolist()
+            assert int(signed.sum()) == balance
+            assert (rows["amount_minor"] > 0).all()
+
+    def test_a_customer_is_masked_and_the_one_who_paid(self, shop: "Shop"):
+        """The first attempt at an intent fails on another number than the one that pays."""
+        intent, other, number = shop.intent(), "+260960000002", shop.new_number()
+        shop.confirm(intent, other)
+        shop.advance(10)
+        shop.confirm(intent, number)
+        shop.post(f"/sandbox/phones/{number}/input", {"text": "1234"})
+        shop.post("/v1/refunds", {"payment_intent": intent})
+        shop.advance(10)
+        rows = shop.bench.ledger.statement_of(FLOAT)
+        rows = rows[rows["payment"] == intent]
+        masked = f"{number[:6]}••••{number[-3:]}"
+        customers = rows[rows["kind"].isin(["funds_secured", "refund_sent"])]
+        assert customers["phone"].tolist() == [masked, masked]
+        assert rows.drop(customers.index)["phone"].isna().all(), "what the refund needs of the bank is no customer's"
+
+    def test_late_money_is_of_the_number_that_was_late(self, shop: "Shop"):
+        """A second attempt is paid from another number before the first one's money comes."""
+        intent, number = shop.intent(), shop.new_number()
+        shop.confirm(intent, "+260960000010")
+        shop.advance(301)
+        shop.confirm(intent, number)
+        shop.post(f"/sandbox/phones/{number}/input", {"text": "1234"})
+        shop.advance(100)
+        rows = shop.bench.ledger.statement_of(FLOAT)
+        rows = rows[rows["payment"] == intent].set_index("kind")["phone"]
+        assert rows.to_dict() == {
+            "funds_secured": f"{number[:6]}••••{number[-3:]}", "late_success": "+26096••••010",
+        }  # fmt: skip
+
+    def test_movements_are_of_the_accounts_that_somebody_else_keeps_books_of(self, shop: "Shop"):
+        told(shop, 20_000)
+        whole = pa.concat_tables(shop.bench.ledger.movements())
+        assert whole.schema.names == list(shapes.LEDGER_MOVEMENT)
+        assert set(whole["account"].to_pylist()) <= {BANK, *(f"operator:{name}:float" for name in OPERATORS)}
+        assert {FLOAT, BANK} <= set(whole["account"].to_pylist())
+        both = pa.concat_tables(shop.bench.ledger.movements(FLOAT, BANK)).to_pandas()
+        for account in (FLOAT, BANK):
+            own = shop.bench.ledger.statement_of(account)
+            part = both[both["account"] == account]
+            assert part["entry"].tolist() == own["entry"].tolist()
+            assert part["balance_minor"].tolist() == own["balance_minor"].tolist()
+
+    def test_an_account_that_was_never_posted_to_has_no_rows(self, bench: Workbench):
+        rows = bench.ledger.statement_of("operator:nobody:float")
+        assert rows.empty
+        assert columns_of(rows) == shapes.LEDGER_MOVEMENT
+
+    def test_small_pages_make_the_same_tables(self, shop: "Shop", monkeypatch: pytest.MonkeyPatch):
+        told(shop, 20_000, 30_000)
+        ledger = shop.bench.ledger
+        whole = [ledger.entries, ledger.postings, ledger.statement_of(FLOAT), ledger.statement_of(BANK)]
+        monkeypatch.setattr(control, "_PAGE", 2)
+        assert len(list(ledger.movements(FLOAT))) > 1
+        for one, other in zip(
+            whole, [ledger.entries, ledger.postings, ledger.statement_of(FLOAT), ledger.statement_of(BANK)], strict=True
+        ):
+            pd.testing.assert_frame_equal(one, other)
+
+    def test_it_verifies_to_the_hash_of_its_last_entry(self, shop: "Shop"):
+        shop.charge()
+        assert shop.bench.ledger.verify() == shop.bench.ledger.entries["hash"].iloc[-1]
+
+
+class TestPages:
+    @pytest.mark.parametrize("rows", ["entries", "postings", "movements"])
+    def test_pages_follow_one_another(self, shop: "Shop", rows: str):
+        told(shop, 20_000, 30_000, 40_000)
+        whole = shop.read(f"/sandbox/ledger/{rows}")
+        assert whole["has_more"] is False
+        found: list[Any] = []
+        after = 0
+        while True:
+            page = shop.read(f"/sandbox/ledger/{rows}?after={after}&limit=3")
+            assert len({row["number"] for row in page["data"]}) <= 3
+            found += page["data"]
+            if not page["has_more"]:
+                break
+            after = page["data"][-1]["number"]
+        assert found == whole["data"]
+
+    def test_a_page_never_cuts_an_entry(self, shop: "Shop"):
+        shop.charge()
+        last = shop.read("/sandbox/ledger/entries")["data"][-1]["number"]
+        page = shop.read(f"/sandbox/ledger/postings?after={last - 1}&limit=1")
+        assert [(row["number"], row["line"]) for row in page["data"]] == [(last, line) for line in range(1, 6)]
+
+    def test_behind_the_last_there_is_nothing(self, shop: "Shop"):
+        shop.charge()
+        last = shop.read("/sandbox/ledger/entries")["data"][-1]["number"]
+        for rows in ("entries", "postings", "movements"):
+            assert shop.read(f"/sandbox/ledger/{rows}?after={last}") == {
+                "data": [],
+                "has_more": False,
+                "object": "list",
+            }
+            assert shop.read(f"/sandbox/ledger/{rows}?after={2**63 - 1}&limit=1")["data"] == []
+
+    @pytest.mark.parametrize(
+        "query", ["limit=0", "limit=10001", "limit=-1", "limit=a", "after=-1", "after=x", "limit=1&limit=2", "limit="]
+    )
+    @pytest.mark.parametrize("rows", ["entries", "postings", "movements"])
+    def test_what_is_no_page_is_refused(self, shop: "Shop", rows: str, query: str):
+        answer = shop.get(f"/sandbox/ledger/{rows}?{query}")
+        assert answer.status_code == 400
+        assert answer.json()["param"] == query.partition("=")[0]
+
+
+class TestMoments:
+    def test_a_trial_balance_balances_at_any_moment(self, shop: "Shop"):
+        told(shop, 20_000, 30_000)
+        now = shop.bench.clock.now
+        for hours in (0, 1, 24, 30, 72):
+            trial = shop.bench.ledger.trial_balance(as_of=now - timedelta(hours=hours))
+            assert columns_of(trial) == ledger_shapes.TRIAL_BALANCE
+            assert int(trial["debit_minor"].sum()) == int(trial["credit_minor"].sum())
+        pd.testing.assert_frame_equal(shop.bench.ledger.trial_balance(), shop.bench.ledger.trial_balance(as_of=now))
+        assert shop.bench.ledger.trial_balance(as_of=datetime(2000, 1, 1, tzinfo=UTC)).empty
+
+    def test_a_moment_is_included_and_a_day_is_whole(self, shop: "Shop"):
+        shop.to_midnight()
+        shop.advance(1)
+        shop.charge(12_345)
+        entry = shop.bench.ledger.entries.iloc[-1]
+        moment, day = entry["occurred_at"].to_pydatetime(), entry["business_date"]
+
+        def fees(bound: datetime | date) -> int:
+            trial = shop.bench.ledger.trial_balance(as_of=bound)
+            return int(trial.loc[trial["code"] == 4000, "credit_minor"].sum())
+
+        at, before = fees(moment), fees(moment - timedelta(milliseconds=1))
+        assert at - before == 309
+        assert fees(day) == at
+        assert fees(day - timedelta(days=1)) == before
+        assert isinstance(day, date)
+
+    def test_what_happens_at_midnight_is_of_the_day_that_begins(self, shop: "Shop"):
+        shop.charge(12_345)
+        shop.to_midnight()
+        entry = shop.bench.ledger.entries.iloc[-1]
+        assert entry["occurred_at"].time() == datetime(2026, 1, 5, 22, tzinfo=UTC).time()
+        day, ledger = entry["business_date"], shop.bench.ledger
+        before = ledger.trial_balance(as_of=entry["occurred_at"].to_pydatetime() - timedelta(milliseconds=1))
+        pd.testing.assert_frame_equal(ledger.trial_balance(as_of=day - timedelta(days=1)), before)
+        assert not ledger.trial_balance(as_of=day).equals(before)
+
+    def test_a_moment_needs_its_zone(self, bench: Workbench):
+        with pytest.raises(ValueError, match="A moment needs its zone"):
+            bench.ledger.trial_balance(as_of=datetime(2026, 1, 5))  # noqa: DTZ001  the point
+
+    @pytest.mark.parametrize("name", ["as_of", "known_at"])
+    @pytest.mark.parametrize("text", ["yesterday", "", "2026-01-05", "2026-02-30T00:00:00Z"])
+    def test_what_is_no_moment_is_refused(self, shop: "Shop", name: str, text: str):
+        answer = shop.get(f"/sandbox/ledger/accounts?{name}={text}")
+        assert (answer.status_code, answer.json()["param"]) == (400, name)
+
+
+class TestTheMerchant:
+    @pytest.mark.parametrize("name", OF_MERCHANT)
+    def test_a_table_has_the_declared_columns_and_types(self, shop: "Shop", name: str):
+        assert columns_of(getattr(tables_of(shop), name)) == OF_MERCHANT[name]
+        assert getattr(tables_of(shop), name).empty
+        shop.paid_intent("20.50")
+        told(shop, 20_000)
+        shop.post("/v1/refunds", {"charge": shop.charge(), "amount": 500})
+        shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/", "enabled_events": ["*"]})
+        shop.charge()
+        shop.advance(10)
+        made = getattr(tables_of(shop), name)
+        assert columns_of(made) == OF_MERCHANT[name]
+        assert len(made)
+        assert made["id"].is_unique
+        assert made["created_at"].is_monotonic_increasing
+        days = made["created_at"].dt.tz_convert("Africa/Lusaka").dt.date
+        assert made["business_date"].tolist() == days.tolist()
+
+    def test_amounts_are_minor_units_whatever_the_wire_counts_in(self, shop: "Shop"):
+        intent = shop.paid_intent("20.55")
+        charge = shop.charge(15_001)
+        shop.post("/v1/refunds", {"payment_intent": intent, "amount": 1.05})
+        shop.post("/v1/refunds", {"charge": charge, "amount": 105})
+        shop.to_midnight()
+        assert shop.post("/v1/payouts", {"amount": 100.01, "currency": "ZMW"}).status_code == 200
+        tables = tables_of(shop)
+        assert tables.payments["amount_minor"].tolist() == [2_055]
+        assert tables.charges[["amount_minor", "refunded_minor"]].to_numpy().tolist() == [[2_055, 105], [15_001, 105]]
+        assert tables.refunds["amount_minor"].tolist() == [105, 105]
+        assert tables.payouts["amount_minor"].tolist() == [10_001]
+        for name in ("payments", "charges", "refunds", "payouts"):
+            assert set(getattr(tables, name)["currency"]) == {"ZMW"}
+        assert money(tables.charges)["amount"].tolist() == ["20.55", "150.01"]
+
+    def test_why_a_payment_failed(self, shop: "Shop"):
+        intent = shop.intent()
+        shop.confirm(intent, "+260960000002")
+        shop.advance(10)
+        row = tables_of(shop).payments.iloc[0]
+        assert (row["status"], row["failure_code"], row["phone"], row["provider"]) == (
+            "requires_payment_method", "insufficient_funds", "+26096••••002", "mtn",
+        )  # fmt: skip
+        charges = tables_of(shop).charges
+        assert charges[["status", "failure_code", "phone"]].to_numpy().tolist() == [
+            ["failed", "insufficient_funds", "+26096••••002"]
+        ]
+        shop.post(f"/v1/payment_intents/{intent}/cancel", {"cancellation_reason": "gone"})
+        row = tables_of(shop).payments.iloc[0]
+        assert (row["status"], row["cancellation_reason"]) == ("canceled", "gone")
+        assert row["canceled_at"] >= row["created_at"]
+
+    def test_how_a_delivery_went(self, shop: "Shop"):
+        shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/", "enabled_events": ["*"]})
+        charge = shop.charge()
+        shop.advance(10)
+        event = tables_of(shop).events.iloc[-1]
+        assert (event["type"], event["object"], event["object_id"], event["status"]) == (
+            "charge.succeeded", "charge", charge, "succeeded",
+        )  # fmt: skip
+        row = tables_of(shop).deliveries.iloc[-1]
+        assert (row["event"], row["event_type"], row["status"]) == (event["id"], "charge.succeeded", "pending")
+        assert row["attempts"] == 2
+        assert row["last_fault"]
+        assert pd.isna(row["last_status_code"])
+        assert row["created_at"] <= row["last_attempt_at"] < row["next_attempt_at"]
+
+    def test_more_rows_than_a_page_are_read(self, shop: "Shop"):
+        ids = [shop.intent() for _ in range(103)]
+        assert tables_of(shop).payments["id"].tolist() == ids
+
+
+class TestTheBench:
+    def test_its_tables_are_those_of_its_own_key(self, bench: Workbench, shop: "Shop"):
+        own = bench.client.payment_intents.create(amount=Decimal("1.50"))
+        other = shop.intent()
+        ids = bench.tables.payments["id"].tolist()
+        assert own.id in ids
+        assert other not in ids
+        assert "payments" in repr(bench.tables)
+
+    def test_charges_in_whole_kwacha(self):
+        with Workbench(seed=7, gaps={"charge_amount_unit": "major"}) as bench:
+            phone = "+260961234567"
+            charge = bench.client.charges.create(amount=150, channel="mtn", phone=phone, idempotency_key="k")
+            bench.client.refunds.create(charge=charge.id, amount=20)
+            assert bench.tables.charges[["amount_minor", "refunded_minor"]].to_numpy().tolist() == [[15_000, 2_000]]
+            assert bench.tables.refunds["amount_minor"].tolist() == [2_000]
+
+    def test_intents_that_tell_no_amount_are_refused_with_the_reason(self):
+        with Workbench(seed=7, gaps={"intent_fields": "minimal"}) as bench:
+            bench.client.payment_intents.create(amount=Decimal(5))
+            with pytest.raises(UnexpectedAnswer, match="intent_fields"):
+                _ = bench.tables.payments
+
+    def test_a_large_ledger_is_never_in_memory_as_text(self):
+        asked: list[str] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            after = int(request.url.params["after"])
+            asked.append(request.url.params["limit"])
+            row = {"entry": "je", "kind": "swept", "payment": None, "reverses": None, "account": FLOAT, "key": "k",
+                   "batch": None, "occurred_at": "2026-01-05T06:00:00.000Z", "business_date": "2026-01-05",
+                   "direction": "in", "amount_minor": 1, "fee_minor": 0, "currency": "ZMW", "status": "completed",
+                   "phone": None, "state": "posted"}  # fmt: skip
+            return httpx.Response(200, json={"data": [{**row, "number": after + 1}], "has_more": after < 10**6})
+
+        with httpx.Client(transport=httpx.MockTransport(answer)) as http:
+            pages = Ledger(
+                SandboxControl(PaymentsClient("http://sandbox.localhost", "sk_test_", http=http))
+            ).movements()
+            third = [next(pages) for _ in range(3)][-1]
+        assert third["balance_minor"].to_pylist() == [3]
+        assert asked == ["1000"] * 3
+
+
+def test_the_names_of_analysis_load_nothing_of_the_server():
+    script = (
+        "import sys, workbench.analysis.ledger, workbench.analysis.tables, workbench.analysis.files; "
+        "print(*[name for name in sys.modules if name.startswith('workbench.sandbox')])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603  our own lines
+    assert done.stdout.strip() == ""

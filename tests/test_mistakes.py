@@ -1,0 +1,197 @@
+"""What a newcomer gets wrong in a call is refused in the words of that call, and nothing is carried out."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from workbench import PaymentsClient, Workbench
+from workbench.errors import GapRefused, InvalidRequest, ServeRefused, ServiceUnreachable, StoreRefused
+
+KEY = "sk" + "_test_" + "x" * 24
+PHONE = "+260961234567"
+Call = Callable[[Workbench, Any], object]
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    with Workbench(seed=7) as made:
+        yield made
+
+
+INTENT_FOR_ID = "The id must be a string such as 'pi_…', not PaymentIntent. Pass its .id."
+CALLS: dict[str, tuple[Call, type[Exception], str]] = {
+    "an intent for its id": (lambda b, it: b.client.payment_intents.retrieve(it), InvalidRequest, INTENT_FOR_ID),
+    "an intent to wait for": (lambda b, it: b.client.wait(it), InvalidRequest, INTENT_FOR_ID),
+    "none for an id": (
+        lambda b, _: b.client.payment_intents.confirm(None, phone=PHONE, provider="mtn"), InvalidRequest,
+        "The id must be a string such as 'pi_…', not NoneType.",
+    ),
+    "an intent for an endpoint": (lambda b, it: b.delivery_faults(endpoint=it), InvalidRequest, INTENT_FOR_ID),
+    "an intent to list by": (
+        lambda b, it: b.client.deliveries.list(event=it), InvalidRequest,
+        "event must be a string, not PaymentIntent. Pass its .id.",
+    ),
+    "an intent for a number": (
+        lambda b, it: b.phone(it), InvalidRequest, f"number must be a string such as '{PHONE}', not PaymentIntent.",
+    ),
+    "a bare string of types": (
+        lambda b, _: b.client.payment_intents.create(amount=1, payment_method_types="mobile_money"), InvalidRequest,
+        'payment_method_types must be a list, such as ["mobile_money"], not \'mobile_money\'.',
+    ),
+    "a bare string of events": (
+        lambda b, _: b.client.webhook_endpoints.create(url="http://127.0.0.1:9/", enabled_events="charge.*"),
+        InvalidRequest, 'enabled_events must be a list, such as ["charge.*"]',
+    ),
+    "no types": (
+        lambda b, _: b.client.payment_intents.create(amount=1, payment_method_types=None), InvalidRequest,
+        "must be a list",
+    ),
+    "a number as metadata": (
+        lambda b, _: b.client.payment_intents.create(amount=1, metadata={"order": 17, "shop": "a"}), InvalidRequest,
+        "metadata.order must be a string, not a number (17).",
+    ),
+    "a bare answer": (
+        lambda b, _: b.operator.script(PHONE, "approve"), InvalidRequest, 'answers must be a list, such as ["approve"]',
+    ),
+    "a PIN of digits": (
+        lambda b, _: b.phone(PHONE).enter_pin(1234), InvalidRequest, "pin must be a string such as '1234', not int.",
+    ),
+    "a clock that goes back": (
+        lambda b, _: b.clock.advance(hours=-1), InvalidRequest, "does not go back, and this is -3600 s in all",
+    ),
+    "seconds in a string": (
+        lambda b, _: b.clock.advance("5"), InvalidRequest, "seconds must be a finite number or a timedelta, not '5'",
+    ),
+    "hours in a string": (lambda b, _: b.clock.advance(hours="1"), InvalidRequest, "hours and days must be numbers"),
+    "far too many days": (lambda b, _: b.clock.advance(days=10**12), InvalidRequest, "cannot go as far"),
+    "an idempotency key of digits": (
+        lambda b, _: b.client.payment_intents.create(amount=1, idempotency_key=5), InvalidRequest,
+        "idempotency_key must be a string such as 'order-1', not int.",
+    ),
+    "no key": (lambda b, _: b.client_with(None), InvalidRequest, "The key must be a string such as 'sk_test_…'"),
+    "an empty key": (lambda b, _: b.client_with(""), InvalidRequest, "Workbench.connect, as its third argument"),
+    "a port in words": (lambda b, _: b.serve("x"), ServeRefused, "a whole number from 0 to 65535, not 'x'"),
+    "a port below all": (lambda b, _: b.serve(-1), ServeRefused, "a whole number from 0 to 65535, not -1"),
+    "a port above all": (lambda b, _: b.serve(99_999), ServeRefused, "a whole number from 0 to 65535, not 99999"),
+    "no type to handle": (lambda b, _: b.receiver.on(), TypeError, '@receiver.on("charge.succeeded")'),
+    "a bare decorator": (lambda b, _: b.receiver.on(print), TypeError, '@receiver.on("charge.succeeded")'),
+    "a misspelt type": (
+        lambda b, _: b.receiver.on("charge.succeded"), ValueError, "did you mean 'charge.succeeded'?",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", CALLS)
+def test_a_call_says_what_is_wrong_with_it(bench: Workbench, mistake: str):
+    call, kind, said = CALLS[mistake]
+    intent = bench.client.payment_intents.create(amount=Decimal("150.00"))
+    before = bench.clock.now_ms
+    with pytest.raises(kind) as refused:
+        call(bench, intent)
+    assert said in str(refused.value)
+    assert [each.id for each in bench.client.payment_intents.each()] == [intent.id]
+    assert bench.clock.now_ms == before
+
+
+MAKING: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
+    "a start in words": (lambda: Workbench(start="2026-01-01"), ValueError, "aware datetime"),
+    "a start without a time": (lambda: Workbench(start=date(2026, 1, 1)), ValueError, "aware datetime"),
+    "a seed with a point": (lambda: Workbench(seed=1.5), TypeError, "seed must be an int or a string, not 1.5"),
+    "a list for a seed": (lambda: Workbench(seed=[1]), TypeError, "seed must be an int or a string, not [1]"),
+    "no URL": (lambda: Workbench.connect(None, None), InvalidRequest, "base_url must begin with http://"),
+    "no scheme": (lambda: Workbench.connect("127.0.0.1:4242", KEY), InvalidRequest, "base_url must begin with http://"),
+    "a client without one": (lambda: PaymentsClient("127.0.0.1:1", KEY), InvalidRequest, "and is '127.0.0.1:1'"),
+    "no key": (lambda: Workbench.connect("http://127.0.0.1:9", None), InvalidRequest, "The key must be a string"),
+    "a misspelt gap": (lambda: Workbench(gaps={"prompt_timeout": 60}), GapRefused,
+                       "named 'prompt_timeout'. Did you mean prompt_timeout_s?"),
+    "no gap at all": (lambda: Workbench(gaps={"zebra": 60}), GapRefused, "named 'zebra'. `workbench gaps` lists them."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MAKING)
+def test_what_a_workbench_is_made_from_is_looked_at(mistake: str):
+    make, kind, said = MAKING[mistake]
+    with pytest.raises(kind) as refused:
+        make()
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(("where", "said"), [(".", "is a folder"), ("nowhere/x.db", "no folder")])
+def test_a_place_that_holds_no_file_is_named(tmp_path: Path, where: str, said: str):
+    with pytest.raises(StoreRefused, match=said):
+        Workbench(store=tmp_path / where)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_answer_ends_in_one_full_stop():
+    def refuse(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("Nobody is there.")
+
+    with httpx.Client(transport=httpx.MockTransport(refuse)) as http:
+        pay = PaymentsClient("http://127.0.0.1:9", KEY, http=http)
+        with pytest.raises(ServiceUnreachable) as refused:
+            pay.balance.retrieve()
+    assert str(refused.value).endswith("got no answer: Nobody is there. Nothing was changed.")
+
+
+# What a kept store was begun with
+
+
+def test_a_store_begun_at_another_moment_is_refused_and_left_alone(tmp_path: Path):
+    store, start = tmp_path / "shop.db", datetime(2026, 3, 1, 12, tzinfo=UTC)
+    with Workbench(seed=7, store=store, start=start) as bench:
+        bench.clock.advance(60)
+    before = store.read_bytes()
+    with pytest.raises(StoreRefused, match=r"begun at another moment.*Leave the start out"):
+        Workbench(store=store, start=start + timedelta(days=1))
+    assert [each.read_bytes() for each in tmp_path.iterdir()] == [before]
+    for again in (start, None):
+        with Workbench(store=store, start=again) as bench:
+            assert bench.clock.now == start + timedelta(seconds=60)
+
+
+# What is given in a better form
+
+
+def test_a_timedelta_moves_the_clock(bench: Workbench):
+    before = bench.clock.now
+    assert bench.clock.advance(timedelta(hours=1, milliseconds=5), minutes=1).now - before == timedelta(
+        minutes=61, milliseconds=5
+    )
+
+
+def test_a_page_is_gone_through_as_it_is(bench: Workbench):
+    assert "count=0" in repr(bench.client.payment_intents.list())
+    assert "data=[]" in repr(bench.client.payment_intents.list())
+    made = [bench.client.payment_intents.create(amount=number).id for number in (1, 2)]
+    page = bench.client.payment_intents.list()
+    assert [each.id for each in page] == [page[0].id, page[1].id] == made[::-1]
+    assert len(page) == 2
+    assert "count=2" in repr(page)
+    assert made[0] in repr(page)
+
+
+def test_the_register_is_shown_as_a_table_of_what_is_in_force():
+    with Workbench(seed=7, gaps={"charge_amount_unit": "major"}) as bench:
+        rows = bench.gaps
+    assert next(row["value"] for row in rows if row["name"] == "charge_amount_unit") == "major"
+    lines = repr(rows).splitlines()
+    assert max(map(len, lines)) <= 130
+    (line,) = [each for each in lines if each.startswith("charge_amount_unit ")]
+    (row,) = [each for each in rows if each["name"] == "charge_amount_unit"]
+    assert line.split(maxsplit=1)[1].startswith("major")
+    assert row["alternatives"][0]["says"][:20] in line
+    assert "<table>" in rows._repr_mimebundle_()["text/html"]
+
+
+def test_a_reset_leaves_what_the_merchant_received(bench: Workbench):
+    bench.client.payment_intents.create(amount=1)
+    bench.reset()
+    assert (len(bench.receiver.events), list(bench.client.events.each())) == (1, [])
+    bench.client.payment_intents.create(amount=1)
+    assert len(bench.receiver.events) == 2

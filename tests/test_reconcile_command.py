@@ -1,0 +1,273 @@
+"""`workbench reconcile`: what it prints, writes and ends with, as a person or a script runs it."""
+
+import csv
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import openpyxl
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from workbench.analysis import files
+from workbench.analysis.shapes import BREAK, LEDGER_MOVEMENT
+from workbench.analysis.statements import LAYOUTS, write_statement
+from workbench.cli import app
+
+LIMIT_S = 120
+ACCOUNT = "operator:mtn:float"
+START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+
+Rows = list[dict[str, Any]]
+
+
+def movement(place: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  cells are of any type
+    """The same movement for either side: 100.00 and some coming in, a fee of 1.00."""
+    moment = START + timedelta(hours=place)
+    return {
+        "account": ACCOUNT, "key": f"10000{place:05}", "batch": None, "occurred_at": moment,
+        "business_date": moment.date(), "direction": "in", "amount_minor": 10_000 + place, "fee_minor": 100,
+        "currency": "ZMW", "status": "completed", "phone": f"+26096••••{place:03}",
+    } | more  # fmt: skip
+
+
+class Case(NamedTuple):
+    """Files to reconcile."""
+
+    folder: Path
+
+    @property
+    def ledger(self) -> str:
+        return str(self.folder / "ledger.parquet")
+
+    @property
+    def statement(self) -> str:
+        return str(self.folder / "mtn.csv")
+
+
+def framed(rows: Rows, columns: dict[str, str]) -> pd.DataFrame:
+    made = {name: pd.Series([row.get(name) for row in rows], dtype="object") for name in columns}
+    return pd.DataFrame({name: series.astype(columns[name]) for name, series in made.items()})
+
+
+def written(folder: Path, ledger: Rows, statement: Rows) -> Case:
+    """A ledger and an operator's file of it, each with its running balance."""
+    balance = 0
+    booked = []
+    for number, row in enumerate(ledger, start=1):
+        balance += row["amount_minor"] - row["fee_minor"]
+        booked.append(
+            row | {"entry": f"je_{number}", "number": number, "kind": "funds_secured", "state": "posted",
+                   "balance_minor": balance}
+        )  # fmt: skip
+    balance = 0
+    told = []
+    for line, row in enumerate(statement, start=2):
+        balance += row["amount_minor"] - row["fee_minor"]
+        told.append(row | {"statement": "mtn.csv", "line": line, "type": "payment", "balance_minor": balance})
+    files.write(framed(booked, dict(LEDGER_MOVEMENT)), folder / "ledger.parquet", LEDGER_MOVEMENT)
+    write_statement(told, folder / "mtn.csv", LAYOUTS["mtn"])
+    return Case(folder)
+
+
+@pytest.fixture
+def clean(tmp_path: Path) -> Case:
+    return written(tmp_path, [movement(place) for place in range(90)], [movement(place) for place in range(90)])
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Case:
+    """One that the statement lacks, one that the ledger lacks, and one of another amount."""
+    ledger = [movement(place) for place in range(90) if place != 7]
+    statement = [
+        movement(place, **({"amount_minor": 9_000} if place == 5 else {})) for place in range(90) if place != 3
+    ]
+    return written(tmp_path, ledger, statement)
+
+
+BREAKS = [
+    ("mtn.csv", "", "1000000003", "missing_in_statement"),
+    ("mtn.csv", "6", "1000000005", "amount_mismatch"),
+    ("mtn.csv", "8", "1000000007", "missing_in_ledger"),
+]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run it in an empty folder; what is not refused on purpose fails the test."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return lambda *arguments: CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *arguments])
+
+
+class TestOutcome:
+    def test_clean_books_end_with_0(self, run: Run, clean: Case):
+        done = run(clean.ledger, clean.statement)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout.startswith("Nothing to settle. The proof holds to the last ngwee.\n")
+        assert "Breaks by code" not in done.stdout
+
+    def test_breaks_end_with_1_and_are_summed(self, run: Run, broken: Case):
+        done = run(broken.ledger, broken.statement)
+        assert (done.exit_code, done.stderr) == (1, "")
+        assert done.stdout.startswith("3 breaks to settle. The proof holds to the last ngwee.\n")
+        for code in ("missing_in_statement", "missing_in_ledger", "amount_mismatch"):
+            assert code in done.stdout
+        assert "+99.03" in done.stdout  # 100.03 less the fee, which the ledger alone has
+
+    def test_what_may_still_follow_is_no_break(self, run: Run, tmp_path: Path):
+        both = [movement(place) for place in range(90)]
+        case = written(tmp_path, [*both, movement(90)], both)
+        done = run(case.ledger, case.statement)
+        assert done.exit_code == 0
+        assert done.stdout.startswith("Nothing to settle, and 1 movement within the cut-off that may still follow.")
+        assert run(case.ledger, case.statement, "--cut-off", "0").exit_code == 1
+
+    def test_a_tolerance_is_taken_in_kwacha(self, run: Run, tmp_path: Path):
+        ledger = [movement(place) for place in range(5)]
+        case = written(tmp_path, ledger, [movement(0, amount_minor=10_050), *ledger[1:]])
+        for value, status in (("0.49", 1), ("0.50", 0)):
+            assert run(case.ledger, case.statement, "--tolerance", "amount", value).exit_code == status
+
+
+class TestFiles:
+    def test_the_breaks_as_csv_and_parquet(self, run: Run, broken: Case):
+        done = run(broken.ledger, broken.statement, "--out", "b.csv", "--out", "b.parquet")
+        here = broken.folder / "here"
+        with (here / "b.csv").open(newline="", encoding="utf-8") as file:
+            found = list(csv.DictReader(file))
+        assert sorted((row["statement"], row["line"], row["key"], row["code"]) for row in found) == sorted(BREAKS)
+        assert list(found[0]) == list(BREAK)
+        table = files.read(here / "b.parquet", BREAK)
+        assert [str(each) for each in table["variance_minor"]] == [row["variance_minor"] for row in found]
+        assert done.stdout.endswith("Written: b.csv, b.parquet\n")
+
+    def test_workbook_and_page(self, run: Run, broken: Case):
+        assert run(broken.ledger, broken.statement, "--out", "b.xlsx", "--out", "b.HTML").exit_code == 1
+        book = openpyxl.load_workbook(broken.folder / "here" / "b.xlsx")
+        assert {book["breaks"].cell(row, 4).value for row in (2, 3, 4)} == {each[2] for each in BREAKS}
+        assert book["matches"].max_row == 1 + 2 * 87
+        book.close()
+        page = (broken.folder / "here" / "b.HTML").read_text("utf-8")
+        assert all(key in page for _, _, key, _ in BREAKS)
+
+    def test_two_runs_write_the_same_bytes(self, run: Run, broken: Case):
+        made = []
+        for name in ("a", "b"):
+            outs = [f"{name}{ending}" for ending in (".xlsx", ".html", ".csv", ".parquet")]
+            run(broken.ledger, broken.statement, *(part for out in outs for part in ("--out", out)))
+            made.append([(broken.folder / "here" / out).read_bytes() for out in outs])
+        assert made[0] == made[1]
+
+    def test_what_is_open_is_carried_to_the_next_run(self, run: Run, broken: Case):
+        assert run(broken.ledger, broken.statement, "--carry-to", "kept/january").exit_code == 1
+        done = run(broken.ledger, broken.statement, "--carry-forward", "kept/january")
+        assert done.exit_code != 2
+        assert {each.name for each in (broken.folder / "here" / "kept" / "january").iterdir()} == {
+            "rows.parquet", "closed.parquet",
+        }  # fmt: skip
+
+    def test_a_ledger_may_be_csv(self, run: Run, broken: Case):
+        ledger = broken.folder / "ledger.csv"
+        files.write(files.read(broken.ledger, LEDGER_MOVEMENT), ledger, LEDGER_MOVEMENT)
+        done = run(str(ledger), broken.statement)
+        assert done.stdout == run(broken.ledger, broken.statement).stdout
+        assert done.exit_code == 1
+
+
+UNUSABLE = {
+    "no such ledger": (["nowhere.parquet", "{statement}"], "nowhere.parquet"),
+    "no such statement": (["{ledger}", "nowhere.csv"], "nowhere.csv"),
+    "an ending": (["{ledger}", "{statement}", "--out", "b.pdf"], ".xlsx, .html, .csv, .parquet"),
+    "no ending": (["{ledger}", "{statement}", "--out", "b"], "ends in nothing"),
+    "no such folder": (["{ledger}", "{statement}", "--out", "nowhere/b.csv"], "no folder"),
+    "over an input": (["{ledger}", "{statement}", "--out", "{statement}"], "an input"),
+    "twice": (["{ledger}", "{statement}", "--out", "b.csv", "--out", "./b.csv"], "named twice"),
+    "the same statement": (["{ledger}", "{statement}", "{statement}"], "mtn.csv"),
+    "a statement as ledger": (["{statement}", "{statement}"], "ledger"),
+    "no parquet": (["{text}", "{statement}"], "text.parquet"),
+    "a ledger as statement": (["{ledger}", "{ledger}"], "column"),
+    "a layout": (["{ledger}", "{statement}", "--layout", "mtm"], "mtm"),
+    "another account": (["{ledger}", "{statement}", "--account", "nobody"], "nobody"),
+    "a date format": (["{ledger}", "{statement}", "--date-format", "%q"], "%q"),
+    "a tolerance": (["{ledger}", "{statement}", "--tolerance", "time", "1"], "amount, fee, days"),
+    "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
+    "no number": (["{ledger}", "{statement}", "--tolerance", "amount", "NaN"], "NaN"),
+    "half a day": (["{ledger}", "{statement}", "--tolerance", "days", "0.5"], "0.5"),
+    "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
+    "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),
+    "an engine": (["{ledger}", "{statement}", "--engine", "abacus"], "duckdb"),
+    "no statement": (["{ledger}"], "STATEMENT"),
+}
+
+
+class TestUnusable:
+    @pytest.mark.parametrize("name", UNUSABLE)
+    def test_it_ends_with_2_and_says_why(self, run: Run, broken: Case, name: str):
+        arguments, said = UNUSABLE[name]
+        text = broken.folder / "text.parquet"
+        text.write_text("no table")
+        given = {"ledger": broken.ledger, "statement": broken.statement, "text": str(text)}
+        done = run(*(each.format(**given) for each in arguments))
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("Error: ")
+        assert list((broken.folder / "here").iterdir()) == []
+
+    @pytest.mark.parametrize("content", ["", "Id,Date\n", "\xff\xfe\x00"], ids=["empty", "other headings", "no text"])
+    def test_a_statement_that_is_none(self, run: Run, broken: Case, content: str):
+        (broken.folder / "mtn.csv").write_text(content, "latin-1")
+        done = run(broken.ledger, broken.statement)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "mtn.csv" in done.stderr
+
+    def test_spark_that_is_not_installed_is_named_with_what_installs_it(
+        self, run: Run, broken: Case, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setitem(sys.modules, "pyspark", None)
+        done = run(broken.ledger, broken.statement, "--engine", "spark")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "mobile-money-workbench[spark]" in done.stderr
+
+
+class TestProcess:
+    """The installed command, as a process of its own."""
+
+    def test_it_ends_with_its_status(self, command: str, broken: Case):
+        for layout, status in (("mtn", 1), ("none", 2)):
+            done = subprocess.run(  # noqa: S603  our own command
+                [command, "reconcile", broken.ledger, broken.statement, "--layout", layout],
+                capture_output=True, text=True, check=False, timeout=LIMIT_S,
+            )  # fmt: skip
+            assert done.returncode == status
+            assert (done.stderr == "") == (status == 1)
+
+    def test_what_is_being_done_is_told_to_a_terminal(self, command: str, broken: Case):
+        main, theirs = pty.openpty()
+        done = subprocess.run(  # noqa: S603  our own command
+            [command, "reconcile", broken.ledger, broken.statement],
+            stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}, check=False, timeout=LIMIT_S,
+        )  # fmt: skip
+        os.close(theirs)
+        shown = os.read(main, 100_000).decode()
+        os.close(main)
+        assert done.returncode == 1
+        assert "Reconciling" in shown
+        assert b"Reconciling" not in done.stdout
+
+    def test_help_loads_nothing_that_works_with_tables(self):
+        code = "import json, sys, workbench.cli; print(json.dumps(sorted(sys.modules)))"
+        done = subprocess.run(  # noqa: S603  this interpreter
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT_S
+        )
+        assert not {"pandas", "duckdb", "pyarrow", "matplotlib", "narwhals"} & set(json.loads(done.stdout))

@@ -1,0 +1,106 @@
+"""Records to tables and back: Arrow's while they travel, pandas' to work with, with declared columns and types."""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+
+from workbench.analysis.shapes import DAY, MOMENT, Columns
+from workbench.domain.money import CURRENCIES, ZMW
+
+ARROW: Final[Mapping[str, pa.DataType]] = {
+    "string": pa.string(),
+    "category": pa.string(),
+    "int64": pa.int64(),
+    "Int64": pa.int64(),
+    "bool": pa.bool_(),
+    MOMENT: pa.timestamp("ms", "UTC"),
+    DAY: pa.date32(),
+}
+"""pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
+
+_PANDAS = {pa.string(): pd.StringDtype(), pa.int64(): pd.Int64Dtype(), pa.date32(): pd.ArrowDtype(pa.date32())}
+_EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
+"""What is taken as it is, without pandas' conversions, and what is never empty."""
+_MINOR = "_minor"
+
+
+def schema_of(columns: Columns) -> pa.Schema:
+    """The columns as an Arrow schema; those that are int64 or bool hold no nulls."""
+    return pa.schema([pa.field(name, ARROW[kind], nullable=kind not in _FULL) for name, kind in columns.items()])
+
+
+def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
+    """Records as an Arrow table of these columns, for no rows too. Moments and days may be text of ISO 8601."""
+    kept = list(rows)
+    schema = schema_of(columns)
+    return pa.Table.from_arrays([_array([row[each.name] for row in kept], each.type) for each in schema], schema=schema)
+
+
+def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
+    """Records as a DataFrame with exactly these columns and types, for no rows too."""
+    return typed([table(rows, columns)], columns)
+
+
+def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
+    """Arrow tables, one after the other, as a DataFrame with exactly these columns and types."""
+    schema = schema_of(columns)
+    whole = pa.concat_tables([schema.empty_table(), *pages])
+    small = [name for name, kind in columns.items() if kind == "category"]
+    made: pd.DataFrame = whole.to_pandas(types_mapper=_PANDAS.get)
+    made = made.astype({name: kind for name, kind in columns.items() if name not in small})
+    return made.assign(**{name: _category(whole[name]) for name in small})
+
+
+def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
+    """A DataFrame of these columns as an Arrow table: the other way of `typed`.
+
+    Raises ValueError: a column is missing or holds what its type cannot.
+    """
+    schema = schema_of(columns)
+    missing = [name for name in columns if name not in rows]
+    if missing:
+        raise ValueError(f"The table has no column {', '.join(missing)}.")
+    # Whole numbers as they are: pandas would cut what stands behind a point.
+    plain = {name: "string" if kind == "category" else kind for name, kind in columns.items() if kind not in _EXACT}
+    texts = rows.astype(plain)
+    arrays = [pa.array(texts[each.name], each.type, from_pandas=True) for each in schema]
+    empty = [each.name for each, array in zip(schema, arrays, strict=True) if array.null_count and not each.nullable]
+    if empty:
+        raise ValueError(f"{', '.join(empty)} must hold a value in each row.")
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def money(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same table for reading: each `…_minor` becomes text in major units, without the ending.
+
+    15000 of ZMW is "150.00", 123450 "1,234.50". Figures to work with stay in the table that was given.
+    """
+    shown = rows.copy()
+    for name in [each for each in rows.columns if str(each).endswith(_MINOR)]:
+        currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)
+        words = [_words(amount, code) for amount, code in zip(rows[name], currencies, strict=True)]
+        shown[name] = pd.Series(words, index=rows.index, dtype="string")
+    return shown.rename(columns={name: str(name).removesuffix(_MINOR) for name in rows.columns})
+
+
+def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:
+    is_text = any(isinstance(each, str) for each in values)
+    return pa.array(values, pa.string()).cast(wanted) if is_text else pa.array(values, wanted)
+
+
+def _category(column: pa.ChunkedArray) -> pd.Categorical:
+    """The values that there are as categories, in the order of the alphabet."""
+    encoded = column.combine_chunks().dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return pd.Categorical.from_codes(codes, categories=names).reorder_categories(sorted(names))
+
+
+def _words(amount: Any, code: Any) -> str | None:  # noqa: ANN401  a cell may be empty
+    if pd.isna(amount):
+        return None
+    currency = ZMW if pd.isna(code) else CURRENCIES.get(str(code), ZMW)
+    return f"{Decimal(f'{int(amount)}e-{currency.decimals}'):,}"

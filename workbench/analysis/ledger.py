@@ -1,0 +1,120 @@
+"""The ledger as DataFrames: balances, entries, postings, and what a statement of an account would say."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+
+import pandas as pd
+import pyarrow as pa
+
+from workbench.analysis.frames import frame, table, typed
+from workbench.analysis.ledger_shapes import ACCOUNTS, ENTRIES, POSTINGS, TRIAL_BALANCE
+from workbench.analysis.shapes import LEDGER_MOVEMENT, Columns
+from workbench.analysis.t_accounts import TAccounts
+from workbench.control import SandboxControl
+from workbench.domain.ledger import DEBIT, KIND_BY_CODE
+from workbench.domain.moments import LUSAKA, milliseconds, rfc3339
+from workbench.domain.movements import IN
+from workbench.errors import LedgerRefused
+
+Instant = datetime | date
+"""An aware datetime, or a business day, which is its last millisecond in Lusaka."""
+
+
+class Ledger:
+    """The ledger of a sandbox, read anew each time, page by page."""
+
+    def __init__(self, control: SandboxControl) -> None:
+        self._control = control
+
+    @property
+    def accounts(self) -> pd.DataFrame:
+        """Each account posted to; `balance_minor` is positive on the account's normal side."""
+        rows = self._control.rows("ledger/accounts")
+        for row in rows:
+            row["normal_side"] = KIND_BY_CODE[row["code"]].normal_side
+            debit_less_credit = row["debit_minor"] - row["credit_minor"]
+            row["balance_minor"] = debit_less_credit if row["normal_side"] == DEBIT else -debit_less_credit
+        return frame(rows, ACCOUNTS)
+
+    @property
+    def entries(self) -> pd.DataFrame:
+        """Each entry, in the order of the chain; `hash` covers its postings and the entry before."""
+        return self._whole("ledger/entries", ENTRIES)
+
+    @property
+    def postings(self) -> pd.DataFrame:
+        """Each posting; within an entry debits equal credits."""
+        return self._whole("ledger/postings", POSTINGS)
+
+    def trial_balance(self, *, as_of: Instant | None = None, known_at: Instant | None = None) -> pd.DataFrame:
+        """Each account's balance on the side where it stands; the two columns have one sum for each currency.
+
+        Of what had occurred by `as_of`, and of that what was recorded by `known_at`: an aware datetime, itself
+        included, or a business day, to its end. An entry that settles last week's difference occurred then
+        and is known since today. Raises ValueError: a datetime without a zone.
+        """
+        bounds = {"as_of": as_of, "known_at": known_at}
+        query = {name: _moment(bound) for name, bound in bounds.items() if bound is not None}
+        rows = self._control.rows("ledger/accounts", **query)
+        for row in rows:
+            net = row["debit_minor"] - row["credit_minor"]
+            row["debit_minor"], row["credit_minor"] = max(net, 0), max(-net, 0)
+        return frame(rows, TRIAL_BALANCE)
+
+    def statement_of(self, account: str) -> pd.DataFrame:
+        """What happened on one account, such as `operator:mtn:float`, as the ledger tells it, with its balance.
+
+        The rows stand in the order of the ledger; an entry that occurred before it was recorded stands where
+        it was recorded. No rows for an account that was never posted to.
+        """
+        return typed(self.movements(account), LEDGER_MOVEMENT)
+
+    def movements(self, *accounts: str) -> Iterator[pa.Table]:
+        """The rows of `statement_of` for some accounts, page by page, as Arrow tables: for a file, or another engine.
+
+        Without any, of all accounts that an operator or the bank keeps books of too. Each account has its
+        own balance.
+        """
+        query = {"account": ",".join(accounts)} if accounts else {}
+        balances: Counter[tuple[str, str]] = Counter()
+        for rows in self._control.pages("ledger/movements", **query):
+            for row in rows:
+                gross = row["amount_minor"] if row["direction"] == IN else -row["amount_minor"]
+                balances[row["account"], row["currency"]] += gross - row["fee_minor"]
+                row["balance_minor"] = balances[row["account"], row["currency"]]
+            yield table(rows, LEDGER_MOVEMENT)
+
+    @property
+    def t_accounts(self) -> TAccounts:
+        """The accounts as they are drawn by hand: debits left, credits right."""
+        return TAccounts([row for rows in self._control.pages("ledger/postings") for row in rows])
+
+    def verify(self) -> str:
+        """Check that debits equal credits and the chain holds; the hash of its last entry.
+
+        Raises LedgerRefused naming the first entry that was tampered with.
+        """
+        found = self._control.get("ledger/verify")
+        if not found["holds"]:
+            raise LedgerRefused(found["message"], entry=found.get("entry"))
+        sums: Counter[str] = Counter()
+        for row in self._control.rows("ledger/accounts"):
+            sums[row["currency"]] += row["debit_minor"] - row["credit_minor"]
+        if any(sums.values()):
+            raise LedgerRefused(f"Debits less credits are {dict(sums)}.", sums=dict(sums))
+        return str(found["head"])
+
+    def _whole(self, path: str, columns: Columns) -> pd.DataFrame:
+        return typed((table(rows, columns) for rows in self._control.pages(path)), columns)
+
+    def __repr__(self) -> str:
+        return f"Ledger(entries={self._control.get('ledger/verify').get('entries', 'tampered with')})"
+
+
+def _moment(bound: Instant) -> str:
+    if not isinstance(bound, datetime):
+        bound = datetime(bound.year, bound.month, bound.day, tzinfo=LUSAKA) + timedelta(days=1, milliseconds=-1)
+    if bound.tzinfo is None:
+        raise ValueError("A moment needs its zone, such as datetime(2026, 1, 5, 6, tzinfo=UTC).")
+    return rfc3339(milliseconds(bound))

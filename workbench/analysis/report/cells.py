@@ -1,0 +1,160 @@
+"""Which cell of a sheet a column becomes: a number, a date, a moment, or text that stays text."""
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+from xlsxwriter.format import Format
+from xlsxwriter.workbook import Workbook
+from xlsxwriter.worksheet import Worksheet
+
+from workbench.analysis.report.source import decimals_of
+from workbench.errors import ReportRefused
+
+MAX_TEXT: Final = 32_767
+"""A cell holds so many units of UTF-16."""
+CUT_MARK: Final = " … (cut)"
+_MAX_DIGITS: Final = 15
+"""A spreadsheet holds and shows so many digits of a number; the next one is lost."""
+_FIRST_DAY: Final = date(1900, 3, 1)
+"""Spreadsheets believe in a 29 February 1900: what is before is written as text."""
+_FORMULA_STARTS: Final = frozenset("=+-@\t\r\n|%")
+HEADINGS: Final[Mapping[str, str]] = {
+    "business_date": "business date",
+    "occurred_at": "occurred at (UTC)",
+    "age_days": "age in days",
+    "sha256": "SHA-256",
+    "statement": "statement file",
+    "ledger_minor": "ledger amount",
+    "statement_minor": "statement amount",
+    "variance_minor": "variance",
+    "signed_minor": "signed amount",
+}
+"""Where the heading is not the column's name without `_minor` and underscores."""
+
+Write = Callable[[Worksheet, int, int, Any, Any], str]
+"""Write a value that is not None into a cell, given the value of the currency; what is shown of it."""
+
+
+class Formats(NamedTuple):
+    """How cells look, made once for a workbook."""
+
+    heading: Format
+    text: Format
+    hostile: Format
+    whole: Format
+    money: Mapping[int, Format]
+    day: Format
+    moment: Format
+
+
+def formats_of(book: Workbook) -> Formats:
+    """The looks of a workbook's cells."""
+    top = {"valign": "top"}
+    money = {places: {"num_format": "#,##0" + ("." + "0" * places if places else "")} for places in range(4)}
+    return Formats(
+        heading=book.add_format({"bold": True, "bottom": 1, "valign": "top", "text_wrap": True, "num_format": "@"}),
+        text=book.add_format({"num_format": "@"} | top),
+        # With the prefix it stays text even when somebody goes into the cell and leaves it again.
+        hostile=book.add_format({"num_format": "@", "quote_prefix": True} | top),
+        whole=book.add_format({"num_format": "0"} | top),
+        money={places: book.add_format(look | top) for places, look in money.items()},
+        day=book.add_format({"num_format": "yyyy-mm-dd", "align": "left"} | top),
+        moment=book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss.000", "align": "left"} | top),
+    )
+
+
+def heading(name: str) -> str:
+    """The words above a column."""
+    return HEADINGS.get(name, name.removesuffix("_minor").replace("_", " "))
+
+
+def writer(name: str, kind: Any, formats: Formats) -> Write:  # noqa: ANN401  pandas has types of many classes
+    """How the values of a column of this name and type are written."""
+    if name.endswith("_minor"):
+        return _money(formats)
+    if pd.api.types.is_bool_dtype(kind):
+        return _yes_or_no(formats)
+    if pd.api.types.is_integer_dtype(kind):
+        return _whole(formats)
+    if "date32" in str(kind):
+        return _day(formats)
+    return _moment(formats) if str(kind).startswith("datetime64") else _text(formats)
+
+
+def cut(text: str) -> str:
+    """Text as long as a cell can hold, marked where it is not whole."""
+    if len(text) <= MAX_TEXT // 2 or len(text.encode("utf-16-le")) <= 2 * MAX_TEXT:
+        return text
+    kept = text.encode("utf-16-le")[: 2 * (MAX_TEXT - len(CUT_MARK))]
+    return kept.decode("utf-16-le", "ignore") + CUT_MARK
+
+
+def _money(formats: Formats) -> Write:
+    def write(sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
+        places = decimals_of(currency)
+        # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
+        sheet.write_number(row, column, _held(Decimal(f"{value}e-{places}"), value), formats.money[places])
+        return f"{value:,}."
+
+    return write
+
+
+def _whole(formats: Formats) -> Write:
+    def write(sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
+        sheet.write_number(row, column, _held(Decimal(value), value), formats.whole)
+        return str(value)
+
+    return write
+
+
+def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes a Decimal and declares a float
+    if abs(units) >= 10**_MAX_DIGITS:
+        raise ReportRefused(
+            f"{number:,} has more than {_MAX_DIGITS} digits, and a spreadsheet would lose the last.",
+            hint="Write the breaks to a .csv or .parquet file, which hold every digit.",
+        )
+    return number
+
+
+def _yes_or_no(formats: Formats) -> Write:
+    def write(sheet: Worksheet, row: int, column: int, value: bool, _: object) -> str:  # noqa: FBT001  a cell's value
+        sheet.write_boolean(row, column, value, formats.text)
+        return str(value)
+
+    return write
+
+
+def _day(formats: Formats) -> Write:
+    as_text = _text(formats)
+
+    def write(sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:
+        if value < _FIRST_DAY:
+            return as_text(sheet, row, column, value.isoformat(), currency)
+        sheet.write_datetime(row, column, value, formats.day)
+        return value.isoformat()
+
+    return write
+
+
+def _moment(formats: Formats) -> Write:
+    as_text = _text(formats)
+
+    def write(sheet: Worksheet, row: int, column: int, value: datetime, currency: object) -> str:
+        if value.date() < _FIRST_DAY:
+            return as_text(sheet, row, column, value.isoformat(), currency)
+        sheet.write_datetime(row, column, value.replace(tzinfo=None), formats.moment)
+        return value.isoformat()[:23]
+
+    return write
+
+
+def _text(formats: Formats) -> Write:
+    def write(sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
+        text = cut(str(value))
+        sheet.write_string(row, column, text, formats.hostile if text[:1] in _FORMULA_STARTS else formats.text)
+        return text
+
+    return write

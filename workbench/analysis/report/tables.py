@@ -1,0 +1,110 @@
+"""The short tables of a reconciliation, for a terminal and for the page: accounts, codes, ages, proof, inputs."""
+
+from workbench.analysis.report import totals
+from workbench.analysis.report.cells import heading
+from workbench.analysis.report.source import Reconciled, amount, percent, rows
+from workbench.render import Column, Table, table
+
+
+def _numbers(*headings: str) -> list[Column]:
+    return [Column(each, numeric=True) for each in headings]
+
+
+def accounts(result: Reconciled) -> Table:
+    """How much of each account agrees, counting the rows of both sides."""
+    columns: list[str | Column] = [
+        "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
+        *_numbers("matched by count", "by value", "variance"), "currency",
+    ]  # fmt: skip
+    made = [
+        (
+            each.account, f"{each.ledger_rows:,}", f"{each.statement_rows:,}", f"{each.matched_rows:,}",
+            f"{each.timing_rows:,}", f"{each.all_rows - each.matched_rows - each.timing_rows:,}",
+            percent(each.matched_rows, each.all_rows), percent(each.matched_minor, each.value_minor),
+            amount(each.variance_minor, each.currency, signed=True), each.currency,
+        ) for each in totals.by_account(result)
+    ]  # fmt: skip
+    return table("Rows of each account, and how many agree", columns, made)
+
+
+def codes(result: Reconciled) -> Table:
+    """How many breaks there are of each code, and by how much they move the balances apart."""
+    columns: list[str | Column] = [
+        "code",
+        *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"),
+        "currency",
+    ]
+    made = [
+        (
+            each.code, f"{each.breaks:,}", f"{each.rows:,}", amount(each.up_minor, each.currency, signed=True),
+            amount(each.down_minor, each.currency, signed=True),
+            amount(each.up_minor + each.down_minor, each.currency, signed=True), each.currency,
+        ) for each in totals.by_code(result)
+    ]  # fmt: skip
+    return table("Breaks by code", columns, made)
+
+
+def ageing(result: Reconciled, currency: str) -> Table:
+    """How old the breaks are, for the accounts in one currency."""
+    columns: list[str | Column] = ["age in days", *_numbers("breaks", "ledger has more", "statement has more")]
+    made = [
+        (bucket, f"{net.breaks:,}", *(amount(minor, currency, signed=True) for minor in net[1:]))
+        for bucket, net in totals.by_bucket(result, currency).items()
+    ]
+    return table(f"Breaks by age, in {currency}", columns, made)
+
+
+def days(result: Reconciled, currency: str) -> Table:
+    """How far the sides are apart on each business date, for the accounts in one currency."""
+    columns: list[str | Column] = ["business date", *_numbers("breaks", "ledger has more", "statement has more")]
+    made = [
+        (day.isoformat(), f"{net.breaks:,}", *(amount(minor, currency, signed=True) for minor in net[1:]))
+        for day, net in totals.by_day(result, currency).items()
+    ]
+    return table(f"Breaks by business date, in {currency}", columns, made)
+
+
+def proof(result: Reconciled) -> Table:
+    """Ledger closing less statement closing, and what it is made of; what is zero everywhere is left out."""
+    always = (*_CLOSINGS, "difference_minor", "breaks_minor", "unexplained_minor")
+    names = [
+        str(name) for name in result.proof.columns
+        if str(name).endswith("_minor") and (name in always or result.proof[name].any())
+    ]  # fmt: skip
+    columns: list[str | Column] = [
+        "account",
+        *_numbers(*(_PROOF_WORDS.get(name, heading(name)) for name in names)),
+        "currency",
+        "holds",
+    ]
+    made = [
+        (
+            account,
+            *(amount(minor, currency, signed=name not in _CLOSINGS) for name, minor in zip(names, minors, strict=True)),
+            currency, "yes" if holds else "no",
+        )
+        for account, currency, holds, *minors in rows(result.proof, "account", "currency", "holds", *names)
+    ]  # fmt: skip
+    return table("Proof: closing balances and what sets them apart", columns, made)
+
+
+_CLOSINGS = ("ledger_minor", "statement_minor")
+_PROOF_WORDS = {
+    "ledger_minor": "ledger closing",
+    "statement_minor": "statement closing",
+    "brought_minor": "from earlier runs",
+    "opening_minor": "openings differ by",
+    "gap_minor": "gap in the file's balances",
+}
+
+
+def inputs(result: Reconciled) -> Table:
+    """What was compared, each file with the hash of its bytes."""
+    columns: list[str | Column] = ["side", "name", *_numbers("rows"), "account", "from", "to", "SHA-256"]
+    names = ("side", "name", "rows", "account", "first_date", "last_date", "sha256")
+    made = [
+        (side, name or "", f"{count:,}", account or "", *("" if day is None else day.isoformat() for day in period),
+         sha256 or "not a file")
+        for side, name, count, account, *period, sha256 in rows(result.inputs, *names)
+    ]  # fmt: skip
+    return table("What was compared", columns, made)

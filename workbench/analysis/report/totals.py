@@ -1,0 +1,136 @@
+"""What the frames add up to: by account, by code, by age and by day. Whole minor units throughout."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from workbench.analysis.report.source import Reconciled, rows
+from workbench.analysis.report.words import MATCHED, MEANINGS, TIMING
+from workbench.errors import ReportRefused
+
+
+class Account(NamedTuple):
+    """An account's rows and values, of both sides together; values are gross minor units."""
+
+    account: str
+    currency: str
+    ledger_rows: int
+    statement_rows: int
+    matched_rows: int
+    timing_rows: int
+    value_minor: int
+    matched_minor: int
+    variance_minor: int
+
+    @property
+    def all_rows(self) -> int:
+        """The rows of both sides."""
+        return self.ledger_rows + self.statement_rows
+
+
+class Code(NamedTuple):
+    """The breaks of one code in one currency; `up` and `down` are what its variances add and take."""
+
+    code: str
+    currency: str
+    breaks: int
+    rows: int
+    up_minor: int
+    down_minor: int
+
+
+class Net(NamedTuple):
+    """Variances by sign, so that they do not hide each other; minor units."""
+
+    breaks: int
+    up_minor: int
+    down_minor: int
+
+
+def by_account(result: Reconciled) -> list[Account]:
+    """A row for each account and currency of the summary, by name."""
+    sums: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    columns = (
+        "account", "currency", "code", "ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor",
+        "variance_minor",
+    )  # fmt: skip
+    for account, currency, code, ledger, statement, ledger_value, statement_value, variance in rows(
+        result.summary, *columns
+    ):
+        found = sums[account or "", currency or ""]
+        value, both = ledger_value + statement_value, ledger + statement
+        found.update({"ledger_rows": ledger, "statement_rows": statement, "value_minor": value})
+        found.update({"variance_minor": variance})
+        found.update({"matched_rows": both, "matched_minor": value} if code == MATCHED else {})
+        found.update({"timing_rows": both} if code == TIMING else {})
+    names = Account._fields[2:]
+    return [Account(*key, *(found[name] for name in names)) for key, found in sorted(sums.items())]
+
+
+def by_code(result: Reconciled) -> list[Code]:
+    """A row for each code and currency that there is among the breaks, in the order of the rules."""
+    sums: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for code, currency, count, variance in rows(result.breaks, "code", "currency", "rows", "variance_minor"):
+        sums[code, currency or ""].append((count, variance))
+    order = list(MEANINGS)
+    return [
+        Code(code, currency, len(found), sum(count for count, _ in found), *_by_sign(each for _, each in found))
+        for (code, currency), found in sorted(sums.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
+    ]
+
+
+def by_bucket(result: Reconciled, currency: str | None = None) -> Mapping[str, Net]:
+    """The breaks of the accounts in one currency by age, youngest first; those without a date are in none."""
+    frame = _in_currency(result, result.breaks, currency)
+    found = _grouped(rows(frame, "bucket", "variance_minor"))
+    return {bucket: found[bucket] for bucket in sorted(found, key=_first_day)}
+
+
+def by_day(result: Reconciled, currency: str | None = None) -> Mapping[date, Net]:
+    """The breaks of the accounts in one currency by business date; those without one are in none."""
+    frame = _in_currency(result, result.breaks, currency)
+    return dict(sorted(_grouped(rows(frame, "business_date", "variance_minor")).items()))
+
+
+def currency_of(result: Reconciled, currency: str | None = None) -> str:
+    """The currency that was asked for, or the only one that the accounts have; nothing where there is no account.
+
+    Raises ReportRefused: there are several, or no account has that one.
+    """
+    there = sorted({each for (each,) in rows(result.proof, "currency")})
+    if currency in there or (not currency and len(there) <= 1):
+        return currency or "".join(there)
+    raise ReportRefused(
+        f"There are accounts in {', '.join(there) or 'no currency'}; amounts of several are not added.",
+        hint="Say which: currency=…",
+    )
+
+
+def _in_currency(result: Reconciled, frame: pd.DataFrame, currency: str | None) -> pd.DataFrame:
+    """The rows of accounts in that currency: a break may itself be about another."""
+    wanted = currency_of(result, currency)
+    accounts = [account for account, each in rows(result.proof, "account", "currency") if each == wanted]
+    return frame[frame["account"].isin(accounts)]
+
+
+def _grouped(pairs: Iterable[tuple[Any, ...]]) -> dict[Any, Net]:
+    found: defaultdict[Any, list[int]] = defaultdict(list)
+    for key, variance in pairs:
+        if key is not None:
+            found[key].append(variance)
+    return {key: Net(len(variances), *_by_sign(variances)) for key, variances in found.items()}
+
+
+def _by_sign(variances: Iterable[int]) -> tuple[int, int]:
+    """The sum of what is above zero, and of what is below."""
+    up = down = 0
+    for each in variances:
+        up, down = up + max(each, 0), down + min(each, 0)
+    return up, down
+
+
+def _first_day(bucket: str) -> int:
+    return int("".join(each if each.isdigit() else " " for each in bucket).split()[0])

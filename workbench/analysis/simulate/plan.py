@@ -1,0 +1,160 @@
+"""The plan of a month: every payment with its moment, amount, customer and fate, one at a time in time order."""
+
+import math
+from collections.abc import Iterator
+from itertools import accumulate, count
+from typing import Final, NamedTuple
+
+from workbench.analysis.simulate.chances import Chances
+from workbench.analysis.simulate.traffic import Traffic
+from workbench.domain.phones import COUNTRY_CODE, OPERATORS
+
+DAY_MS: Final = 86_400_000
+_HOUR_MS: Final = 3_600_000
+_AGAIN_MS: Final = (15_000, 55_000)
+_SUFFIXES: Final = 1_000
+INTENT: Final = "intent"
+CHARGE: Final = "charge"
+APPROVE: Final = "approve"
+LATE: Final = "late_success"
+UNKNOWN: Final = "operator_unknown"
+
+
+class Payment(NamedTuple):
+    """One attempt of a customer to pay; `fate` is what an operator's script calls what becomes of it.
+
+    `refund_minor` is given back `refund_after_ms` after it was paid, 0 for nothing.
+    """
+
+    number: int
+    at_ms: int
+    amount_minor: int
+    phone: str
+    operator: str
+    way: str
+    fate: str
+    refund_minor: int = 0
+    refund_after_ms: int = 0
+
+
+class Plan:
+    """`payments` payments over `days` days from `start_ms`, which is midnight in Lusaka.
+
+    The money of `late` of them comes late, besides those of which the traffic says so.
+    """
+
+    def __init__(
+        self, chances: Chances, traffic: Traffic, *, payments: int, days: int, start_ms: int, late: int = 0
+    ) -> None:
+        self._chances = chances
+        self.traffic = traffic
+        self.payments = payments
+        self.days = days
+        self.start_ms = start_ms
+        total = sum(traffic.hourly_shares)
+        self._reached = [0.0, *accumulate(share / total for share in traffic.hourly_shares)]
+        others = {code: each.per_100k for code, each in traffic.failures.items()}
+        others |= {LATE: traffic.late_per_100k, UNKNOWN: traffic.unknown_per_100k}
+        self._late = self._chosen(late)
+        self._fates = {APPROVE: max(0, 100_000 - sum(others.values())), **others}
+
+    def pin_after_ms(self, payment: Payment) -> int:
+        """How long after the prompt a customer types the PIN."""
+        return self._chances.between(self.traffic.pin_after_ms, "pin after", payment.number)
+
+    @property
+    def end_ms(self) -> int:
+        """The last millisecond of the last day: the night after it has not come."""
+        return self.start_ms + self.days * DAY_MS - 1
+
+    def __iter__(self) -> Iterator[Payment]:
+        before: Payment | None = None
+        for index, at_ms in enumerate(self._moments()):
+            if before is not None and self._is_again(index):
+                wait_ms = self._chances.between(_AGAIN_MS, "again after", index)
+                soon_ms = min(at_ms, before.at_ms + wait_ms)
+                payment = self._payment(index, soon_ms, before.operator, before.phone, before.amount_minor)
+                # A second prompt would queue behind the first, so this one is charged in a call.
+                payment = payment._replace(way=CHARGE)
+            else:
+                operator = self._chances.one_of(self.traffic.operators, "operator", index)
+                phone = self._phone(operator, index)
+                payment = self._payment(index, at_ms, operator, phone, self._amount_minor(index))
+            yield payment
+            before = payment
+
+    def _moments(self) -> Iterator[int]:
+        """Moments in order, without holding them: the smallest of n uniforms, then of the n - 1 above it, and on.
+
+        The smallest of n uniforms above `low` is 1 - (1 - low) · v^(1/n). Logarithms keep the last as exact
+        as the first.
+        """
+        left = 0.0
+        for index in range(self.payments):
+            left += math.log(self._chances.share("moment", index)) / (self.payments - index)
+            yield self._at_ms(-math.expm1(left))
+
+    def _at_ms(self, share: float) -> int:
+        """The moment by which this share of the period's payments has come, by the shape of a day."""
+        day, within = divmod(share * self.days, 1)
+        hour = next((hour for hour in range(24) if within < self._reached[hour + 1]), 23)
+        low, high = self._reached[hour : hour + 2]
+        into = min(1.0, (within - low) / (high - low)) if high > low else 0.0
+        offset_ms = int(day) * DAY_MS + hour * _HOUR_MS + int(into * _HOUR_MS)
+        return self.start_ms + min(offset_ms, self.days * DAY_MS - 1)
+
+    def _chosen(self, number: int) -> set[int]:
+        """So many payments, or all; the last of the month may end too late for theirs to come."""
+        early = max(1, self.payments - self.payments // 10) if self.payments else 0
+        found: set[int] = set()
+        draws = count()
+        while len(found) < min(number, early):
+            found.add(self._chances.below(early, "late", next(draws)))
+        return found
+
+    def _is_again(self, index: int) -> bool:
+        """Whether this is the payment before once more; never a third time."""
+        often = self.traffic.again_per_100k
+        return self._chances.happens(often, "again", index) and not self._chances.happens(often, "again", index - 1)
+
+    def _amount_minor(self, index: int) -> int:
+        """Lognormal in whole ngwee: here, and only here, a drawn number is rounded to money."""
+        traffic = self.traffic
+        mu = math.log(traffic.mean_minor) - traffic.sigma**2 / 2
+        drawn = round(math.exp(mu + traffic.sigma * self._chances.normal("amount", index)))
+        return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
+
+    def _phone(self, operator: str, index: int) -> str:
+        """A customer's number; the square of a share makes regulars of some."""
+        number = int(self._chances.share("customer", index) ** 2 * self.traffic.customers)
+        prefix, suffix = divmod(number, _SUFFIXES)
+        return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self._chances)
+
+    def _payment(self, index: int, at_ms: int, operator: str, phone: str, amount_minor: int) -> Payment:
+        chances, traffic = self._chances, self.traffic
+        fate = LATE if index in self._late else chances.one_of(self._fates, "fate", index)
+        refunded = fate == APPROVE and chances.happens(traffic.refunds_per_100k, "refund", index)
+        return Payment(
+            number=index,
+            at_ms=at_ms,
+            amount_minor=amount_minor,
+            phone=phone,
+            operator=operator,
+            way=INTENT if chances.happens(traffic.intents_per_100k, "way", index) else CHARGE,
+            fate=fate,
+            refund_minor=self._refund_minor(index, amount_minor) if refunded else 0,
+            refund_after_ms=chances.between(traffic.refund_after_ms, "refund after", index) if refunded else 0,
+        )
+
+    def _refund_minor(self, index: int, amount_minor: int) -> int:
+        if self._chances.happens(self.traffic.full_refunds_per_100k, "full refund", index):
+            return amount_minor
+        return max(1, amount_minor * self._chances.between((10, 90), "part", index) // 100)
+
+
+def phone_of(start: str, end: str, chances: Chances) -> str:
+    """The number that a masked one hides: its first six and last three characters decide the four between.
+
+    The four never begin with 0: a test number, which acts by itself, is nobody's.
+    """
+    return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"

@@ -1,0 +1,210 @@
+"""One simulation from its checks to its folder, and what is told of it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from workbench.analysis.simulate import folder, progress, wanted
+from workbench.analysis.simulate.books import Books
+from workbench.analysis.simulate.chances import Chances
+from workbench.analysis.simulate.folder import Decoy
+from workbench.analysis.simulate.kinds import LATE
+from workbench.analysis.simulate.month import Month
+from workbench.analysis.simulate.notes import Notes
+from workbench.analysis.simulate.plan import Plan
+from workbench.analysis.simulate.planting import Planting
+from workbench.analysis.simulate.rows import ACCOUNTS, COMPLETED
+from workbench.analysis.simulate.traffic import Traffic
+from workbench.control import SandboxControl
+from workbench.domain.gaps import Gaps
+from workbench.domain.moments import LUSAKA, day_start_ms, moment
+from workbench.errors import LedgerRefused, SimulationRefused
+from workbench.render import bundle, table
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+
+MAX_PAYMENTS: Final = 1_000_000
+"""A workbook holds 1,048,576 rows, and one of the statements is one."""
+MAX_DAYS: Final = 366
+_NEEDED: Final[Mapping[str, object]] = {
+    "charge_amount_unit": "minor",
+    "charge_wait": "answered",
+    "client_secret_on_confirm": "with_publishable_key",
+    "failure_triggers": "numbers_header_script",
+}
+"""The rows of the register on which the traffic relies."""
+_NEVER: Final = "webhook_endpoint.disabled"
+"""What does not happen while nothing is sent."""
+
+
+class Simulation:
+    """What came of a simulation: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
+
+    def __init__(self, plan: Plan, month: Month, *, seed: str | None) -> None:
+        self.seed = seed
+        self.payments = plan.payments
+        self.days = plan.days
+        self.first_day, self.last_day = _day(plan.start_ms), _day(plan.end_ms)
+        self.outcomes = dict(sorted(month.outcomes.items(), key=lambda item: (-item[1], item[0])))
+        self.refunds = month.refunds
+        self.payouts = month.payouts
+        self.folder: Path | None = None
+        self.breaks: dict[str, int] = {}
+        self.decoys: list[Decoy] = []
+
+    def __repr__(self) -> str:
+        return "\n\n".join(str(each) for each in self._tables())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(repr(self), "".join(each.html() for each in self._tables()))
+
+    def _tables(self) -> Iterator[Any]:
+        period = f"{self.payments:,} payments from {self.first_day} to {self.last_day}"
+        rows = [*self.outcomes.items(), ("refunds", self.refunds), ("payouts", self.payouts)]
+        yield table(period, ("what became of them", "number"), [(name, f"{number:,}") for name, number in rows])
+        if self.folder is not None:
+            words = f"Breaks in {self.folder.name}/{folder.STATEMENTS}, all in {folder.ANSWERS}"
+            yield table(words, ("code", "number"), [(code, f"{number:,}") for code, number in self.breaks.items()])
+
+
+def simulate(  # noqa: PLR0913  each says another thing about the month
+    bench: "Workbench",
+    control: SandboxControl,
+    *,
+    payments: int,
+    days: int,
+    seed: int | str | None = None,
+    out: Path | str | None = None,
+    breaks: Mapping[str, int] | None = None,
+    traffic: Traffic | None = None,
+    show_progress: bool = False,
+) -> Simulation:
+    """See `Workbench.simulate`."""
+    _check_size(payments, days)
+    if out is None and breaks is not None:
+        raise SimulationRefused("Breaks are planted in statements: say with `out` where those go.")
+    asked = wanted.by_default() if breaks is None else wanted.checked(breaks, payments)
+    gaps = _usable(control)
+    with ExitStack() as closing:
+        target = None if out is None else closing.enter_context(folder.prepared(Path(out)))
+        start_ms = _at_midnight(bench)
+        chances = Chances(_seed_of(bench, seed, start_ms))
+        late = 0 if target is None else asked[LATE]
+        plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
+        after = _entries(control)
+        notes = closing.enter_context(Notes())
+        closing.enter_context(_quiet(bench))
+        month = Month(bench, plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
+        _drive(month, payments, show_progress=show_progress)
+        made = Simulation(plan, month, seed=None if seed is None else str(seed))
+        if target is not None:
+            books = Books(target / folder.LEDGER, notes, chances, gaps, after=after)
+            numbers = {**asked, **wanted.decoys()}
+            planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
+            _tell(bench, control, made, books, planting, target)
+    return made
+
+
+def _at_midnight(bench: "Workbench") -> int:
+    """Move the clock to the last moment before the coming midnight in Lusaka, which is the answer.
+
+    That midnight is the month's: what it clears and sweeps is told by its statements.
+    """
+    now_ms = bench.clock.now_ms
+    start_ms = day_start_ms(now_ms, days_on=1)
+    bench.clock.advance(Decimal(start_ms - 1 - now_ms) / 1000)
+    return start_ms
+
+
+def _entries(control: SandboxControl) -> int:
+    """How many entries the ledger has. Raises LedgerRefused: it does not verify."""
+    found = control.get("ledger/verify")
+    if not found["holds"]:
+        raise LedgerRefused(found["message"], entry=found.get("entry"))
+    return int(found["entries"])
+
+
+def _check_size(payments: int, days: int) -> None:
+    for name, given, most in (("payments", payments, MAX_PAYMENTS), ("days", days, MAX_DAYS)):
+        least = 0 if name == "payments" else 1
+        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+            hint = "An operator's workbook holds no more." if name == "payments" else ""
+            raise SimulationRefused(f"{name} is a whole number from {least} to {most:,}, not {given!r}.", hint=hint)
+
+
+def _usable(control: SandboxControl) -> Gaps:
+    """The register of a sandbox with which a month can be simulated. Raises SimulationRefused: it cannot."""
+    if control.get("clock")["mode"] != "manual":
+        raise SimulationRefused(
+            "The clock of this sandbox runs by itself, and a month of it takes a month.",
+            hint="Serve one whose clock is moved: workbench serve --clock manual.",
+        )
+    in_force = {row["name"]: row["value"] for row in control.rows("gaps")}
+    for name, value in _NEEDED.items():
+        if in_force[name] != value:
+            raise SimulationRefused(
+                f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
+            )
+    return Gaps.chosen({name: in_force[name] for name in ("operator_fee", "prompt_timeout_s")})
+
+
+def _seed_of(bench: "Workbench", seed: int | str | None, start_ms: int) -> str:
+    """Without one, draws follow from the sandbox's own seed, of which its keys are made, and from the month."""
+    return f"{bench.secret_key}/{start_ms}" if seed is None else str(seed)
+
+
+@contextmanager
+def _quiet(bench: "Workbench") -> Iterator[None]:
+    """No webhooks: what nobody handles would pile up. Endpoints hear of what comes after, and of what came before."""
+    endpoints = bench.client.webhook_endpoints
+    heard = {each.id: each.enabled_events for each in endpoints.each() if each.status == "enabled"}
+    try:
+        for each in heard:
+            endpoints.update(each, enabled_events=[_NEVER])
+        yield
+    finally:
+        for each, events in heard.items():
+            endpoints.update(each, enabled_events=events)
+
+
+def _drive(month: Month, payments: int, *, show_progress: bool) -> None:
+    if show_progress:
+        with progress.shown(payments) as step:
+            month.run(step)
+    else:
+        month.run(progress.silent)
+
+
+def _tell(
+    bench: "Workbench",
+    control: SandboxControl,
+    made: Simulation,
+    books: Books,
+    planting: Planting,
+    target: Path,
+) -> None:
+    """Keep the ledger, plant, post what is planted there, and write what the operators tell."""
+    planting.expect(LATE, made.outcomes.get(LATE, 0))
+    books.keep(bench.ledger.movements(), made.last_day)
+    for account in ACCOUNTS:
+        for known in books.known(account):
+            if known.entry not in books.deciding:
+                planting.consider(known, books.closings[account])
+    unheard = (row for account in ACCOUNTS for row in books.told(account) if row.status == COMPLETED)
+    planting.choose(unheard, books.closings)
+    for entry in planting.repeated:
+        control.post(f"ledger/entries/{entry}/repeat")
+    for entry in planting.reversed:
+        control.post("ledger/entries", {"recipe": "reversed", "entry": entry})
+    if planting.repeated or planting.reversed:
+        books.keep_again(bench.ledger.movements())
+    made.folder = target
+    made.breaks, made.decoys = folder.write(books, planting, target, (made.first_day, made.last_day))
+
+
+def _day(at_ms: int) -> date:
+    return moment(at_ms).astimezone(LUSAKA).date()

@@ -1,0 +1,21 @@
+"""Statements of operators and banks: read, checked and brought to one shape; written, for simulations and tests.
+
+>>> read_statement("statements/mtn.csv").rows  # doctest: +SKIP
+"""
+
+from workbench.analysis.statements.known import LAYOUTS
+from workbench.analysis.statements.layouts import Layout
+from workbench.analysis.statements.reading import read_statement
+from workbench.analysis.statements.statement import Statement
+from workbench.analysis.statements.writing import Preamble, StatementWriter, statement_writer, write_statement
+
+__all__ = [
+    "LAYOUTS",
+    "Layout",
+    "Preamble",
+    "Statement",
+    "StatementWriter",
+    "read_statement",
+    "statement_writer",
+    "write_statement",
+]

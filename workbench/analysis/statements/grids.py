@@ -1,0 +1,195 @@
+"""Files as lines of cells, each with its number: CSV as a stream, the sheets of a workbook one by one."""
+
+import csv
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import python_calamine
+
+from workbench.analysis.statements.cells import Cell
+from workbench.analysis.statements.layouts import Layout
+from workbench.errors import StatementRefused
+
+Line = tuple[int, list[Cell]]
+"""The number of a line (of the file, from 1; of the sheet) and its cells."""
+_ZIP: Final = b"PK\x03\x04"
+_OLD_OFFICE: Final = bytes.fromhex("d0cf11e0a1b11ae1")
+_ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
+_MARKS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_UTF_32: Final = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
+_HEAD: Final = 4096
+
+
+class Grid(Protocol):
+    """Lines of cells that can be gone through more than once."""
+
+    @property
+    def says(self) -> str:
+        """Which reading of the file this is, for people."""
+
+    def takes(self, layout: Layout) -> bool:
+        """Whether this reading is the one that a layout declares."""
+
+    def lines(self) -> Iterator[Line]:
+        """The lines that have anything in them. Raises StatementRefused: what is not text, or a quote left open."""
+
+
+@dataclass(frozen=True)
+class CsvGrid:
+    """A text file, cut at one delimiter."""
+
+    path: Path
+    encoding: str
+    delimiter: str
+
+    @property
+    def says(self) -> str:
+        """Its encoding and delimiter."""
+        return f"{self.encoding}, delimiter {self.delimiter!r}"
+
+    def takes(self, layout: Layout) -> bool:
+        """By the delimiter."""
+        return layout.delimiter == self.delimiter and "csv" in layout.kinds
+
+    def lines(self) -> Iterator[Line]:
+        """As the csv module reads them, strictly: an open quote would swallow the rows after it."""
+        with self.path.open(encoding=self.encoding, newline="") as handle:
+            reader = csv.reader(handle, delimiter=self.delimiter, strict=True)
+            begins = 1
+            try:
+                for cells in reader:
+                    if cells and (cells[0].strip() or any(map(str.strip, cells))):
+                        yield begins, cells  # type: ignore[misc]  # a list of texts is one of cells that nobody adds to
+                    begins = reader.line_num + 1
+            except csv.Error as wrong:
+                raise StatementRefused(
+                    f"{self.path.name} cannot be cut into cells at line {begins}: {wrong}.",
+                    hint="A quote that is not closed, or followed by other text, makes it unclear where the row ends.",
+                    file=self.path.name,
+                    line=begins,
+                ) from wrong
+            except UnicodeError as wrong:
+                raise _wrong_encoding(self.path, self.encoding, begins) from wrong
+
+
+@dataclass(frozen=True)
+class SheetGrid:
+    """A sheet of a workbook."""
+
+    sheet: Any
+
+    @property
+    def says(self) -> str:
+        """Its name."""
+        return f"sheet {self.sheet.name!r}"
+
+    def takes(self, layout: Layout) -> bool:
+        """Every layout that has workbooks."""
+        return "xlsx" in layout.kinds
+
+    def lines(self) -> Iterator[Line]:
+        """Rows with their number in the sheet; the results of formulas, not the formulas."""
+        for number, row in enumerate(self.sheet.iter_rows(), 1):
+            cells = [value if type(value) is str else _cell(value) for value in row]
+            if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
+                yield number, cells
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file. Raises StatementRefused: no file, a folder, unreadable, or empty."""
+    if path.is_dir():
+        raise StatementRefused(f"{path.name} is a folder; name the statement's file.", file=path.name)
+    try:
+        with path.open("rb") as handle:
+            digest = hashlib.file_digest(handle, "sha256").hexdigest()
+            size = handle.tell()
+    except OSError as wrong:
+        why = "there is no such file" if isinstance(wrong, FileNotFoundError) else wrong.strerror
+        raise StatementRefused(f"{path.name} cannot be read: {why}.", file=path.name) from wrong
+    if not size:
+        raise StatementRefused(f"{path.name} is empty.", file=path.name)
+    return digest
+
+
+def grids_of(path: Path, layouts: Iterable[Layout]) -> list[Grid]:
+    """Every way in which a file can be cut into cells for these layouts, told by its content, not its name.
+
+    Raises StatementRefused: an older, encrypted or damaged workbook, or a file that is not text.
+    """
+    with path.open("rb") as handle:
+        head = handle.read(_HEAD)
+    if head.startswith(_ZIP):
+        return list(_sheets(path))
+    if head.startswith(_OLD_OFFICE):
+        raise _old_or_encrypted(path)
+    if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
+        raise StatementRefused(
+            f"{path.name} is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx.", file=path.name
+        )
+    mark = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
+    ways = dict.fromkeys((mark or layout.encoding, layout.delimiter) for layout in layouts)
+    return [CsvGrid(path, encoding, delimiter) for encoding, delimiter in ways]
+
+
+def _sheets(path: Path) -> Iterator[SheetGrid]:
+    try:
+        book = python_calamine.CalamineWorkbook.from_path(path)
+        for number in range(len(book.sheet_names)):
+            yield SheetGrid(book.get_sheet_by_index(number))
+    except (python_calamine.CalamineError, OSError) as wrong:
+        raise StatementRefused(
+            f"{path.name} is no workbook that can be opened: it is cut short or damaged ({wrong}).",
+            hint="Export it again.",
+            file=path.name,
+        ) from wrong
+
+
+def _old_or_encrypted(path: Path) -> StatementRefused:
+    if _ENCRYPTED in path.read_bytes():
+        return StatementRefused(
+            f"{path.name} is encrypted.", hint="Open it with its password and save it without one.", file=path.name
+        )
+    return StatementRefused(
+        f"{path.name} is a workbook of the kind before .xlsx.", hint="Save it as .xlsx or .csv.", file=path.name
+    )
+
+
+def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
+    """Says the line, where the encoding has lines of bytes."""
+    line = after
+    if encoding.startswith("utf-8"):
+        with path.open("rb") as handle:
+            line = next((number for number, raw in enumerate(handle, 1) if not _is_utf_8(raw)), after)
+    return StatementRefused(
+        f"{path.name} is not text in {encoding}: line {line} has other bytes.",
+        hint="Save it as UTF-8, or declare its encoding in the layout: encoding='latin-1'.",
+        file=path.name,
+        line=line,
+        encoding=encoding,
+    )
+
+
+def _is_utf_8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _cell(value: object) -> Cell:
+    """A workbook's value: a number by its shortest decimal text, a day as its midnight."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float | int):
+        return Decimal(repr(value))
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime.combine(value, time())
+    return str(value)

@@ -1,0 +1,133 @@
+"""A layout: how one operator or bank writes its statements, declared as a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from workbench.analysis.statements.dates import DateFormat
+from workbench.domain.money import ZMW
+from workbench.errors import StatementRefused
+
+FIELDS: Final = (
+    "key", "moment", "status", "type", "description", "amount", "debit", "credit", "direction", "fee", "balance",
+    "currency", "phone", "from", "to", "batch", "related",
+)  # fmt: skip
+"""What a column can hold."""
+PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "closing")
+"""What can stand above the header; `first` and `last` are the days of the period."""
+STATUSES: Final = ("completed", "failed", "pending")
+TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
+DIRECTIONS: Final = ("in", "out")
+KINDS: Final = ("csv", "xlsx")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is written. A layout of your own is a table of this kind, handed to `read_statement(layout=…)`.
+
+    The direction of a row is told by what `columns` has: `direction` (words, see `directions`), `debit` and
+    `credit`, `from` and `to` (see `own`), or else by the sign of `amount`.
+
+    Raises StatementRefused: a field, word or format that does not exist, or too little to read a row by.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    """Field (see FIELDS) → the heading of its column. Headings are compared without case and double spaces."""
+    dates: tuple[str, ...]
+    """The formats in which `moment` may stand, in local time; one holds for a whole file. The first is written."""
+    account: str | None = None
+    """The ledger account that the statement is of, unless the file or the caller says another."""
+    currency: str = ZMW.code
+    """Of the file, where neither a column nor the preamble says it."""
+    optional: frozenset[str] = frozenset()
+    """Fields whose column a file may lack."""
+    ignored: tuple[str, ...] = ()
+    """Further headings, of columns that are not read."""
+    kinds: tuple[str, ...] = KINDS
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    """Of CSV files without a byte order mark."""
+    decimal: str = "."
+    thousands: str = ""
+    """A separator that amounts may have; none by default."""
+    directions: Mapping[str, str] = field(default_factory=dict)
+    """Word → `in` or `out`, from where the account stands. Of several words the first is written, here and below."""
+    own: str = ""
+    """How the account's own party is written, `*` standing for anything: `FRI:*/USER`."""
+    party: str = "{phone}"
+    """How a customer's number is written: `FRI:{phone}/MSISDN`."""
+    statuses: Mapping[str, str] = field(default_factory=lambda: {status: status for status in STATUSES})
+    """Word → `completed`, `failed` or `pending`; without a column `status`, every row is completed."""
+    types: Mapping[str, str] = field(default_factory=lambda: {kind: kind for kind in TYPES})
+    """Word → one of TYPES; a word that is not here means `other`."""
+    preamble: Mapping[str, str] = field(default_factory=dict)
+    """Field (see PREAMBLE_FIELDS) → its label, in lines above the header: label, then value."""
+    preamble_date: str = "%Y-%m-%d"
+    """The format of the period's days."""
+    footers: tuple[str, ...] = ()
+    """How lines of totals below the rows begin; they are no rows."""
+    utc_offset_hours: int = 2
+    """Of the times in the file; Lusaka's by default."""
+
+    def __post_init__(self) -> None:
+        for what, found, known in (
+            ("field", self.columns, FIELDS),
+            ("optional field", self.optional, tuple(self.columns)),
+            ("field of the preamble", self.preamble, PREAMBLE_FIELDS),
+            ("kind of file", self.kinds, KINDS),
+            ("direction", self.directions.values(), DIRECTIONS),
+            ("status", self.statuses.values(), STATUSES),
+            ("type", self.types.values(), TYPES),
+        ):
+            unknown = [each for each in found if each not in known]
+            self._demand(not unknown, f"{what} {', '.join(unknown)} does not exist; there are {', '.join(known)}")
+        self._check_columns()
+        self._demand(bool(self.dates), "no date format is declared")
+        for pattern in (*self.dates, self.preamble_date):
+            DateFormat(pattern)
+        marks = (self.delimiter, self.decimal)
+        self._demand(all(len(mark) == 1 for mark in marks), "delimiter and decimal are one character each")
+        self._demand(len(self.thousands) <= 1, "thousands is one character, or none")
+        self._demand(self.decimal != self.thousands, "decimal and thousands are the same character")
+
+    @property
+    def direction_by(self) -> str:
+        """`words`, `columns`, `parties` or `sign`: how the direction of a row is told."""
+        ways = {"direction": "words", "debit": "columns", "from": "parties"}
+        return next((way for name, way in ways.items() if name in self.columns), "sign")
+
+    @property
+    def required(self) -> dict[str, str]:
+        """Field → heading, of the columns that a file must have."""
+        return {name: heading for name, heading in self.columns.items() if name not in self.optional}
+
+    def _check_columns(self) -> None:
+        needed = {
+            "words": {"direction", "amount"},
+            "columns": {"debit", "credit"},
+            "parties": {"from", "to", "amount"},
+            "sign": {"amount"},
+        }[self.direction_by] | {"key", "moment"}
+        missing = sorted(needed - set(self.required))
+        self._demand(not missing, f"no column is declared for {', '.join(missing)}")
+        self._demand(self.direction_by != "words" or bool(self.directions), "no words are declared for the direction")
+        self._demand(self.direction_by != "parties" or bool(self.own), "own is not declared, so no direction is told")
+        self._demand("{phone}" in self.party, "party has no {phone}")
+        headings = [*map(heading_key, [*self.columns.values(), *self.ignored])]
+        twice = sorted({heading for heading in headings if headings.count(heading) > 1})
+        self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
+
+    def _demand(self, holds: bool, otherwise: str) -> None:  # noqa: FBT001  the condition is the point
+        if not holds:
+            raise StatementRefused(f"The layout {self.name!r} cannot be used: {otherwise}.", layout=self.name)
+
+
+def heading_key(heading: str) -> str:
+    """A heading as it is compared."""
+    return " ".join(heading.split()).casefold()
+
+
+def word_key(word: str) -> str:
+    """A status, type or direction as it is compared."""
+    return heading_key(word)

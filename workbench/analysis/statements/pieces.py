@@ -1,0 +1,195 @@
+"""A piece of a statement, column by column: cells become values, and what is wrong with a row is said in words.
+
+Each text is parsed once and remembered; a column is then a look-up for each cell, which is what makes
+a million rows a matter of seconds.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from workbench.analysis.statements.cells import Cell, Memo, Wrong, key_of, text_of
+from workbench.analysis.statements.layouts import Layout, heading_key
+from workbench.analysis.statements.moments import DateColumn
+from workbench.analysis.statements.readers import readers_of
+
+_WORD: Final = pa.dictionary(pa.int32(), pa.string())
+KINDS: Final = {
+    "line": pa.int64(),
+    "key": pa.string(),
+    "batch": pa.string(),
+    "direction": _WORD,
+    "amount_minor": pa.int64(),
+    "fee_minor": pa.int64(),
+    "currency": _WORD,
+    "status": _WORD,
+    "phone": pa.string(),
+    "type": _WORD,
+    "related": pa.string(),
+    "description": pa.string(),
+    "balance_minor": pa.int64(),
+    "problem": pa.string(),
+}
+"""What a piece holds; the moments are decided for the whole file."""
+
+
+class Piece:
+    """Some rows, cut into the columns of a layout, and what was found to be wrong with them."""
+
+    def __init__(self, layout: Layout, cells: Mapping[str, Sequence[Cell]], count: int) -> None:
+        self.layout = layout
+        self.cells = cells
+        self.count = count
+        self._problems: defaultdict[int, list[str]] = defaultdict(list)
+
+    def blame(self, place: int, words: str) -> None:
+        """Say what is wrong with a row."""
+        self._problems[place].append(words)
+
+    def blame_cell(self, place: int, field: str, why: str) -> None:
+        """Say what is wrong with a cell, by the heading of its column."""
+        self.blame(place, f"{self.layout.columns[field]} {why}")
+
+    def read(self, field: str, reader: Memo[Cell, Any], *, absent: object = None) -> list[Any]:
+        """The values of a column, None where it is wrong; `absent` throughout where the file has no such column."""
+        if field not in self.cells:
+            return [absent] * self.count
+        values = list(map(reader.__getitem__, self.cells[field]))
+        if reader.refused:
+            self._sort_out(field, values)
+        return values
+
+    def keys(self) -> list[str | None]:
+        """The keys; a missing one is wrong."""
+        keys = [key_of(cell) or Wrong("is missing") for cell in self.cells["key"]]
+        self._sort_out("key", keys)
+        return list(keys)
+
+    def texts(self, field: str, *, trimmed: bool) -> list[str | None]:
+        """A column as text; None for what is empty."""
+        if field not in self.cells:
+            return [None] * self.count
+        texts = (cell if type(cell) is str else text_of(cell) for cell in self.cells[field])
+        return [(text.strip() if trimmed else text) or None for text in texts]
+
+    def sentences(self) -> list[str | None]:
+        """For each row, everything that is wrong with it."""
+        made: list[str | None] = [None] * self.count
+        for place, words in self._problems.items():
+            made[place] = "; ".join(words)
+        return made
+
+    def _sort_out(self, field: str, values: list[Any]) -> None:
+        for place, value in enumerate(values):
+            if type(value) is Wrong:
+                self.blame_cell(place, field, value)
+                values[place] = None
+
+
+class PieceReader:
+    """Reads the pieces of one file: the layout's columns, at the places where the header has them."""
+
+    def __init__(self, layout: Layout, header: list[Cell], dates: DateColumn, currency: str) -> None:
+        self._layout = layout
+        self._dates = dates
+        self._currency = currency
+        self._header = header
+        headings = [heading_key(text_of(cell)) for cell in header]
+        compared = {name: heading_key(heading) for name, heading in layout.columns.items()}
+        self._places = {name: headings.index(each) for name, each in compared.items() if each in headings}
+        self._readers = readers_of(layout, currency)
+
+    def read(self, lines: Sequence[int], rows: Sequence[list[Cell]]) -> pa.Table:
+        """The rows as a table of KINDS, one for each row."""
+        columns = list(zip(*(self._even(row) for row in rows), strict=True))
+        piece = Piece(self._layout, {name: columns[place] for name, place in self._places.items()}, len(rows))
+        self._check_rows(rows, piece)
+        made: dict[str, Any] = {"line": lines, "key": piece.keys()}
+        for place, why in self._dates.add(lines, piece.cells["moment"]):
+            piece.blame_cell(place, "moment", why)
+        made |= _WAYS[self._layout.direction_by](piece, self._readers)
+        made |= {
+            "fee_minor": piece.read("fee", self._readers["fee"], absent=0),
+            "balance_minor": piece.read("balance", self._readers["balance"]),
+            "status": piece.read("status", self._readers["status"], absent="completed"),
+            "currency": piece.read("currency", self._readers["currency"], absent=self._currency),
+            "type": piece.read("type", self._readers["type"], absent="other"),
+            "batch": piece.texts("batch", trimmed=True),
+            "related": piece.texts("related", trimmed=True),
+            "description": piece.texts("description", trimmed=False),
+        }
+        made.setdefault("phone", piece.read("phone", self._readers["phone"]))
+        made["problem"] = piece.sentences()
+        return pa.table({name: pa.array(made[name], _plain(kind)).cast(kind) for name, kind in KINDS.items()})
+
+    def _even(self, row: list[Cell]) -> list[Cell]:
+        """A row of as many cells as the header has."""
+        width = len(self._header)
+        return row if len(row) == width else [*row[:width], *[""] * (width - len(row))]
+
+    def _check_rows(self, rows: Sequence[list[Cell]], piece: Piece) -> None:
+        width = len(self._header)
+        for place, row in enumerate(rows):
+            if len(row) < width or (len(row) > width and any(cell != "" for cell in row[width:])):
+                piece.blame(place, f"the row has {len(row)} cells and the header {width}")
+            elif row == self._header:
+                piece.blame(place, "the header stands here again")
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if kind == _WORD else kind
+
+
+Made = dict[str, list[Any]]
+
+
+def _by_words(piece: Piece, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
+    return {
+        "direction": piece.read("direction", readers["direction"]),
+        "amount_minor": piece.read("amount", readers["amount"]),
+    }
+
+
+def _by_sign(piece: Piece, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
+    signed = piece.read("amount", readers["signed"])
+    return {
+        "direction": [None if minor is None else "in" if minor > 0 else "out" for minor in signed],
+        "amount_minor": [None if minor is None else abs(minor) for minor in signed],
+    }
+
+
+def _by_columns(piece: Piece, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
+    """Exactly one of the two is filled; zero is not."""
+    made: Made = {"direction": [None] * piece.count, "amount_minor": [None] * piece.count}
+    pairs = zip(piece.read("debit", readers["half"]), piece.read("credit", readers["half"]), strict=True)
+    both = f"{piece.layout.columns['debit']} and {piece.layout.columns['credit']}"
+    for place, (debit, credit) in enumerate(pairs):
+        if debit and credit:
+            piece.blame(place, f"{both} are both filled")
+        elif debit or credit:
+            made["direction"][place] = "out" if debit else "in"
+            made["amount_minor"][place] = debit or credit
+        elif debit == credit == 0:
+            # A cell that cannot be read is None, and has been told of.
+            piece.blame(place, f"neither {both} has an amount above zero")
+    return made
+
+
+def _by_parties(piece: Piece, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
+    """One of the two is the account's own party; the other is the customer."""
+    own, phone = readers["own"], readers["phone"]
+    made: Made = {"direction": [None] * piece.count, "phone": [None] * piece.count}
+    headings = f"{piece.layout.columns['from']} and {piece.layout.columns['to']}"
+    for place, (sender, taker) in enumerate(zip(piece.cells["from"], piece.cells["to"], strict=True)):
+        sends = own[sender]
+        if sends == own[taker]:
+            piece.blame(place, f"of {headings}, {'both are' if sends else 'neither is'} the account's own party")
+            continue
+        made["direction"][place] = "out" if sends else "in"
+        made["phone"][place] = phone[taker if sends else sender]
+    return {**made, "amount_minor": piece.read("amount", readers["amount"])}
+
+
+_WAYS: Final = {"words": _by_words, "sign": _by_sign, "columns": _by_columns, "parties": _by_parties}

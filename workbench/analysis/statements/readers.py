@@ -1,0 +1,90 @@
+"""How the cells of each field are read in one layout: functions from a cell to a value, or words why not."""
+
+import re
+from collections.abc import Callable, Mapping
+from fnmatch import translate
+from typing import Any, Final
+
+from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, phone_of, shown, text_of
+from workbench.analysis.statements.layouts import Layout, word_key
+
+_CODE: Final = re.compile("[A-Z]{3}")
+
+
+def readers_of(layout: Layout, currency: str) -> dict[str, Memo[Cell, Any]]:
+    """Name → reader, each remembering what it has read."""
+    amounts = Amounts(layout.decimal, layout.thousands)
+    own = re.compile(translate(layout.own))
+    return {
+        "amount": Memo(_checked(amounts, _not_positive)),
+        "signed": Memo(_checked(amounts, _zero)),
+        "half": Memo(_checked(amounts, _negative, empty=0)),
+        "fee": Memo(_checked(amounts, _negative, empty=0)),
+        "balance": Memo(amounts.read),
+        "status": Memo(_words(layout.statuses)),
+        "direction": Memo(_words(layout.directions)),
+        "type": Memo(_words(layout.types, otherwise="other")),
+        "currency": Memo(lambda cell: _currency(cell, currency)),
+        "phone": Memo(_phone_in(layout.party)),
+        "own": Memo(lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip()))),
+    }
+
+
+def _checked(
+    amounts: Amounts, why_not: Callable[[int], str | None], *, empty: int | None = None
+) -> Callable[[Cell], int | Wrong]:
+    """Amounts of which not every one is right; an empty cell means `empty`, or is wrong."""
+
+    def read(cell: Cell) -> int | Wrong:
+        minor = amounts.read(cell)
+        if minor is None:
+            return Wrong("is missing") if empty is None else empty
+        if isinstance(minor, Wrong):
+            return minor
+        why = why_not(minor)
+        return Wrong(f"{shown(cell)} is {why}") if why else minor
+
+    return read
+
+
+def _not_positive(minor: int) -> str | None:
+    return "not more than zero" if minor <= 0 else None
+
+
+def _zero(minor: int) -> str | None:
+    return "zero" if minor == 0 else None
+
+
+def _negative(minor: int) -> str | None:
+    return "negative" if minor < 0 else None
+
+
+def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callable[[Cell], str | Wrong]:
+    """Words as they are compared; one that is not declared means `otherwise`, or is wrong."""
+    values = {word_key(word): value for word, value in words.items()}
+
+    def read(cell: Cell) -> str | Wrong:
+        text = text_of(cell)
+        value = values.get(word_key(text), otherwise)
+        if value is None:
+            return Wrong(f"{shown(text)} is none of {', '.join(words)}" if text.strip() else "is missing")
+        return value
+
+    return read
+
+
+def _currency(cell: Cell, otherwise: str) -> str | Wrong:
+    """Any code of three letters: whether it is the account's is for the reconciliation to say."""
+    text = text_of(cell).strip().upper() or otherwise
+    return text if _CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
+
+
+def _phone_in(party: str) -> Callable[[Cell], str | None]:
+    """The masked number in a party as the layout writes it, or bare."""
+    before, after = party.split("{phone}", 1)
+
+    def read(cell: Cell) -> str | None:
+        text = text_of(cell).strip()
+        return phone_of(text.removeprefix(before).removesuffix(after))
+
+    return read

@@ -1,0 +1,178 @@
+"""A file read: its layout recognised, every row kept, the dates decided, the balance checked."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from workbench.analysis.shapes import DAY, MOMENT, STATEMENT_ROW
+from workbench.analysis.statements.balances import checked
+from workbench.analysis.statements.cells import text_of
+from workbench.analysis.statements.dates import DateFormat
+from workbench.analysis.statements.grids import Line, digest_of, grids_of
+from workbench.analysis.statements.known import LAYOUTS
+from workbench.analysis.statements.layouts import Layout, word_key
+from workbench.analysis.statements.moments import ABSENT, DateColumn
+from workbench.analysis.statements.pieces import KINDS, PieceReader
+from workbench.analysis.statements.preambles import Declared, declared_in
+from workbench.analysis.statements.recognising import Found, recognised
+from workbench.analysis.statements.statement import Statement
+from workbench.errors import StatementRefused
+
+_PIECE: Final = 20_000
+_DAY_MS: Final = 86_400_000
+_HOUR_MS: Final = 3_600_000
+_LUSAKA_MS: Final = 2 * _HOUR_MS
+
+
+def read_statement(
+    path: str | Path,
+    *,
+    layout: str | Layout | None = None,
+    account: str | None = None,
+    date_format: str | None = None,
+    currency: str | None = None,
+) -> Statement:
+    """Read a statement from a `.csv` or `.xlsx` file.
+
+    `layout` is a name of LAYOUTS or one of your own; without it, the layout is recognised from the
+    headings. `account` is the ledger account, where the file and its layout do not say it;
+    `date_format` (such as `%d/%m/%Y %H:%M:%S`) says which of several is meant. Rows that cannot be read
+    are kept, with the reason in `problem`.
+
+    Raises StatementRefused: the file cannot be read without guessing.
+    """
+    source = Path(path)
+    digest = digest_of(source)
+    layouts = _layouts(layout)
+    found = recognised(source.name, grids_of(source, layouts), layouts, named=layout is not None)
+    said = declared_in(source.name, found.layout, found.above)
+    whole = _Whole(
+        source.name,
+        _agreed(source.name, "account", account, said.account, found.layout.account),
+        _agreed(source.name, "currency", currency, said.currency, found.layout.currency),
+        found.layout,
+    )
+    formats = [DateFormat(date_format)] if date_format else [DateFormat(each) for each in found.layout.dates]
+    dates = DateColumn(source.name, formats)
+    pieces = list(_pieces(found, PieceReader(found.layout, found.header, dates, whole.currency)))
+    local, chosen = dates.decided()
+    return _statement(whole, digest, said, _frame(whole, pieces, local, chosen), local)
+
+
+class _Whole(NamedTuple):
+    """What holds for all rows."""
+
+    name: str
+    account: str
+    currency: str
+    layout: Layout
+
+
+def _layouts(layout: str | Layout | None) -> tuple[Layout, ...]:
+    if isinstance(layout, Layout):
+        return (layout,)
+    if layout is None:
+        return tuple(LAYOUTS.values())
+    if layout not in LAYOUTS:
+        raise StatementRefused(
+            f"{layout!r} is not a layout; there are {', '.join(LAYOUTS)}.", layout=layout, layouts=tuple(LAYOUTS)
+        )
+    return (LAYOUTS[layout],)
+
+
+def _agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:
+    """What the caller says, the file declares or the layout supposes, in this order."""
+    if passed and declared and passed != declared:
+        raise StatementRefused(
+            f"{name} declares the {what} {declared!r}, and {passed!r} was passed.",
+            file=name,
+            passed=passed,
+            found=declared,
+        )
+    value = passed or declared or otherwise
+    if value is None:
+        raise StatementRefused(f"{name} does not say which {what} it is of.", hint=f"Pass {what}='…'.", file=name)
+    return value
+
+
+def _pieces(found: Found, reader: PieceReader) -> Iterator[pa.Table]:
+    rows = _without_footers(found)
+    while piece := list(itertools.islice(rows, _PIECE)):
+        yield reader.read([line for line, _ in piece], [cells for _, cells in piece])
+
+
+def _without_footers(found: Found) -> Iterator[Line]:
+    """The rows; lines of totals are left out at the end, and elsewhere are rows like others."""
+    footers = tuple(word_key(footer) for footer in found.layout.footers)
+    if not footers:
+        yield from found.rows()
+        return
+    held: list[Line] = []
+    for line in found.rows():
+        if word_key(next(text_of(cell) for cell in line[1] if cell != "")).startswith(footers):
+            held.append(line)
+            continue
+        yield from held
+        held.clear()
+        yield line
+
+
+def _frame(whole: _Whole, pieces: Sequence[pa.Table], local: NDArray[np.int64], chosen: DateFormat) -> pd.DataFrame:
+    """The pieces as one frame, with exactly the columns of STATEMENT_ROW."""
+    table = pa.concat_tables(pieces).unify_dictionaries() if pieces else pa.schema(KINDS).empty_table()
+    count = table.num_rows
+    absent = local == ABSENT
+    utc = local - whole.layout.utc_offset_hours * _HOUR_MS
+    days = pa.array((utc + _LUSAKA_MS) // _DAY_MS, pa.int64(), mask=absent).cast(pa.int32()).cast(pa.date32())
+    # A day without a time is no moment.
+    moments = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | (not chosen.has_time))
+    made: dict[str, Any] = {name: table.column(name) for name in KINDS}
+    made |= {"occurred_at": pa.chunked_array([moments]), "business_date": pa.chunked_array([days])}
+    frame = {name: _series(made[name], kind) for name, kind in STATEMENT_ROW.items() if name in made}
+    frame |= {
+        name: pd.Series([value] * count, dtype="string")
+        for name, value in (("statement", whole.name), ("account", whole.account))
+    }
+    return pd.DataFrame({name: frame[name] for name in STATEMENT_ROW})
+
+
+def _series(column: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  a Series, which no annotation can name at run time
+    """An Arrow column in the declared type, without a detour by float."""
+    if kind in (MOMENT, "category", "int64"):
+        return column.to_pandas().astype(kind)
+    if kind == DAY:
+        return pd.Series(pd.array(column, dtype=kind))
+    dtype: Any = pd.api.types.pandas_dtype(kind)
+    return pd.Series(dtype.__from_arrow__(column))
+
+
+def _statement(whole: _Whole, digest: str, said: Declared, rows: pd.DataFrame, local: NDArray[np.int64]) -> Statement:
+    read = local[local != ABSENT]
+    newest_first = read.size > 1 and bool(np.all(np.diff(read) <= 0)) and read[0] > read[-1]
+    running = checked(rows, opening=said.opening, closing=said.closing, newest_first=newest_first)
+    return Statement(
+        name=whole.name,
+        sha256=digest,
+        layout=whole.layout.name,
+        account=whole.account,
+        currency=whole.currency,
+        rows=rows,
+        opening_minor=running.opening_minor,
+        closing_minor=running.closing_minor,
+        period=_period(said, rows),
+        findings=running.findings,
+    )
+
+
+def _period(said: Declared, rows: pd.DataFrame) -> tuple[date, date] | None:
+    days = rows["business_date"].dropna()
+    first = said.first or (days.min() if len(days) else None)
+    last = said.last or (days.max() if len(days) else None)
+    return (first, last) if first and last else None

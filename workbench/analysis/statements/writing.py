@@ -1,0 +1,180 @@
+"""Statements written as an operator or a bank would export them: a row at a time, so memory does not grow.
+
+What a row says is written; nothing is worked out. A value that the row lacks leaves its cell empty.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+import xlsxwriter
+
+from workbench.analysis.statements.cells import Amounts
+from workbench.analysis.statements.dates import DateFormat
+from workbench.analysis.statements.layouts import Layout
+from workbench.analysis.statements.writers import Minor, Written, writers_of
+from workbench.errors import StatementRefused
+
+_LONGEST_CELL: Final = 32_767
+_CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""What a workbook says of its making: the same rows are the same bytes."""
+_BREAK: Final = re.compile("\r\n?|\n")
+_OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+
+
+@dataclass(frozen=True)
+class Preamble:
+    """What stands above the header; of what is None, no line is written."""
+
+    account: str | None = None
+    currency: str | None = None
+    first: date | None = None
+    last: date | None = None
+    opening_minor: int | None = None
+    closing_minor: int | None = None
+
+
+class _Sink(Protocol):
+    """Where lines of cells go."""
+
+    def line(self, cells: Sequence[Written]) -> int:
+        """Write one line; the number at which it stands."""
+
+
+class StatementWriter:
+    """Writes rows of STATEMENT_ROW one by one; made by `statement_writer`."""
+
+    def __init__(self, layout: Layout, sink: _Sink, *, date_format: str | None, preamble: Preamble) -> None:
+        self._sink = sink
+        self._fields = list(layout.columns)
+        writers = writers_of(layout, date_format)
+        self._writers = [writers[name] for name in self._fields]
+        for line in _preamble(layout, preamble):
+            sink.line(line)
+        sink.line(list(layout.columns.values()))
+
+    def write(self, row: Mapping[str, Any], *, cells: Mapping[str, str] | None = None) -> int:
+        """Write a row; the line at which it stands in the file.
+
+        `cells` (field → text) are written as they are instead of what the row says: for bad rows.
+        Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
+        """
+        made = [write(row) for write in self._writers]
+        for name, text in (cells or {}).items():
+            made[self._fields.index(name)] = text
+        return self._sink.line(made)
+
+
+def _preamble(layout: Layout, preamble: Preamble) -> Iterator[list[Written]]:
+    """Lines of a label and its value, and an empty one."""
+    day = DateFormat(layout.preamble_date)
+    said: dict[str, Written | None] = {
+        "account": preamble.account,
+        "currency": preamble.currency,
+        "first": day.write(preamble.first) if preamble.first else None,
+        "last": day.write(preamble.last) if preamble.last else None,
+        "opening": preamble.opening_minor,
+        "closing": preamble.closing_minor,
+    }
+    for name, label in layout.preamble.items():
+        value = said[name]
+        if value is not None:
+            yield [label, value]
+    if layout.preamble:
+        yield []
+
+
+class _CsvSink:
+    """Text, the amounts as the layout writes them."""
+
+    def __init__(self, handle: Any, layout: Layout) -> None:  # noqa: ANN401  an open text file
+        # Lines end as in the format's own description; then a line break within a cell is quoted, too.
+        self._writer = csv.writer(handle, delimiter=layout.delimiter)
+        self._amounts = Amounts(layout.decimal, layout.thousands)
+        self._next = 1
+
+    def line(self, cells: Sequence[Written]) -> int:
+        texts = [cell if type(cell) is str else self._amounts.write(cast("Minor", cell)) for cell in cells]
+        self._writer.writerow(texts)
+        placed = self._next
+        self._next += 1 + sum(len(_BREAK.findall(text)) for text in texts if not text.isprintable())
+        return placed
+
+
+class _XlsxSink:
+    """Texts as texts, whatever they begin with, and amounts as numbers."""
+
+    def __init__(self, sheet: Any, money: Any) -> None:  # noqa: ANN401  xlsxwriter's worksheet and format
+        self._sheet = sheet
+        self._money = money
+        self._next = 0
+
+    def line(self, cells: Sequence[Written]) -> int:
+        for place, cell in enumerate(cells):
+            if not isinstance(cell, str):
+                # A Decimal is written digit by digit; no float is made of it.
+                self._sheet.write_number(self._next, place, Decimal(cell).scaleb(-2), self._money)
+            elif len(cell) > _LONGEST_CELL:
+                raise StatementRefused(
+                    f"A cell of a workbook holds {_LONGEST_CELL} characters; this text has {len(cell)}.",
+                    length=len(cell),
+                )
+            elif cell:
+                self._sheet.write_string(self._next, place, cell)
+        self._next += 1
+        return self._next
+
+
+@contextmanager
+def statement_writer(
+    path: str | Path, layout: Layout, *, date_format: str | None = None, preamble: Preamble | None = None
+) -> Iterator[StatementWriter]:
+    """A writer of one file, closed at the end of the block; `.csv` or `.xlsx` by its ending.
+
+    Raises StatementRefused: another ending, or a kind of file that the layout does not have.
+    """
+    path = Path(path)
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in layout.kinds:
+        raise StatementRefused(
+            f"The layout {layout.name!r} is written as {' or '.join(layout.kinds)}, not {path.name!r}.",
+            file=path.name,
+            kinds=layout.kinds,
+        )
+    preamble = preamble or Preamble()
+    if kind == "csv":
+        with path.open("w", encoding=layout.encoding, newline="") as handle:
+            yield StatementWriter(layout, _CsvSink(handle, layout), date_format=date_format, preamble=preamble)
+        return
+    with xlsxwriter.Workbook(path, _OPTIONS) as book:
+        book.set_properties({"created": _CREATED})
+        sheet = book.add_worksheet("Statement")
+        sink = _XlsxSink(sheet, book.add_format({"num_format": "#,##0.00"}))
+        yield StatementWriter(layout, sink, date_format=date_format, preamble=preamble)
+
+
+def write_statement(
+    rows: Iterable[Mapping[str, Any]],
+    path: str | Path,
+    layout: Layout,
+    *,
+    date_format: str | None = None,
+    preamble: Preamble | None = None,
+) -> int:
+    """Write rows of STATEMENT_ROW to a file as this layout writes them; the number of rows.
+
+    Rows are taken one at a time, and times are written to the second. `preamble` is what a layout
+    with a preamble has above its header. Raises StatementRefused: see `statement_writer`.
+    """
+    count = 0
+    with statement_writer(path, layout, date_format=date_format, preamble=preamble) as writer:
+        for row in rows:
+            writer.write(row)
+            count += 1
+    return count

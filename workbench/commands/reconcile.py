@@ -1,0 +1,239 @@
+"""`workbench reconcile`: a ledger held against what operators and banks say of it."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from workbench.errors import ReconcileRefused
+
+if TYPE_CHECKING:
+    # What works with tables takes a second to load, and `workbench --help` does without.
+    from workbench.analysis.reconcile import CarryForward, Reconciliation, Tolerance
+
+Say = Callable[[str], None]
+
+_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+_MINOR_A_MAJOR: Final = 100
+_TABLE: Final = ".parquet"
+_DIFFERENCES: Final = ("amount", "fee", "days")
+_CARRIED, _CLOSED = "rows.parquet", "closed.parquet"
+_TO_SETTLE: Final = 1
+_SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
+_SPARK_PARTS: Final = "spark.sql.shuffle.partitions"
+"""Two hundred by default, which is for a cluster."""
+_SPARK_ALONE: Final[dict[str, Any]] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Spark on this machine alone: it listens to nobody else, and leaves standard error to us."""
+
+
+@click.command()
+@click.argument("ledger", type=_FILE)
+@click.argument("statements", metavar="STATEMENT...", nargs=-1, required=True, type=_FILE)
+@click.option(
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the results here: .xlsx the workbook, .html the page, .csv or .parquet the breaks. May be repeated.",
+)
+@click.option(
+    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="What does the work."
+)
+@click.option("--layout", metavar="NAME", help="The layout of the statements; recognised, if not named.")
+@click.option("--account", metavar="NAME", help="The ledger account of the statements, where they do not say it.")
+@click.option(
+    "--date-format",
+    metavar="FORMAT",
+    help="How the statements write dates, such as %d/%m/%Y, where it could be one or another.",
+)
+@click.option(
+    "--tolerance",
+    "tolerances",
+    nargs=2,
+    multiple=True,
+    metavar="WHAT VALUE",
+    help="How far two rows of one key may differ: amount or fee in kwacha, or days. May be repeated.",
+)
+@click.option(
+    "--cut-off",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="For so many days before the closing date, what one side lacks may still follow.",
+)
+@click.option("--carry-forward", "brought", metavar="FOLDER", type=_FOLDER, help="What an earlier run left open.")
+@click.option("--carry-to", "kept", metavar="FOLDER", type=_FOLDER, help="Leave here what is open, for the next run.")
+def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
+    ledger: Path,
+    statements: tuple[Path, ...],
+    outs: tuple[Path, ...],
+    engine: str,
+    layout: str | None,
+    account: str | None,
+    date_format: str | None,
+    tolerances: tuple[tuple[str, str], ...],
+    cut_off: int,
+    brought: Path | None,
+    kept: Path | None,
+) -> None:
+    """Hold LEDGER, a table of movements (.parquet or .csv), against each STATEMENT (.csv, .xlsx or .parquet).
+
+    Every row of both sides is matched or is part of a break. The summary and the proof are printed: ledger
+    closing less statement closing is what the breaks add up to.
+
+    Exit status 0 when nothing is open but what the next days may bring, 1 when there are breaks or the proof
+    does not hold, 2 when the input cannot be used.
+    """
+    from workbench.analysis.reconcile import reconcile as run
+    from workbench.analysis.report import outputs
+    from workbench.analysis.report.words import is_proven
+
+    tolerance = _tolerance(tolerances)
+    outputs.check(outs, (ledger, *statements))
+    with _spark(engine), _progress() as say:
+        read = [_statement(each, say, layout=layout, account=account, date_format=date_format) for each in statements]
+        carried = None if brought is None else _brought(brought)
+        say("Reconciling")
+        result = run(_ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried, engine=engine)
+        for out in outs:
+            say(f"Writing {out.name}")
+            outputs.write(result, out)
+        if kept is not None:
+            _keep(result.carry_forward, kept)
+    _tell(result, [*outs, *([] if kept is None else [kept])])
+    result.close()
+    sys.exit(0 if result.is_clean and is_proven(result) else _TO_SETTLE)
+
+
+def _tell(result: "Reconciliation", written: Sequence[Path]) -> None:
+    from workbench.analysis.report import tables
+    from workbench.analysis.report.words import headline
+
+    shown = [tables.accounts(result), tables.codes(result), tables.proof(result)]
+    click.echo("\n\n".join([headline(result), *(str(each) for each in shown if each.rows)]))
+    if written:
+        click.echo("\nWritten: " + ", ".join(map(str, written)))
+
+
+def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN401  a statement or a path
+    """The statement in a file; one that is a table already is left to the engine."""
+    from workbench.analysis.statements import read_statement
+
+    say(f"Reading {path.name}")
+    return path if path.suffix.lower() == _TABLE else read_statement(path, **options)
+
+
+def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path
+    """The ledger: Parquet is left to the engine, which reads no more of it than it needs."""
+    from workbench.analysis import files
+    from workbench.analysis.shapes import LEDGER_MOVEMENT
+
+    if path.suffix.lower() == _TABLE:
+        return path
+    try:
+        return files.read(path, LEDGER_MOVEMENT)
+    except (OSError, ValueError) as error:
+        raise ReconcileRefused(f"The ledger cannot be read: {_reason(error)}") from None
+
+
+def _tolerance(given: Sequence[tuple[str, str]]) -> "Tolerance":
+    """The tolerances asked for; amounts are given in major units."""
+    from workbench.analysis.reconcile import Tolerance
+
+    values: dict[str, int] = {}
+    for what, value in given:
+        if what not in _DIFFERENCES:
+            raise click.BadParameter(f"{what!r} is none of {', '.join(_DIFFERENCES)}.", param_hint="--tolerance")
+        units = 1 if what == "days" else _MINOR_A_MAJOR
+        values[what if what == "days" else f"{what}_minor"] = _whole(value, units)
+    return Tolerance(**values)
+
+
+def _whole(text: str, units: int) -> int:
+    """A number of units as a whole one of the smallest."""
+    try:
+        number = Decimal(text) * units
+    except InvalidOperation:
+        number = Decimal(-1)
+    if not number.is_finite() or number < 0 or number != number.to_integral_value():
+        raise click.BadParameter(f"{text!r} is no such number.", param_hint="--tolerance")
+    return int(number)
+
+
+def _brought(folder: Path) -> "CarryForward":
+    from workbench.analysis import files
+    from workbench.analysis.reconcile import CarryForward
+    from workbench.analysis.shapes import CARRIED, CLOSED
+
+    try:
+        return CarryForward(files.read(folder / _CARRIED, CARRIED), files.read(folder / _CLOSED, CLOSED))
+    except (OSError, ValueError) as error:
+        raise ReconcileRefused(
+            f"{folder} holds nothing carried forward: {_reason(error)}", hint="A run with --carry-to leaves it."
+        ) from None
+
+
+def _keep(carried: "CarryForward", folder: Path) -> None:
+    from workbench.analysis import files
+    from workbench.analysis.report.whole import written_whole
+    from workbench.analysis.shapes import CARRIED, CLOSED
+
+    with written_whole(folder / _CARRIED, makes_folder=True) as rows:
+        files.write(carried.rows, rows, CARRIED)
+    with written_whole(folder / _CLOSED) as closed:
+        files.write(carried.closed, closed, CLOSED)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+@contextmanager
+def _spark(engine: str) -> Iterator[None]:
+    """A session of Spark for as long as it is needed, where Spark is to do the work.
+
+    Raises ReconcileRefused: it is not installed, or lacks the Java that it runs on.
+    """
+    if engine != "spark":
+        yield
+        return
+    if find_spec("pyspark") is None:
+        raise ReconcileRefused("Spark is not installed.", hint="pip install 'mobile-money-workbench[spark]'")
+    if "JAVA_HOME" not in os.environ and which("java") is None:
+        raise ReconcileRefused("Spark runs on Java, and there is none.", hint="Install one, or set JAVA_HOME.")
+    from pyspark.sql import SparkSession
+
+    # Where somebody has set Spark up, it is as they have set it up.
+    options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE | {_SPARK_PARTS: str(os.cpu_count() or 1)}
+    session = SparkSession.builder.config(map=options).getOrCreate()
+    try:
+        yield
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _progress() -> Iterator[Say]:
+    """Says what is being done, to a person at a terminal and to nobody else."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("Reading") as status:
+        yield status.update

@@ -1,0 +1,36 @@
+"""The ids by which the other side knows a movement of money: an operator's, a bank's, or those of a sweep.
+
+The formats are ours. They only look as different from one another as the operators' own do.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from workbench.domain.moments import LUSAKA, moment
+
+FORMATS: Final[Mapping[str, str]] = {
+    "mtn": "4{seq:09d}",
+    "airtel": "MP{at:%y%m%d.%H%M}.{seq:08d}",
+    "zamtel": "ZK{at:%y%m%d}-{seq:07d}",
+    "sweep": "SWP{at:%Y%m%d}-{operator}",
+    "recall": "RCL{at:%Y%m%d}-{seq:07d}",
+    "top_up": "TOP{at:%Y%m%d}-{seq:07d}",
+    "credit": "STL{at:%Y%m%d}",
+    "return": "RTN{at:%Y%m%d}-{seq:07d}",
+}
+"""Operator, or what moved → its ids. Days and minutes are Lusaka's.
+
+What holds a `seq` is told apart by it. A sweep is one for each operator and night, and the bank credits
+all operators' of a night as one.
+"""
+
+
+def reference(kind: str, at_ms: int, *, seq: int = 0, operator: str = "") -> str:
+    """The id of a movement at a moment, in milliseconds since 1970.
+
+    `kind` is a row of `FORMATS`; `seq` is unique among all that happens in a sandbox.
+
+    >>> reference("airtel", 1_767_592_860_000, seq=42)
+    'MP260105.0801.00000042'
+    """
+    return FORMATS[kind].format(at=moment(at_ms).astimezone(LUSAKA), seq=seq, operator=operator.upper())
