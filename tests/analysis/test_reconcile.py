@@ -329,6 +329,7 @@ def settled_effect(body: dict, named: dict | None) -> int:
         "unknown_credit": amount - fee, "unknown_debit": -amount - fee, "fee_raised": -amount, "fee_lowered": amount,
         "rounded_up": amount, "rounded_down": -amount, "redated": 0,
     }  # fmt: skip
+    assert not fee or body["recipe"] not in {"fee_raised", "fee_lowered", "rounded_up", "rounded_down", "redated"}
     if body["recipe"] in plain:
         return plain[body["recipe"]]
     return effect(named) if body["recipe"] == "reposted" else -effect(named)
@@ -341,7 +342,7 @@ OPEN = {
     "amount and fee": (movement("k", 500, fee_minor=5), movement("k", 900, fee_minor=9)),
     "direction_mismatch": (movement("k", 500, fee_minor=5), movement("k", 500, fee_minor=5, direction="out")),
     "status_mismatch": (movement("k", 500, fee_minor=5), movement("k", 500, fee_minor=5, status="failed")),
-    "date_mismatch": (movement("k", 500, day=1), movement("k", 500, day=7)),
+    "date_mismatch": (movement("k", 500, day=1, fee_minor=5), movement("k", 500, day=7, fee_minor=5)),
     "missing_in_statement": (movement("k", 500, day=1), None),
     "a batch that is missing": (movement("je_1", 500, day=1, batch="stl"), None),
     "payout_unpaid": (movement("k", 500, day=1, direction="out", kind="payout_paid"), None),

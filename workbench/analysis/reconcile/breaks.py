@@ -13,6 +13,7 @@ from workbench.analysis.reconcile.classify import PREFIX, Classified
 from workbench.analysis.reconcile.columns import LEDGER, OF_SIDE, ROW, STATEMENT, Frame
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.proposals import proposal_of
+from workbench.analysis.reconcile.rows import named
 from workbench.analysis.reconcile.rules import BUCKETS, CODES, TOLERATED
 from workbench.analysis.reconcile.words import WORDS, reason_of
 from workbench.analysis.shapes import BREAK, Columns
@@ -37,11 +38,11 @@ class Broken:
         return made
 
 
-def collect_broken(engine: Engine, classified: Classified, resolved: Frame) -> Broken:
+def collect_broken(engine: Engine, classified: Classified, resolved: Frame, accounts: Sequence[str]) -> Broken:
     """Bring the breaks here, and of groups their rows."""
     groups = classified.special.filter(nw.col("batches") > 0).select(*ROW)
     members = groups.join(resolved.select("account", "g"), on=["account", "g"], how="semi")
-    return Broken(engine.collect(resolved), engine.collect(members))
+    return Broken(*(named(engine.collect(frame), accounts) for frame in (resolved, members)))
 
 
 def breaks_of(broken: Broken, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:

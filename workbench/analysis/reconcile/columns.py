@@ -44,7 +44,7 @@ Shape = Mapping[str, Any]
 
 ROW: Shape = {
     "side": WORD,
-    "account": WORD,
+    "account": NUMBER,
     "g": WORD,
     "key": WORD,
     "batch": WORD,
@@ -67,7 +67,7 @@ ROW: Shape = {
     "state": WORD,
     "problem": WORD,
 }
-"""A row of either side.
+"""A row of either side. The account is its place in the list of accounts: numbers are compared sooner than names.
 
 `g` is the group, `source` and `no` the statement and line, or nothing and the entry's number; `at` may be
 null, `order` stands for it then; `kind` is the ledger's kind or the statement's type, and `refers` what a
@@ -77,7 +77,7 @@ reversal reverses.
 OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "order"})
 
 PAIR: Shape = {
-    "account": WORD,
+    "account": NUMBER,
     "g": WORD,
     "code": WORD,
     "rows": NUMBER,

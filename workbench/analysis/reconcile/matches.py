@@ -10,14 +10,14 @@ import pyarrow as pa
 from workbench.analysis.reconcile.classify import PREFIX, Classified, both_sides, widened
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, STATEMENT, WORD, Frame, Shape
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.rows import nothing
+from workbench.analysis.reconcile.rows import named, nothing
 from workbench.analysis.reconcile.rules import MATCH_RULES, TOLERATED
 from workbench.analysis.reconcile.words import amount_text
 from workbench.analysis.shapes import MATCH
 
 _AGREED: Shape = {
     "rule": WORD,
-    "account": WORD,
+    "account": NUMBER,
     "group": WORD,
     "side": WORD,
     "statement": WORD,
@@ -33,11 +33,11 @@ _AGREED: Shape = {
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 
 
-def matches_of(engine: Engine, classified: Classified) -> pd.DataFrame:
+def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) -> pd.DataFrame:
     """The frame MATCH, in an order that depends on nothing but its rows."""
     frames = [*_pairs(engine, classified.compared), _groups(engine, classified.special)]
     found = engine.collect(nw.concat(frames))
-    return _framed(found)
+    return _framed(named(found, accounts))
 
 
 def _pairs(engine: Engine, compared: Frame) -> list[Frame]:
@@ -53,9 +53,9 @@ def _pairs(engine: Engine, compared: Frame) -> list[Frame]:
                     rule=nw.when(nw.col("both")).then(nw.lit("key")).otherwise(nw.lit("nothing_moved")),
                     group=nw.col("g"),
                     side=nw.lit(side),
-                    statement=nw.col("s_source") if side == STATEMENT else nothing("account"),
+                    statement=nw.col("s_source") if side == STATEMENT else nothing("g"),
                     line=nw.col("s_no") if side == STATEMENT else nothing("l_no"),
-                    entry=nw.col("l_entry") if side == LEDGER else nothing("account"),
+                    entry=nw.col("l_entry") if side == LEDGER else nothing("g"),
                     key=nw.col(f"{prefix}key"),
                     currency=nw.col(f"{prefix}currency"),
                     signed=nw.col(f"{prefix}signed"),

@@ -25,7 +25,7 @@ BROKEN: Shape = {**PAIR, "reversed_entry": WORD, "reversed_signed": NUMBER}
 _ALIKE = ("account", "currency", "direction", "amount", "phone")
 
 
-def resolve(engine: Engine, opened: Frame, ledger: Frame, cut_after: Mapping[str, int]) -> Frame:
+def resolve(engine: Engine, opened: Frame, ledger: Frame, cut_after: Mapping[int, int]) -> Frame:
     """Every open pair with its code, in the shape BROKEN; `cut_after` is the last settled day of each account."""
     waiting = engine.keep(opened.filter(nw.col("code") == ONE_SIDED))
     single = waiting.filter(nw.col("l_batch").is_null() & nw.col("s_batch").is_null())
@@ -80,11 +80,11 @@ def _met(partners: Frame) -> Frame:
 
 
 def _bare(engine: Engine, pairs: Frame) -> Frame:
-    made = pairs.with_columns(reversed_entry=nothing("account"), reversed_signed=nothing("l_no"))
+    made = pairs.with_columns(reversed_entry=nothing("g"), reversed_signed=nothing("l_no"))
     return conform(engine, made, BROKEN)
 
 
-def _named(engine: Engine, lonely: Frame, ledger: Frame, cut_after: Mapping[str, int]) -> Frame:
+def _named(engine: Engine, lonely: Frame, ledger: Frame, cut_after: Mapping[int, int]) -> Frame:
     """Rules 6b to 6d."""
     reversals = lonely.filter((nw.col("s_kind") == "reversal") & ~nw.col("s_refers").is_null())
     wanted = reversals.select(account="account", key=nw.col("s_refers")).group_by("account", "key").agg(n=nw.len())

@@ -46,6 +46,7 @@ def _body(pair: Pair, recipe: str, amount: int, said: str, **more: Any) -> Body:
 
 
 def _when(pair: Pair) -> str | None:
+    """The statement's moment, if it tells one."""
     return None if pair["s_at"] is None else rfc3339(pair["s_at"])
 
 
@@ -129,7 +130,7 @@ def _reference(pair: Pair, _: Members) -> list[Body]:
 
 
 def _dated(pair: Pair, _: Members) -> list[Body]:
-    return [{**_booked(pair, "redated", pair["l_amount"], pair["l_fee"]), "entry": pair["l_entry"]}]
+    return [{**_booked(pair, "redated", pair["l_amount"]), "entry": pair["l_entry"]}]
 
 
 def _suspense(pair: Pair, _: Members) -> list[Body]:

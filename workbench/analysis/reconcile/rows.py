@@ -1,10 +1,11 @@
 """Both sides brought to one shape, with what each row does to its account."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import narwhals.stable.v2 as nw
+import pyarrow as pa
 
-from workbench.analysis.reconcile.columns import LEDGER, NUMBER, ROW, STATEMENT, Frame
+from workbench.analysis.reconcile.columns import LEDGER, NUMBER, ROW, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rules import DAY_MS
 
@@ -22,9 +23,9 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
 
 
 def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = ()) -> Frame:
-    """The rows of one side in the shape ROW; `frame` has the side's own columns, as an engine loads them.
+    """The rows of one side in the shape ROW, but for the account, which is still its name.
 
-    Of those, the numbers named by `keep` stand at the end.
+    `frame` has the side's own columns, as an engine loads them; those numbers named by `keep` stand at the end.
     """
     names = _NAMES[side]
     given = frame.select(
@@ -41,7 +42,21 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = 
         moves=(nw.col("status") == COMPLETED).fill_null(value=False),
         signed=effect(),
     )
-    return conform(engine, made, {**ROW, **dict.fromkeys(keep, NUMBER)})
+    return conform(engine, made, {**ROW, "account": WORD, **dict.fromkeys(keep, NUMBER)})
+
+
+def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
+    """The rows with the places of their accounts in `accounts` for the names: the shape ROW."""
+    place = nw.when(nw.col("account") == accounts[0]).then(0)
+    for number, account in enumerate(accounts[1:], start=1):
+        place = place.when(nw.col("account") == account).then(number)
+    return conform(engine, rows.with_columns(account=place), ROW)
+
+
+def named(table: pa.Table, accounts: Sequence[str]) -> pa.Table:
+    """A collected table with the names of its accounts again."""
+    names = pa.array(accounts, pa.string()).take(table["account"])
+    return table.set_column(table.schema.get_field_index("account"), "account", names)
 
 
 def effect(prefix: str = "") -> nw.Expr:

@@ -13,14 +13,14 @@ import pandas as pd
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken, typed
 from workbench.analysis.reconcile.carry import CarryForward, carried_rows, with_carried
 from workbench.analysis.reconcile.classify import Classified, classify
-from workbench.analysis.reconcile.columns import LEDGER, NUMBER, ROW, SIDES, STATEMENT, WORD, Frame
+from workbench.analysis.reconcile.columns import LEDGER, NUMBER, SIDES, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.inputs import Inputs, load_ledger, load_statements, read_inputs
 from workbench.analysis.reconcile.matches import matches_of
 from workbench.analysis.reconcile.onesided import resolve
 from workbench.analysis.reconcile.proof import Sums, proof_frame, proof_line
 from workbench.analysis.reconcile.result import Reconciliation
-from workbench.analysis.reconcile.rows import rows_of
+from workbench.analysis.reconcile.rows import numbered, rows_of
 from workbench.analysis.reconcile.rules import Tolerance, check_whole
 from workbench.analysis.reconcile.summary import ageing_of, summary_of
 from workbench.analysis.reconcile.totals import Book, books, check_accounts, totals
@@ -69,6 +69,7 @@ def reconcile(
 class _Read:
     """Both sides loaded and counted."""
 
+    accounts: Sequence[str]
     rows: Mapping[str, Frame]
     totals: Mapping[str, pd.DataFrame]
     books: Sequence[Book]
@@ -92,9 +93,9 @@ class _Run:
         closing = self._closing(read)
         bad = {side: int((counted["rows"] - counted["good"]).sum()) for side, counted in read.totals.items()}
         classified = classify(self.engine, read.rows, bad, self.tolerance)
-        cut_after = {account: day - self.cut_off for account, day in closing.items()}
+        cut_after = {place: closing[account] - self.cut_off for place, account in enumerate(read.accounts)}
         resolved = resolve(self.engine, classified.open, read.everything, cut_after)
-        broken = collect_broken(self.engine, classified, resolved)
+        broken = collect_broken(self.engine, classified, resolved, read.accounts)
         return self._told(read, closing, classified, broken)
 
     def _read(self) -> _Read:
@@ -104,6 +105,8 @@ class _Run:
         found = books(self.engine, theirs, new, self.inputs.told)
         if not found:
             raise ReconcileRefused("The statement has no rows, so that it is of no account.")
+        if nameless := sorted({str(name) for name in new.loc[new["account"].isna(), "source"]}):
+            raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not say of which account they are.")
         accounts = sorted({book.account for book in found})
         ledger = load_ledger(self.engine, self.inputs)
         ours = rows_of(self.engine, ledger, LEDGER, keep=("balance_minor",))
@@ -115,18 +118,17 @@ class _Run:
         last = {str(name): int(no) for name, no in counted.groupby("account")["last_no"].max().items()}
         closings = _closings(self.engine, ours, last)
         sums = {LEDGER: counted, STATEMENT: new}
-        everything = ours.select(*ROW)
-        rows = {LEDGER: everything, STATEMENT: theirs.select(*ROW)}
+        everything = numbered(self.engine, ours, accounts)
+        rows = {LEDGER: everything, STATEMENT: numbered(self.engine, theirs, accounts)}
         if self.carried is not None:
             mine = _of_accounts(self.carried, accounts)
             ledger = ledger.filter(nw.col("account").is_in(accounts))
             open_ledger, open_statement = with_carried(self.engine, ledger, statement, mine)
-            rows = {
-                LEDGER: self.engine.keep(rows_of(self.engine, open_ledger, LEDGER)),
-                STATEMENT: self.engine.keep(rows_of(self.engine, open_statement, STATEMENT)),
-            }
-            sums = {side: totals(self.engine, rows[side]) for side in SIDES}
-        return _Read(rows, sums, found, closings, last, everything)
+            both = {LEDGER: open_ledger, STATEMENT: open_statement}
+            told = {side: self.engine.keep(rows_of(self.engine, both[side], side)) for side in SIDES}
+            sums = {side: totals(self.engine, told[side]) for side in SIDES}
+            rows = {side: numbered(self.engine, told[side], accounts) for side in SIDES}
+        return _Read(accounts, rows, sums, found, closings, last, everything)
 
     def _closing(self, read: _Read) -> dict[str, int]:
         """The last day of each account: of its statements, else of what was closed before, else of the ledger."""
@@ -155,7 +157,7 @@ class _Run:
             carry_forward=self._carry(read, closing, rows, proof),
             rows_read={side: int(read.totals[side]["rows"].sum()) for side in SIDES},
             engine=self.engine.name,
-            _matches=partial(matches_of, self.engine, classified),
+            _matches=partial(matches_of, self.engine, classified, read.accounts),
             _inputs=partial(_inputs, self.inputs, read, self.carried),
             _close=self.engine.close,
         )
