@@ -172,7 +172,8 @@ class TestFiles:
     def test_what_is_open_is_carried_to_the_next_run(self, run: Run, broken: Case):
         assert run(broken.ledger, broken.statement, "--carry-to", "kept/january").exit_code == 1
         done = run(broken.ledger, broken.statement, "--carry-forward", "kept/january")
-        assert done.exit_code != 2
+        assert done.exit_code == 2, "the same statement again is no next one"
+        assert "told again: mtn.csv" in done.output
         assert {each.name for each in (broken.folder / "here" / "kept" / "january").iterdir()} == {
             "rows.parquet", "closed.parquet",
         }  # fmt: skip

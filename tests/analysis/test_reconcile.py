@@ -164,11 +164,14 @@ class TestWhatIsRefused:
             reconcile(LEDGER, [tmp_path / "mtn.parquet"] * 2)
 
 
+NONE_FOUND = pd.DataFrame(columns=["line", "expected_minor", "found_minor"])
+
+
 def file_of(rows: pd.DataFrame, *, name: str = "mtn.csv", **more: object) -> SimpleNamespace:
     """What reading a file gives."""
     usual = {
         "name": name, "sha256": "0" * 64, "account": ACCOUNT, "currency": "ZMW", "rows": rows,
-        "opening_minor": None, "closing_minor": None, "period": None, "findings": (),
+        "opening_minor": None, "closing_minor": None, "period": None, "findings": NONE_FOUND,
     }  # fmt: skip
     return SimpleNamespace(**{**usual, **more})
 
@@ -191,6 +194,20 @@ class TestStatementFiles:
         assert (line["gap_minor"], line["unexplained_minor"], line["opening_minor"]) == (7, -7, 0)
         assert line["note"] == "the statement's balances jump by K0.07 beyond its rows"
 
+    def test_nor_does_one_that_comes_right_again_further_down(self):
+        found = pd.DataFrame({"line": [2, 3], "expected_minor": [100, 401], "found_minor": [203, 298]})
+        line = reconcile(LEDGER, file_of(STATEMENT, findings=found)).proof.iloc[0]
+        assert not line["holds"]
+        assert line["unexplained_minor"] == 0
+        assert line["note"] == (
+            "the running balance of mtn.csv does not follow in line 2, and in 1 more: K1.00 expected, K2.03 found"
+        )
+
+    def test_one_wholly_in_another_currency_is_refused(self):
+        theirs = statement_of(movement("a", 100, currency="USD"), movement("b", 200, currency="USD"))
+        with pytest.raises(ReconcileRefused, match="USD"):
+            reconcile(LEDGER, file_of(theirs))
+
     def test_another_opening_balance_does_not_hold_either(self):
         result = reconcile(LEDGER, file_of(STATEMENT, opening_minor=50, closing_minor=348))
         assert not result.proof.loc[0, "holds"]
@@ -212,6 +229,19 @@ class TestStatementFiles:
         assert (again["statement"], again["line"], again["variance_minor"]) == ("second.csv", 2, 0)
         assert pd.isna(again["proposal"])
         assert result.proof.loc[0, "holds"]
+
+    @pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
+    def test_overlapping_files_may_tell_a_batch_twice(self, engine: str):
+        parts = [movement(f"je{n}", 100, batch="STL1") for n in (1, 2)]
+        whole = movement("STL1", 200)
+        one = statement_of(movement("a", 50, day=4), whole, name="first.csv")
+        two = statement_of(whole, movement("c", 70, day=6), name="second.csv", opening=50)
+        ledger = ledger_of(movement("a", 50, day=4), *parts, movement("c", 70, day=6))
+        result = reconcile(ledger, [one, two], engine=engine)
+        assert codes(result) == [("STL1", "duplicate_in_statement")]
+        assert result.breaks.loc[0, ["statement", "line", "variance_minor", "rows"]].tolist() == ["second.csv", 2, 0, 1]
+        assert result.proof.loc[0, "holds"]
+        assert result.breaks["rows"].sum() + len(result.matches) == len(ledger) + len(one) + len(two)
 
     def test_a_line_booked_twice_in_one_file_moves_the_balance_twice(self):
         result = reconcile(ledger_of(movement("a", 100)), statement_of(movement("a", 100), movement("a", 100)))
@@ -251,6 +281,15 @@ class TestBadRows:
 
 
 class TestCarryForward:
+    def test_what_was_matched_before_is_refused_when_it_is_told_again(self):
+        ledger = ledger_of(*(movement(key, 100, day=day) for key, day in (("a", 3), ("b", 5), ("c", 6))))
+        first = reconcile(ledger.iloc[:2], statement_of(movement("a", 100, day=3), movement("b", 100)))
+        overlapping = statement_of(movement("b", 100), movement("c", 100, day=6), name="next.csv", opening=100)
+        with pytest.raises(ReconcileRefused, match=r"told again: next\.csv in 1 lines, the first of them 2"):
+            reconcile(ledger, overlapping, carry_forward=first.carry_forward)
+        following = statement_of(movement("c", 100, day=6), name="next.csv", opening=200)
+        assert reconcile(ledger, following, carry_forward=first.carry_forward).is_clean
+
     def test_what_was_open_joins_in_with_its_age_and_what_was_read_is_not_read_again(self):
         january = ledger_of(movement("a", 100, day=30), movement("b", 200, day=31), movement("x", 5, day=3))
         first = reconcile(january, statement_of(movement("a", 100, day=30), movement("q", 1, day=31)))

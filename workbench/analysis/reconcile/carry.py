@@ -11,8 +11,18 @@ import pandas as pd
 import pyarrow as pa
 
 from workbench.analysis.reconcile.breaks import days
-from workbench.analysis.reconcile.columns import DATE, INSTANT, LEDGER, LEDGER_READ, STATEMENT, STATEMENT_READ, Frame
-from workbench.analysis.reconcile.engines import Engine
+from workbench.analysis.reconcile.columns import (
+    DATE,
+    INSTANT,
+    LEDGER,
+    LEDGER_READ,
+    NUMBER,
+    STATEMENT,
+    STATEMENT_READ,
+    WORD,
+    Frame,
+)
+from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.shapes import CARRIED, CLOSED
 from workbench.domain.moments import moment
 from workbench.errors import ReconcileRefused
@@ -59,6 +69,35 @@ def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: Carry
     absent = open_ledger.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
     open_statement = engine.arrow(_loaded(carried.rows, STATEMENT), STATEMENT_READ)
     return nw.concat([ledger.filter(~gone), again, absent]), nw.concat([statement, open_statement])
+
+
+def closed_rows(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
+    """The ledger's rows that were gone through and are not open: what was matched before."""
+    opened = engine.arrow(_loaded(carried.rows, LEDGER), LEDGER_READ).select("account", "entry")
+    return ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
+
+
+def refuse_told_before(engine: Engine, closed: Frame, theirs: Frame, carried: CarryForward) -> None:
+    """Raises ReconcileRefused: a statement tells again what was matched before: the same file, or periods overlap."""
+    ends = [
+        (nw.col("account") == row["account"]) & (nw.col("day") <= _day(row["closing_date"]))
+        for row in carried.closed.to_dict("records")
+    ]
+    if not ends:
+        return
+    known = closed.filter(~nw.col("g").is_null()).group_by("account", "g").agg(n=nw.len())
+    again = theirs.filter(reduce(or_, ends)).filter(~nw.col("g").is_null()).join(known, on=["account", "g"], how="semi")
+    told = again.group_by("source").agg(rows=nw.len(), first=nw.col("no").min())
+    found = engine.collect(conform(engine, told, {"source": WORD, "rows": NUMBER, "first": NUMBER})).to_pylist()
+    if found:
+        said = "; ".join(
+            f"{row['source']} in {row['rows']} lines, the first of them {row['first']}"
+            for row in sorted(found, key=lambda row: row["source"] or "")
+        )
+        raise ReconcileRefused(
+            f"What is carried forward was reconciled already, and is told again: {said}.",
+            hint="Give the statement that follows; of periods that overlap, the lines since the closing date.",
+        )
 
 
 def _gone(closed: pd.DataFrame) -> nw.Expr:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -51,6 +51,18 @@ class StatementFile(Protocol):
     def period(self) -> Any:  # noqa: ANN401  two dates, or none, or a pair of none
         """The first and last day that it says it covers, if it does."""
 
+    @property
+    def findings(self) -> pd.DataFrame:
+        """Where its running balance does not follow: line, expected_minor, found_minor."""
+
+
+class Jump(NamedTuple):
+    """A line whose running balance does not follow from the one before; minor units."""
+
+    line: int
+    expected_minor: int
+    found_minor: int
+
 
 @dataclass(frozen=True)
 class Told:
@@ -63,6 +75,7 @@ class Told:
     opening_minor: int | None
     closing_minor: int | None
     last_day: date | None
+    jumps: tuple[Jump, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,7 +133,20 @@ def _listed(statement: Any) -> Sequence[Any]:  # noqa: ANN401  any table, or sev
 
 def _told(given: StatementFile) -> Told:
     last = given.period[1] if given.period else None
-    return Told(given.name, given.account, given.currency, given.sha256, given.opening_minor, given.closing_minor, last)
+    jumps = tuple(
+        Jump(int(row["line"]), int(row["expected_minor"]), int(row["found_minor"]))
+        for row in given.findings.to_dict("records")
+    )
+    return Told(
+        given.name,
+        given.account,
+        given.currency,
+        given.sha256,
+        given.opening_minor,
+        given.closing_minor,
+        last,
+        jumps,
+    )
 
 
 def _source(given: Any) -> Source:  # noqa: ANN401  any table

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from workbench.analysis.reconcile.breaks import typed
+from workbench.analysis.reconcile.inputs import Jump
 from workbench.analysis.reconcile.totals import Book
 from workbench.analysis.reconcile.words import amount_text
 from workbench.analysis.shapes import PROOF
@@ -52,8 +53,9 @@ def proof_line(
         "gap_minor": gap,
         "unexplained_minor": difference - sums.breaks - sums.tolerated - brought,
     }
-    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap)
-    line["note"] = _note(line, worked_out=closing is None)
+    jumps = [(book.source, jump) for book in books for jump in book.jumps]
+    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps)
+    line["note"] = _note(line, jumps, worked_out=closing is None)
     return line
 
 
@@ -66,8 +68,14 @@ def _ends(books: Sequence[Book], sums: Sums, before: Mapping[str, Any]) -> tuple
     return opening, books[-1].closing
 
 
-def _note(line: Mapping[str, Any], *, worked_out: bool) -> str:
+def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_out: bool) -> str:
     said = []
+    if jumps:
+        name, jump = jumps[0]
+        expected, found = (amount_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
+        more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
+        where = f"the running balance of {name} does not follow in line {jump.line}{more}"
+        said.append(f"{where}: {expected} expected, {found} found")
     if line["opening_minor"]:
         said.append(f"the opening balances differ by {_said(line, 'opening_minor')}")
     if line["gap_minor"]:

@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken, typed
-from workbench.analysis.reconcile.carry import CarryForward, carried_rows, with_carried
+from workbench.analysis.reconcile.carry import CarryForward, carried_rows, closed_rows, refuse_told_before, with_carried
 from workbench.analysis.reconcile.classify import Classified, classify
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, SIDES, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
@@ -123,6 +123,9 @@ class _Run:
         if self.carried is not None:
             mine = _of_accounts(self.carried, accounts)
             ledger = ledger.filter(nw.col("account").is_in(accounts))
+            refuse_told_before(
+                self.engine, rows_of(self.engine, closed_rows(self.engine, ledger, mine), LEDGER), theirs, mine
+            )
             open_ledger, open_statement = with_carried(self.engine, ledger, statement, mine)
             both = {LEDGER: open_ledger, STATEMENT: open_statement}
             told = {side: self.engine.keep(rows_of(self.engine, both[side], side)) for side in SIDES}

@@ -161,7 +161,8 @@ def _typed(frame: pd.DataFrame) -> bool:
 
 
 def _files(path: Path, called: str) -> list[Path]:
-    if has_magic(str(path)):
+    # A file may be called `ledger[1].parquet`.
+    if has_magic(str(path)) and not path.exists():
         found = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
     else:
         found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from workbench.analysis.reconcile.columns import NUMBER, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.inputs import Told
+from workbench.analysis.reconcile.inputs import Jump, Told
 from workbench.analysis.reconcile.rows import nothing, unreadable
 from workbench.analysis.reconcile.words import EPOCH
 from workbench.errors import ReconcileRefused
@@ -64,13 +64,14 @@ class Book:
     account: str
     source: str
     currencies: tuple[str, ...]
-    """The one that it declares, or those of its rows."""
+    """Those of its rows, or the one that it declares."""
     rows: int
     signed: int
     first_day: int | None
     last_day: int | None
     opening: int | None
     closing: int | None
+    jumps: tuple[Jump, ...] = ()
 
 
 def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[str, Told]) -> list[Book]:
@@ -84,13 +85,14 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
             Book(
                 account=str(account),
                 source=str(name),
-                currencies=(says.currency,) if says else tuple(sorted(set(group["currency"].dropna()))),
+                currencies=tuple(sorted(set(group["currency"].dropna()))) or ((says.currency,) if says else ()),
                 rows=int(group["rows"].sum()),
                 signed=int(group["signed"].sum()),
                 first_day=_whole(group["day"].min()),
                 last_day=_declared(says) or _whole(group["good_day"].max()),
                 opening=says.opening_minor if says and says.opening_minor is not None else opening,
                 closing=says.closing_minor if says and says.closing_minor is not None else closing,
+                jumps=says.jumps if says else (),
             )
         )
     seen = {(book.account, book.source) for book in found}
