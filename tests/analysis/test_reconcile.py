@@ -213,6 +213,13 @@ class TestStatementFiles:
         assert pd.isna(again["proposal"])
         assert result.proof.loc[0, "holds"]
 
+    def test_of_a_line_that_the_second_file_has_twice_one_moved_the_balance(self):
+        one = statement_of(movement("a", 100), name="first.csv")
+        two = statement_of(movement("a", 100), movement("a", 100), name="second.csv")
+        result = reconcile(ledger_of(movement("a", 100)), [one, two])
+        assert result.breaks["variance_minor"].tolist() == [0, -100]
+        assert result.proof.loc[0, ["difference_minor", "holds"]].tolist() == [-100, True]
+
     def test_a_line_booked_twice_in_one_file_moves_the_balance_twice(self):
         result = reconcile(ledger_of(movement("a", 100)), statement_of(movement("a", 100), movement("a", 100)))
         assert codes(result) == [("a", "duplicate_in_statement")]
