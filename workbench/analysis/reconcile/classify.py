@@ -49,21 +49,13 @@ def classify(engine: Engine, rows: Mapping[str, Frame], bad: Mapping[str, int], 
     """
     good = {side: each.filter(~unreadable()) if bad[side] else each for side, each in rows.items()}
     marked = engine.keep(nw.concat([_marked(side) for side in good.values()]).group_by(*GROUP).agg(rows=nw.len()))
-    placed = _retold(engine, nw.concat([side.join(marked, on=GROUP, how="semi") for side in good.values()]))
-    special = _special(engine, placed.filter(~nw.col("told_twice")).select(*ROW))
+    special = _special(engine, nw.concat([side.join(marked, on=GROUP, how="semi") for side in good.values()]))
     plain = {
         side: nw.concat([each.join(marked, on=GROUP, how="anti"), _firsts(special, side)])
         for side, each in good.items()
     }
     compared = _compared(plain[LEDGER], plain[STATEMENT], tolerance)
-    retold = placed.filter(nw.col("told_twice")).with_columns(g=nothing("g"), code=nw.lit(DUPLICATE[STATEMENT]))
-    single = nw.concat(
-        [
-            _duplicates(engine, special),
-            conform(engine, retold, _SINGLE),
-            *(_bad(engine, rows[side]) for side in rows if bad[side]),
-        ]
-    )
+    single = nw.concat([_duplicates(engine, special), *(_bad(engine, rows[side]) for side in rows if bad[side])])
     found = [
         _alone(engine, single),
         _groups(engine, special).filter(~nw.col("code").is_null()),
@@ -76,20 +68,6 @@ def _marked(rows: Frame) -> Frame:
     """The groups that have several rows on this side, or a batch."""
     counted = rows.group_by(*GROUP).agg(rows=nw.len(), batched=nw.col("batch").count())
     return counted.filter((nw.col("rows") > 1) | (nw.col("batched") > 0)).select(*GROUP)
-
-
-def _retold(engine: Engine, rows: Frame) -> Frame:
-    """Rows of special groups; `told_twice` where a line of a batch stands in another file as well: it moved once."""
-    line = [*GROUP, "side", "key", "day", "signed"]
-    counted = rows.with_columns(one=nw.lit(1), source=nw.col("source").fill_null("")).with_columns(
-        copy=nw.col("one").cum_sum().over(*line, order_by=_TIES),
-        copy_in_source=nw.col("one").cum_sum().over(*line, "source", order_by=_TIES),
-        batches=nw.col("batch").count().over(*GROUP),
-    )
-    again = (
-        (nw.col("side") == STATEMENT) & (nw.col("batches") > 0) & (nw.col("copy") > 1) & (nw.col("copy_in_source") == 1)
-    )
-    return engine.keep(conform(engine, counted.with_columns(told_twice=again), {**ROW, "told_twice": FLAG}))
 
 
 def _special(engine: Engine, rows: Frame) -> Frame:
