@@ -1,3 +1,4 @@
+import calendar
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from workbench.domain.moments import (
     LUSAKA,
+    RFC3339,
     business_date,
     clock_text,
     milliseconds,
@@ -103,3 +105,8 @@ def test_what_is_no_moment_is_refused_by_its_name(text: str):
     with pytest.raises(InvalidRequest, match="as_of is a moment with its zone") as refused:
         milliseconds_in(text, param="as_of")
     assert (refused.value.code, refused.value.param) == ("parameter_invalid", "as_of")
+
+
+@pytest.mark.parametrize("year", range(1900, 2100))
+def test_a_29th_of_february_is_taken_in_leap_years_alone(year: int):
+    assert bool(RFC3339.fullmatch(f"{year}-02-29T00:00:00Z")) == calendar.isleap(year)

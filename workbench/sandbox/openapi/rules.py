@@ -162,7 +162,7 @@ REQUEST_RULES: Mapping[str, Mapping[str, Rule]] = {
         "phone": _always(PHONE),
         "answers": _always({"items": {"enum": list(operator.SCRIPTABLE)}, "maxItems": MAX_ANSWERS}),
     },
-    "NewAccount": {"name": _always({"minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s\x1c-\x1f]"})},
+    "NewAccount": {"name": _always({"minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s\x1c-\x1f\x85]"})},
     "Settle": {
         "recipe": _always({"enum": list(SETTLEMENTS)}),
         "currency": _currency(ZMW.code),
