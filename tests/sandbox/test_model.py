@@ -276,4 +276,4 @@ class Payments(RuleBasedStateMachine):
 
 
 TestPayments = Payments.TestCase
-TestPayments.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestPayments.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)

@@ -386,5 +386,5 @@ class Days(RuleBasedStateMachine):
 def test_days_of_payments_refunds_and_payouts(shop_class: "type[Shop]"):
     Days.shop_class = shop_class
     machine = Days.TestCase
-    machine.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+    machine.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
     machine("runTest").runTest()
