@@ -1,1 +1,1 @@
-"""The commands of `workbench` that do more than a screen of code: one module each, loaded when it is called."""
+"""The commands of `workbench`: one module each. What takes its time to load is loaded when it is called."""
