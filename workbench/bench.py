@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import httpx
@@ -12,6 +11,7 @@ import httpx
 from workbench.analysis.access import ForAnalysts
 from workbench.calls import checked_text, host_of, segment
 from workbench.client import PaymentsClient
+from workbench.closing import Closing
 from workbench.control import Clock, GapRows, Operator, SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
@@ -35,7 +35,7 @@ MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
-class Workbench(ForAnalysts):
+class Workbench(Closing, ForAnalysts):
     """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver`.
 
     `seed` makes it repeatable: one seed is one history, to the byte. `store` is a file to keep it in;
@@ -198,14 +198,6 @@ class Workbench(ForAnalysts):
     def close(self) -> None:
         """Close everything; a throw-away store is gone."""
         self._closing.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"

@@ -1,11 +1,11 @@
 """A sandbox of this process: called here without a socket, or answering on a port."""
 
 from contextlib import ExitStack
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import httpx
 
+from workbench.closing import Closing
 from workbench.domain.masking import Secret
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.sandbox.engine import Engine
 
 
-class Served:
+class Served(Closing):
     """A sandbox of this process on a port. Use it as a context manager, or `close` it."""
 
     def __init__(self, base_url: str, secret_key: Secret, publishable_key: Secret, serving: ExitStack) -> None:
@@ -25,14 +25,6 @@ class Served:
     def close(self) -> None:
         """Finish the calls in flight and free the port; the sandbox itself stays."""
         self._serving.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Served({self.base_url!r}, {self.secret_key!r}, {self.publishable_key!r})"

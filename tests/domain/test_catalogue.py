@@ -28,6 +28,17 @@ def codes_in(source: str) -> Iterator[tuple[str, str]]:
                     yield each.value, node.func.id
 
 
+def composed_in(source: str) -> list[str]:
+    """Codes that are put together as the program runs: none of the tests here would see what they come to."""
+    return [
+        ast.unparse(keyword.value)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "code" and isinstance(keyword.value, ast.JoinedStr | ast.BinOp)
+    ]
+
+
 def branches_of(value: ast.expr) -> tuple[ast.expr, ...]:
     return (value.body, value.orelse) if isinstance(value, ast.IfExp) else ()
 
@@ -43,6 +54,15 @@ def test_there_is_something_to_find():
 @pytest.mark.parametrize(("code", "kind"), sorted(RAISED | DEFAULTS))
 def test_a_code_that_is_raised_stands_in_the_table_with_its_class(code: str, kind: str):
     assert CODES[code].kind is KINDS[kind]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_a_code_stands_in_the_source_as_it_is_sent(path: Path):
+    assert composed_in(path.read_text("utf-8")) == []
+
+
+def test_what_is_put_together_would_be_found():
+    assert composed_in("raise NotFound('x', code=f'key_{state}')") == ["f'key_{state}'"]
 
 
 def test_no_row_is_unused():

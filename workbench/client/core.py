@@ -2,8 +2,6 @@
 
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 import httpx
 
@@ -13,12 +11,13 @@ from workbench.client.money import Balance, Payouts
 from workbench.client.payments import Charges, PaymentIntents, Refunds
 from workbench.client.plants import Plants
 from workbench.client.webhooks import Deliveries, Events, WebhookEndpoints
+from workbench.closing import Closing
 from workbench.domain import wire
 from workbench.domain.payments import CANCELED, REQUIRES_PAYMENT_METHOD, SUCCEEDED
 from workbench.errors import WaitExpired
 
 
-class PaymentsClient:
+class PaymentsClient(Closing):
     """`payment_intents`, `charges`, `refunds`, `payouts`, `webhook_endpoints` and the rest of one account.
 
     `secret_key` may also be a publishable key or an access token: it is sent as it is. The documented
@@ -82,14 +81,6 @@ class PaymentsClient:
         """Close the httpx client, if it was made here."""
         if self._owned:
             self._http.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"PaymentsClient({self.base_url!r}, {self.calls.key!r})"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from workbench.errors import AuthenticationFailed, PermissionDenied
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.caller import NOBODY, Caller
+from workbench.sandbox.service.keys import REVOKED, ROLLED
 from workbench.sandbox.service.live_keys import holds_live_key, live_key
 from workbench.sandbox.service.tokens import LIFETIME_MS
 from workbench.sandbox.store import Transaction
@@ -73,8 +74,10 @@ _FOR_TOKENS = "/plants"
 
 def _known(tx: Transaction, credential: Credential) -> Caller:
     key = tx.api_keys.first(digest=digest_of(credential.value))
-    if key is not None and key.status in _ENDED:
-        raise AuthenticationFailed(_ENDED[key.status], code=f"key_{key.status}")
+    if key is not None and key.status == ROLLED:
+        raise AuthenticationFailed("The key was rolled: a newer one is in its place.", code="key_rolled")
+    if key is not None and key.status == REVOKED:
+        raise AuthenticationFailed("The key was revoked.", code="key_revoked")
     if key is not None:
         return _caller(tx, key.kind, key.account)
     if credential.scheme == "Bearer" and (pair := tx.tokens.first(access_digest=digest_of(credential.value))):
@@ -84,9 +87,6 @@ def _known(tx: Transaction, credential: Credential) -> Caller:
             raise AuthenticationFailed("The token has expired; refresh it.", code="token_expired")
         return _caller(tx, "token", pair.account)._replace(bearer=credential.value)
     raise AuthenticationFailed("The key is not one of this sandbox.", code="key_invalid")
-
-
-_ENDED = {"rolled": "The key was rolled: a newer one is in its place.", "revoked": "The key was revoked."}
 
 
 def _caller(tx: Transaction, kind: str, account: str) -> Caller:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from workbench.analysis.reconcile.carry import CarryForward
 from workbench.analysis.reconcile.rules import TIMING
 from workbench.analysis.reconcile.words import amount_text
+from workbench.closing import Closing
 from workbench.render import Column, Table, table
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Reconciliation:
+class Reconciliation(Closing):
     """A ledger held against statements. Every row of both is in `matches` or is part of a break.
 
     Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
@@ -99,14 +99,6 @@ class Reconciliation:
     def close(self) -> None:
         """Let go of what the engine holds; ask for `matches` before."""
         self._close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _told(self) -> Table:
         rates = {row["account"]: row for row in self.rates.to_dict("records")}
