@@ -25,8 +25,10 @@ from workbench.errors import (
 )
 from workbench.handset import Phone
 from workbench.in_process import InProcess, Served
+from workbench.lab.access import ForTheLab
 from workbench.receiver import Receiver
 from workbench.trace import Trace
+from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)
 """Seconds; moving the clock waits for every receiver that is called on the way."""
@@ -35,7 +37,7 @@ MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
-class Workbench(Closing, ForAnalysts):
+class Workbench(Closing, ForAnalysts, ForTheLab):
     """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver`.
 
     `seed` makes it repeatable: one seed is one history, to the byte. `store` is a file to keep it in;
@@ -75,7 +77,8 @@ class Workbench(Closing, ForAnalysts):
             mounted={MERCHANT_HOST: receiver},
             raise_bugs=True,
         )
-        transport = InProcess(engine)
+        self._watchers = Watchers()
+        transport = InProcess(engine, after_each=self._watchers.tell)
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
         self._receiver: Receiver | None = receiver
@@ -94,6 +97,7 @@ class Workbench(Closing, ForAnalysts):
         """
         bench = cls.__new__(cls)
         bench._receiver, bench._engine = None, None  # noqa: SLF001  another way to make the same object
+        bench._watchers = Watchers(bench._position)  # noqa: SLF001  the same
         bench._open(base_url, secret_key, publishable_key, None)  # noqa: SLF001  the same
         try:
             bench._control.check()  # noqa: SLF001  the same
@@ -117,7 +121,7 @@ class Workbench(Closing, ForAnalysts):
         if self._engine is None:
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
         serving = self._closing.enter_context(ExitStack())
-        base_url = serving.enter_context(self._engine.listening(port))
+        base_url = serving.enter_context(self._engine.listening(port, after_each=self._watchers.tell))
         return Served(base_url, self.secret_key, self.publishable_key, serving)
 
     def _open(
@@ -125,9 +129,12 @@ class Workbench(Closing, ForAnalysts):
     ) -> None:
         base_url = host_of(base_url)
         self._closing = ExitStack()
+        self._phones: dict[str, Phone] = {}
+        self._phone_widgets = {}
         self.http = self._closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
+        self._closing.enter_context(self._watchers)
         """A bare httpx client of the sandbox, without credentials, to see the wire with."""
         self.base_url = base_url
         self.secret_key = Secret(secret_key)
@@ -152,7 +159,10 @@ class Workbench(Closing, ForAnalysts):
 
     def phone(self, number: str) -> Phone:
         """The handset with this number, `+260` and nine digits."""
-        return Phone(self._control, checked_text("number", number, such_as="+260961234567"))
+        number = checked_text("number", number, such_as="+260961234567")
+        if number not in self._phones:
+            self._phones[number] = Phone(self._control, number, widget=self._phone_widget)
+        return self._phones[number]
 
     @property
     def receiver(self) -> Receiver:
@@ -209,6 +219,11 @@ class Workbench(Closing, ForAnalysts):
 
     def _sleep(self, seconds: float) -> None:
         self.clock.advance(seconds)
+
+    def _position(self) -> tuple[object, ...]:
+        """How far a sandbox has come; a running clock that goes on is no news."""
+        clock = self._control.get("clock")
+        return (clock["seq"], clock["now_ms"] if clock["mode"] == "manual" else None)
 
     def _now_s(self) -> float:
         return self.clock.now_ms / 1000

@@ -1,6 +1,7 @@
 """A customer's phone: what it shows and what is pressed on it, as text and HTML."""
 
 import textwrap
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -8,6 +9,7 @@ from workbench.calls import checked_text
 from workbench.control import SandboxControl
 from workbench.domain.moments import clock_text
 from workbench.domain.phones import mask_phone
+from workbench.live import Widget, with_widget
 from workbench.render import bundle
 
 _WIDTH = 32
@@ -20,9 +22,10 @@ class Phone:
     The PIN of every sandbox wallet is 1234.
     """
 
-    def __init__(self, control: SandboxControl, number: str) -> None:
+    def __init__(self, control: SandboxControl, number: str, *, widget: "Callable[[Phone], Widget]") -> None:
         self._control = control
         self.number = number
+        self._make_widget = widget
         self._look()
 
     @property
@@ -53,9 +56,14 @@ class Phone:
     def __repr__(self) -> str:
         return _text(self._look())
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         shown = self._look()
-        return bundle(_text(shown), _html(shown))
+        return with_widget(bundle(_text(shown), _html(shown)), lambda: self.widget)
+
+    @property
+    def widget(self) -> "Widget":
+        """The handset to touch, for JupyterLab. It is shown by itself where somebody looks."""
+        return self._make_widget(self)
 
     def _look(self) -> dict[str, Any]:
         return self._control.get(f"phones/{self.number}")

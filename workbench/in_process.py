@@ -1,5 +1,6 @@
 """A sandbox of this process: called here without a socket, or answering on a port."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -31,11 +32,15 @@ class Served(Closing):
 
 
 class InProcess(httpx.WSGITransport):
-    """Calls the application here, then runs what the call made due: webhooks arrive before the next line."""
+    """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
 
-    def __init__(self, engine: "Engine") -> None:
+    `after_each` is called when that is done.
+    """
+
+    def __init__(self, engine: "Engine", *, after_each: Callable[[], object]) -> None:
         super().__init__(app=engine.app)
         self._engine = engine
+        self._after_each = after_each
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
@@ -48,4 +53,5 @@ class InProcess(httpx.WSGITransport):
             return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
         response.read()
         self._engine.run_due()
+        self._after_each()
         return response

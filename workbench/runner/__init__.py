@@ -80,6 +80,7 @@ def _prepare_worker() -> None:
     Ctrl-C is for the parent, which ends the run; a worker would only print a traceback.
     """
     os.environ["PYTHONHASHSEED"] = "0"
+    os.environ.pop("JPY_SESSION_NAME", None)  # started from a notebook, it would pass for one that a person looks at
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

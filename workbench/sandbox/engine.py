@@ -1,7 +1,7 @@
 """The running parts of one sandbox, put together: the store, what is due, and the application."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from wsgiref.types import WSGIApplication
 
@@ -37,10 +37,18 @@ class Engine:
         """The application for a real port: a bug is logged, masked, and answered as a 500."""
         return faults.guarded(api.build(Exchanges(self.store, raise_bugs=False), self._driver))
 
-    def listening(self, port: int) -> AbstractContextManager[str]:
-        """Answer on a port of this machine's loopback too while the block runs; its base URL."""
+    def listening(self, port: int, *, after_each: Callable[[], object]) -> AbstractContextManager[str]:
+        """Answer on a port of this machine's loopback too while the block runs; its base URL.
+
+        `after_each` is called after each answer, when what the call made due has been done.
+        """
+
+        def done() -> None:
+            self.run_due()
+            after_each()
+
         return threaded.listening(
-            self.app_to_serve(), port=port, after_each=self.run_due, new_request_id=self._exchanges.new_request_id
+            self.app_to_serve(), port=port, after_each=done, new_request_id=self._exchanges.new_request_id
         )
 
     def signing_secret(self, url: str) -> str | None:

@@ -26,7 +26,11 @@ MAX_ADVANCE_S = 10 * 366 * 86_400
 def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one signature
     """GET /sandbox/clock: the moment, and how the clock goes."""
     return shapes.Clock(
-        mode=tx.clock_mode(), now=rfc3339(tx.now_ms), now_ms=tx.now_ms, business_date=business_date(tx.now_ms)
+        mode=tx.clock_mode(),
+        now=rfc3339(tx.now_ms),
+        now_ms=tx.now_ms,
+        business_date=business_date(tx.now_ms),
+        seq=tx.last_seq(),
     )
 
 

@@ -75,12 +75,16 @@ class DeliveryFaults(Shown):
 
 
 class Clock(Shown):
-    """The sandbox's clock; `mode` is manual or running."""
+    """The sandbox's clock; `mode` is manual or running.
+
+    `seq` is the place of the latest thing that happened, in the order of the trace: what has it has seen all.
+    """
 
     mode: str
     now: str
     now_ms: int
     business_date: str
+    seq: int
     object: str = "clock"
 
 

@@ -52,6 +52,11 @@ class Transaction:
         """The next place in the order of all that happens."""
         return self.count_up("seq")
 
+    def last_seq(self) -> int:
+        """The latest place taken, 0 before anything has happened."""
+        row = self._connection.execute("SELECT value FROM counter WHERE kind = 'seq'").fetchone()
+        return int(row[0]) if row else 0
+
     def new_id(self, prefix: str) -> str:
         """The next identifier of a kind."""
         return self.draws.identifier(prefix, self.count_up(prefix))

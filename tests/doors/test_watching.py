@@ -1,0 +1,110 @@
+"""Whoever watches a bench is told of what happens, through both doors, and what happens is not disturbed by it."""
+
+import logging
+import threading
+from decimal import Decimal
+
+import pytest
+
+from workbench import Workbench
+
+SOON_S = 5
+_WHILE_S = 0.8
+
+
+class Seen:
+    """A callback that knows whether it was called."""
+
+    def __init__(self) -> None:
+        self.threads: set[str] = set()
+        self._news = threading.Event()
+
+    def __call__(self) -> None:
+        self.threads.add(threading.current_thread().name)
+        self._news.set()
+
+    def within(self, seconds: float) -> bool:
+        came = self._news.wait(seconds)
+        self._news.clear()
+        return came
+
+
+def something_happens(bench: Workbench) -> None:
+    bench.client.payment_intents.create(amount=Decimal("1.00"), currency="ZMW", payment_method_types=["mobile_money"])
+
+
+def test_what_happens_is_told_in_another_thread_until_it_is_ended(bench: Workbench):
+    seen = Seen()
+    stop = bench.watch(seen)
+    something_happens(bench)
+    assert seen.within(SOON_S)
+    assert seen.threads == {"workbench-watch"}
+    stop()
+    something_happens(bench)
+    assert not seen.within(_WHILE_S)
+
+
+def test_nothing_is_told_where_nothing_happens(bench: Workbench):
+    seen = Seen()
+    stop = bench.watch(seen)
+    assert not seen.within(_WHILE_S)
+    stop()
+
+
+def test_one_that_asks_the_sandbox_tells_itself_nothing(bench: Workbench):
+    seen = Seen()
+
+    def look() -> None:
+        assert bench.clock.now_ms > 0
+        seen()
+
+    stop = bench.watch(look)
+    something_happens(bench)
+    assert seen.within(SOON_S)
+    assert not seen.within(_WHILE_S)
+    stop()
+
+
+def test_what_a_callback_raises_is_logged_and_the_others_are_told(bench: Workbench, caplog: pytest.LogCaptureFixture):
+    seen = Seen()
+
+    def fail() -> None:
+        raise ValueError("broken")
+
+    with caplog.at_level(logging.ERROR, logger="workbench"):
+        stops = [bench.watch(fail), bench.watch(seen)]
+        something_happens(bench)
+        assert seen.within(SOON_S)
+    assert "broken" in caplog.text
+    for stop in stops:
+        stop()
+
+
+def test_a_backend_on_a_port_is_news_too():
+    with Workbench(seed=1) as bench:
+        seen = Seen()
+        bench.watch(seen)
+        with bench.serve() as served, Workbench.connect(served.base_url, served.secret_key) as backend:
+            seen.within(_WHILE_S)
+            something_happens(backend)
+            assert seen.within(SOON_S)
+
+
+def test_a_closed_bench_leaves_no_thread():
+    before = threading.active_count()
+    with Workbench(seed=1) as bench:
+        bench.watch(Seen())
+        assert threading.active_count() > before
+    assert threading.active_count() == before
+
+
+def test_the_clock_tells_how_far_the_sandbox_has_come(bench: Workbench):
+    before = clock_of(bench)["seq"]
+    assert clock_of(bench)["seq"] == before
+    something_happens(bench)
+    assert clock_of(bench)["seq"] > before
+
+
+def clock_of(bench: Workbench) -> dict[str, int]:
+    answer = bench.http.get("/sandbox/clock", headers={"Authorization": f"Bearer {bench.secret_key}"})
+    return answer.json()
