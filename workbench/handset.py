@@ -10,7 +10,7 @@ from workbench.control import SandboxControl
 from workbench.domain.moments import clock_text
 from workbench.domain.phones import mask_phone
 from workbench.live import Widget, with_widget
-from workbench.render import bundle
+from workbench.render import Table, bundle, table
 
 _WIDTH = 32
 
@@ -37,6 +37,11 @@ class Phone:
     def waiting(self) -> bool:
         """Whether a prompt waits for an answer."""
         return bool(self._look()["waiting"])
+
+    @property
+    def messages(self) -> "Messages":
+        """What the operator has texted to this number, oldest first."""
+        return Messages(self._control.rows(f"phones/{self.number}/messages"))
 
     def enter_pin(self, pin: str) -> "Phone":
         """Type the PIN and send it.
@@ -71,6 +76,19 @@ class Phone:
     def _press(self, what: str, body: dict[str, Any] | None = None) -> "Phone":
         self._control.post(f"phones/{self.number}/{what}", body)
         return self
+
+
+class Messages(list[dict[str, Any]]):
+    """The messages on a handset, shown as a table; each is a dict with `at`, `sender`, `text` and what it tells of."""
+
+    def __repr__(self) -> str:
+        return str(self._table())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(str(self._table()), self._table().html())
+
+    def _table(self) -> Table:
+        return table("Messages, oldest first", ("from", "text"), [(row["sender"], row["text"]) for row in self])
 
 
 def _status(shown: dict[str, Any]) -> str:
