@@ -26,17 +26,23 @@ class Phone:
         self._control = control
         self.number = number
         self._make_widget = widget
-        self._look()
+        # A number without a wallet is refused here, not when it is first shown.
+        _ = self.shown
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """All that is seen: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        return self._control.get(f"phones/{self.number}")
 
     @property
     def screen(self) -> str:
         """The words on the screen now."""
-        return str(self._look()["screen"])
+        return str(self.shown["screen"])
 
     @property
     def waiting(self) -> bool:
         """Whether a prompt waits for an answer."""
-        return bool(self._look()["waiting"])
+        return bool(self.shown["waiting"])
 
     @property
     def messages(self) -> "Messages":
@@ -59,19 +65,16 @@ class Phone:
         return self._press("ignore")
 
     def __repr__(self) -> str:
-        return _text(self._look())
+        return _text(self.shown)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
-        shown = self._look()
+        shown = self.shown
         return with_widget(bundle(_text(shown), _html(shown)), lambda: self.widget)
 
     @property
     def widget(self) -> "Widget":
         """The handset to touch, for JupyterLab. It is shown by itself where somebody looks."""
         return self._make_widget(self)
-
-    def _look(self) -> dict[str, Any]:
-        return self._control.get(f"phones/{self.number}")
 
     def _press(self, what: str, body: dict[str, Any] | None = None) -> "Phone":
         self._control.post(f"phones/{self.number}/{what}", body)
