@@ -6,7 +6,7 @@ const RING_MS = 6000;
 const SURE_MS = 5000;
 const MOST_DIGITS = 12;
 const NO_ANSWER =
-  "No answer from the kernel. If it is busy, this is done when it is free; if it was restarted, run this cell again.";
+  "No answer from the kernel. If it is busy, this is done when it is free; if it was restarted, run the cells again.";
 const SIGNS = { good: "✓", bad: "✕" };
 const LETTERS = { 2: "abc", 3: "def", 4: "ghi", 5: "jkl", 6: "mno", 7: "pqrs", 8: "tuv", 9: "wxyz" };
 const RECEIVER =
