@@ -176,6 +176,12 @@ def apart(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def kept_apart() -> Callable[[Path], dict[str, str]]:
+    """For tests that start a JupyterLab of their own."""
+    return apart
+
+
+@pytest.fixture(scope="session")
 def jupyter(
     tools: Tools,  # noqa: ARG001  skips before a server is started for nobody
     tmp_path_factory: pytest.TempPathFactory,
@@ -187,7 +193,7 @@ def jupyter(
     command = [
         sys.executable, "-m", "jupyter", "lab", "--no-browser", f"--ip={HERE}", f"--port={port}",
         "--ServerApp.port_retries=0", "--allow-root", "--IdentityProvider.token=",
-        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=", "--LabApp.extension_manager=readonly",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None", "--LabApp.extension_manager=readonly",
         f"--ServerApp.root_dir={served}",
     ]  # fmt: skip
     with log.open("w") as told:

