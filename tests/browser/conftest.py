@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 HERE = "127.0.0.1"
 LIFE_S, START_S, STOP_S = 1800, 60, 15
-PATIENCE_MS, ACTION_MS = 60_000, 15_000
+PATIENCE_MS, ACTION_MS = 60_000, 30_000
 """For what waits for a kernel, and for what a widget answers: a machine may be busy with other tests."""
 SETTLES_S = 3
 THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
