@@ -28,7 +28,8 @@ WorkbenchError
 ├── SimulationRefused        a month that cannot be simulated as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
 ├── ReportRefused            results that cannot be written as asked
-└── RunRefused               notebooks or parameters that cannot be run
+├── RunRefused               notebooks or parameters that cannot be run
+└── ExerciseNotDone          an exercise that a run with the solutions finds open; elsewhere it is printed
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -214,3 +215,7 @@ class ReportRefused(WorkbenchError):
 
 class RunRefused(WorkbenchError):
     """The notebooks named cannot be run as asked."""
+
+
+class ExerciseNotDone(WorkbenchError):
+    """An exercise that should be done and is not: raised only where a run asks for it."""
