@@ -21,8 +21,9 @@ def _weekends(bench: "Workbench", weekend_minor: object) -> Verdict:
     right = int(paid.loc[lusaka[paid.index], "amount_minor"].sum())
     slips = {
         int(charges.loc[lusaka, "amount_minor"].sum()): "Charges that failed are counted in it.",
-        int(paid.loc[(paid["created_at"].dt.dayofweek >= _SATURDAY), "amount_minor"].sum()): "It goes by days in UTC. "
-        "A weekend in Lusaka begins two hours earlier: business_date knows that.",
+        int(
+            paid.loc[(paid["created_at"].dt.day_of_week >= _SATURDAY), "amount_minor"].sum()
+        ): "It goes by days in UTC. A weekend in Lusaka begins two hours earlier: business_date knows that.",
         int(paid.loc[~lusaka[paid.index], "amount_minor"].sum()): "These are the days from Monday to Friday.",
         right // 100: "These are kwacha. The tables count ngwee.",
     }
@@ -40,11 +41,11 @@ EXERCISES = (
         "weekend_minor, in ngwee.",
         hints=(
             "Only charges that succeeded count: step 3 calls them paid.",
-            'pd.to_datetime(paid["business_date"]).dt.dayofweek is 5 on a Saturday and 6 on a Sunday.',
+            'pd.to_datetime(paid["business_date"]).dt.day_of_week is 5 on a Saturday and 6 on a Sunday.',
             'Choose the rows with .loc and a condition, and sum up "amount_minor".',
         ),
         solution="""\
-day_of_week = pd.to_datetime(paid["business_date"]).dt.dayofweek
+day_of_week = pd.to_datetime(paid["business_date"]).dt.day_of_week
 weekend_minor = paid.loc[day_of_week >= 5, "amount_minor"].sum()
 """,
         check=_weekends,

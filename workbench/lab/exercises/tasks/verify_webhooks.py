@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 _ID = "evt_mine"
 _WHY = {
     "timestamp_stale": "the timestamp is older than 300 seconds; bench.clock.now_ms is the present moment",
-    "timestamp_in_future": "the timestamp lies ahead of bench.clock; it counts seconds, not milliseconds",
+    "timestamp_in_future": "the timestamp lies ahead of bench.clock, whose moment is bench.clock.now_ms",
+    "timestamp_malformed": "the timestamp should be a whole number of seconds, not of milliseconds",
     "body_not_an_event": "it is signed, and its body is no event: it needs id, type, timestamp and data.object",
 }
 

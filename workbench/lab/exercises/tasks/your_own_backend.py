@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 _REASON = "declined_by_customer"
 
 
-def _refused_order(bench: "Workbench", order: dict[str, Any]) -> Verdict:
-    attempts = attempts_at(bench, order["intent"])
+def _refused_order(bench: "Workbench", mint: dict[str, Any]) -> Verdict:
+    attempts = attempts_at(bench, mint["intent"])
     if not attempts:
         return not_yet("The shop has asked nobody for the money yet.")
     last = attempts[-1]
@@ -20,10 +20,10 @@ def _refused_order(bench: "Workbench", order: dict[str, Any]) -> Verdict:
         return not_yet("The customer's phone rings. Refuse the payment on it.")
     if last.failure_code != _REASON:
         return wrong(f"The customer did not refuse: the charge is {last.status} ({last.failure_code or 'paid'}).")
-    if order["status"] == "open":
+    if mint["status"] == "open":
         return wrong("The customer has refused, and this is the order as it was before. Ask the shop for it again.")
-    if _REASON not in order["status"]:
-        return wrong(f"The shop says {order['status']!r} of an order that the customer has refused.")
+    if _REASON not in mint["status"]:
+        return wrong(f"The shop says {mint['status']!r} of an order that the customer has refused.")
     return done("Refused on the phone, told by webhook, and the order is open with its reason.")
 
 
