@@ -79,9 +79,11 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
             raise_bugs=True,
         )
         self._watchers = Watchers()
-        transport = InProcess(engine, after_each=self._watchers.tell)
+        transport = InProcess(engine, after_each=self._watchers.tell, only_looks=self._watchers.is_telling)
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
+        # Who watches is told nothing any more before there is nothing left to look at.
+        self._closing.callback(self._watchers.close)
         self._receiver: Receiver | None = receiver
         self._engine: Engine | None = engine
         # A store that is opened again knows the endpoint; registering it twice would deliver twice.
