@@ -167,6 +167,10 @@ class Operator:
         self._control.post("operator/outage", {"provider": provider, "seconds": seconds})
         return self
 
+    def states(self) -> list[dict[str, Any]]:
+        """Each operator, its `provider` and `down_until`: seconds since 1970, None where it is up."""
+        return self._control.rows("operator")
+
     def query(self, charge_id: str) -> dict[str, Any]:
         """Ask what became of a charge that the operator never told of: the charge, settled.
 
@@ -175,4 +179,4 @@ class Operator:
         return self._control.post("operator/query", {"charge": charge_id})
 
     def __repr__(self) -> str:
-        return "Operator(script, outage, query)"
+        return "Operator(script, outage, states, query)"
