@@ -25,15 +25,16 @@ class SandboxControl:
     """What `/sandbox` offers, called with the test secret key."""
 
     def __init__(self, client: PaymentsClient) -> None:
-        self._client = client
+        self.client = client
+        """What it calls with."""
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
         """GET a path under `/sandbox`."""
-        return self._client.calls.send("GET", self._url(path), dict[str, Any], query=query or None)
+        return self.client.calls.send("GET", self._url(path), dict[str, Any], query=query or None)
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """POST to a path under `/sandbox`."""
-        return self._client.calls.send("POST", self._url(path), dict[str, Any], body=body)
+        return self.client.calls.send("POST", self._url(path), dict[str, Any], body=body)
 
     def rows(self, path: str, **query: str) -> list[dict[str, Any]]:
         """The rows of a list."""
@@ -52,7 +53,7 @@ class SandboxControl:
 
     def check(self) -> None:
         """Raises UnexpectedAnswer unless what answers is a sandbox."""
-        message = f"{self._client.base_url} answers, and not as `workbench serve` does."
+        message = f"{self.client.base_url} answers, and not as `workbench serve` does."
         try:
             answer = self.get("clock")
         except (AuthenticationFailed, PermissionDenied):
@@ -63,7 +64,7 @@ class SandboxControl:
             raise UnexpectedAnswer(message)
 
     def _url(self, path: str) -> str:
-        return str(httpx.URL(f"{self._client.base_url}/sandbox/{path}"))
+        return str(httpx.URL(f"{self.client.base_url}/sandbox/{path}"))
 
 
 class GapRows(list[dict[str, Any]]):
