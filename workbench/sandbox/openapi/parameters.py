@@ -38,7 +38,7 @@ _QUERY: Final[Mapping[str, tuple[Schema, str]]] = {
     "created_since": (rules.MOMENT, "Those of this moment and later."),
     "search": (
         {},
-        "Those in whose payload this text stands, in either case; of three digits, also those of a number that ends so.",
+        "Those in whose payload this text stands; of three digits and more, also those of a number that ends so.",
     ),
     "status": (
         {
