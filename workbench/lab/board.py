@@ -34,7 +34,7 @@ class Board:
 
     def sections(self) -> tuple[Section, ...]:
         """What is to be seen now."""
-        return tuple(_section_of(each) for each in self._parts.values())
+        return tuple(section_of(each) for each in self._parts.values())
 
     @property
     def widget(self) -> Widget:
@@ -47,11 +47,15 @@ class Board:
             self._watch(self.refresh)
         return self._widget
 
+    def live_sections(self) -> tuple[Section, ...]:
+        """What is to be seen where one can touch it: all, unless a board shows one thing at a time."""
+        return self.sections()
+
     def refresh(self) -> None:
         """Draw what has changed since."""
         with self._lock:
             if self._widget is not None:
-                self._widget.show({"title": self.title, "sections": as_data(self.sections()), **self._told()})
+                self._widget.show({"title": self.title, "sections": as_data(self.live_sections()), **self._told()})
 
     def do(self, part: str, name: str, on: str = "", **values: str) -> Said | None:
         """Press a button: what a click does, for a script. An error of the service is said, not raised."""
@@ -94,7 +98,8 @@ class Board:
             return None if name == FOLLOW else Said(str(error), BAD)
 
 
-def _section_of(part: Part) -> Section:
+def section_of(part: Part) -> Section:
+    """What a part shows; or why it cannot."""
     try:
         return part.section()
     except WorkbenchError as error:

@@ -14,6 +14,7 @@ from workbench.lab.views import (
     Form,
     Grid,
     Item,
+    Menu,
     Note,
     Picture,
     Section,
@@ -82,6 +83,7 @@ _TEXT: Mapping[type, Callable[[Any], str]] = {
     Picture: lambda picture: picture.says,
     Fold: lambda _: "",
     Beside: lambda beside: "\n\n".join(_drawn(_TEXT, each) for each in beside.items),
+    Menu: lambda _: "",
 }
 """What is unfolded by a person is left out of the text, and buttons stand for nothing there."""
 
@@ -95,4 +97,5 @@ _HTML: Mapping[type, Callable[[Any], str]] = {
     Picture: lambda picture: f"<figure>{picture.svg}<figcaption>{escape(picture.says)}</figcaption></figure>",
     Fold: lambda fold: f"<details><summary>{escape(fold.label)}</summary>{_htmls(fold.items)}</details>",
     Beside: lambda beside: _htmls(beside.items),
+    Menu: lambda _: "",
 }

@@ -34,6 +34,7 @@ class Board {
     this.model = model;
     this.drawn = new Map(); // section id → [its data as text, its node]
     this.typed = new Map(); // field path → [what the sandbox last gave, what was typed since]
+    this.sent = new Map(); // field path → what of it was sent last while it was typed
     this.open = new Map(); // fold path → whether it is open
     this.waiting = new Map(); // message id → what to do when it is answered
     this.last = 0;
@@ -103,7 +104,7 @@ class Board {
     const title = h("h4", { id: `${this.prefix}-${section.id}` }, section.title);
     return h(
       "section",
-      { class: `wb-section wb-is-${section.id}`, "aria-labelledby": title.id },
+      { class: `wb-section wb-is-${section.id}${section.wide ? " wb-wide" : ""}`, "aria-labelledby": title.id },
       title, this.items(section.items, section.id, section.id),
     );
   }
@@ -152,7 +153,10 @@ class Board {
       if (beneath) buttons.push(this.unfolder(beneath, row, cells.length + 1, part, path));
       cells.push(h("td", {}, h("div", { class: "wb-actions" }, buttons)));
     }
-    return [h("tr", {}, cells), beneath].filter(Boolean);
+    const asked = row.beneath?.length
+      ? h("tr", { class: "wb-more" }, h("td", { colspan: cells.length }, this.items(row.beneath, part, `${path}/beneath`)))
+      : null;
+    return [h("tr", {}, cells), beneath, asked].filter(Boolean);
   }
 
   unfolder(beneath, row, width, part, path) {
@@ -174,6 +178,15 @@ class Board {
     );
     show(this.open.get(path) ?? false);
     return button;
+  }
+
+  draw_menu(menu, part, path) {
+    const choices = menu.choices.map(([id, label]) => {
+      const node = this.button({ do: "show", on: id, label }, part, path);
+      if (id === menu.chosen) node.setAttribute("aria-current", "page");
+      return h("li", {}, node);
+    });
+    return h("nav", { class: "wb-menu", "aria-label": menu.label }, h("ul", {}, choices));
   }
 
   draw_actions(group, part, path) {
@@ -233,7 +246,11 @@ class Board {
       let timer;
       node.addEventListener("input", () => {
         clearTimeout(timer);
-        timer = setTimeout(() => this.send({ part, do: "follow", on: form.id, values: values() }), TYPING_MS);
+        timer = setTimeout(() => {
+          const sent = values();
+          for (const [name, value] of Object.entries(sent)) this.sent.set(`${part}/${form.id}/${name}`, value);
+          this.send({ part, do: "follow", on: form.id, values: sent });
+        }, TYPING_MS);
       });
     }
     return node;
@@ -247,7 +264,8 @@ class Board {
     const id = `${this.prefix}-${key}`;
     const given = field.value ?? "";
     const [before, typed] = this.typed.get(key) ?? [given, given];
-    const value = before === given ? typed : given; // what the sandbox says anew goes before what was typed
+    // What the sandbox says anew goes before what was typed, but for its echo, which more has been typed since.
+    const value = before === given || this.sent.get(key) === given ? typed : given;
     this.typed.set(key, [given, value]);
     const described = [field.hint && `${id}-hint`, field.error && `${id}-error`].filter(Boolean).join(" ") || null;
     const input = this.input(field, {
@@ -292,6 +310,7 @@ class Board {
         type: "button", class: `wb-button${action.primary ? " wb-primary" : ""}`, "data-key": key,
         "aria-disabled": action.off ? "true" : null, title: action.off || null,
         "aria-label": about ? `${action.label}: ${about}` : null,
+        "aria-expanded": action.expanded ? String(action.expanded === "yes") : null,
       },
       action.label,
     );
