@@ -134,6 +134,7 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         self._closing = ExitStack()
         self._phones: dict[str, Phone] = {}
         self._phone_widgets = {}
+        self._dashboard = None
         self.http = self._closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )

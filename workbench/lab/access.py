@@ -1,7 +1,7 @@
 """What a Workbench offers to those who look: its desk and its dashboard. Widgets are loaded when they are shown."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import httpx
 
@@ -12,7 +12,9 @@ from workbench.live import Widget
 from workbench.watching import Watchers
 
 if TYPE_CHECKING:
+    from workbench.bench import Workbench
     from workbench.handset import Phone
+    from workbench.lab.board import Board
 
 
 class ForTheLab:
@@ -20,6 +22,7 @@ class ForTheLab:
 
     _watchers: Watchers
     _phone_widgets: dict[str, Widget]
+    _dashboard: "Board | None"
     http: httpx.Client
     base_url: str
     secret_key: Secret
@@ -36,6 +39,17 @@ class ForTheLab:
         client = PaymentsClient(self.base_url, str(self.secret_key), http=self.http)
         client.calls.always = {wire.UNSEEN: "true"}
         return client
+
+    def dashboard(self) -> "Board":
+        """The merchant dashboard: payments, keys, webhook endpoints, events, deliveries, the clock, outages.
+
+        Live in JupyterLab, text and HTML elsewhere.
+        """
+        if self._dashboard is None:
+            from workbench.lab.dashboard import Dashboard
+
+            self._dashboard = Dashboard(cast("Workbench", self))
+        return self._dashboard
 
     def _phone_widget(self, phone: "Phone") -> Widget:
         raise NotImplementedError

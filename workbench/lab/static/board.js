@@ -101,6 +101,7 @@ class Board {
   }
 
   section(section) {
+    if (!section.title) return h("div", { class: "wb-wide" }, this.items(section.items, section.id, section.id));
     const title = h("h4", { id: `${this.prefix}-${section.id}` }, section.title);
     return h(
       "section",

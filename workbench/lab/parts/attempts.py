@@ -1,0 +1,56 @@
+"""Deliveries as tables: where an event is going, how far it has come, and each attempt."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from workbench.domain import wire
+from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
+from workbench.lab.parts.source import short, span, when
+from workbench.lab.views import BAD, GOOD, PLAIN, Action, Grid, Item, Note, Row, headings
+
+SAYS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
+
+
+def due(delivery: wire.Delivery, now_s: int) -> str:
+    """When it is tried next."""
+    if delivery.next_attempt_at is None:
+        return "-"
+    return f"{when(delivery.next_attempt_at)}, in {span(delivery.next_attempt_at - now_s)}"
+
+
+def attempts(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
+    """Each attempt, and what follows."""
+    rows = tuple(_attempt(each) for each in delivery.attempts)
+    columns = headings("No.", "Time (Lusaka)", "Status", "Took", "Answer", numeric=("No.", "Took"))
+    return (Grid(f"Attempts at {delivery.id}", columns, rows, "None yet."), _next(delivery, now_s))
+
+
+def replay(delivery: wire.Delivery) -> Action:
+    """Send it again."""
+    return Action("replay", "Replay", delivery.id)
+
+
+def grid(caption: str, rows: Sequence[Row]) -> Grid:
+    """A table of deliveries."""
+    columns = headings("Delivery", "Event", "To", "Status", "Attempts", "Next attempt (Lusaka)", numeric=("Attempts",))
+    return Grid(caption, columns, tuple(rows))
+
+
+def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
+    """What the table says of one."""
+    said = SAYS.get(delivery.status, delivery.status)
+    return (delivery.id, delivery.event_type, delivery.url, said, str(len(delivery.attempts)), due(delivery, now_s))
+
+
+def _attempt(attempt: wire.DeliveryAttempt) -> Row:
+    status = "none" if attempt.status_code is None else str(attempt.status_code)
+    answer = short(attempt.answer.strip()) or short(attempt.fault or "") or "(empty)"
+    return Row(str(attempt.number), (str(attempt.number), when(attempt.at), status, f"{attempt.latency_ms} ms", answer))
+
+
+def _next(delivery: wire.Delivery, now_s: int) -> Note:
+    if delivery.status == DELIVERED:
+        return Note("Delivered.", GOOD)
+    if delivery.status == DEAD_LETTER:
+        return Note("Given up: a dead letter. Mend the receiver, then replay it.", BAD)
+    return Note(f"The next attempt: {due(delivery, now_s)}.", PLAIN)
