@@ -92,13 +92,17 @@ class Field(_View, frozen=True):
 
 
 class Form(_View, frozen=True):
-    """Fields and buttons; Enter presses the primary one. With `follow` the part hears of what is typed."""
+    """Fields and buttons; Enter presses the primary one. With `follow` the part hears of what is typed.
+
+    In a `row` they stand side by side, as far as there is room.
+    """
 
     id: str
     label: str
     fields: tuple[Field, ...]
     actions: tuple[Action, ...] = ()
     follow: bool = False
+    row: bool = False
 
 
 class Code(_View, frozen=True):

@@ -5,7 +5,7 @@ from typing import Final
 
 from workbench.domain import wire
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
-from workbench.lab.parts.source import short, span, when
+from workbench.lab.parts.source import brief, counted, short, span, when
 from workbench.lab.views import BAD, GOOD, PLAIN, Action, Grid, Item, Note, Row, headings
 
 SAYS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
@@ -22,7 +22,7 @@ def attempts(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
     """Each attempt, and what follows."""
     rows = tuple(_attempt(each) for each in delivery.attempts)
     columns = headings("No.", "Time (Lusaka)", "Status", "Took", "Answer", numeric=("No.", "Took"))
-    return (Grid(f"Attempts at {delivery.id}", columns, rows, "None yet."), _next(delivery, now_s))
+    return (Grid(f"Attempts at delivery {delivery.id}", columns, rows, "None yet."), _next(delivery, now_s))
 
 
 def replay(delivery: wire.Delivery) -> Action:
@@ -32,14 +32,19 @@ def replay(delivery: wire.Delivery) -> Action:
 
 def grid(caption: str, rows: Sequence[Row]) -> Grid:
     """A table of deliveries."""
-    columns = headings("Delivery", "Event", "To", "Status", "Attempts", "Next attempt (Lusaka)", numeric=("Attempts",))
+    columns = headings("Delivery", "Event", "To", "Status", "Next attempt (Lusaka)")
     return Grid(caption, columns, tuple(rows))
 
 
 def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
     """What the table says of one."""
     said = SAYS.get(delivery.status, delivery.status)
-    return (delivery.id, delivery.event_type, delivery.url, said, str(len(delivery.attempts)), due(delivery, now_s))
+    status = f"{said}, {counted(len(delivery.attempts), 'attempt')}"
+    return (brief(delivery.id), delivery.event_type, _place(delivery.url), status, due(delivery, now_s))
+
+
+def _place(url: str) -> str:
+    return url.partition("://")[2] or url
 
 
 def _attempt(attempt: wire.DeliveryAttempt) -> Row:

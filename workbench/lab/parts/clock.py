@@ -76,5 +76,7 @@ def _other() -> Item:
         Field("unit", "Of what", "minutes", "select", tuple((each, each) for each in _UNITS)),
     )
     return Fold(
-        "other", "Another span", (Form("span", "Another span", fields, (Action("move", "Move", primary=True),)),)
+        "other",
+        "Another span",
+        (Form("span", "Another span", fields, (Action("move", "Move", primary=True),), row=True),),
     )

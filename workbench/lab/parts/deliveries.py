@@ -21,7 +21,7 @@ class DeliveriesPart(Part):
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._pages = Pages(lambda: source.looking.deliveries)
+        self._pages = Pages[wire.Delivery](lambda: source.looking.deliveries)
         self._status = ""
         self._open = ""
 
@@ -77,7 +77,9 @@ class DeliveriesPart(Part):
 
     def _filter(self) -> Form:
         status = Field("status", "Status", self._status, "select", _STATES)
-        return Form("filter", "Which deliveries", (status,), (Action("show", "Show", primary=True),), follow=True)
+        return Form(
+            "filter", "Which deliveries", (status,), (Action("show", "Show", primary=True),), follow=True, row=True
+        )
 
     def _row(self, delivery: wire.Delivery, now_s: int) -> Row:
         is_open = delivery.id == self._open

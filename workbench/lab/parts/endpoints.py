@@ -26,7 +26,7 @@ class EndpointsPart(Part):
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._pages = Pages(lambda: source.looking.webhook_endpoints)
+        self._pages = Pages[wire.WebhookEndpoint](lambda: source.looking.webhook_endpoints)
 
     def section(self) -> Section:
         """What is to be seen now."""
@@ -141,12 +141,14 @@ def _managed(endpoint: wire.WebhookEndpoint, faults: list[str], *, is_own: bool)
                 Field("events", "Events", ", ".join(endpoint.enabled_events), hint=_HINT),
             ),
             (Action("save", "Save", endpoint.id, primary=True),),
+            row=True,
         ),
         Form(
             f"faults-{endpoint.id}",
             "To test a receiver",
             checks,
             (Action("misbehave", "Set faults", endpoint.id, primary=True),),
+            row=True,
         ),
         Actions(
             "This endpoint",
@@ -175,7 +177,7 @@ def _new() -> Form:
         Field("url", "URL", hint="Of this machine, such as http://127.0.0.1:8000/webhooks"),
         Field("events", "Events", "*", hint=_HINT),
     )
-    return Form("new", "A new endpoint", fields, (Action("add", "Add endpoint", primary=True),))
+    return Form("new", "A new endpoint", fields, (Action("add", "Add endpoint", primary=True),), row=True)
 
 
 def _wanted(values: Values) -> list[str]:

@@ -13,7 +13,7 @@ from workbench.errors import NotFound
 from workbench.lab.parts import attempts
 from workbench.lab.parts.pages import Pages
 from workbench.lab.parts.part import Doing, Part, Said, Values
-from workbench.lab.parts.source import Source, counted, when
+from workbench.lab.parts.source import Source, brief, counted, when
 from workbench.lab.views import (
     BAD,
     WARN,
@@ -62,7 +62,7 @@ class EventsPart(Part):
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._pages = Pages(lambda: source.looking.events)
+        self._pages = Pages[wire.Event](lambda: source.looking.events)
         self._wanted = Wanted()
         self._open = ""
 
@@ -136,7 +136,7 @@ class EventsPart(Part):
             Field("since", "Since (Lusaka)", self._wanted.since, hint="Such as 2026-01-05 08:30", error=error),
         )
         buttons = (Action("search", "Search", primary=True), Action("clear", "Clear"))
-        return Form("filter", "Which events", fields, buttons, follow=True)
+        return Form("filter", "Which events", fields, buttons, follow=True, row=True)
 
     def _row(self, event: wire.Event) -> Row:
         is_open = event.id == self._open
@@ -144,7 +144,7 @@ class EventsPart(Part):
         at = when(datetime.fromisoformat(event.timestamp).timestamp())
         return Row(
             event.id,
-            (event.id, event.type, _payment(event), at),
+            (brief(event.id), event.type, brief(_payment(event)), at),
             (unfold,),
             beneath=self._details(event) if is_open else (),
         )
@@ -158,7 +158,9 @@ class EventsPart(Part):
         rows = [_delivered(each, now_s) for each in sent]
         body = msgspec.json.format(wire.to_json(event), indent=2).decode()
         return (
-            Facts((("Caused by the call", event.request.id or "none"),)),
+            Facts(
+                (("Event", event.id), ("Payment", _payment(event)), ("Caused by the call", event.request.id or "none"))
+            ),
             Code("Payload, numbers masked", mask(body)),
             attempts.grid("Sent to", rows) if rows else Note("It was sent nowhere: no endpoint wanted it."),
             Actions("This event", (Action("replay", "Replay to every endpoint", event.id),)),

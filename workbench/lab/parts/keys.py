@@ -23,7 +23,7 @@ class KeysPart(Part):
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._pages = Pages(lambda: source.looking.api_keys)
+        self._pages = Pages[wire.ApiKey](lambda: source.looking.api_keys)
 
     def section(self) -> Section:
         """What is to be seen now."""
@@ -39,6 +39,7 @@ class KeysPart(Part):
                     "A new key",
                     (Field("kind", "Kind", "secret", "select", options(_KINDS)),),
                     (Action("create", "Create key", primary=True),),
+                    row=True,
                 ),
                 Note("A key is shown once, when it is made. Only test keys are here: the sandbox refuses live ones."),
             ),

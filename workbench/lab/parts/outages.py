@@ -34,7 +34,7 @@ class OutagesPart(Part):
             "Sandbox: operators",
             (
                 Grid("Mobile network operators", headings("Operator", "Status", "Down until (Lusaka)"), rows),
-                Form("outage", "An outage", fields, (Action("start", "Start outage", primary=True),)),
+                Form("outage", "An outage", fields, (Action("start", "Start outage", primary=True),), row=True),
                 Note("While an operator is down, payments by its wallets fail with operator_unavailable."),
             ),
             wide=True,

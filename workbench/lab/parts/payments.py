@@ -21,7 +21,7 @@ class PaymentsPart(Part):
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._pages = Pages(lambda: source.looking.payment_intents, size=10)
+        self._pages = Pages[wire.PaymentIntent](lambda: source.looking.payment_intents, size=10)
 
     def section(self) -> Section:
         """What is to be seen now."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from workbench.bench import Workbench
 
 _PAY: Final = "pay = bench.client\n"
+_BRIEF: Final = 10
 SHORT: Final = 300
 """So many characters are shown of what a receiver answered."""
 
@@ -72,6 +73,11 @@ def short(text: str, most: int = SHORT) -> str:
     """The first part of a text, its secrets masked."""
     text = mask(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def brief(identifier: str) -> str:
+    """The beginning of an id: enough to tell it from those beside it."""
+    return identifier if len(identifier) <= _BRIEF else f"{identifier[:_BRIEF]}…"
 
 
 def counted(count: int, one: str, many: str = "") -> str:

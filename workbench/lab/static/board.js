@@ -136,28 +136,29 @@ class Board {
       return h("p", { class: "wb-empty" }, h("span", { class: "wb-caption" }, grid.caption), " ", grid.empty ?? "Nothing yet.");
     }
     const acts = grid.rows.some((row) => row.actions?.length || row.more?.length);
-    const headings = grid.headings.map((each) => h("th", { scope: "col", class: each.numeric ? "wb-number" : null }, each.text));
-    if (acts) headings.push(h("th", { scope: "col" }, h("span", { class: "wb-unseen" }, "Actions")));
+    const headings = grid.headings.map((each) => h("th", { scope: "col", role: "columnheader", class: each.numeric ? "wb-number" : null }, each.text));
+    if (acts) headings.push(h("th", { scope: "col", role: "columnheader" }, h("span", { class: "wb-unseen" }, "Actions")));
     const rows = grid.rows.flatMap((row) => this.row(row, grid, acts, part, `${path}/${row.id}`));
-    const table = h("table", {}, caption, h("thead", {}, h("tr", {}, headings)), h("tbody", {}, rows));
-    return h("div", { class: "wb-scroll", tabindex: "0", role: "group", "aria-label": grid.caption }, table);
+    // Named, since where it is narrow it is laid out as no table.
+    const table = h("table", { role: "table" }, caption, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, headings)), h("tbody", { role: "rowgroup" }, rows));
+    return h("div", { class: `wb-scroll${acts ? " wb-rows" : ""}`, tabindex: "0", role: "group", "aria-label": grid.caption }, table);
   }
 
   row(row, grid, acts, part, path) {
     const cells = row.cells.map((text, place) => {
       const heading = grid.headings[place];
-      return h(place ? "td" : "th", { scope: place ? null : "row", class: heading?.numeric ? "wb-number" : null }, text);
+      return h(place ? "td" : "th", { scope: place ? null : "row", role: place ? "cell" : "rowheader", "data-label": heading?.text, class: heading?.numeric ? "wb-number" : null }, text);
     });
-    const beneath = row.more?.length ? h("tr", { class: "wb-more" }) : null;
+    const beneath = row.more?.length ? h("tr", { class: "wb-more", role: "row" }) : null;
     if (acts) {
       const buttons = (row.actions ?? []).map((each) => this.button(each, part, path, null, row.cells[0]));
       if (beneath) buttons.push(this.unfolder(beneath, row, cells.length + 1, part, path));
-      cells.push(h("td", {}, h("div", { class: "wb-actions" }, buttons)));
+      cells.push(h("td", { role: "cell" }, h("div", { class: "wb-actions" }, buttons)));
     }
     const asked = row.beneath?.length
-      ? h("tr", { class: "wb-more" }, h("td", { colspan: cells.length }, this.items(row.beneath, part, `${path}/beneath`)))
+      ? h("tr", { class: "wb-more", role: "row" }, h("td", { role: "cell", colspan: cells.length }, this.items(row.beneath, part, `${path}/beneath`)))
       : null;
-    return [h("tr", {}, cells), beneath, asked].filter(Boolean);
+    return [h("tr", { role: "row" }, cells), beneath, asked].filter(Boolean);
   }
 
   unfolder(beneath, row, width, part, path) {
@@ -165,7 +166,7 @@ class Board {
       this.open.set(path, isOpen);
       button.setAttribute("aria-expanded", String(isOpen));
       beneath.hidden = !isOpen;
-      const shown = isOpen ? h("td", { colspan: width }, this.items(row.more, part, `${path}/more`)) : [];
+      const shown = isOpen ? h("td", { role: "cell", colspan: width }, this.items(row.more, part, `${path}/more`)) : [];
       beneath.replaceChildren(...[shown].flat());
     };
     const button = h(
@@ -234,7 +235,7 @@ class Board {
   // ---- forms --------------------------------------------------------------------------------------------------
 
   draw_form(form, part, path) {
-    const node = h("form", { class: "wb-form", "aria-label": form.label, novalidate: true, autocomplete: "off" });
+    const node = h("form", { class: `wb-form${form.row ? " wb-form-row" : ""}`, "aria-label": form.label, novalidate: true, autocomplete: "off" });
     const values = () => Object.fromEntries(form.fields.map((each) => [each.name, this.valueOf(node.elements[each.name])]));
     node.append(...form.fields.map((each) => this.field(each, `${part}/${form.id}/${each.name}`)));
     const buttons = (form.actions ?? []).map((each) => this.button(each, part, path, values));
