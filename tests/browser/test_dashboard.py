@@ -34,14 +34,18 @@ for phone in ("+260961234567", "+260961234568", "+260961234569"):
 bench.clock.advance(days=3, hours=12)
 sell(amount="20.50", phone="+260961111222")
 """
+
+
 def test_look(lab: "Lab"):
     lab.open(cells=[SHOP, FAILING, "bench.dashboard()"])
     lab.page.set_viewport_size({"width": 1400, "height": 2400})
     lab.run_all()
     board = lab.output(2).locator(".wb-board")
+
     def go(name):
         board.get_by_role("navigation").get_by_role("button", name=name, exact=True).click()
         expect(board.get_by_role("navigation").locator("[aria-current]")).to_have_text(name)
+
     for name in ("Payments", "API keys", "Webhook endpoints", "Events", "Deliveries", "Operators"):
         go(name)
         lab.shot(board, f"look-{name}")

@@ -6,16 +6,9 @@ from typing import Final
 from workbench.domain import wire
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
 from workbench.lab.parts.source import brief, counted, short, span, when
-from workbench.lab.views import BAD, GOOD, PLAIN, Action, Grid, Item, Note, Row, headings
+from workbench.lab.views import BAD, GOOD, Action, Grid, Item, Note, Row, headings
 
 SAYS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
-
-
-def due(delivery: wire.Delivery, now_s: int) -> str:
-    """When it is tried next."""
-    if delivery.next_attempt_at is None:
-        return "-"
-    return f"{when(delivery.next_attempt_at)}, in {span(delivery.next_attempt_at - now_s)}"
 
 
 def attempts(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
@@ -32,15 +25,17 @@ def replay(delivery: wire.Delivery) -> Action:
 
 def grid(caption: str, rows: Sequence[Row]) -> Grid:
     """A table of deliveries."""
-    columns = headings("Delivery", "Event", "To", "Status", "Next attempt (Lusaka)")
-    return Grid(caption, columns, tuple(rows))
+    columns = headings("Delivery", "Event", "To", "Status")
+    return Grid(caption, columns, tuple(rows), "None.")
 
 
 def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
     """What the table says of one."""
     said = SAYS.get(delivery.status, delivery.status)
-    status = f"{said}, {counted(len(delivery.attempts), 'attempt')}"
-    return (brief(delivery.id), delivery.event_type, _place(delivery.url), status, due(delivery, now_s))
+    status = [said, counted(len(delivery.attempts), "attempt")]
+    if delivery.next_attempt_at is not None:
+        status.append(f"next in {span(delivery.next_attempt_at - now_s)}")
+    return (brief(delivery.id), delivery.event_type, _place(delivery.url), ", ".join(status))
 
 
 def _place(url: str) -> str:
@@ -58,4 +53,7 @@ def _next(delivery: wire.Delivery, now_s: int) -> Note:
         return Note("Delivered.", GOOD)
     if delivery.status == DEAD_LETTER:
         return Note("Given up: a dead letter. Mend the receiver, then replay it.", BAD)
-    return Note(f"The next attempt: {due(delivery, now_s)}.", PLAIN)
+    if delivery.next_attempt_at is None:
+        return Note("It is being sent.")
+    left = span(delivery.next_attempt_at - now_s)
+    return Note(f"The next attempt is due at {when(delivery.next_attempt_at)} in Lusaka, in {left}.")

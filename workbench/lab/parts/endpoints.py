@@ -147,7 +147,7 @@ def _managed(endpoint: wire.WebhookEndpoint, faults: list[str], *, is_own: bool)
             f"faults-{endpoint.id}",
             "To test a receiver",
             checks,
-            (Action("misbehave", "Set faults", endpoint.id, primary=True),),
+            (Action("misbehave", "Set faults", endpoint.id),),
             row=True,
         ),
         Actions(

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from workbench.lab.parts.part import Doing, Part, Values
-from workbench.lab.views import Menu, Section
+from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.views import PLAIN, Menu, Section
 
 
 class MenuPart(Part):
@@ -21,9 +21,10 @@ class MenuPart(Part):
         """The menu."""
         return Section(self.id, "", (Menu(self._label, self._choices, self.chosen),), wide=True)
 
-    def show(self, on: str, values: Values) -> None:
-        """Choose."""
+    def show(self, on: str, values: Values) -> Said:
+        """Choose; what was said of something else is said no more."""
         if on in dict(self._choices):
             self.chosen = on
+        return Said("", PLAIN)
 
     doings: ClassVar[dict[str, Doing]] = {"show": show}

@@ -156,9 +156,13 @@ class Board {
       cells.push(h("td", { role: "cell" }, h("div", { class: "wb-actions" }, buttons)));
     }
     const asked = row.beneath?.length
-      ? h("tr", { class: "wb-more", role: "row" }, h("td", { role: "cell", colspan: cells.length }, this.items(row.beneath, part, `${path}/beneath`)))
+      ? h("tr", { class: "wb-more", role: "row" }, h("td", { role: "cell", colspan: cells.length }, this.beneath(row.beneath, part, `${path}/beneath`)))
       : null;
     return [h("tr", { role: "row" }, cells), beneath, asked].filter(Boolean);
+  }
+
+  beneath(items, part, path) {
+    return h("div", { class: "wb-beneath" }, this.items(items, part, path));
   }
 
   unfolder(beneath, row, width, part, path) {
@@ -166,7 +170,7 @@ class Board {
       this.open.set(path, isOpen);
       button.setAttribute("aria-expanded", String(isOpen));
       beneath.hidden = !isOpen;
-      const shown = isOpen ? h("td", { role: "cell", colspan: width }, this.items(row.more, part, `${path}/more`)) : [];
+      const shown = isOpen ? h("td", { role: "cell", colspan: width }, this.beneath(row.more, part, `${path}/more`)) : [];
       beneath.replaceChildren(...[shown].flat());
     };
     const button = h(
@@ -368,7 +372,7 @@ class Board {
   // ---- what is said -------------------------------------------------------------------------------------------
 
   say(said) {
-    if (!said.text || said.number === this.told) return;
+    if (said.number === undefined || said.number === this.told) return;
     this.told = said.number;
     this.announce(said.text, said.tone);
   }
