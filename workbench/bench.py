@@ -78,7 +78,7 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
             raise_bugs=True,
         )
         self._watchers = Watchers()
-        transport = InProcess(engine, after_each=self._watchers.tell)
+        transport = InProcess(engine, after_each=self._watchers.tell, is_watching=self._watchers.is_watching)
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
         self._receiver: Receiver | None = receiver
