@@ -31,7 +31,7 @@ import time
 pay.webhook_endpoints.create(url="http://127.0.0.1:9/hooks", enabled_events=["charge.*", "refund.failed"])
 for phone in ("+260961234567", "+260961234568", "+260961234569"):
     sell(phone=phone)
-bench.clock.advance(days=3, hours=12)
+bench.clock.advance(days=4)
 sell(amount="20.50", phone="+260961111222")
 """
 
