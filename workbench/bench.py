@@ -27,12 +27,12 @@ from workbench.handset import Phone
 from workbench.in_process import InProcess, Served
 from workbench.lab.access import ForTheLab
 from workbench.receiver import Receiver
+from workbench.snippets import IN_PROCESS_URL
 from workbench.trace import Trace
 from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)
 """Seconds; moving the clock waits for every receiver that is called on the way."""
-IN_PROCESS_URL = "http://sandbox.localhost"
 MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
