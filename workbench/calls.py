@@ -41,9 +41,15 @@ class Calls:
 
     def __init__(self, key: str, http: httpx.Client, *, allow_live: bool = False) -> None:
         self._allow_live = allow_live
+        self.hold(key)
+        self.always: Mapping[str, str] = {}
+        """Headers that go with every request."""
+        self._http = http
+
+    def hold(self, key: str) -> None:
+        """Send this key from now on. Raises LiveKeyRefused: a live key."""
         self._check(checked_text("The key", key, such_as="sk_test_…"))
         self.key = Secret(key)
-        self._http = http
 
     def send(  # noqa: PLR0913  one argument per part of a request
         self,
@@ -63,7 +69,8 @@ class Calls:
         UnexpectedAnswer when it is not what the interface describes.
         """
         content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
-        sent = {**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})}
+        typed = {"Content-Type": "application/json"} if body is not None else {}
+        sent = {**typed, **self.always, **(headers or {})}
         auth: httpx.Auth = (
             httpx.BasicAuth(str(self.key), "") if basic else _Bearer(str(self.key) if key is None else key)
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from workbench.closing import Closing
+from workbench.domain import wire
 from workbench.domain.masking import Secret
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Served(Closing):
 class InProcess(httpx.WSGITransport):
     """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
 
-    `after_each` is called when that is done.
+    `after_each` is called when that is done, unless the call only looked.
     """
 
     def __init__(self, engine: "Engine", *, after_each: Callable[[], object]) -> None:
@@ -53,5 +54,6 @@ class InProcess(httpx.WSGITransport):
             return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
         response.read()
         self._engine.run_due()
-        self._after_each()
+        if wire.UNSEEN not in request.headers:
+            self._after_each()
         return response

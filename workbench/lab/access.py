@@ -3,6 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import httpx
+
+from workbench.client import PaymentsClient
+from workbench.domain import wire
+from workbench.domain.masking import Secret
 from workbench.live import Widget
 from workbench.watching import Watchers
 
@@ -15,6 +20,9 @@ class ForTheLab:
 
     _watchers: Watchers
     _phone_widgets: dict[str, Widget]
+    http: httpx.Client
+    base_url: str
+    secret_key: Secret
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Run `callback` soon after anything happens in the sandbox, in a thread of its own.
@@ -22,6 +30,12 @@ class ForTheLab:
         Returns the function that ends it. What the callback raises is logged.
         """
         return self._watchers.add(callback)
+
+    def looking(self) -> PaymentsClient:
+        """Another client of the merchant's, whose reading leaves no trace: for what is drawn anew again and again."""
+        client = PaymentsClient(self.base_url, str(self.secret_key), http=self.http)
+        client.calls.always = {wire.UNSEEN: "true"}
+        return client
 
     def _phone_widget(self, phone: "Phone") -> Widget:
         raise NotImplementedError

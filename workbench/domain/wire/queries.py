@@ -1,11 +1,13 @@
 """The parameters of a query string, one struct for each kind of operation that reads any."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from workbench.domain.wire.shown import Shown
 
+UNSEEN: Final = "Sandbox-Unseen"
+"""The header of a GET that leaves no trace: whoever only looks changes nothing, not even the next number."""
 Limit = Annotated[int, Meta(ge=1, le=100)]
 EntryLimit = Annotated[int, Meta(ge=1, le=10_000)]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
