@@ -1,7 +1,7 @@
 """What a Workbench offers to those who look: its desk and its dashboard. Widgets are loaded when they are shown."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import httpx
 
@@ -9,10 +9,13 @@ from workbench.client import PaymentsClient
 from workbench.domain import wire
 from workbench.domain.masking import Secret
 from workbench.live import Widget
+from workbench.receiver import Receiver
 from workbench.watching import Watchers
 
 if TYPE_CHECKING:
+    from workbench.bench import Workbench
     from workbench.handset import Phone
+    from workbench.lab.desk import Desk
 
 
 class ForTheLab:
@@ -20,6 +23,10 @@ class ForTheLab:
 
     _watchers: Watchers
     _phone_widgets: dict[str, Widget]
+    _phones: "dict[str, Phone]"
+    _receiver: Receiver | None
+    _engine: object
+    _desk: "Desk | None" = None
     http: httpx.Client
     base_url: str
     secret_key: Secret
@@ -30,6 +37,20 @@ class ForTheLab:
         Returns the function that ends it. What the callback raises is logged.
         """
         return self._watchers.add(callback)
+
+    def desk(self) -> "Desk":
+        """The desk: a payment asked for, paid on the handset and followed to its webhooks, on one screen.
+
+        One for each bench. Over a served sandbox it starts no receiver by itself; there is a button for that.
+        """
+        if self._desk is None:
+            from workbench.lab.desk import Desk
+
+            self._desk = Desk(
+                cast("Workbench", self), lambda: self._receiver, lambda: list(self._phones),
+                is_served=self._engine is None,
+            )  # fmt: skip
+        return self._desk
 
     def looking(self) -> PaymentsClient:
         """Another client of the merchant's, whose reading leaves no trace: for what is drawn anew again and again."""
