@@ -81,6 +81,8 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         transport = InProcess(engine, after_each=self._watchers.tell)
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
+        # Whoever watches stops before the store is closed, not in the middle of reading it.
+        self._closing.callback(self._watchers.close)
         self._receiver: Receiver | None = receiver
         self._engine: Engine | None = engine
         # A store that is opened again knows the endpoint; registering it twice would deliver twice.

@@ -86,9 +86,13 @@ class Board:
         with self._lock:
             said = self._done(part, name, on, values)
             if said is not None:
-                self._said = {"text": said.words, "tone": said.tone, "number": self._said.get("number", 0) + 1}
+                self.say(said)
                 self._code = said.code
             return said
+
+    def say(self, said: Said) -> None:
+        """Say something in the board's status line."""
+        self._said = {"text": said.words, "tone": said.tone, "number": self._said.get("number", 0) + 1}
 
     def __repr__(self) -> str:
         return drawn.text(self.title, self.sections())

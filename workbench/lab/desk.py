@@ -9,8 +9,10 @@ from workbench.lab.parts.handset import HandsetPart
 from workbench.lab.parts.ledger import LedgerPart
 from workbench.lab.parts.payment import PaymentPart
 from workbench.lab.parts.request import AnswerPart, RequestPart
-from workbench.lab.parts.seen import Seen
-from workbench.lab.parts.webhooks import WebhooksPart
+from workbench.lab.parts.part import Said
+from workbench.lab.parts.seen import NOBODY, Payment, Seen
+from workbench.lab.parts.webhooks import WebhooksPart, verified_at
+from workbench.lab.views import BAD, WARN
 from workbench.receiver import Receiver
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ class Desk(Board):
         *,
         is_served: bool,
     ) -> None:
-        seen = Seen(bench.looking(), receiver, numbers)
+        self._seen = seen = Seen(bench.looking(), receiver, numbers)
+        self._known = ("", "", "")
         request = RequestPart(bench, seen, _Keys(seen, is_served=is_served))
         super().__init__(
             "Desk",
@@ -45,9 +48,28 @@ class Desk(Board):
             ),
             bench.watch,
             name="desk",
-            read=seen.read,
+            read=self._look,
             slot=lambda number: bench.phone(number).widget,
         )
+
+    def _look(self) -> None:
+        """Read, and say what has become of the payment that is looked at."""
+        self._seen.read()
+        payment = self._seen.payment or NOBODY
+        now = (payment.id, payment.status, verified_at(self._seen.rows, self._seen.arrivals))
+        before, self._known = self._known, now
+        if before != now and before[0] == payment.id and (said := news(payment, is_verified=bool(now[2]))):
+            self.say(said)
+
+
+def news(payment: Payment, *, is_verified: bool) -> Said | None:
+    """What is said of a payment that has come to an end; None while it has not."""
+    if payment.status == "succeeded":
+        webhook = ", and its webhook has come, its signature verified" if is_verified else ""
+        return Said(f"Paid: {payment.money} is booked in the ledger{webhook}.")
+    if payment.status == "canceled":
+        return Said(f"{payment.money} was canceled.", WARN)
+    return Said(f"Not paid: {payment.failure.replace('_', ' ')}.", BAD) if payment.failure else None
 
 
 class _Keys:

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-import msgspec
-
 from workbench.domain import wire
 from workbench.domain.phones import OPERATORS, msisdn_from
 from workbench.errors import InvalidRequest
-from workbench.lab.parts.seen import json_in
+from workbench.lab.parts.seen import json_in, pretty
 from workbench.snippets import snippet
 
 INTENT, CHARGE = "intent", "charge"
 SECRET, PUBLISHABLE = "secret_key", "publishable_key"
-OPERATIONS = ((INTENT, "Payment intent: create, then confirm"), (CHARGE, "Charge: in one call"))
-KEYS = ((SECRET, "secret key: a server's"), (PUBLISHABLE, "publishable key: an app's"))
+OPERATIONS = ((INTENT, "Payment intent, two calls"), (CHARGE, "Charge, one call"))
+KEYS = ((SECRET, "secret key, a server's"), (PUBLISHABLE, "publishable key, an app's"))
 PROVIDERS = tuple((each.id, each.name) for each in OPERATORS.values())
 START: Final[Mapping[str, str]] = {
     "operation": INTENT,
@@ -142,8 +140,7 @@ def field_of(param: str | None) -> str:
 
 
 def _laid_out(body: Mapping[str, Any]) -> str:
-    given = {name: value for name, value in body.items() if value is not None}
-    return msgspec.json.format(wire.to_json(given), indent=2).decode()
+    return pretty(wire.to_json({name: value for name, value in body.items() if value is not None}).decode())
 
 
 def _once(texts: Sequence[str]) -> str:

@@ -43,7 +43,6 @@ class HandsetPart(Part):
             return (Note(str(error), WARN),)
         pin = snippet("POST", f"/sandbox/phones/{number}/input", {"text": _PIN}, base_url=self._bench.base_url)
         return (
-            Slot(number, "Handset", (Code("Handset", shown),)),
-            Note(f"The PIN of every wallet here is {_PIN}."),
+            Slot(number, "Handset", (Code("Handset", shown), Note(f"The PIN of every wallet here is {_PIN}."))),
             Fold("code", "The PIN in Python and curl", (Code("Python", pin.python), Code("curl", pin.curl))),
         )

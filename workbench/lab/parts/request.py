@@ -82,7 +82,7 @@ class RequestPart(Part):
                 self._field("idempotency_key", "Idempotency key", hint=key_hint),
                 *([self._field("key", "Sent with", type="select", options=draft.KEYS)] if self._has_both() else []),
             ),
-            (Action("send", "Send", primary=True), again, Action("new_key", "New key")),
+            (Action("send", "Send request", primary=True), again, Action("new_key", "New key")),
             follow=True,
         )
 

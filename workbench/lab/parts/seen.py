@@ -1,5 +1,6 @@
 """The payment that a desk looks at: read once, for all parts that show it. Reading leaves no trace."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -20,6 +21,11 @@ LATEST = ""
 _OVERLAP = 64
 """How many rows are read again: what was recorded late stands among them, and a reset shows by their absence."""
 _FIRST_SHOWN = 50
+_LINE = 64
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_INNERMOST = re.compile(rf'(?<=: )(?:\[(?:[^"\[\]{{}}]|{_STRING})*\]|\{{(?:[^"\[\]{{}}]|{_STRING})*\}})')
+"""A member's list or object that holds no other, strings skipped whole."""
+_BREAK = re.compile(r"\n *")
 
 
 class Payment(NamedTuple):
@@ -32,6 +38,10 @@ class Payment(NamedTuple):
     failure: str = ""
     phone: str = ""
     """Masked, as the service tells it."""
+
+
+NOBODY = Payment("", "", "")
+"""What is looked at before anything was asked for."""
 
 
 class Seen:
@@ -193,6 +203,14 @@ def json_in(text: str) -> Any:  # noqa: ANN401  JSON is of any type
 def pretty(text: str) -> str:
     """JSON laid out for reading, every number as it was written; anything else as it is."""
     try:
-        return msgspec.json.format(text.encode(), indent=2).decode()
-    except (msgspec.MsgspecError, RecursionError):
+        laid_out = msgspec.json.format(text.encode(), indent=2).decode()
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
         return text
+    # A list or an object without another in it stands on one line, where it fits.
+    return _INNERMOST.sub(_on_one_line, laid_out)
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    inside = _BREAK.sub(" ", found[0][1:-1]).strip()
+    line = f"{found[0][0]}{inside}{found[0][-1]}"
+    return line if len(line) <= _LINE else found[0]

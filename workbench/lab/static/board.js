@@ -118,7 +118,7 @@ class Board {
 
   section(id) {
     const title = h("h4", { id: `${this.prefix}-${id}` });
-    const body = h("div", { class: "wb-body" });
+    const body = h("div", { class: "wb-items" });
     const node = h("section", { class: `wb-section wb-is-${id}`, "aria-labelledby": title.id }, title, body);
     return { node, title, body };
   }
@@ -259,7 +259,7 @@ class Board {
 
   draw_fold(fold, part, path) {
     const key = `${part}/fold/${fold.id}`;
-    const body = h("div", { class: "wb-body" });
+    const body = h("div", { class: "wb-items" });
     const node = h("details", { open: fold.open ?? false }, h("summary", { "data-key": key }, fold.label), body);
     this.fill(body, fold.items, part, `${path}/${fold.id}`);
     return node;
