@@ -31,7 +31,7 @@ class Phone:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """All that is seen: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        """What is seen: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
         return self._control.get(f"phones/{self.number}")
 
     @property

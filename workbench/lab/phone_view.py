@@ -40,7 +40,7 @@ EMPTY: Final[View] = {
 
 
 class Now(NamedTuple):
-    """A moment on two clocks, milliseconds since 1970: the sandbox's, which is `manual` or `running`, and the kernel's."""
+    """A moment by two clocks, milliseconds since 1970: the sandbox's, `manual` or `running`, and the kernel's."""
 
     mode: str
     sandbox_ms: int

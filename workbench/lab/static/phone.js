@@ -6,12 +6,13 @@ const RING_MS = 6000;
 const SURE_MS = 5000;
 const MOST_DIGITS = 12;
 const NO_ANSWER =
-  "No answer from the kernel. If it is busy, this is done when it is free; if it was restarted, run this cell again.";
+  "No answer from the kernel. If it is busy, this is done when it is free; if it was restarted, run the cells again.";
 const SIGNS = { good: "✓", bad: "✕" };
 const LETTERS = { 2: "abc", 3: "def", 4: "ghi", 5: "jkl", 6: "mno", 7: "pqrs", 8: "tuv", 9: "wxyz" };
 const RECEIVER =
   "M3.2 8.9C8 4.1 16 4.1 20.8 8.9l.6 3-4.4 1.5-1.8-2.9c-2-.7-4.4-.7-6.4 0L7 13.4 2.6 11.9z";
 const BELL = "M12 3a5.5 5.5 0 0 0-5.5 5.5V13L4.5 16.5h15L17.5 13V8.5A5.5 5.5 0 0 0 12 3zm-2.2 15a2.2 2.2 0 0 0 4.4 0z";
+const STROKE = "M3 3l18 18";
 const ENVELOPE = "M3 6h18v12H3zm0 0 9 7 9-7";
 
 function h(tag, attributes = {}, ...children) {
@@ -93,31 +94,33 @@ class Handset {
     this.number = h("span", { class: "wb-number-of" });
     this.sign = h("div", { class: "wb-outcome", "aria-hidden": "true" });
     this.words = h("div", { class: "wb-words" });
-    this.spoken = h("div", { role: "status", "aria-live": "polite", "aria-atomic": "true" }, this.sign, this.words);
+    this.spoken = h("div", { class: "wb-spoken", role: "status", "aria-live": "polite", "aria-atomic": "true" }, this.sign, this.words);
     this.pin = h("input", {
       id: `${prefix}-pin`, class: "wb-pin", type: "password", inputmode: "none", autocomplete: "off", spellcheck: "false",
       "data-1p-ignore": true, "data-lpignore": "true", maxlength: MOST_DIGITS, "aria-describedby": `${prefix}-left`,
       oninput: () => this.typed(),
     });
-    this.asked = h("label", { class: "wb-asked", for: `${prefix}-pin` }, "PIN");
-    this.field = h("div", { class: "wb-field-pin" }, this.asked, this.pin);
+    const asked = h("label", { class: "wb-asked", for: `${prefix}-pin` }, "PIN");
+    this.field = h("div", { class: "wb-field-pin" }, asked, this.pin);
     this.time = h("span", { class: "wb-time" });
     this.left = h("div", { class: "wb-left", id: `${prefix}-left` });
-    this.bubble = h("div", { class: "wb-bubble" });
+    this.bubble = h("div", { class: "wb-latest", role: "status", "aria-live": "polite" });
     this.home = h("div", { class: "wb-home" }, this.spoken, this.field, this.left, this.bubble);
     this.list = h("ol", { class: "wb-messages" });
     this.none = h("p", { class: "wb-none" }, "No messages.");
     this.box = h("div", { class: "wb-inbox", role: "group", "aria-label": "Messages, newest first", tabindex: "0" }, this.none, this.list);
     this.screen = h("div", { class: "wb-screen" },
       h("div", { class: "wb-bar" }, this.carrier, this.number), this.home, this.box);
-    this.count = h("span", { class: "wb-count" });
+    this.many = h("span");
+    this.count = h("span", { class: "wb-count" }, this.many, h("span", { class: "wb-unseen" }, " new"));
     this.reading = h("span");
     this.messages = h("button", { type: "button", class: "wb-soft", "aria-pressed": "false", onclick: () => this.read(!this.inbox) },
       icon(ENVELOPE, "wb-line"), this.reading, this.count);
     this.away = h("button", { type: "button", class: "wb-soft", onclick: () => this.send("ignore") }, "Ignore");
     this.green = h("button", { type: "button", class: "wb-call wb-green", onclick: () => this.enter() }, icon(RECEIVER), "Send");
     this.red = h("button", { type: "button", class: "wb-call wb-red", onclick: () => this.send("cancel") }, icon(RECEIVER, "wb-down"), "Cancel");
-    this.bell = h("button", { type: "button", class: "wb-bell", "aria-pressed": "false", "aria-label": "Sound", onclick: () => this.sound() }, icon(BELL));
+    this.bell = h("button", { type: "button", class: "wb-bell", "aria-pressed": "false", "aria-label": "Sound", onclick: () => this.sound() },
+      icon(BELL, "wb-large"), icon(STROKE, "wb-large wb-line wb-stroke"));
     this.keys = h("div", { class: "wb-keys", role: "group", "aria-label": "Keypad" },
       ...[..."123456789"].map((digit) => key(digit, h("small", { "aria-hidden": "true" }, LETTERS[digit] ?? ""))),
       h("button", { type: "button", class: "wb-key", "aria-label": "Clear", onclick: () => this.clear() }, h("b", { "aria-hidden": "true" }, "C")),
@@ -155,7 +158,6 @@ class Handset {
     write(this.number, view.name);
     write(this.sign, SIGNS[view.outcome] ?? "");
     write(this.words, view.words);
-    write(this.asked, view.waiting ? "PIN" : "Typed");
     this.drawMessages(view.messages ?? []);
     this.tick();
     if (!view.waiting) {
@@ -177,7 +179,8 @@ class Handset {
     const prompt = view.waiting && view.prompt !== before.prompt;
     const came = (view.messages ?? []).filter((each) => each.seq > before.newest);
     if (!this.inbox) this.unread += came.length;
-    const words = came.map((each) => `New message from ${each.from}: ${each.text}`);
+    // The screen tells of the newest itself, unless something else is on it.
+    const words = came.length && (view.waiting || this.inbox) ? [`New message from ${came.at(-1).from}.`] : [];
     if (prompt) words.push("It rings: a prompt waits for an answer.");
     return { prompt, words: words.join(" ") };
   }
@@ -187,9 +190,8 @@ class Handset {
     const shown = latest && !this.view.waiting ? latest.text : "";
     if (this.bubble.dataset.text !== shown) {
       this.bubble.dataset.text = shown;
-      this.bubble.replaceChildren(...(shown ? [icon(ENVELOPE, "wb-line"), h("span", {}, shown)] : []));
+      this.bubble.replaceChildren(...(shown ? [h("div", { class: "wb-bubble" }, icon(ENVELOPE, "wb-line"), h("span", {}, shown))] : []));
     }
-    this.bubble.hidden = !shown;
     const key = JSON.stringify(messages);
     if (this.listed !== key) {
       this.listed = key;
@@ -200,7 +202,8 @@ class Handset {
     this.box.hidden = !this.inbox;
     this.messages.setAttribute("aria-pressed", String(this.inbox));
     write(this.reading, this.inbox ? "Back" : "Messages");
-    write(this.count, this.unread ? ` ${this.unread} new` : "");
+    this.count.hidden = !this.unread;
+    write(this.many, String(this.unread));
   }
 
   read(open) {
