@@ -81,6 +81,8 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         transport = InProcess(engine, after_each=self._watchers.tell, is_watching=self._watchers.is_watching)
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
+        # Whoever watches stops before the store is closed, not in the middle of reading it.
+        self._closing.callback(self._watchers.close)
         self._receiver: Receiver | None = receiver
         self.receiver_url = RECEIVER_URL
         """Where `receiver` is registered; empty until it is."""
@@ -134,7 +136,6 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         self._closing = ExitStack()
         self._phones: dict[str, Phone] = {}
         self._phone_widgets = {}
-        self._dashboard = None
         self.http = self._closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
@@ -160,7 +161,7 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         if key.startswith("pk_"):
             self.publishable_key = Secret(key)
             return
-        for each in (self.client, self._control.client):
+        for each in (self.client, self._control.client, self.looking()):
             each.calls.hold(key)
         self.secret_key = Secret(key)
 

@@ -86,7 +86,7 @@ class Calls:
                 hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
             ) from error
         if response.status_code not in _OK:
-            raise _error_from(response)
+            raise error_from(response)
         try:
             return cast("T", _decoder(cast("Hashable", shape)).decode(response.content))
         except msgspec.MsgspecError as error:
@@ -146,7 +146,7 @@ class _Bearer(httpx.Auth):
         yield request
 
 
-def _error_from(response: httpx.Response) -> ApiError:
+def error_from(response: httpx.Response) -> ApiError:
     """The error of an answer in any form: the real service's format is not shown."""
     try:
         members = _decoder(dict[str, Any]).decode(response.content)

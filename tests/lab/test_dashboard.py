@@ -86,7 +86,7 @@ def test_there_is_one_dashboard_and_one_widget(bench: Workbench):
 
 def test_where_nobody_looks_it_is_text_and_html(bench: Workbench):
     pay(bench)
-    shown = bench.dashboard()._repr_mimebundle_()  # noqa: SLF001  what a notebook calls
+    shown = bench.dashboard()._repr_mimebundle_()
     assert set(shown) == {"text/plain", "text/html"}
     for title in ("Test clock", "Payments", "API keys", "webhook endpoints", "events", "deliveries", "operators"):
         assert title in str(shown["text/plain"])
@@ -141,7 +141,7 @@ def test_a_key_is_made_rolled_and_revoked(bench: Workbench, page: Browser):
 @pytest.mark.parametrize("kind", ["secret", "publishable"])
 def test_the_key_of_the_bench_is_taken_over_when_it_is_rolled(kind: str):
     with Workbench(seed=7) as bench:
-        page = Browser(bench.dashboard())
+        page, looking = Browser(bench.dashboard()), bench.looking()
         page.show("keys")
         own = next(row for row in page.rows("keys") if row["cells"][1] == kind)
         assert "this bench" in own["cells"][3]
@@ -155,6 +155,7 @@ def test_the_key_of_the_bench_is_taken_over_when_it_is_rolled(kind: str):
         assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
         pay(bench)
         assert bench.clock.advance(60).now_ms > 0
+        assert looking.events.list().data
         assert "this bench" in page.rows("keys")[0]["cells"][3]
 
 

@@ -1,9 +1,12 @@
 """What a board shows, as data: sections of notes, tables, forms and code. Drawn in `drawn.py` and in `board.js`."""
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import msgspec
 
+DONE, NOW, AHEAD, FAILED = "done", "now", "ahead", "failed"
+"""The states of a step."""
 PLAIN, GOOD, BAD, WARN = "plain", "good", "bad", "warn"
 """The tones of a note. Each has a sign of its own beside its colour."""
 SIGNS = {PLAIN: "", GOOD: "✓", BAD: "✗", WARN: "!"}
@@ -142,6 +145,29 @@ class Menu(_View, frozen=True):
     chosen: str
 
 
+class Step(_View, frozen=True):
+    """Something on the way; its state is done, now, ahead or failed."""
+
+    text: str
+    state: str
+    note: str = ""
+
+
+class Steps(_View, frozen=True):
+    """How far something has come."""
+
+    label: str
+    steps: tuple[Step, ...]
+
+
+class Slot(_View, frozen=True):
+    """The place of another widget, which the board knows by `on`; `instead` is drawn where there is none."""
+
+    on: str
+    label: str
+    instead: tuple["Item", ...] = ()
+
+
 class Section(_View, frozen=True):
     """A titled piece of a board; its `id` is that of the part that it belongs to. A `wide` one has a row to itself."""
 
@@ -151,12 +177,21 @@ class Section(_View, frozen=True):
     wide: bool = False
 
 
-Item: TypeAlias = Note | Facts | Grid | Form | Actions | Code | Picture | Fold | Beside | Menu
+Item: TypeAlias = Note | Facts | Grid | Form | Actions | Code | Picture | Fold | Beside | Menu | Steps | Slot
 
 
 def as_data(view: object) -> Any:  # noqa: ANN401  plain data, of any shape
     """A view as what JSON can hold."""
     return msgspec.to_builtins(view)
+
+
+def slots(items: tuple[Item, ...]) -> Iterator[Slot]:
+    """The places of other widgets among these pieces, and within them."""
+    for each in items:
+        if isinstance(each, Slot):
+            yield each
+        elif isinstance(each, Beside):
+            yield from slots(each.items)
 
 
 def headings(*texts: str, numeric: tuple[str, ...] = ()) -> tuple[Heading, ...]:
