@@ -129,7 +129,7 @@ class Board {
 
   inCode(items) {
     this.coded ??= this.section("code");
-    this.coded.title.textContent = "The same in code";
+    this.coded.title.textContent = "The last action in code";
     if (!items.length) this.coded.node.remove();
     else if (!this.coded.node.parentNode) this.code.append(this.coded.node);
     this.fill(this.coded.body, items, "(code)", "code");
@@ -368,10 +368,7 @@ class Board {
     node.append(...form.fields.map((each) => this.field(each, this.fieldKey(part, form, each.name))));
     const buttons = (form.actions ?? []).map((each) => this.button(each, part, path, values));
     if (buttons.length) node.append(h("div", { class: "wb-buttons" }, buttons));
-    node.addEventListener("submit", (event) => {
-      event.preventDefault();
-      buttons.find((each) => each.classList?.contains("wb-primary"))?.click();
-    });
+    node.addEventListener("submit", (event) => event.preventDefault());
     if (form.follow) node.addEventListener("input", () => this.follow(`${part}/${form.id}`, { part, on: form.id }, values));
     return node;
   }
@@ -461,7 +458,9 @@ class Board {
     const node = h(
       "button",
       {
-        type: "button", class: `wb-button${action.primary ? " wb-primary" : ""}`, "data-key": key,
+        // Enter in a field presses the button that submits.
+        type: values && action.primary ? "submit" : "button",
+        class: `wb-button${action.primary ? " wb-primary" : ""}`, "data-key": key,
         "aria-disabled": action.off ? "true" : null, title: action.off || null,
         "aria-label": about ? `${action.label}: ${about}` : null,
         "aria-expanded": action.expanded ? String(action.expanded === "yes") : null,
@@ -527,7 +526,11 @@ class Board {
       this.announce(NO_ANSWER, "warn");
     };
     this.waiting.set(id, { then, timer: setTimeout(late, PATIENCE_MS) });
-    this.model.send({ ...message, id });
+    try {
+      this.model.send({ ...message, id });
+    } catch {
+      late(); // the kernel was restarted: nobody is there any more
+    }
   }
 
   answer() {
