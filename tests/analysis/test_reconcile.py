@@ -243,6 +243,15 @@ class TestStatementFiles:
         assert result.proof.loc[0, ["difference_minor", "breaks_minor", "holds"]].tolist() == [-100, -100, True]
 
 
+class TestBatches:
+    def test_a_row_named_as_its_batch_has_no_partner_outside_it(self):
+        whole = [movement("b", 100, phone="p"), movement("part", 100, phone="p", batch="b")]
+        result = reconcile(ledger_of(movement("a", 100, phone="p")), statement_of(*whole), cut_off=0)
+        assert codes(result) == [("a", "missing_in_statement"), ("b", "missing_in_ledger")]
+        assert result.breaks["rows"].tolist() == [2, 1]
+        assert len(result.carry_forward.rows) == 3
+
+
 class TestBadRows:
     @pytest.mark.parametrize(
         ("wrong", "said"),

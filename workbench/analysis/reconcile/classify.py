@@ -129,7 +129,8 @@ def _duplicates(engine: Engine, special: Frame) -> Frame:
 
 def _groups(engine: Engine, special: Frame) -> Frame:
     """Rule 3: groups with a batch, a pair each with the sums; `code` is null where they agree."""
-    firsts = special.filter((nw.col("batches") > 0) & (nw.col("rank") == 1))
+    # A row that only has the batch's name as its key is part of the batch as well.
+    firsts = special.filter((nw.col("batches") > 0) & (nw.col("rank") == 1)).with_columns(batch=nw.col("g"))
     sides = {
         side: firsts.filter(nw.col("side") == side).with_columns(signed=nw.col(f"{PREFIX[side]}sum")) for side in PREFIX
     }
