@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from workbench.analysis import files
 from workbench.analysis.reconcile import BUCKETS, CODES, CarryForward, Reconciliation, Tolerance, reconcile
 from workbench.analysis.reconcile.proposals import PROPOSALS
 from workbench.analysis.reconcile.words import WORDS
@@ -313,15 +314,48 @@ class TestCarryForward:
         assert second.proof.loc[0, "holds"]
 
     def test_another_run_with_nothing_new_finds_the_same(self):
-        ledger = ledger_of(movement("a", 100, day=3), movement("b", 200, day=3), movement("c", 7, day=3))
-        theirs = statement_of(movement("a", 101, day=3), movement("z", 9, day=3), movement("c", 7, day=9))
+        ledger = ledger_of(
+            *(movement(key, amount, day=3) for key, amount in (("a", 100), ("b", 200), ("c", 7))),
+            *(movement(key, 5, day=day) for key, day in (("d", 3), ("d", 9), ("e", 9), ("e", 10), ("f", 3), ("g", 9))),
+        )
+        theirs = statement_of(
+            *(movement(key, amount, day=3) for key, amount in (("a", 101), ("z", 9), ("d", 5), ("f", 5), ("f", 5))),
+            *(movement(key, amount, day=9) for key, amount in (("c", 7), ("e", 5), ("g", 5), ("g", 5))),
+        )
         first = reconcile(ledger, theirs)
-        nothing = file_of(theirs.iloc[:0], name="empty.csv", opening_minor=117, closing_minor=117)
+        assert {
+            ("d", "duplicate_in_ledger"), ("e", "duplicate_in_ledger"), ("f", "duplicate_in_statement"),
+            ("g", "duplicate_in_statement"),
+        } < set(codes(first))  # fmt: skip
+        closing = int(theirs["balance_minor"].iloc[-1])
+        nothing = file_of(theirs.iloc[:0], name="empty.csv", opening_minor=closing, closing_minor=closing)
         again = reconcile(ledger, nothing, carry_forward=first.carry_forward)
         assert codes(again) == codes(first)
         assert again.proof.loc[0, "holds"]
         pd.testing.assert_frame_equal(again.carry_forward.rows, first.carry_forward.rows)
         pd.testing.assert_frame_equal(again.carry_forward.closed, first.carry_forward.closed)
+
+    def test_a_duplicate_stays_one_whatever_else_is_new(self):
+        ledger = ledger_of(movement("a", 100), movement("a", 100), movement("b", 50))
+        first = reconcile(ledger, statement_of(movement("a", 100), movement("b", 50), movement("b", 50)))
+        assert codes(first) == [("a", "duplicate_in_ledger"), ("b", "duplicate_in_statement")]
+        assert not first.is_clean
+        theirs = statement_of(movement("a", 100, day=8), movement("b", 50, day=8), opening=200, name="next.csv")
+        second = reconcile(ledger, theirs, carry_forward=first.carry_forward)
+        assert codes(second) == [
+            ("a", "duplicate_in_ledger"), ("a", "timing"), ("b", "duplicate_in_statement"),
+            ("b", "duplicate_in_statement"),
+        ]  # fmt: skip
+        assert second.proof.loc[0, "holds"]
+
+    def test_a_duplicate_that_is_settled_is_open_no_more(self):
+        ledger = ledger_of(movement("a", 100), movement("a", 100), movement("b", 50))
+        theirs = statement_of(movement("a", 100), movement("b", 50), movement("b", 50))
+        first = reconcile(ledger, theirs)
+        for proposal in first.breaks["proposal"]:
+            ledger = settled(ledger, proposal)
+        nothing = file_of(theirs.iloc[:0], name="empty.csv", opening_minor=200, closing_minor=200)
+        assert reconcile(ledger, nothing, carry_forward=first.carry_forward).breaks.empty
 
     def test_the_state_of_an_open_row_is_that_of_today(self):
         late = movement("a", 100, day=3)
@@ -330,6 +364,21 @@ class TestCarryForward:
         theirs = statement_of(movement("z2", 1, day=10), opening=101, name="next.csv")
         second = reconcile(ledger_of(late), theirs, carry_forward=first.carry_forward)
         assert codes(second) == [("z", "missing_in_ledger"), ("z2", "timing")]
+
+    @pytest.mark.parametrize("ending", [".parquet", ".csv"])
+    def test_it_is_kept_in_files(self, ending: str, tmp_path: Path):
+        ledger = ledger_of(movement("a", 100), movement("a", 100), movement("b", 50))
+        left = reconcile(ledger, statement_of(movement("a", 100), movement("z", 50))).carry_forward
+        for name, frame, columns in (("rows", left.rows, CARRIED), ("closed", left.closed, CLOSED)):
+            files.write(frame, tmp_path / f"{name}{ending}", columns)
+        rows, closed = (
+            files.read(tmp_path / f"{name}{ending}", columns)
+            for name, columns in (("rows", CARRIED), ("closed", CLOSED))
+        )
+        pd.testing.assert_frame_equal(rows, left.rows, check_categorical=False)
+        theirs = file_of(STATEMENT.iloc[:0], name="empty.csv", opening_minor=150, closing_minor=150)
+        again = reconcile(ledger, theirs, carry_forward=CarryForward(rows, closed))
+        assert codes(again) == [("a", "duplicate_in_ledger"), ("b", "timing"), ("z", "timing")]
 
     def test_it_needs_its_columns(self):
         with pytest.raises(ReconcileRefused, match="side"):

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from datetime import UTC, date, datetime
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -338,6 +339,29 @@ class TestAgainstTheModel:
             for name in ("breaks", "matches", "summary", "ageing", "proof"):
                 pd.testing.assert_frame_equal(getattr(first, name), getattr(again, name))
             pd.testing.assert_frame_equal(first.carry_forward.rows, again.carry_forward.rows)
+
+    @settings(SOME, max_examples=30 if LONG else 3)
+    @given(engine=ENGINES, case=cases())
+    def test_what_is_open_is_the_same_when_nothing_is_new(self, engine: str, case: Case):
+        first = reconcile(*frames(*case), engine=engine)
+        again = reconcile(frames(*case)[0], nothing_new(first), carry_forward=first.carry_forward, engine=engine)
+        # A line that another file tells too has no effect, and is told once.
+        no_effect = first.breaks["reason"].str.contains("the same line in another file")
+        assert found_breaks(again) == found_breaks(SimpleNamespace(breaks=first.breaks[~no_effect]))
+        assert again.proof["holds"].all()
+        pd.testing.assert_frame_equal(first.carry_forward.rows, again.carry_forward.rows)
+
+
+def nothing_new(before: Reconciliation) -> list[SimpleNamespace]:
+    """For each account the file of a period in which nothing happened."""
+    return [
+        SimpleNamespace(
+            name=f"{line.account}.csv", sha256=line.account, account=line.account, currency="ZMW",
+            rows=frames([], [])[1], opening_minor=line.statement_minor, closing_minor=line.statement_minor,
+            period=None, findings=pd.DataFrame(columns=["line", "expected_minor", "found_minor"]),
+        )
+        for line in before.proof.itertuples()
+    ]  # fmt: skip
 
 
 @SOME

@@ -258,8 +258,12 @@ CARRIED: Columns = {
     "type": "category",
     "related": "string",
     "problem": "string",
+    "code": "category",
 }
-"""A row of either side that is still open when the books of a period are closed."""
+"""A row of either side that is still open when the books of a period are closed; `code` is that of its break.
+
+The next run goes by the code of a duplicate, of which the first row may be matched, and be absent from here.
+"""
 
 CLOSED: Columns = {
     "account": "string",

@@ -19,10 +19,13 @@ from workbench.analysis.reconcile.columns import (
     NUMBER,
     STATEMENT,
     STATEMENT_READ,
+    TEXT,
     WORD,
     Frame,
 )
 from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.rows import nothing
+from workbench.analysis.reconcile.rules import DUPLICATE
 from workbench.analysis.shapes import CARRIED, CLOSED
 from workbench.domain.moments import moment
 from workbench.errors import ReconcileRefused
@@ -35,6 +38,9 @@ _ONLY = {
     LEDGER: {"entry", "number", "kind", "reverses", "state"},
     STATEMENT: {"statement", "line", "type", "related"},
 }
+
+
+_WAS: Mapping[str, str] = {"was": TEXT}
 
 
 @dataclass(frozen=True)
@@ -61,14 +67,22 @@ class CarryForward:
 
 
 def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> tuple[Frame, Frame]:
-    """Both sides as they are loaded, without what was gone through, and with what was left open."""
-    open_ledger = engine.arrow(_loaded(carried.rows, LEDGER), LEDGER_READ)
-    gone = _gone(carried.closed)
-    again = ledger.filter(gone).join(open_ledger.select("account", "entry"), on=["account", "entry"], how="semi")
+    """Both sides as they are loaded, without what was gone through, and with what was left open.
+
+    The column `was` has the code that an open row was given then, and null for every other row.
+    """
+    left = engine.arrow(_loaded(carried.rows, LEDGER), {**_WAS, **LEDGER_READ})
+    was = left.group_by("account", "entry").agg(was=nw.col("was").min())
+    marked = ledger.join(was, on=["account", "entry"], how="left")
+    again = marked.filter(~_gone(carried.closed) | ~nw.col("was").is_null())
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
-    absent = open_ledger.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
-    open_statement = engine.arrow(_loaded(carried.rows, STATEMENT), STATEMENT_READ)
-    return nw.concat([ledger.filter(~gone), again, absent]), nw.concat([statement, open_statement])
+    absent = left.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
+    told = engine.arrow(_loaded(carried.rows, STATEMENT), {**_WAS, **STATEMENT_READ})
+    new = statement.with_columns(was=nothing("account"))
+    return (
+        nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
+        nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, told)]),
+    )
 
 
 def closed_rows(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
@@ -118,9 +132,9 @@ def _day(value: object) -> int:
 
 
 def _loaded(rows: pd.DataFrame, side: str) -> pa.Table:
-    """Carried rows as an Arrow table of the columns that are read of that side."""
-    kinds = LEDGER_READ if side == LEDGER else STATEMENT_READ
-    mine = rows[rows["side"] == side]
+    """Carried rows as an Arrow table of the columns that are read of that side, and `was`."""
+    kinds = {**_WAS, **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
+    mine = rows[rows["side"] == side].rename(columns={"code": "was"})
     types = {INSTANT: pa.timestamp("ms", "UTC"), DATE: pa.date32()}
     made = {}
     for name, kind in kinds.items():
@@ -134,9 +148,11 @@ def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame
     """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
 
     A ledger row after the closing date is read again then, and a line told twice has no effect: neither is carried.
+    A further row of a duplicate always is, since its first row may not be read again.
     """
     ends = rows["account"].map(closing)
     later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
+    later &= rows["code"] != DUPLICATE[LEDGER]
     kept = rows[~later & ~rows["told_twice"].fillna(value=False)]
     made = {name: _carried(kept, name, kind) for name, kind in CARRIED.items()}
     return pd.DataFrame(made).sort_values(

@@ -24,8 +24,8 @@ from workbench.analysis.reconcile.rules import (
 
 GROUP = ["account", "g"]
 PREFIX = {LEDGER: "l_", STATEMENT: "s_"}
-_TIES = ["order", "source", "no", "entry", "amount", "fee", "direction", "status"]
-"""What tells which of several rows is the first; the order of the input never does."""
+_TIES = ["fresh", "order", "source", "no", "entry", "amount", "fee", "direction", "status"]
+"""What tells which of several rows is the first: one that was told before; the order of the input never does."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,19 @@ class Classified:
     special: Frame
 
 
-def classify(engine: Engine, rows: Mapping[str, Frame], bad: Mapping[str, int], tolerance: Tolerance) -> Classified:
+def classify(
+    engine: Engine, rows: Mapping[str, Frame], bad: Mapping[str, int], tolerance: Tolerance, *, carried: bool
+) -> Classified:
     """Run rules 1 to 5 over the rows of both sides; rule 6 goes on from there (`onesided`).
 
-    `bad` is how many rows of each side cannot be used: where there are none, none are looked for.
+    `bad` is how many rows of each side cannot be used, and `carried` whether there are rows of an earlier run:
+    where there are none, none are looked for.
     """
     good = {side: each.filter(~unreadable()) if bad[side] else each for side, each in rows.items()}
-    marked = engine.keep(nw.concat([_marked(side) for side in good.values()]).group_by(*GROUP).agg(rows=nw.len()))
+    marks = [_marked(side) for side in good.values()]
+    if carried:
+        marks += [side.filter(_further()).select(*GROUP) for side in good.values()]
+    marked = engine.keep(nw.concat(marks).group_by(*GROUP).agg(rows=nw.len()))
     special = _special(engine, nw.concat([side.join(marked, on=GROUP, how="semi") for side in good.values()]))
     plain = {
         side: nw.concat([each.join(marked, on=GROUP, how="anti"), _firsts(special, side)])
@@ -78,6 +84,7 @@ def _special(engine: Engine, rows: Frame) -> Frame:
         l_sum=nw.when(nw.col("side") == LEDGER).then(nw.col("signed")).otherwise(0),
         s_sum=nw.when(nw.col("side") == STATEMENT).then(nw.col("signed")).otherwise(0),
         source=nw.col("source").fill_null(""),
+        fresh=nw.when(nw.col("was").is_null()).then(1).otherwise(0),
     )
     placed = counted.with_columns(
         rank=nw.col("one").cum_sum().over(*GROUP, "side", order_by=_TIES),
@@ -101,8 +108,14 @@ def _special(engine: Engine, rows: Frame) -> Frame:
 
 def _firsts(special: Frame, side: str) -> Frame:
     """The rows that go on to be compared: of each group without a batch the first on this side."""
-    chosen = (nw.col("batches") == 0) & (nw.col("rank") == 1) & (nw.col("side") == side)
+    chosen = (nw.col("batches") == 0) & (nw.col("rank") == 1) & (nw.col("side") == side) & ~_further()
     return special.filter(chosen).select(*ROW)
+
+
+def _further() -> nw.Expr:
+    """True for a row that was a duplicate in an earlier run. It stays one: its first row may be matched and gone."""
+    was = nw.col("was")
+    return ((was == DUPLICATE[LEDGER]) | (was == DUPLICATE[STATEMENT])).fill_null(value=False)
 
 
 def _duplicates(engine: Engine, special: Frame) -> Frame:
@@ -121,8 +134,9 @@ def _duplicates(engine: Engine, special: Frame) -> Frame:
         & (nw.col("rank_in_source") == 1)
         & (nw.col("day") == nw.col("first_day"))
         & (nw.col("signed") == nw.col("first_signed"))
+        & ~_further()
     )
-    further = plain.filter(nw.col("rank") > 1).join(firsts, on=[*GROUP, "side"], how="inner")
+    further = plain.filter((nw.col("rank") > 1) | _further()).join(firsts, on=[*GROUP, "side"], how="inner")
     code = nw.when(nw.col("side") == LEDGER).then(nw.lit(DUPLICATE[LEDGER])).otherwise(nw.lit(DUPLICATE[STATEMENT]))
     return conform(engine, further.with_columns(told_twice=told_twice, code=code), _SINGLE)
 

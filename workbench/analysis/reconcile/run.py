@@ -92,7 +92,7 @@ class _Run:
         read = self._read()
         closing = self._closing(read)
         bad = {side: int((counted["rows"] - counted["good"]).sum()) for side, counted in read.totals.items()}
-        classified = classify(self.engine, read.rows, bad, self.tolerance)
+        classified = classify(self.engine, read.rows, bad, self.tolerance, carried=self.carried is not None)
         cut_after = {place: closing[account] - self.cut_off for place, account in enumerate(read.accounts)}
         resolved = resolve(self.engine, classified.open, read.everything, cut_after)
         broken = collect_broken(self.engine, classified, resolved, read.accounts)
@@ -128,7 +128,7 @@ class _Run:
             )
             open_ledger, open_statement = with_carried(self.engine, ledger, statement, mine)
             both = {LEDGER: open_ledger, STATEMENT: open_statement}
-            told = {side: self.engine.keep(rows_of(self.engine, both[side], side)) for side in SIDES}
+            told = {side: self.engine.keep(rows_of(self.engine, both[side], side, carried=True)) for side in SIDES}
             sums = {side: totals(self.engine, told[side]) for side in SIDES}
             rows = {side: numbered(self.engine, told[side], accounts) for side in SIDES}
         return _Read(accounts, rows, sums, found, closings, last, everything)
