@@ -238,6 +238,13 @@ class TestStatementFiles:
         assert result.breaks["variance_minor"].tolist() == [0, -100]
         assert result.proof.loc[0, ["difference_minor", "holds"]].tolist() == [-100, True]
 
+    def test_two_lines_that_both_files_have_moved_it_twice(self):
+        twice = [movement("a", 100), movement("a", 100)]
+        files_of = [statement_of(*twice, name=name) for name in ("first.csv", "second.csv")]
+        result = reconcile(ledger_of(movement("a", 100)), files_of)
+        assert sorted(result.breaks["variance_minor"]) == [-100, 0, 0]
+        assert result.proof.loc[0, ["difference_minor", "holds"]].tolist() == [-100, True]
+
     def test_a_line_booked_twice_in_one_file_moves_the_balance_twice(self):
         result = reconcile(ledger_of(movement("a", 100)), statement_of(movement("a", 100), movement("a", 100)))
         assert codes(result) == [("a", "duplicate_in_statement")]
@@ -245,6 +252,37 @@ class TestStatementFiles:
 
 
 class TestBatches:
+    PARTS = (movement("p", 100, day=4, batch="b"), movement("q", 50, day=4, batch="b"), movement("c", 7, day=6))
+
+    def test_a_line_that_two_files_tell_is_added_once(self):
+        p, q, c = self.PARTS
+        one = statement_of(p, q, name="first.csv")
+        two = statement_of(q, c, name="second.csv", opening=100)
+        result = reconcile(ledger_of(movement("b", 150, day=4), c), [one, two])
+        assert codes(result) == [("q", "duplicate_in_statement")]
+        again = result.breaks.iloc[0]
+        assert (again["statement"], again["line"], again["variance_minor"]) == ("second.csv", 2, 0)
+        assert result.matches["rule"].tolist() == ["one_to_many"] * 3 + ["key"] * 2
+        assert result.proof.loc[0, "holds"]
+
+    def test_so_is_one_whose_batch_only_the_ledger_knows(self):
+        _, _, c = self.PARTS
+        credit = movement("b", 150, day=4)
+        one, two = statement_of(credit, name="first.csv"), statement_of(credit, c, name="second.csv")
+        halves = [movement(f"je_{number}", 75, day=4, batch="b") for number in (1, 2)]
+        result = reconcile(ledger_of(*halves, c), [one, two])
+        assert codes(result) == [("b", "duplicate_in_statement")]
+        assert result.proof.loc[0, "holds"]
+
+    def test_a_line_that_is_told_again_in_the_next_period_is_added_once_too(self):
+        p, q, c = self.PARTS
+        whole = ledger_of(movement("b", 150, day=4), c)
+        first = reconcile(whole.iloc[:1], statement_of(p, name="mtn.csv"))
+        assert codes(first) == [("p", "batch_mismatch")]
+        second = reconcile(whole, statement_of(p, q, c, name="mtn.csv"), carry_forward=first.carry_forward)
+        assert codes(second) == [("p", "duplicate_in_statement")]
+        assert second.proof.loc[0, "holds"]
+
     def test_a_row_named_as_its_batch_has_no_partner_outside_it(self):
         whole = [movement("b", 100, phone="p"), movement("part", 100, phone="p", batch="b")]
         result = reconcile(ledger_of(movement("a", 100, phone="p")), statement_of(*whole), cut_off=0)
