@@ -129,8 +129,9 @@ def test_another_currency_is_kept_as_it_is(file: File):
     assert read.rows["problem"].notna().tolist() == [False, False, False, True]
 
 
-def test_a_text_of_10_000_characters_and_a_formula_stay_text(file: File):
-    long = "=cmd|' /C calc'!A0" + "x" * 10_000
+@pytest.mark.parametrize("length", [10_000, 200_000])
+def test_a_long_text_and_a_formula_stay_text(length: int, file: File):
+    long = "=cmd|' /C calc'!A0" + "x" * length
     read = read_statement(file(HEADER + ",Message", f"{GOOD},{long}", f"{GOOD},@SUM(A1)"))
     assert read.rows["description"].tolist() == [long, "@SUM(A1)"]
 
@@ -152,7 +153,8 @@ def test_text_is_read_in_utf_8_and_utf_16(encoding: str, file: File):
         (f"{HEADER}\n{GOOD}\n".encode("utf-16")[:-1], "is not text in utf-16"),
         (f'{HEADER}\n{GOOD}\n"open,\n{GOOD}\n'.encode(), "cannot be cut into cells at line 3"),
         (f'{HEADER}\n"a"b,\n'.encode(), "cannot be cut into cells at line 2"),
-        (f"{HEADER}\n{'x' * 200_000}".encode(), "cannot be cut into cells at line 2"),
+        (f"{HEADER}\n{'x' * 1_100_000}".encode(), "at line 2: a cell has more than 1,048,576 characters"),
+        (f'{HEADER}\n"open,\n{GOOD * 12_000}\n'.encode(), "or is a quote not closed, so that all that follows is one"),
         (b"PK\x03\x04 and no more", "cut short or damaged"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + bytes(500), "of the kind before .xlsx"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),

@@ -23,6 +23,8 @@ _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 _MARKS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _UTF_32: Final = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 _HEAD: Final = 4096
+_LONGEST_CELL: Final = 1 << 20
+"""Characters. The csv module takes 131,072 by default, and fewer stand in a description that nobody would cut."""
 
 
 class Grid(Protocol):
@@ -58,6 +60,8 @@ class CsvGrid:
 
     def lines(self) -> Iterator[Line]:
         """As the csv module reads them, strictly: an open quote would swallow the rows after it."""
+        # The limit is the whole process's: it is raised for every reader, which does no harm, and never lowered.
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
         with self.path.open(encoding=self.encoding, newline="") as handle:
             reader = csv.reader(handle, delimiter=self.delimiter, strict=True)
             begins = 1
@@ -67,14 +71,24 @@ class CsvGrid:
                         yield begins, cells  # type: ignore[misc]  # a list of texts is one of cells that nobody adds to
                     begins = reader.line_num + 1
             except csv.Error as wrong:
-                raise StatementRefused(
-                    f"{self.path.name} cannot be cut into cells at line {begins}: {wrong}.",
-                    hint="A quote that is not closed, or followed by other text, makes it unclear where the row ends.",
-                    file=self.path.name,
-                    line=begins,
-                ) from wrong
+                raise self._uncut(begins, wrong) from wrong
             except UnicodeError as wrong:
                 raise _wrong_encoding(self.path, self.encoding, begins) from wrong
+
+    def _uncut(self, line: int, wrong: csv.Error) -> StatementRefused:
+        """The csv module tells two reasons apart by their words alone."""
+        if too_long := "field limit" in str(wrong):
+            why = f"a cell has more than {csv.field_size_limit():,} characters"
+        else:
+            why = str(wrong)
+        return StatementRefused(
+            f"{self.path.name} cannot be cut into cells at line {line}: {why}.",
+            hint="Shorten it; or is a quote not closed, so that all that follows is one cell?"
+            if too_long
+            else "A quote that is not closed, or followed by other text, makes it unclear where the row ends.",
+            file=self.path.name,
+            line=line,
+        )
 
 
 @dataclass(frozen=True)
