@@ -236,6 +236,43 @@ def test_numbers_and_moments_of_a_workbook_are_read_exactly(tmp_path: Path):
     assert read.rows["line"].tolist() == [2, 3, 4]
 
 
+class TestErrorsOfASpreadsheet:
+    AT = datetime(2026, 1, 5, 8, 1, 2)  # noqa: DTZ001  a workbook's moments have no zone
+    ROW = ("001", AT, "Successful", "Payment", 961234567, "FRI:shop/USER", 100, 1, 99)
+
+    @pytest.mark.parametrize(
+        ("heading", "error"),
+        [
+            ("Id", "#REF!"), ("Date", "#VALUE!"), ("Status", "#N/A"), ("Type", "#NAME?"), ("Amount", "#DIV/0!"),
+            ("Fee", "#NUM!"), ("Balance", "#REF!"), ("Currency", "#NULL!"),
+        ],
+    )  # fmt: skip
+    def test_one_in_a_column_that_is_read_makes_a_bad_row(self, heading: str, error: str, tmp_path: Path):
+        header = [*HEADER.split(","), "Currency"]
+        wrong = [error if name == heading else cell for name, cell in zip(header, (*self.ROW, "ZMW"), strict=True)]
+        rows = read_statement(sheet(tmp_path, header, (*self.ROW, "ZMW"), wrong, (*self.ROW, "ZMW"))).rows
+        assert rows["line"].tolist() == [2, 3, 4]
+        assert rows["problem"].isna().tolist() == [True, False, True]
+        assert heading in rows["problem"].iloc[1]
+        assert error in rows["problem"].iloc[1]
+
+    def test_a_row_of_nothing_else_is_kept_too(self, tmp_path: Path):
+        rows = read_statement(sheet(tmp_path, HEADER.split(","), self.ROW, ["#REF!"] * 9)).rows
+        assert "Id holds the spreadsheet's error #REF!" in rows["problem"].iloc[1]
+
+    def test_one_in_a_column_that_is_ignored_is_of_no_matter(self, tmp_path: Path):
+        path = sheet(
+            tmp_path, [], [None, *HEADER.split(","), "Check"], [None, *self.ROW, "#DIV/0!"], [None] * 10 + ["#DIV/0!"]
+        )
+        rows = read_statement(path, layout="mtn").rows
+        assert rows["line"].tolist() == [3]
+        assert rows["problem"].isna().all()
+
+    def test_saved_as_csv_they_are_the_same(self, file: File):
+        assert problem_of(file(HEADER, with_cells(Id="#REF!"))) == "Id holds the spreadsheet's error #REF!"
+        assert problem_of(file(HEADER, with_cells(Fee="#DIV/0!"))) == "Fee holds the spreadsheet's error #DIV/0!"
+
+
 def test_two_sheets_with_rows_are_refused_as_one_would_be_lost(tmp_path: Path):
     with pytest.raises(StatementRefused, match="in several ways"):
         read_statement(sheet(tmp_path, HEADER.split(","), sheets=2))

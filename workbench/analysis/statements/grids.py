@@ -3,15 +3,18 @@
 import csv
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Protocol
+from xml.etree.ElementTree import ParseError
+from zipfile import BadZipFile
 
 import python_calamine
 
 from workbench.analysis.statements.cells import Cell
+from workbench.analysis.statements.failed_cells import Failed, failed_cells
 from workbench.analysis.statements.layouts import Layout
 from workbench.errors import StatementRefused
 
@@ -96,6 +99,8 @@ class SheetGrid:
     """A sheet of a workbook."""
 
     sheet: Any
+    failed: Failed = field(default_factory=dict)
+    """The cells that hold an error: the sheet itself has them as empty."""
 
     @property
     def says(self) -> str:
@@ -110,6 +115,9 @@ class SheetGrid:
         """Rows with their number in the sheet; the results of formulas, not the formulas."""
         for number, row in enumerate(self.sheet.iter_rows(), 1):
             cells = [value if type(value) is str else _cell(value) for value in row]
+            for column, error in self.failed.get(number, {}).items():
+                # The sheet begins with its first column that has anything in it.
+                cells[column - 1 - self.sheet.start[1]] = error
             if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
                 yield number, cells
 
@@ -154,8 +162,9 @@ def _sheets(path: Path) -> Iterator[SheetGrid]:
     try:
         book = python_calamine.CalamineWorkbook.from_path(path)
         for number in range(len(book.sheet_names)):
-            yield SheetGrid(book.get_sheet_by_index(number))
-    except (python_calamine.CalamineError, OSError) as wrong:
+            sheet = book.get_sheet_by_index(number)
+            yield SheetGrid(sheet, failed_cells(path, sheet.name))
+    except (python_calamine.CalamineError, BadZipFile, ParseError, OSError) as wrong:
         raise StatementRefused(
             f"{path.name} is no workbook that can be opened: it is cut short or damaged ({wrong}).",
             hint="Export it again.",

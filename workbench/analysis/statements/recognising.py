@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from workbench.analysis.statements.cells import Cell, text_of
+from workbench.analysis.statements.cells import Cell, error_in, text_of
 from workbench.analysis.statements.grids import CsvGrid, Grid, Line
 from workbench.analysis.statements.layouts import Layout, heading_key
 from workbench.errors import StatementRefused
@@ -25,7 +25,9 @@ class Found(NamedTuple):
 
     def rows(self) -> Iterator[Line]:
         """The lines below the header."""
-        return (line for line in self.grid.lines() if line[0] > self.line)
+        columns = {heading_key(heading) for heading in self.layout.columns.values()}
+        places = [place for place, heading in enumerate(_headings(self.header)) if heading in columns]
+        return (line for line in self.grid.lines() if line[0] > self.line and not _is_stray(line[1], places))
 
 
 def recognised(name: str, grids: Sequence[Grid], layouts: Iterable[Layout], *, named: bool) -> Found:
@@ -67,6 +69,14 @@ def _header(grid: Grid, head: list[Line], layout: Layout, *, named: bool) -> Fou
         if required <= present and (named or present <= known):
             return Found(grid, layout, cells[: len(headings)], line, tuple(head[:place]))
     return None
+
+
+def _is_stray(cells: list[Cell], places: Sequence[int]) -> bool:
+    """Whether a line has nothing but errors, in columns that are ignored: a formula that was filled down too far."""
+    width = len(cells)
+    if any(place < width and cells[place] != "" for place in places):
+        return False
+    return all(cell == "" or error_in(cell) for cell in cells)
 
 
 def _headings(cells: list[Cell]) -> tuple[str, ...]:
