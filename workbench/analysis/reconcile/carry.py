@@ -17,6 +17,7 @@ from workbench.analysis.reconcile.columns import (
     LEDGER,
     LEDGER_READ,
     NUMBER,
+    SIDES,
     STATEMENT,
     STATEMENT_READ,
     TEXT,
@@ -26,9 +27,11 @@ from workbench.analysis.reconcile.columns import (
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import nothing
 from workbench.analysis.reconcile.rules import DUPLICATE
+from workbench.analysis.reconcile.words import amount_text
 from workbench.analysis.shapes import CARRIED, CLOSED
 from workbench.domain.moments import moment
 from workbench.errors import ReconcileRefused
+from workbench.render import Column, Table, table
 
 _OURS = {
     "occurred_at": "at", "business_date": "day", "amount_minor": "amount", "fee_minor": "fee", "number": "no",
@@ -43,7 +46,7 @@ _ONLY = {
 _WAS: Mapping[str, str] = {"was": TEXT}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CarryForward:
     """`rows` in the shape CARRIED, `closed` in the shape CLOSED; two Parquet files keep them for a month."""
 
@@ -61,9 +64,31 @@ class CarryForward:
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
+    def _told(self) -> Table:
+        counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
+        rows = [
+            (
+                line["account"],
+                f"{line['closing_date']}",
+                *(f"{counted.get((line['account'], side), 0):,}" for side in SIDES),
+                amount_text(line["statement_minor"], line["currency"]),
+            )
+            for line in self.closed.to_dict("records")
+        ]
+        open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
+        return table(f"Carried forward: {open_rows}", _HEADINGS, rows)
+
     def __repr__(self) -> str:
-        dates = ", ".join(f"{row.account} to {row.closing_date}" for row in self.closed.itertuples())
-        return f"CarryForward({len(self.rows)} open rows; {dates})"
+        return str(self._told())
+
+    def _repr_html_(self) -> str:
+        return self._told().html()
+
+
+_HEADINGS = [
+    Column(name, numeric=name not in {"account", "gone through to"})
+    for name in ("account", "gone through to", "open in the ledger", "on the statement", "statement's balance")
+]
 
 
 def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> tuple[Frame, Frame]:
