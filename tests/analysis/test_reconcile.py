@@ -133,7 +133,9 @@ class TestWhatIsRefused:
             (LEDGER.iloc[:0], STATEMENT, "It has no row at all"),
             (LEDGER, STATEMENT.iloc[:0], "The statement has no rows"),
             (LEDGER, [], "There is no statement"),
-            (LEDGER, {"a": 1}, "is a dict, which is no table"),
+            (LEDGER, {"a": 1}, "is a dict, which is no table.*read_statement"),
+            (None, STATEMENT, "The ledger is a NoneType, which is no table.*bench.ledger"),
+            (LEDGER[["account", "entry"]], STATEMENT, "The ledger has no column.*bench.ledger.statement_of"),
             (LEDGER, "nowhere/*.parquet", "no file is at nowhere"),
         ],
     )  # fmt: skip
@@ -417,6 +419,13 @@ class TestCarryForward:
         theirs = file_of(STATEMENT.iloc[:0], name="empty.csv", opening_minor=150, closing_minor=150)
         again = reconcile(ledger, theirs, carry_forward=CarryForward(rows, closed))
         assert codes(again) == [("a", "duplicate_in_ledger"), ("b", "timing"), ("z", "timing")]
+
+    def test_it_shows_itself_as_text_and_as_html(self):
+        left = reconcile(LEDGER, statement_of(movement("a", 100), movement("q", 1_050, day=6))).carry_forward
+        text = repr(left).splitlines()
+        assert text[0] == "Carried forward: 2 open rows"
+        assert text[3].split() == [ACCOUNT, "2026-01-06", "1", "1", "K11.50"]
+        assert '<td style="text-align:right">K11.50</td>' in left._repr_html_()
 
     def test_it_needs_its_columns(self):
         with pytest.raises(ReconcileRefused, match="side"):
