@@ -8,7 +8,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from workbench.analysis.shapes import STATEMENT_ROW
+from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import LAYOUTS, read_statement, write_statement
 from workbench.errors import StatementRefused, WorkbenchError
 
@@ -160,6 +160,9 @@ def test_text_is_read_in_utf_8_and_utf_16(encoding: str, file: File):
         (bytes.fromhex("d0cf11e0a1b11ae1") + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
         (b"a,b\n1,2\n", "has none of the layouts known (mtn, airtel, airtel_signed, zamtel, aggregator)"),
         (HEADER.replace("Fee,", "").encode(), "For mtn it lacks Fee"),
+        (f"{HEADER}\n{GOOD}".replace(",", ";").encode(), "For mtn it has ';' between its cells and not ','"),
+        (f"{HEADER}\n{GOOD}".replace(",", "|").encode(), "replace(LAYOUTS['mtn'], delimiter='|')"),
+        (",".join(LEDGER_MOVEMENT).encode(), "the columns of a ledger: it comes first"),
         (f"{HEADER},Secret".encode(), "For mtn it has besides Secret"),
         (f"{HEADER},FEE\n".encode(), "more than once"),
         (f"{GOOD}\n{HEADER}\n{GOOD}".encode(), "has a row above its header, in line 1"),

@@ -126,8 +126,12 @@ def _tell(result: "Reconciliation", written: Sequence[Path]) -> None:
 
     shown = [tables.accounts(result), tables.codes(result), tables.proof(result)]
     click.echo("\n\n".join([headline(result), *(str(each) for each in shown if each.rows)]))
+    if unusable := tables.unusable(result).rows:
+        click.echo(f"\n{tables.unusable(result)}")
     if written:
         click.echo("\nWritten: " + ", ".join(map(str, written)))
+    elif unusable or not result.is_clean:
+        click.echo("\nEach break with its reason: --out breaks.csv, or .xlsx, or .html")
 
 
 def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN401  a statement or a path
@@ -141,14 +145,21 @@ def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN
 def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path
     """The ledger: Parquet is left to the engine, which reads no more of it than it needs."""
     from workbench.analysis import files
+    from workbench.analysis.reconcile.columns import LEDGER_READ
     from workbench.analysis.shapes import LEDGER_MOVEMENT
 
     if path.suffix.lower() == _TABLE:
         return path
+    if not path.exists():
+        raise ReconcileRefused(f"The ledger cannot be read: there is no file {path}.")
     try:
-        return files.read(path, LEDGER_MOVEMENT)
+        return files.read(path, {name: kind for name, kind in LEDGER_MOVEMENT.items() if name in LEDGER_READ})
     except (OSError, ValueError) as error:
-        raise ReconcileRefused(f"The ledger cannot be read: {_reason(error)}") from None
+        reason = _reason(error)
+        hint = "The ledger comes first, a table of movements, and the statements after it."
+        raise ReconcileRefused(
+            f"The ledger cannot be read: {reason}", hint=hint if "has no column" in reason else ""
+        ) from None
 
 
 def _tolerance(given: Sequence[tuple[str, str]]) -> "Tolerance":
@@ -171,7 +182,7 @@ def _whole(text: str, units: int) -> int:
     except InvalidOperation:
         number = Decimal(-1)
     if not number.is_finite() or number < 0 or number != number.to_integral_value():
-        raise click.BadParameter(f"{text!r} is no such number.", param_hint="--tolerance")
+        raise click.BadParameter(f"{text!r} is no such number; half a kwacha is 0.50.", param_hint="--tolerance")
     return int(number)
 
 
