@@ -128,6 +128,7 @@ class TestWhatIsRefused:
             (LEDGER, STATEMENT.astype({"balance_minor": "Float64"}), "balance_minor is Float64"),
             (LEDGER.assign(occurred_at=LEDGER["occurred_at"].dt.tz_localize(None)), STATEMENT, "its time zone"),
             (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String, where a date belongs"),
+            (LEDGER.astype({"business_date": "string"}), STATEMENT, "files.read.path, LEDGER_MOVEMENT"),
             (LEDGER, STATEMENT.assign(currency="USD"), "mtn.csv is in USD, the ledger's operator:mtn:float in ZMW"),
             (LEDGER.assign(account="bank:settlement"), STATEMENT, "no row of operator:mtn:float"),
             (LEDGER.iloc[:0], STATEMENT, "It has no row at all"),
@@ -148,7 +149,9 @@ class TestWhatIsRefused:
         with pytest.raises(ReconcileRefused, match=next(iter(wrong))):
             Tolerance(**wrong)
 
-    @pytest.mark.parametrize("wrong", [{"tolerance": 1}, {"cut_off": -1}, {"engine": "dask"}])
+    @pytest.mark.parametrize(
+        "wrong", [{"tolerance": 1}, {"cut_off": -1}, {"engine": "dask"}, {"carry_forward": "kept"}]
+    )
     def test_a_setting_that_is_none(self, wrong: Row):
         with pytest.raises(ReconcileRefused):
             reconcile(LEDGER, STATEMENT, **wrong)
@@ -301,7 +304,7 @@ class TestBadRows:
             ({"amount_minor": None}, "no amount"),
             ({"fee_minor": -5}, "a negative fee"),
             ({"business_date": None}, "no business date"),
-            ({"direction": "across"}, "'across' as direction"),
+            ({"direction": "across"}, "'across' as direction, which is none of in, out"),
             ({"problem": "the date is 31 February."}, "the date is 31 February"),
         ],
     )

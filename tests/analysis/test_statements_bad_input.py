@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
-from workbench.analysis.statements import LAYOUTS, read_statement, write_statement
+from workbench.analysis.statements import LAYOUTS, Layout, read_statement, write_statement
 from workbench.errors import StatementRefused, WorkbenchError
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
@@ -184,6 +184,15 @@ def test_no_file_and_a_folder_are_refused(tmp_path: Path):
         read_statement(tmp_path / "none.csv")
     with pytest.raises(StatementRefused, match="is a folder"):
         read_statement(tmp_path)
+
+
+def test_what_is_no_path_and_no_layout_is_refused(file: File):
+    with pytest.raises(StatementRefused, match="path of a statement's file is wanted, not None"):
+        read_statement(None)
+    with pytest.raises(StatementRefused, match="not a dict"):
+        read_statement(file(HEADER, GOOD), layout={"name": "own"})
+    with pytest.raises(StatementRefused, match="dates are several"):
+        Layout(name="own", columns={"key": "Id", "moment": "Date", "amount": "Amount"}, dates="%d.%m.%Y")
 
 
 def test_headers_alone_are_a_statement_without_rows(file: File):

@@ -151,7 +151,7 @@ def _told(given: StatementFile) -> Told:
 
 def _source(given: Any) -> Source:  # noqa: ANN401  any table
     if isinstance(given, StatementFile):
-        return Source(PANDAS, given.rows, f"The statement {given.name}")
+        return Source(PANDAS, given.rows, STATEMENT_CALLED)
     return source(given, STATEMENT_CALLED)
 
 

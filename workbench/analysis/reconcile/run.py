@@ -55,6 +55,10 @@ def reconcile(
     """
     if not isinstance(tolerance, Tolerance | None):
         raise ReconcileRefused(f"{tolerance!r} is no Tolerance.", hint="Tolerance(amount_minor=1), for example.")
+    if not isinstance(carry_forward, CarryForward | None):
+        raise ReconcileRefused(
+            f"{carry_forward!r} is no CarryForward.", hint="Give the `carry_forward` of an earlier result."
+        )
     check_whole("cut_off", cut_off, "reconcile()")
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)

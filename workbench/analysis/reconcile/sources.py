@@ -59,7 +59,7 @@ class Source:
             except (pa.ArrowException, OSError) as problem:
                 raise ReconcileRefused(
                     f"{self.given[0].name} is no Parquet file: {problem}",
-                    hint="A statement as an operator exports it is read with read_statement() first.",
+                    hint=_FROM_A_FILE[self.called],
                 ) from problem
         if self.kind == PANDAS:
             here = [name for name in kinds if name in self.given.columns]
@@ -122,6 +122,10 @@ _FROM: Mapping[str, str] = {
     "workbench.analysis.shapes as STATEMENT_ROW.",
 }
 """Where a table with the right columns comes from."""
+_FROM_A_FILE: Mapping[str, str] = {
+    LEDGER_CALLED: "A ledger in CSV is read with its types by workbench.analysis.files.read(path, LEDGER_MOVEMENT).",
+    STATEMENT_CALLED: "A statement as an operator exports it is read with read_statement() first.",
+}
 _FIRST: Mapping[str, str] = {
     LEDGER_CALLED: "`bench.ledger`, ",
     STATEMENT_CALLED: "what read_statement() gives, ",
@@ -144,7 +148,7 @@ def source(given: Any, called: str) -> Source:  # noqa: ANN401  any table is the
     if kind is None:
         raise ReconcileRefused(
             f"{called} is a {type(given).__name__}, which is no table that can be reconciled.",
-            hint=f"Give {_FIRST.get(called, '')}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB "
+            hint=f"Give {_FIRST[called]}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB "
             "relation or Parquet's path.",
         )
     return Source(kind, given, called)
@@ -156,7 +160,7 @@ def check_columns(schema: Mapping[str, Any], kinds: Kinds, called: str) -> None:
     if missing:
         raise ReconcileRefused(
             f"{called} has no column {', '.join(missing)}.",
-            hint=_FROM.get(called, _FROM[STATEMENT_CALLED]),
+            hint=_FROM[called],
             missing=missing,
         )
     wrong = {name: schema[name] for name, kind in kinds.items() if not _fits(schema[name], kind)}
@@ -164,7 +168,7 @@ def check_columns(schema: Mapping[str, Any], kinds: Kinds, called: str) -> None:
         said = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
         raise ReconcileRefused(
             f"{called} has columns of another type: {said}.",
-            hint="No float holds money: give minor units as integers." if _money(wrong) else "",
+            hint="No float holds money: give minor units as integers." if _money(wrong) else _FROM_A_FILE[called],
             wrong=tuple(wrong),
         )
 
