@@ -175,7 +175,7 @@ class TestFiles:
         assert done.exit_code == 2, "the same statement again is no next one"
         assert "told again: mtn.csv" in done.output
         assert {each.name for each in (broken.folder / "here" / "kept" / "january").iterdir()} == {
-            "rows.parquet", "closed.parquet",
+            "rows.parquet", "closed.parquet", "ahead.parquet",
         }  # fmt: skip
 
     def test_a_row_that_cannot_be_used_is_told_with_its_reason(self, run: Run, clean: Case):

@@ -14,6 +14,7 @@ from workbench.analysis.reconcile.proposals import PROPOSALS
 from workbench.analysis.reconcile.words import WORDS
 from workbench.analysis.shapes import (
     AGEING,
+    AHEAD,
     BREAK,
     CARRIED,
     CLOSED,
@@ -91,6 +92,7 @@ class TestWhatAgrees:
                 "BREAK": (BREAK, result.breaks), "MATCH": (MATCH, result.matches), "SUMMARY": (SUMMARY, result.summary),
                 "AGEING": (AGEING, result.ageing), "PROOF": (PROOF, result.proof), "INPUTS": (INPUTS, result.inputs),
                 "CARRIED": (CARRIED, result.carry_forward.rows), "CLOSED": (CLOSED, result.carry_forward.closed),
+                "AHEAD": (AHEAD, result.carry_forward.ahead),
             }.items():  # fmt: skip
                 assert {name: str(kind) for name, kind in frame[1].dtypes.items()} == dict(frame[0]), shape
 
@@ -399,6 +401,34 @@ class TestCarryForward:
             ledger = settled(ledger, proposal)
         nothing = file_of(theirs.iloc[:0], name="empty.csv", opening_minor=200, closing_minor=200)
         assert reconcile(ledger, nothing, carry_forward=first.carry_forward).breaks.empty
+
+    @pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
+    def test_what_was_matched_ahead_of_the_closing_date_is_not_opened_again(self, engine: str):
+        ledger = ledger_of(
+            movement("a", 100), movement("b", 50, day=6), movement("c", 9, day=4),
+            movement("je_4", 9, day=8, direction="out", batch="c", kind="reversed", reverses="je_3"),
+            movement("d", 7, day=9),
+        )  # fmt: skip
+        first = reconcile(ledger, statement_of(movement("a", 100), movement("b", 50)), engine=engine)
+        assert codes(first) == [("d", "timing")]
+        assert first.carry_forward.ahead["entry"].tolist() == ["je_2", "je_4"]
+        nothing = file_of(STATEMENT.iloc[:0], name="empty.csv", opening_minor=150, closing_minor=150)
+        again = reconcile(ledger, nothing, engine=engine, carry_forward=first.carry_forward)
+        assert codes(again) == codes(first)
+        assert again.proof.loc[0, "holds"]
+        pd.testing.assert_frame_equal(again.carry_forward.ahead, first.carry_forward.ahead)
+        following = statement_of(movement("d", 7, day=9), opening=150, name="next.csv")
+        last = reconcile(ledger, following, engine=engine, carry_forward=again.carry_forward)
+        assert last.breaks.empty
+        assert last.proof.loc[0, "holds"]
+        assert last.carry_forward.ahead.empty
+        with pytest.raises(ReconcileRefused, match="told again"):
+            reconcile(
+                ledger,
+                statement_of(movement("b", 50), name="again.csv"),
+                engine=engine,
+                carry_forward=first.carry_forward,
+            )
 
     def test_the_state_of_an_open_row_is_that_of_today(self):
         late = movement("a", 100, day=3)

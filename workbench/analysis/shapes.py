@@ -278,5 +278,8 @@ CLOSED: Columns = {
 `brought_minor` is by how much ledger and statement differ for good: tolerated, or never explained.
 """
 
+AHEAD: Columns = {"account": "string", "entry": "string", "business_date": DAY}
+"""A row of the ledger after the closing date that is part of a match already: it is not read again either."""
+
 ANSWER: Columns = {"statement": "string", "line": "Int64", "key": "string", "code": "string"}
 """A break as it was planted."""

@@ -25,7 +25,7 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 _MINOR_A_MAJOR: Final = 100
 _TABLE: Final = ".parquet"
 _DIFFERENCES: Final = ("amount", "fee", "days")
-_CARRIED, _CLOSED = "rows.parquet", "closed.parquet"
+_KEPT: Final = ("rows", "closed", "ahead")
 _TO_SETTLE: Final = 1
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_PARTS: Final = "spark.sql.shuffle.partitions"
@@ -189,10 +189,12 @@ def _whole(text: str, units: int) -> int:
 def _brought(folder: Path) -> "CarryForward":
     from workbench.analysis import files
     from workbench.analysis.reconcile import CarryForward
-    from workbench.analysis.shapes import CARRIED, CLOSED
+    from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
 
+    shapes = (CARRIED, CLOSED, AHEAD)
     try:
-        return CarryForward(files.read(folder / _CARRIED, CARRIED), files.read(folder / _CLOSED, CLOSED))
+        frames = [files.read(folder / f"{name}{_TABLE}", shape) for name, shape in zip(_KEPT, shapes, strict=True)]
+        return CarryForward(*frames)
     except (OSError, ValueError) as error:
         raise ReconcileRefused(
             f"{folder} holds nothing carried forward: {_reason(error)}", hint="A run with --carry-to leaves it."
@@ -202,12 +204,11 @@ def _brought(folder: Path) -> "CarryForward":
 def _keep(carried: "CarryForward", folder: Path) -> None:
     from workbench.analysis import files
     from workbench.analysis.report.whole import written_whole
-    from workbench.analysis.shapes import CARRIED, CLOSED
+    from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
 
-    with written_whole(folder / _CARRIED, makes_folder=True) as rows:
-        files.write(carried.rows, rows, CARRIED)
-    with written_whole(folder / _CLOSED) as closed:
-        files.write(carried.closed, closed, CLOSED)
+    for name, shape in zip(_KEPT, (CARRIED, CLOSED, AHEAD), strict=True):
+        with written_whole(folder / f"{name}{_TABLE}", makes_folder=True) as path:
+            files.write(getattr(carried, name), path, shape)
 
 
 def _reason(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """What one run leaves for the next: the rows that are still open, and how far each account was gone through."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.reconcile.breaks import days
+from workbench.analysis.reconcile.breaks import days, typed
 from workbench.analysis.reconcile.columns import (
     DATE,
     INSTANT,
@@ -23,12 +23,13 @@ from workbench.analysis.reconcile.columns import (
     TEXT,
     WORD,
     Frame,
+    Kinds,
 )
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import nothing
 from workbench.analysis.reconcile.rules import DUPLICATE
 from workbench.analysis.reconcile.words import amount_text
-from workbench.analysis.shapes import CARRIED, CLOSED
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
 from workbench.domain.moments import moment
 from workbench.errors import ReconcileRefused
 from workbench.render import Column, Table, table
@@ -43,21 +44,27 @@ _ONLY = {
 }
 
 
-_WAS: Mapping[str, str] = {"was": TEXT}
+_WAS: Kinds = {"was": TEXT}
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward:
-    """`rows` in the shape CARRIED, `closed` in the shape CLOSED; two Parquet files keep them for a month."""
+    """`rows` in the shape CARRIED, `closed` in CLOSED, `ahead` in AHEAD; three Parquet files keep them for a month."""
 
     rows: pd.DataFrame
     closed: pd.DataFrame
+    ahead: pd.DataFrame = field(default_factory=lambda: typed([], AHEAD))
 
     def __post_init__(self) -> None:
-        for called, frame, columns in (("rows", self.rows, CARRIED), ("closed", self.closed, CLOSED)):
+        frames = {"rows": (self.rows, CARRIED), "closed": (self.closed, CLOSED), "ahead": (self.ahead, AHEAD)}
+        for called, (frame, columns) in frames.items():
             missing = [name for name in columns if name not in frame.columns]
             if missing:
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {called}.")
+
+    def of(self, accounts: Sequence[str]) -> "CarryForward":
+        """The part of some accounts."""
+        return CarryForward(*(each[each["account"].isin(accounts)] for each in (self.rows, self.closed, self.ahead)))
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
         """What the account was left with, or nothing of it."""
@@ -98,7 +105,9 @@ def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: Carry
     """
     left = engine.arrow(_loaded(carried.rows, LEDGER), {**_WAS, **LEDGER_READ})
     was = left.group_by("account", "entry").agg(was=nw.col("was").min())
-    marked = ledger.join(was, on=["account", "entry"], how="left")
+    marked = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="anti").join(
+        was, on=["account", "entry"], how="left"
+    )
     again = marked.filter(~_gone(carried.closed) | ~nw.col("was").is_null())
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
     absent = left.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
@@ -113,7 +122,36 @@ def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: Carry
 def closed_rows(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
     """The ledger's rows that were gone through and are not open: what was matched before."""
     opened = engine.arrow(_loaded(carried.rows, LEDGER), LEDGER_READ).select("account", "entry")
-    return ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
+    matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
+    return nw.concat([matched, ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")])
+
+
+def _ahead(engine: Engine, carried: CarryForward) -> Frame:
+    rows = [carried.ahead[name].astype(object).tolist() for name in _NAMED]
+    return engine.arrow(pa.table([pa.array(each, pa.string()) for each in rows], list(_NAMED)), _NAMED)
+
+
+_NAMED: Kinds = {"account": TEXT, "entry": TEXT}
+
+
+def rows_ahead(
+    engine: Engine, ledger: Frame, broken: pd.DataFrame, accounts: Sequence[str], closing: Mapping[str, int]
+) -> pd.DataFrame:
+    """The rows of the ledger after the closing date that are not open, in the shape AHEAD.
+
+    `ledger` has the places of `accounts` for names, and `broken` are the rows that are part of breaks.
+    """
+    ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
+    later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
+    found = engine.collect(conform(engine, later, {"account": NUMBER, "entry": WORD, "day": NUMBER}))
+    mine = broken[broken["side"] == LEDGER]
+    opened = set(zip(mine["account"], mine["entry"], strict=True))
+    rows = [
+        {"account": accounts[row["account"]], "entry": row["entry"], "business_date": row["day"]}
+        for row in found.to_pylist()
+    ]
+    left = [row for row in rows if (row["account"], row["entry"]) not in opened]
+    return typed(sorted(left, key=lambda row: (row["account"], row["business_date"], row["entry"])), AHEAD)
 
 
 def refuse_told_before(engine: Engine, closed: Frame, theirs: Frame, carried: CarryForward) -> None:

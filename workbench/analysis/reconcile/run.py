@@ -1,7 +1,7 @@
 """One reconciliation from its inputs to its result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import partial, reduce
 from operator import or_
@@ -11,7 +11,14 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken, typed
-from workbench.analysis.reconcile.carry import CarryForward, carried_rows, closed_rows, refuse_told_before, with_carried
+from workbench.analysis.reconcile.carry import (
+    CarryForward,
+    carried_rows,
+    closed_rows,
+    refuse_told_before,
+    rows_ahead,
+    with_carried,
+)
 from workbench.analysis.reconcile.classify import Classified, classify
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, SIDES, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
@@ -25,7 +32,7 @@ from workbench.analysis.reconcile.rules import Tolerance, check_whole
 from workbench.analysis.reconcile.summary import ageing_of, summary_of
 from workbench.analysis.reconcile.totals import Book, books, check_accounts, totals
 from workbench.analysis.reconcile.words import EPOCH
-from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS
 from workbench.errors import ReconcileRefused
 
 
@@ -125,7 +132,7 @@ class _Run:
         everything = numbered(self.engine, ours, accounts)
         rows = {LEDGER: everything, STATEMENT: numbered(self.engine, theirs, accounts)}
         if self.carried is not None:
-            mine = _of_accounts(self.carried, accounts)
+            mine = self.carried.of(accounts)
             ledger = ledger.filter(nw.col("account").is_in(accounts))
             refuse_told_before(
                 self.engine, rows_of(self.engine, closed_rows(self.engine, ledger, mine), LEDGER), theirs, mine
@@ -204,24 +211,25 @@ class _Run:
             }
             for line in proof.to_dict("records")
         ]
-        made = CarryForward(carried_rows(rows, closing), typed(closed, CLOSED))
+        made = CarryForward(carried_rows(rows, closing), typed(closed, CLOSED), self._ahead(read, closing, rows))
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
         others = [name for name in self.carried.closed["account"] if name not in closing]
-        rest = _of_accounts(self.carried, others)
+        rest = self.carried.of(others)
         return CarryForward(
             pd.concat([made.rows, rest.rows], ignore_index=True).astype(dict(CARRIED)),
             pd.concat([made.closed, rest.closed], ignore_index=True).astype(dict(CLOSED)),
+            pd.concat([made.ahead, rest.ahead], ignore_index=True).astype(dict(AHEAD)),
         )
 
-
-def _of_accounts(carried: CarryForward, accounts: Sequence[str]) -> CarryForward:
-    return replace(
-        carried,
-        rows=carried.rows[carried.rows["account"].isin(accounts)],
-        closed=carried.closed[carried.closed["account"].isin(accounts)],
-    )
+    def _ahead(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame) -> pd.DataFrame:
+        """Looked for where there may be any: most ledgers end with their statements."""
+        known = read.totals[LEDGER]
+        later = (known["day"] > known["account"].map(closing)).fillna(value=False).any()
+        if later or (self.carried is not None and not self.carried.ahead.empty):
+            return rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
+        return typed([], AHEAD)
 
 
 def _named(statement: Frame, inputs: Inputs) -> Frame:
