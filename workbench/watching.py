@@ -45,11 +45,11 @@ class Watchers(Closing):
 
     def tell(self) -> None:
         """Something may have happened. What a callback itself calls is no news."""
-        if not self.is_telling():
+        if not self.is_watching():
             self._news.set()
 
-    def is_telling(self) -> bool:
-        """Whether it is a callback, in the thread of the callbacks, that asks."""
+    def is_watching(self) -> bool:
+        """Whether it is a callback that runs now, in this thread."""
         return self._thread is threading.current_thread()
 
     def close(self) -> None:
