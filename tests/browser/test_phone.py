@@ -22,6 +22,7 @@ LEAST_PX = 44
 MOST_TABS = 40
 SILENCE_MS = 10_000
 OPENS_MS = 30_000
+RING_MS = 6_500
 ASK = '''
 from decimal import Decimal
 
@@ -366,8 +367,9 @@ class TestTheNotebookAroundIt:
         # It says so by itself, and what is pressed hangs on nothing.
         expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
         phone.press("1", "2", "3", "4", "Send")
-        expect(phone.root).to_have_attribute("aria-busy", "true")
         expect(phone.root).not_to_have_attribute("aria-busy", "true", timeout=SILENCE_MS)
+        # The ringing, which goes on for a while, takes none of these words away.
+        lab.page.wait_for_timeout(RING_MS)
         expect(phone.says).to_contain_text("run the cells again")
         lab.shot(phone.root, "phone-restarted")
         lab.run_all()

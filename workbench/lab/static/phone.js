@@ -241,7 +241,8 @@ class Handset {
 
   silence() {
     clearTimeout(this.ringing);
-    if (this.root.classList.contains("wb-rings")) this.say("", "");
+    // What was said since, that something went wrong, stays.
+    if (this.root.classList.contains("wb-rings") && this.says.dataset.tone !== "bad") this.say("", "");
     this.root.classList.remove("wb-rings");
   }
 
