@@ -1,9 +1,12 @@
 """What a board shows, as data: sections of notes, tables, forms and code. Drawn in `drawn.py` and in `board.js`."""
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import msgspec
 
+DONE, NOW, AHEAD, FAILED = "done", "now", "ahead", "failed"
+"""The states of a step."""
 PLAIN, GOOD, BAD, WARN = "plain", "good", "bad", "warn"
 """The tones of a note. Each has a sign of its own beside its colour."""
 SIGNS = {PLAIN: "", GOOD: "✓", BAD: "✗", WARN: "!"}
@@ -16,7 +19,8 @@ class _View(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", t
 class Action(_View, frozen=True):
     """A button. `do` names what it does in its part, `on` what it does it to.
 
-    With `confirm` it asks that first; with `off` it cannot be pressed, for the reason given.
+    With `confirm` it asks that first; with `off` it cannot be pressed, for the reason given. `expanded` is "yes" or
+    "no" where it unfolds and folds up what is beneath its row.
     """
 
     do: str
@@ -25,6 +29,7 @@ class Action(_View, frozen=True):
     primary: bool = False
     confirm: str = ""
     off: str = ""
+    expanded: str = ""
 
 
 class Actions(_View, frozen=True):
@@ -55,13 +60,17 @@ class Heading(_View, frozen=True):
 
 
 class Row(_View, frozen=True):
-    """A row of a table, its buttons, and what unfolds beneath it, named by `more_label`."""
+    """A row of a table, its buttons, and what unfolds beneath it, named by `more_label`.
+
+    What is costly to read is `beneath` instead: it is there only while the part has been asked for it.
+    """
 
     id: str
     cells: tuple[str, ...]
     actions: tuple[Action, ...] = ()
     more: tuple["Item", ...] = ()
     more_label: str = "Details"
+    beneath: tuple["Item", ...] = ()
 
 
 class Grid(_View, frozen=True):
@@ -86,13 +95,17 @@ class Field(_View, frozen=True):
 
 
 class Form(_View, frozen=True):
-    """Fields and buttons; Enter presses the primary one. With `follow` the part hears of what is typed."""
+    """Fields and buttons; Enter presses the primary one. With `follow` the part hears of what is typed.
+
+    In a `row` they stand side by side, as far as there is room.
+    """
 
     id: str
     label: str
     fields: tuple[Field, ...]
     actions: tuple[Action, ...] = ()
     follow: bool = False
+    row: bool = False
 
 
 class Code(_View, frozen=True):
@@ -124,20 +137,61 @@ class Beside(_View, frozen=True):
     items: tuple["Item", ...]
 
 
+class Menu(_View, frozen=True):
+    """What to choose from, and what is chosen; a choice asks the part to `show` it."""
+
+    label: str
+    choices: tuple[tuple[str, str], ...]
+    chosen: str
+
+
+class Step(_View, frozen=True):
+    """Something on the way; its state is done, now, ahead or failed."""
+
+    text: str
+    state: str
+    note: str = ""
+
+
+class Steps(_View, frozen=True):
+    """How far something has come."""
+
+    label: str
+    steps: tuple[Step, ...]
+
+
+class Slot(_View, frozen=True):
+    """The place of another widget, which the board knows by `on`; `instead` is drawn where there is none."""
+
+    on: str
+    label: str
+    instead: tuple["Item", ...] = ()
+
+
 class Section(_View, frozen=True):
-    """A titled piece of a board; its `id` is that of the part that it belongs to."""
+    """A titled piece of a board; its `id` is that of the part that it belongs to. A `wide` one has a row to itself."""
 
     id: str
     title: str
     items: tuple["Item", ...]
+    wide: bool = False
 
 
-Item: TypeAlias = Note | Facts | Grid | Form | Actions | Code | Picture | Fold | Beside
+Item: TypeAlias = Note | Facts | Grid | Form | Actions | Code | Picture | Fold | Beside | Menu | Steps | Slot
 
 
 def as_data(view: object) -> Any:  # noqa: ANN401  plain data, of any shape
     """A view as what JSON can hold."""
     return msgspec.to_builtins(view)
+
+
+def slots(items: tuple[Item, ...]) -> Iterator[Slot]:
+    """The places of other widgets among these pieces, and within them."""
+    for each in items:
+        if isinstance(each, Slot):
+            yield each
+        elif isinstance(each, Beside):
+            yield from slots(each.items)
 
 
 def headings(*texts: str, numeric: tuple[str, ...] = ()) -> tuple[Heading, ...]:

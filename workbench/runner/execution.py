@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import nbformat
 
-from workbench.runner import pages
+from workbench.runner import pages, solving
 from workbench.runner.quiet import papermill
 
 _CELL_TIMEOUT_S = 600
@@ -23,6 +23,8 @@ class Task(NamedTuple):
     notebook: Path
     out: Path
     parameters: dict[str, object]
+    solutions: bool = False
+    """Whether its exercises are done, each by its solution, and must prove right."""
 
     @property
     def name(self) -> str:
@@ -82,36 +84,61 @@ def execute(task: Task) -> Result:
     failure = _run(task, written)
     timings: tuple[Timing, ...] = ()
     if written.is_file():
-        node = nbformat.read(written, as_version=4)
-        timings = tuple(_timings(node))
-        failure = failure and _placed(failure, node)
-        nbformat.write(_cleaned(node), written)
-        pages.write(node, written.with_suffix(".html"))
+        try:
+            node = nbformat.read(written, as_version=4)
+            timings = tuple(_timings(node))
+            failure = failure and _placed(failure, node)
+            nbformat.write(_cleaned(node), written)
+            pages.write(node, written.with_suffix(".html"))
+        except Exception as error:  # noqa: BLE001  what was executed is no notebook: this one failed, the rest run
+            failure = failure or _failed(task, error)
     return Result(task.name, time.monotonic() - started, timings, failure)
 
 
 def _run(task: Task, written: Path) -> Failure | None:
-    module = papermill()
-    try:
-        module.execute_notebook(
-            str(task.notebook),
-            str(written),
-            parameters=task.parameters,
-            kernel_name="python3",
-            language="python",
-            cwd=str(task.notebook.parent),
-            progress_bar=False,
-            # Saved after each cell: a kernel that dies leaves what it had done, and which cell it was at.
-            request_save_on_cell_execute=True,
-            execution_timeout=_CELL_TIMEOUT_S,
-            extra_arguments=["--log-level=CRITICAL"],
-        )
-    except module.PapermillExecutionError as error:
-        trace = module.exceptions.strip_color("\n".join(error.traceback))
-        return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
-    except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
-        return Failure(task.name, 0, "", f"{type(error).__name__}: {error}", "")
+    for last in (False, True):
+        try:
+            _execute(task, written)
+        except papermill().PapermillExecutionError as error:
+            trace = papermill().exceptions.strip_color("\n".join(error.traceback))
+            return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+        except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
+            if last or not _died_at_its_start(error, written):
+                return _failed(task, error)
+        else:
+            return None
     return None
+
+
+def _execute(task: Task, written: Path) -> None:
+    solving.let_checks_raise(task.solutions)
+    papermill().execute_notebook(
+        solving.solved(nbformat.read(task.notebook, as_version=4)) if task.solutions else str(task.notebook),
+        str(written),
+        parameters=task.parameters,
+        kernel_name="python3",
+        language="python",
+        cwd=str(task.notebook.parent),
+        progress_bar=False,
+        # Saved after each cell: a kernel that dies leaves what it had done, and which cell it was at.
+        request_save_on_cell_execute=True,
+        execution_timeout=_CELL_TIMEOUT_S,
+        extra_arguments=["--log-level=CRITICAL"],
+    )
+
+
+def _failed(task: Task, error: Exception) -> Failure:
+    """The notebook itself failed; what a library says of it may fill a page."""
+    said = str(error).strip().partition("\n\n")[0]
+    return Failure(task.name, 0, "", f"{type(error).__name__}: {said}", "")
+
+
+def _died_at_its_start(error: Exception, written: Path) -> bool:
+    """Whether a kernel died before its first cell, as when two that start at once choose one port."""
+    if not isinstance(error, RuntimeError) or not written.is_file():
+        return False
+    cells = nbformat.read(written, as_version=4).cells
+    return not any(each.metadata.get("papermill", {}).get("start_time") for each in cells)
 
 
 def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
