@@ -17,6 +17,12 @@ _OFFLINE = """
  alt="{{ (output | get_metadata('alt', 'image/png')) or output.data.get('text/plain', '') | escape_html }}">
 </div>
 {%- endblock -%}
+{%- block data_svg scoped -%}
+<div class="jp-RenderedSVG jp-OutputArea-output {{ extra_class }}">
+<img src="data:image/svg+xml;base64,{{ output.data['image/svg+xml'] | text_base64 | escape_html }}"
+ alt="{{ (output | get_metadata('alt', 'image/svg+xml')) or output.data.get('text/plain', '') | escape_html }}">
+</div>
+{%- endblock -%}
 {%- block extra_css -%}
 <link rel="icon" href="data:,">
 <style>

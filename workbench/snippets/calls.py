@@ -105,8 +105,10 @@ CALLS: tuple[Call, ...] = (
     _of_bench("POST", "clock/advance", "clock.advance", "seconds"),
     _of_bench("GET", "phones/{phone}", "phone"),
     Call("POST", "/sandbox/phones/{phone}/input", "bench.phone({phone}).enter_pin", {"text": "pin"}, always=("pin",)),
+    _of_bench("GET", "phones/{phone}/messages", "phone({phone}).messages", is_attribute=True),
     _of_bench("POST", "phones/{phone}/cancel", "phone({phone}).cancel"),
     _of_bench("POST", "phones/{phone}/ignore", "phone({phone}).ignore"),
+    _of_bench("GET", "operator", "operator.states"),
     _of_bench("GET", "operator", "operator.states"),
     _of_bench("POST", "operator/script", "operator.script", "phone", "answers"),
     _of_bench("POST", "operator/outage", "operator.outage", "provider", "seconds"),
@@ -127,6 +129,7 @@ NO_CALL = frozenset(
     {
         ("GET", "/sandbox/webhook_endpoints"),
         ("POST", "/sandbox/accounts"),
+        ("GET", "/sandbox/webhook_endpoints"),
         ("POST", "/sandbox/ledger/entries"),
         ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"),
     }
