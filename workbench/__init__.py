@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from workbench.analysis.reconcile import reconcile
     from workbench.analysis.statements import read_statement
     from workbench.bench import Workbench
@@ -43,3 +45,10 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  each name has its own type
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def load_ipython_extension(shell: "InteractiveShell") -> None:
+    """What `%load_ext workbench` runs: it makes the cell magic `%%http` known."""
+    from workbench.lab.magics import load
+
+    load(shell)

@@ -41,9 +41,15 @@ class Calls:
 
     def __init__(self, key: str, http: httpx.Client, *, allow_live: bool = False) -> None:
         self._allow_live = allow_live
+        self.hold(key)
+        self.always: Mapping[str, str] = {}
+        """Headers that go with every request."""
+        self._http = http
+
+    def hold(self, key: str) -> None:
+        """Send this key from now on. Raises LiveKeyRefused: a live key."""
         self._check(checked_text("The key", key, such_as="sk_test_…"))
         self.key = Secret(key)
-        self._http = http
 
     def send(  # noqa: PLR0913  one argument per part of a request
         self,
@@ -63,7 +69,8 @@ class Calls:
         UnexpectedAnswer when it is not what the interface describes.
         """
         content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
-        sent = {**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})}
+        typed = {"Content-Type": "application/json"} if body is not None else {}
+        sent = {**typed, **self.always, **(headers or {})}
         auth: httpx.Auth = (
             httpx.BasicAuth(str(self.key), "") if basic else _Bearer(str(self.key) if key is None else key)
         )
@@ -79,7 +86,7 @@ class Calls:
                 hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
             ) from error
         if response.status_code not in _OK:
-            raise _error_from(response)
+            raise error_from(response)
         try:
             return cast("T", _decoder(cast("Hashable", shape)).decode(response.content))
         except msgspec.MsgspecError as error:
@@ -139,7 +146,7 @@ class _Bearer(httpx.Auth):
         yield request
 
 
-def _error_from(response: httpx.Response) -> ApiError:
+def error_from(response: httpx.Response) -> ApiError:
     """The error of an answer in any form: the real service's format is not shown."""
     try:
         members = _decoder(dict[str, Any]).decode(response.content)

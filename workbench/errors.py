@@ -27,6 +27,7 @@ WorkbenchError
 ├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
 ├── SimulationRefused        a month that cannot be simulated as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
+├── LabRefused               a folder or a notebook that JupyterLab cannot be opened on
 ├── ReportRefused            results that cannot be written as asked
 ├── RunRefused               notebooks or parameters that cannot be run
 └── ExerciseNotDone          an exercise that a run with the solutions finds open; elsewhere it is printed
@@ -211,6 +212,10 @@ class ReconcileRefused(WorkbenchError):
 
 class ReportRefused(WorkbenchError):
     """Results of a reconciliation that cannot be written as asked."""
+
+
+class LabRefused(WorkbenchError):
+    """A folder that cannot hold the notebooks, or no notebook to begin with."""
 
 
 class RunRefused(WorkbenchError):

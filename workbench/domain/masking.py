@@ -8,25 +8,26 @@ import re
 
 _GAP = r"[ ()./-]{0,2}"
 """What people write between the digits of a number."""
-_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+_Rule = tuple[re.Pattern[str], str]
+_SECRETS: tuple[_Rule, ...] = (
     # An intent's client secret first: it contains an id that stays readable.
     (re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
     # Six characters at least: a bare prefix, as in a sentence, is no key.
     (re.compile(r"\b([sp]k(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?|at_|rt_)[0-9A-Za-z_]{6,}"), r"\1••••"),
     (re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), r"\1••••"),
-    # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
-    (
-        re.compile(
-            rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
-            rf"(?:{_GAP}\d){{4}}{_GAP}(\d{_GAP}\d{_GAP}\d)"
-        ),
-        r"\1••••\2",
-    ),
     (re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,}\]"]+)"""), r'\1"••••"'),
     (re.compile(r"\b(password=)[^&\s]+"), r"\1••••"),
     # A credential has a capital or a digit in it, a word of a sentence has not.
     (re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}"), r"\1••••"),
     (re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), r"\1••••"),
+)
+# A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
+_NUMBERS: _Rule = (
+    re.compile(
+        rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
+        rf"(?:{_GAP}\d){{4}}{_GAP}(\d{_GAP}\d{_GAP}\d)"
+    ),
+    r"\1••••\2",
 )
 
 _ESCAPED = re.compile(r"\\u00(2[013-9a-fA-F]|[346][0-9a-fA-F]|5[0-9abd-fABD-F]|7[0-9a-eA-E])")
@@ -39,7 +40,16 @@ def mask(text: str) -> str:
     JSON's long form of a plain character is shortened first, so that no spelling hides a secret.
     """
     text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
-    for pattern, shown in _RULES:
+    return _masked(text, *_SECRETS, _NUMBERS)
+
+
+def mask_secrets(text: str) -> str:
+    """`text` with what `mask` hides, but for numbers: they are what a request that is to be repeated is about."""
+    return _masked(text, *_SECRETS)
+
+
+def _masked(text: str, *rules: _Rule) -> str:
+    for pattern, shown in rules:
         text = pattern.sub(shown, text)
     return text
 

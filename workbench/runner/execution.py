@@ -14,6 +14,7 @@ _CELL_TIMEOUT_S = 600
 _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
+_UNTOLD = "CellExecutionError: "
 
 
 class Task(NamedTuple):
@@ -148,14 +149,21 @@ def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 def _placed(failure: Failure, node: nbformat.NotebookNode) -> Failure:
     """The failure with its cell: the one that raised, or the last that began when the kernel died."""
     began = [
-        (bool(cell.metadata.papermill.exception), place, cell.source)
+        (bool(cell.metadata.papermill.exception), place, cell.source, _last_words(cell))
         for place, cell in enumerate(_own_cells(node), start=1)
         if cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
     ]
     if not began:
         return failure
-    _, place, source = max(began)
-    return failure._replace(cell=place, source=source)
+    raised, place, source, words = max(began)
+    # What a magic refuses comes without an error's output, and has said on stderr what it is.
+    error = words if raised and words and failure.error.startswith(_UNTOLD) else failure.error
+    return failure._replace(cell=place, source=source, error=error)
+
+
+def _last_words(cell: nbformat.NotebookNode) -> str:
+    told = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
+    return told[-1] if told else ""
 
 
 def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:

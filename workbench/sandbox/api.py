@@ -8,6 +8,7 @@ from wsgiref.types import WSGIApplication
 import falcon
 import msgspec
 
+from workbench.domain import wire
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import operations, panel
 from workbench.sandbox.driver import Driver
@@ -18,7 +19,9 @@ from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.live_keys import holds_live_key
 
 _TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
-_NOTED_HEADERS = ("Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario")
+_NOTED_HEADERS = (
+    "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
+)  # fmt: skip
 _CHUNK = 65_536
 _SLOW_S = 10
 """How long the scenario `slow` keeps an answer back."""

@@ -62,7 +62,8 @@ class Exchanges:
             return tx.new_id("req")
 
     def _answered(self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]) -> Answer:
-        traced = operation.traced if operation else not request.path.startswith("/sandbox")
+        is_merchants = operation.traced if operation else not request.path.startswith("/sandbox")
+        traced = is_merchants and not request.is_unseen
         try:
             with self._store.transaction() as tx:
                 seq = tx.next_seq() if traced else 0

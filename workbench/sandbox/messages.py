@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from workbench.domain import wire
+
 MAX_BODY_BYTES: Final = 1 << 20
 JSON: Final = "application/json"
+_LOOKS: Final = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +35,11 @@ class Request:
         ]
         query = "&".join(pairs)
         return f"{self.path}?{query}" if query else self.path
+
+    @property
+    def is_unseen(self) -> bool:
+        """It only looks, and asks to be left out of the trace."""
+        return self.method in _LOOKS and wire.UNSEEN in self.headers
 
 
 class Answer(NamedTuple):

@@ -16,7 +16,7 @@ from workbench.domain.wire import panel as shapes
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import books, history
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import charges, endpoints, keys, outcomes, phones, plays
+from workbench.sandbox.service import charges, endpoints, inbox, keys, outcomes, phones, plays
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
@@ -46,6 +46,11 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset:  # noqa: ARG001  one signature
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
     return phones.show(tx, phone)
+
+
+def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Rows[shapes.Message]:  # noqa: ARG001  one signature
+    """GET /sandbox/phones/{phone}/messages: what operators have texted to a customer, oldest first."""
+    return inbox.messages(tx, phone)
 
 
 def enter(tx: Transaction, caller: Caller, body: shapes.Input, *, phone: str) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
@@ -78,6 +83,11 @@ def outage(tx: Transaction, caller: Caller, body: shapes.Outage) -> shapes.Opera
     return plays.outage(tx, body.provider, whole_ms(body.seconds, plays.MAX_OUTAGE_S))
 
 
+def operators(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.OperatorState]:  # noqa: ARG001  one signature
+    """GET /sandbox/operator: each operator, and until when it is down."""
+    return shapes.Rows(plays.states(tx))
+
+
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
     """POST /sandbox/operator/query: ask the operator what became of a charge that it never told of."""
     return outcomes.settled_by_query(tx, charges.found(tx, caller, body.charge, param="charge"))
@@ -93,6 +103,11 @@ def delivery_faults(
 ) -> shapes.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
     return endpoints.set_faults(tx, caller, body.faults, endpoint_id)
+
+
+def endpoints_faults(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.FaultyEndpoint]:
+    """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
+    return shapes.Rows(endpoints.faults(tx, caller))
 
 
 def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
@@ -141,13 +156,16 @@ OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
     _of_panel("GET", "phones/{phone}", show_phone, shapes.Handset),
+    _of_panel("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
     _of_panel("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input),
     _of_panel("POST", "phones/{phone}/cancel", cancel, shapes.Handset),
     _of_panel("POST", "phones/{phone}/ignore", ignore, shapes.Handset),
+    _of_panel("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
     _of_panel("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
     _of_panel("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
     _of_panel("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery),
     _of_panel("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
+    _of_panel("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
     _of_panel("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
               body=shapes.DeliveryFaults),
     _of_panel("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),

@@ -56,6 +56,7 @@ from workbench.domain.wire.panel import (
     WasReset,
 )
 from workbench.domain.wire.queries import (
+    UNSEEN,
     BalancesQuery,
     ClientSecretQuery,
     DeliveriesQuery,
@@ -93,6 +94,7 @@ from workbench.domain.wire.shown import (
 
 __all__ = [
     "API_VERSION",
+    "UNSEEN",
     "Advance",
     "Amount",
     "ApiKey",

@@ -24,6 +24,8 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
   are answered 405 with `Allow`.
 - **Request-Id** stands in every answer and names the call in the trace. What is no HTTP, or has headers beyond all
   measure, `workbench serve` refuses before it is a call: such an answer has none.
+- **Looking.** A GET with the header `Sandbox-Unseen` leaves no trace and takes no number, so that whoever watches
+  changes nothing.
 - **Failures** can be had on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
 - **Examples** of answers and events are of one run, the register of gaps at its defaults, with secrets masked.
 - **Provenance.** `x-provenance` tells what the interface shows (`documented`), what it leaves open and this sandbox

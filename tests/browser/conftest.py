@@ -1,0 +1,438 @@
+"""A real JupyterLab and a real Chromium, for what a person sees and touches.
+
+One JupyterLab serves a whole session of tests from a temporary folder, with the package of this checkout in its
+kernels; each test gets a page of its own. After each test nothing may have been written to the browser's console as
+an error, and nothing may have been asked of any other machine.
+"""
+
+import itertools
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+import nbformat
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+SNAPSHOTS = Path(__file__).with_name("snapshots")
+HERE = "127.0.0.1"
+LIFE_S, START_S, STOP_S = 1800, 60, 15
+PATIENCE_MS, ACTION_MS = 60_000, 30_000
+"""For what waits for a kernel, and for what a widget answers: a machine may be busy with other tests."""
+SETTLES_S = 3
+THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    # What is asked of another machine fails at once, and is counted.
+    f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {HERE}",
+)
+KEPT = {"HOME": "home", "JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "IPYTHONDIR": "ipython",
+        "MPLCONFIGDIR": "matplotlib"}  # fmt: skip
+"""What Jupyter would keep in the home of whoever runs the tests, and where it is kept instead."""
+RESTARTED = "Could not restore the debugger state: Canceled future"
+"""What JupyterLab 4.6 itself writes as an error when a kernel restarts."""
+
+_numbers = itertools.count(1)
+
+PANEL = """(path) => {
+  for (const widget of window.jupyterapp.shell.widgets('main')) {
+    if (widget.context && widget.context.path === path && widget.sessionContext) return widget;
+  }
+  throw new Error('no notebook is open at ' + path);
+}"""
+READY = f"""async (path) => {{
+  await window.jupyterapp.restored;
+  const panel = ({PANEL})(path);
+  await panel.context.ready;
+  await panel.sessionContext.ready;
+  await panel.sessionContext.session.kernel.info;
+}}"""
+RUN_ALL = f"""async (path) => {{
+  const app = window.jupyterapp;
+  app.shell.activateById(({PANEL})(path).id);
+  await app.commands.execute('notebook:run-all-cells');
+}}"""
+RUN_CELL = f"""async ([path, place]) => {{
+  const app = window.jupyterapp, panel = ({PANEL})(path);
+  app.shell.activateById(panel.id);
+  panel.content.activeCellIndex = place;
+  await app.commands.execute('notebook:run-cell');
+}}"""
+RUN = f"""async ([path, code]) => {{
+  const kernel = ({PANEL})(path).sessionContext.session.kernel;
+  const future = kernel.requestExecute({{code, store_history: false, allow_stdin: false}});
+  const told = {{text: '', error: null}};
+  future.onIOPub = (message) => {{
+    const content = message.content;
+    if (message.header.msg_type === 'stream') told.text += content.text;
+    if (message.header.msg_type === 'error') told.error = content.traceback.join('\\n');
+    if (content.data && content.data['text/plain']) told.text += content.data['text/plain'];
+  }};
+  await future.done;
+  return told;
+}}"""
+RESTART = f"""async (path) => {{
+  const context = ({PANEL})(path).sessionContext;
+  await context.session.kernel.restart();
+  await context.session.kernel.info;
+}}"""
+ERRORS = f"""(path) => ({PANEL})(path).content.model.sharedModel.cells.flatMap(
+  (cell) => (cell.outputs || []).filter((output) => output.output_type === 'error').map(
+    (output) => output.ename + ': ' + output.evalue))"""
+THEME = """async (theme) => {
+  await window.jupyterapp.commands.execute('apputils:change-theme', {theme});
+}"""
+AXE = "(element) => window.axe.run(element, {resultTypes: ['violations']}).then((found) => found.violations)"
+
+
+class Tools(NamedTuple):
+    """What a browser test needs besides this package."""
+
+    chromium: str
+    axe: Path
+
+
+def _axe() -> Path | None:
+    """axe.min.js: below the folder that WORKBENCH_AXE names, or where .ci/run puts it."""
+    named = os.environ.get("WORKBENCH_AXE")
+    folder = Path(named) if named else Path(tempfile.gettempdir()) / "workbench-axe"
+    for inside in ("", "node_modules/axe-core", "axe-core"):
+        if (found := folder / inside / "axe.min.js").is_file():
+            return found
+    return None
+
+
+def _missing() -> tuple[Tools | None, list[str]]:
+    chromium = os.environ.get("WORKBENCH_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
+    axe = _axe()
+    missing = [] if chromium else ["Chromium (apt-get install chromium, or its path in WORKBENCH_CHROMIUM)"]
+    missing += [] if axe else ["axe-core (npm install axe-core, its folder in WORKBENCH_AXE)"]
+    return (None if missing or not chromium or not axe else Tools(chromium, axe)), missing
+
+
+@pytest.fixture(scope="session")
+def tools(pytestconfig: pytest.Config) -> Tools:
+    """Skips, aloud, where there is no browser; with --require-browser that is a failure."""
+    found, missing = _missing()
+    if found:
+        return found
+    reason = f"THE LAB WAS NOT TRIED IN A BROWSER. It needs {', and '.join(missing)}."
+    if pytestconfig.getoption("--require-browser"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HERE, 0))
+        return int(probe.getsockname()[1])
+
+
+class Jupyter(NamedTuple):
+    """A JupyterLab that runs: its address, the folder that it serves and its settings."""
+
+    url: str
+    folder: Path
+    settings: Path
+
+    def end_kernels(self) -> None:
+        with httpx.Client(base_url=self.url) as http:
+            xsrf = {"X-XSRFToken": http.get("/lab").cookies.get("_xsrf", "")}
+            for session in http.get("/api/sessions").json():
+                http.delete(f"/api/sessions/{session['id']}", headers=xsrf)
+
+
+def apart(folder: Path) -> dict[str, str]:
+    """An environment in which Jupyter keeps all that it keeps in this folder, and kernels find this checkout."""
+    kept = {name: str(folder / inside) for name, inside in KEPT.items()}
+    for path in kept.values():
+        Path(path).mkdir(exist_ok=True)
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "JPY_", "PYTEST"))}
+    return plain | kept | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture(scope="session")
+def kept_apart() -> Callable[[Path], dict[str, str]]:
+    """For tests that start a JupyterLab of their own."""
+    return apart
+
+
+@pytest.fixture(scope="session")
+def jupyter(
+    tools: Tools,  # noqa: ARG001  skips before a server is started for nobody
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Jupyter]:
+    """JupyterLab, started once; ended by its process id, with its kernels."""
+    top = tmp_path_factory.mktemp("jupyter")
+    served, log, port = top / "served", top / "log.txt", free_port()
+    served.mkdir()
+    command = [
+        sys.executable, "-m", "jupyter", "lab", "--no-browser", f"--ip={HERE}", f"--port={port}",
+        "--ServerApp.port_retries=0", "--allow-root", "--IdentityProvider.token=",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None", "--LabApp.extension_manager=readonly",
+        f"--ServerApp.root_dir={served}",
+    ]  # fmt: skip
+    with log.open("w") as told:
+        process = subprocess.Popen(command, env=apart(top), stdout=told, stderr=told)  # noqa: S603  our own server
+    limit = threading.Timer(LIFE_S, process.kill)
+    limit.daemon = True
+    limit.start()
+    found = Jupyter(f"http://{HERE}:{port}", served, top / "settings")
+    try:
+        wait_for(found.url + "/api", process, log)
+        quiet(found.settings)
+        yield found
+        found.end_kernels()
+    finally:
+        limit.cancel()
+        process.terminate()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_S)
+
+
+def wait_for(url: str, process: subprocess.Popen[Any], log: Path) -> None:
+    """Until a server answers."""
+    until = time.monotonic() + START_S
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            httpx.get(url, timeout=2)
+        except httpx.TransportError:
+            time.sleep(0.05)
+        else:
+            return
+    pytest.fail(f"nothing answers at {url}: {log.read_text()}")
+
+
+def quiet(settings: Path) -> None:
+    """No question about news, as `workbench lab` does."""
+    shutil.rmtree(settings, ignore_errors=True)
+    folder = settings / "@jupyterlab" / "apputils-extension"
+    folder.mkdir(parents=True)
+    news = {"fetchNews": "false", "checkForUpdates": False}
+    (folder / "notification.jupyterlab-settings").write_text(json.dumps(news))
+
+
+@pytest.fixture(scope="module")
+def browser(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator["Browser"]:
+    """Chromium, for the tests of a file: Playwright's loop must not run beside the tests of others."""
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=ACTION_MS)
+    home = {**os.environ, "HOME": str(tmp_path_factory.mktemp("browser"))}
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=tools.chromium, args=list(FLAGS), env=home)
+        yield chromium
+        chromium.close()
+
+
+class Watch:
+    """What a browser's pages did that they should not."""
+
+    def __init__(self, context: "BrowserContext") -> None:
+        self.outside: list[str] = []
+        self.errors: list[str] = []
+        self.expected: list[str] = []
+        self._context = context
+        self._heard: dict[str, Callable[[Any], None]] = {
+            "request": lambda request: self._asked(request.url),
+            "console": lambda said: self._said(said.type, said.text),
+            "weberror": lambda error: self.errors.append(f"uncaught: {error.error}"),
+            "page": lambda page: page.on("websocket", lambda socket: self._asked(socket.url)),
+        }
+        for event, hears in self._heard.items():
+            context.on(event, hears)
+
+    def _asked(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname != HERE:
+            self.outside.append(url)
+
+    def _said(self, kind: str, text: str) -> None:
+        if kind == "error":
+            self.errors.append(text)
+
+    def end(self) -> None:
+        """Close the pages and hear no more."""
+        for page in self._context.pages:
+            page.close()
+        for event, hears in self._heard.items():
+            self._context.remove_listener(event, hears)
+
+    def expect(self, pattern: str) -> None:
+        """Say nothing of errors that this regular expression finds."""
+        self.expected.append(pattern)
+
+    def check(self) -> None:
+        unexpected = [error for error in self.errors if not any(re.search(each, error) for each in self.expected)]
+        assert self.outside == [], "asked of other machines"
+        assert unexpected == [], "errors in the browser's console"
+
+
+class Lab:
+    """A page with a notebook in JupyterLab, and its kernel."""
+
+    def __init__(self, page: "Page", jupyter: Jupyter, watch: Watch, request: pytest.FixtureRequest) -> None:
+        self.page = page
+        self.jupyter = jupyter
+        self.watch = watch
+        self.name = re.sub(r"\W+", "-", request.node.name)[:60].strip("-") + f"-{next(_numbers)}"
+        self.path = f"{self.name}.ipynb"
+        self._request = request
+
+    def open(
+        self, cells: Sequence[str] = (), *, notebook: Path | None = None, more: dict[str, str] | None = None
+    ) -> None:
+        """Open a notebook of these cells, or a copy of one, in a workspace of its own.
+
+        A cell that begins "## " is Markdown. `more` are files to lie beside the notebook, by name.
+        """
+        written = self.jupyter.folder / self.path
+        if notebook:
+            shutil.copy(notebook, written)
+        else:
+            nbformat.write(made_of(cells), written)
+        for name, text in (more or {}).items():
+            (self.jupyter.folder / name).write_text(text, "utf-8")
+        self._go()
+
+    def reopen(self) -> None:
+        """Close the tab and open the notebook again, saved before; its kernel has gone on."""
+        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save-all')")
+        self.page.goto("about:blank")
+        self._go()
+
+    def _go(self) -> None:
+        self.page.goto(f"{self.jupyter.url}/lab/workspaces/{self.name}/tree/{self.path}")
+        self.page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for(timeout=PATIENCE_MS)
+        self.page.evaluate(READY, self.path)
+
+    def run_all(self) -> None:
+        """Run every cell and wait for the last; a cell that fails is a failure."""
+        self.page.evaluate(RUN_ALL, self.path)
+        assert self.page.evaluate(ERRORS, self.path) == []
+
+    def run_cell(self, place: int) -> None:
+        """Run the cell at this place, counted from 0."""
+        self.page.evaluate(RUN_CELL, [self.path, place])
+        assert self.page.evaluate(ERRORS, self.path) == []
+
+    def run(self, source: str) -> str:
+        """Run code in the notebook's kernel, beside its cells: what it printed and its last value, as text."""
+        told = self.page.evaluate(RUN, [self.path, source])
+        assert told["error"] is None, told["error"]
+        return str(told["text"]).strip()
+
+    def restart(self) -> None:
+        """Restart the kernel; the cells' outputs stay."""
+        self.watch.expect(RESTARTED)
+        self.page.evaluate(RESTART, self.path)
+
+    def cell(self, place: int) -> "Locator":
+        """The cell at this place, counted from 0."""
+        return self.page.locator(".jp-NotebookPanel .jp-Notebook .jp-Cell").nth(place)
+
+    def output(self, place: int) -> "Locator":
+        """What the cell at this place shows below itself."""
+        return self.cell(place).locator(".jp-Cell-outputArea")
+
+    def theme(self, name: str) -> None:
+        """Change the theme, to one of THEMES."""
+        assert name in THEMES
+        self.page.evaluate(THEME, name)
+        self.page.locator(f"body[data-jp-theme-name='{name}']").wait_for(state="attached", timeout=PATIENCE_MS)
+
+    def axe(self, where: "Locator | str") -> list[str]:
+        """What axe objects to within an element, one line each."""
+        if not self.page.evaluate("() => Boolean(window.axe)"):
+            self.page.add_script_tag(path=self._request.getfixturevalue("tools").axe)
+        found = self._at(where).evaluate(AXE)
+        return [
+            f"{each['id']}: {each['help']}: {node['html'][:200]} {node.get('failureSummary', '')}"
+            for each in found for node in each["nodes"]
+        ]  # fmt: skip
+
+    def snapshot(self, where: "Locator | str", name: str) -> None:
+        """Compare what a screen reader is told with snapshots/NAME.yaml; --renew writes the file."""
+        stored, element = SNAPSHOTS / f"{name}.yaml", self._at(where)
+        if self._request.config.getoption("--renew"):
+            stored.write_text(element.aria_snapshot() + "\n", "utf-8")
+        expected = stored.read_text("utf-8") if stored.exists() else f"(there is no {stored.name}; write it by --renew)"
+        until = time.monotonic() + SETTLES_S
+        while (shown := element.aria_snapshot() + "\n") != expected and time.monotonic() < until:
+            self.page.wait_for_timeout(50)
+        assert shown == expected
+
+    def shot(self, where: "Locator | str", name: str) -> Path:
+        """A picture of an element, in the folder of --shots or in the test's own."""
+        chosen = self._request.config.getoption("--shots") or os.environ.get("WORKBENCH_SHOTS")
+        folder = Path(chosen or self._request.getfixturevalue("tmp_path"))
+        folder.mkdir(parents=True, exist_ok=True)
+        self._at(where).screenshot(path=folder / f"{name}.png", animations="disabled")
+        return folder / f"{name}.png"
+
+    def _at(self, where: "Locator | str") -> "Locator":
+        return self.page.locator(where) if isinstance(where, str) else where
+
+
+def made_of(cells: Sequence[str]) -> nbformat.NotebookNode:
+    made = [
+        nbformat.v4.new_markdown_cell(cell) if cell.startswith("##") else nbformat.v4.new_code_cell(cell)
+        for cell in cells
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernel})
+
+
+@pytest.fixture(scope="module")
+def context(browser: "Browser") -> Iterator["BrowserContext"]:
+    """A browser's profile for the tests of a file, since a Lab that was read before opens in half the time."""
+    made = browser.new_context(viewport={"width": 1400, "height": 900}, locale="en-GB")
+    made.set_default_timeout(ACTION_MS)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def watch(context: "BrowserContext") -> Iterator[Watch]:
+    """Fails the test, at its end, for errors in the console and for requests to other machines."""
+    watching = Watch(context)
+    yield watching
+    watching.end()
+    watching.check()
+
+
+@pytest.fixture
+def lab(jupyter: Jupyter, context: "BrowserContext", watch: Watch, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A page of the session's JupyterLab. After the test its kernels are ended and its settings forgotten."""
+    made = Lab(context.new_page(), jupyter, watch, request)
+    yield made
+    made.page.goto("about:blank")  # it would complain of the kernel's end
+    jupyter.end_kernels()
+    quiet(jupyter.settings)

@@ -1,0 +1,48 @@
+"""The handset of the payment that is looked at."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from workbench.errors import WorkbenchError
+from workbench.lab.parts.part import Part
+from workbench.lab.parts.request import RequestPart
+from workbench.lab.parts.seen import Seen
+from workbench.lab.views import WARN, Code, Fold, Item, Note, Section, Slot
+from workbench.snippets import snippet
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+
+_PIN = "1234"
+_UNKNOWN = (
+    "The number of this payment is masked, and nobody has typed it here: open its handset with bench.phone(number)."
+)
+
+
+class HandsetPart(Part):
+    """The phone of the payment chosen; before there is one, that of the number in the form."""
+
+    id: ClassVar[str] = "handset"
+
+    def __init__(self, bench: "Workbench", seen: Seen, request: RequestPart) -> None:
+        self._bench = bench
+        self._seen = seen
+        self._request = request
+
+    def section(self) -> Section:
+        """A place for the phone's widget, and its buttons in code."""
+        number = self._seen.number if self._seen.payment else self._request.values["phone"]
+        return Section(self.id, "Handset of the customer", self._items(number))
+
+    def _items(self, number: str) -> tuple[Item, ...]:
+        if not number:
+            return (Note(_UNKNOWN, WARN),)
+        try:
+            phone = self._bench.phone(number)
+            shown = repr(phone)
+        except WorkbenchError as error:
+            return (Note(str(error), WARN),)
+        pin = snippet("POST", f"/sandbox/phones/{number}/input", {"text": _PIN}, base_url=self._bench.base_url)
+        return (
+            Slot(number, "Handset", (Code("Handset", shown), Note(f"The PIN of every wallet here is {_PIN}."))),
+            Fold("code", "The PIN in Python and curl", (Code("Python", pin.python), Code("curl", pin.curl))),
+        )

@@ -1,0 +1,99 @@
+"""The T-accounts of one payment, as they change."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, ClassVar
+
+from workbench.domain.money import Money
+from workbench.domain.t_accounts import Side, TAccount, shown_amount, t_accounts
+from workbench.lab.parts.part import Part
+from workbench.lab.parts.seen import Seen
+from workbench.lab.views import BAD, GOOD, Beside, Grid, Item, Note, Row, Section, headings
+
+_NOTHING = "No entry yet: money is booked when the customer has paid."
+_MEANS: Mapping[int, str] = {
+    1010: "money at the bank",
+    1100: "money at the operator",
+    1200: "on its way to the bank",
+    1310: "what the merchant owes",
+    2000: "the merchant's, not cleared yet",
+    2010: "the merchant's, to be paid out",
+    2020: "the merchant's, being paid out",
+    2100: "owed to the customer",
+    2900: "nobody's yet",
+    4000: "the service's fee",
+    5000: "the operator's fee",
+    5020: "written off",
+    5030: "rounding",
+}
+
+
+class LedgerPart(Part):
+    """The accounts that a payment was booked to."""
+
+    id: ClassVar[str] = "ledger"
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+
+    def section(self) -> Section:
+        """One T-account for each."""
+        return Section(self.id, "Ledger", ledger(self._seen.rows, self._seen.accounts))
+
+
+def ledger(rows: Sequence[Mapping[str, Any]], accounts: Sequence[Mapping[str, Any]]) -> tuple[Item, ...]:
+    """The entries among a payment's rows as T-accounts; `accounts` tells the code and the balance of each."""
+    codes = {each["account"]: each["code"] for each in accounts}
+    whole = {(each["account"], each["currency"]): each["debit_minor"] - each["credit_minor"] for each in accounts}
+    postings = [
+        {
+            "entry": str(row["result"]).replace("_", " "),
+            "code": codes.get(account, 0),
+            "account": account,
+            "side": side,
+            "amount_minor": amount_minor,
+            "currency": code,
+        }
+        for row in rows
+        if row["kind"] == "entry"
+        for side, account, amount_minor, code in row["detail"]["postings"]
+    ]
+    if not postings:
+        return (Note(_NOTHING),)
+    return (_proof(postings), Beside(tuple(_grid(each, whole) for each in t_accounts(postings))))
+
+
+def _proof(postings: Sequence[Mapping[str, Any]]) -> Note:
+    sums: Counter[str] = Counter()
+    for row in postings:
+        sums[f"{row['side']} {row['currency']}"] += row["amount_minor"]
+    currencies = sorted({row["currency"] for row in postings})
+    told = [
+        (sums[f"debit {code}"] == sums[f"credit {code}"], Money(sums[f"debit {code}"], code),
+         Money(sums[f"credit {code}"], code))
+        for code in currencies
+    ]  # fmt: skip
+    words = "; ".join(f"debits {debits}, credits {credits_}" for _, debits, credits_ in told)
+    holds = all(each[0] for each in told)
+    return Note(
+        f"Debits equal credits: {words}." if holds else f"It does not balance: {words}.", GOOD if holds else BAD
+    )
+
+
+def _grid(account: TAccount, whole: Mapping[tuple[str, str], int]) -> Grid:
+    pairs = zip_longest(account.debits, account.credits)
+    rows = [Row(f"{place}", _cells(*pair)) for place, pair in enumerate(pairs)]
+    rows.append(Row("balance", ("balance", *account.balance)))
+    in_all = whole.get((account.account, account.currency), account.balance_minor)
+    if in_all != account.balance_minor:
+        shown = shown_amount(Money(abs(in_all), account.currency))
+        rows.append(Row("all", ("of all payments", *((shown, "") if in_all >= 0 else ("", shown)))))
+    means = f" — {_MEANS[account.code]}" if account.code in _MEANS else ""
+    caption = f"{account.code} {account.account}{means} ({account.currency})"
+    return Grid(caption, headings("entry", "debit", "credit", numeric=("debit", "credit")), tuple(rows))
+
+
+def _cells(debit: Side | None, credit: Side | None) -> tuple[str, str, str]:
+    entry = (debit or credit or Side("", Money(0))).entry
+    return entry, shown_amount(debit.money) if debit else "", shown_amount(credit.money) if credit else ""

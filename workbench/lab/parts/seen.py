@@ -1,0 +1,216 @@
+"""The payment that a desk looks at: read once, for all parts that show it. Reading leaves no trace."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from workbench.client import PaymentsClient
+from workbench.control import SandboxControl
+from workbench.domain import wire
+from workbench.domain.money import Money, money_from_integer, money_from_major
+from workbench.domain.money import currency_named as currency
+from workbench.domain.phones import mask_phone
+from workbench.domain.reading import json_from
+from workbench.errors import WorkbenchError
+from workbench.receiver import Arrival, Receiver
+
+LATEST = ""
+"""The choice of the payment that was made last, whichever that is."""
+_OVERLAP = 64
+"""How many rows are read again: what was recorded late stands among them, and a reset shows by their absence."""
+_FIRST_SHOWN = 50
+_LINE = 64
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_INNERMOST = re.compile(rf'(?<=: )(?:\[(?:[^"\[\]{{}}]|{_STRING})*\]|\{{(?:[^"\[\]{{}}]|{_STRING})*\}})')
+"""A member's list or object that holds no other, strings skipped whole."""
+_BREAK = re.compile(r"\n *")
+
+
+class Payment(NamedTuple):
+    """An intent, or a charge made in one call."""
+
+    id: str
+    money: str
+    at: str
+    status: str = ""
+    failure: str = ""
+    phone: str = ""
+    """Masked, as the service tells it."""
+
+
+NOBODY = Payment("", "", "")
+"""What is looked at before anything was asked for."""
+
+
+class Seen:
+    """What the sandbox has told. `chosen` is an id, or LATEST; `numbers` are those that a person typed, by payment."""
+
+    def __init__(
+        self, client: PaymentsClient, receiver: Callable[[], Receiver | None], known: Callable[[], Iterable[str]]
+    ) -> None:
+        self._client = client
+        self._control = SandboxControl(client)
+        self._receiver = receiver
+        self._known = known
+        self._rows: dict[tuple[int, str], dict[str, Any]] = {}
+        self._unit_minor: int | None = None
+        self.chosen = LATEST
+        self.numbers: dict[str, str] = {}
+        self.payments: tuple[Payment, ...] = ()
+        self.payment: Payment | None = None
+        self.rows: list[dict[str, Any]] = []
+        self.accounts: list[dict[str, Any]] = []
+        self.deliveries: dict[str, wire.Delivery] = {}
+
+    @property
+    def unit_minor(self) -> int:
+        """What one unit of a charge's amount is worth in minor units: 1, or 100 where the register says so."""
+        if self._unit_minor is None:
+            chosen = {row["name"]: row["value"] for row in self._control.rows("gaps")}
+            self._unit_minor = 100 if chosen.get("charge_amount_unit") == "major" else 1
+        return self._unit_minor
+
+    @property
+    def has_receiver(self) -> bool:
+        """Whether this bench's receiver is there already; to ask for it would start one."""
+        return self._receiver() is not None
+
+    @property
+    def arrivals(self) -> list[Arrival]:
+        """What has reached this bench's receiver."""
+        receiver = self._receiver()
+        return list(receiver.arrivals) if receiver else []
+
+    @property
+    def number(self) -> str:
+        """The number of the payment that is looked at, whole, if somebody here has typed it; else empty."""
+        if self.payment is None:
+            return ""
+        typed = self.numbers.get(self.payment.id)
+        same = [each for each in self._known() if mask_phone(each) == self.payment.phone]
+        return typed or next(iter(same), "")
+
+    def seq(self) -> int:
+        """How far the sandbox has come."""
+        return int(self._control.get("clock")["seq"])
+
+    def calls_since(self, seq: int) -> list[dict[str, Any]]:
+        """The calls that pay, after this place."""
+        rows = self._control.rows("trace", since=str(seq))
+        return [row for row in rows if row["kind"] == "call" and row["what"].startswith("POST /v1/")]
+
+    def choose(self, name: str) -> None:
+        """Look at a payment; where it is the latest, at whichever will be the latest later."""
+        self.chosen = LATEST
+        self.read()
+        if self.payment is None or self.payment.id != name:
+            self.chosen = name
+            self.read()
+
+    def read(self) -> None:
+        """Ask for what is new. Raises ServiceUnreachable: nobody answers."""
+        self._read_rows()
+        by_payment: dict[str, list[dict[str, Any]]] = {}
+        for row in self._rows.values():
+            by_payment.setdefault(row["payment"] or "", []).append(row)
+        made = (self._payment(name, rows) for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"})
+        self.payments = tuple(reversed([each for each in made if each is not None]))[:_FIRST_SHOWN]
+        found = [each for each in self.payments if each.id == self.chosen]
+        latest = next(iter(found or self.payments), None)
+        self.payment = latest and self._now(latest)
+        self.rows = by_payment.get(self.payment.id, []) if self.payment else []
+        self.accounts = self._control.rows("ledger/accounts") if self.rows else []
+        self.deliveries = self._delivered()
+
+    def _read_rows(self) -> None:
+        known = sorted(self._rows)
+        since = known[-_OVERLAP][0] - 1 if len(known) >= _OVERLAP else 0
+        fresh = self._after(since)
+        if since and any(key[0] > since and key not in fresh for key in known):
+            known, since, fresh = [], 0, self._after(0)
+        kept = {key: row for key, row in self._rows.items() if key[0] <= since}
+        self._rows = dict(sorted({**kept, **fresh}.items(), key=lambda each: each[0]))
+
+    def _after(self, seq: int) -> dict[tuple[int, str], dict[str, Any]]:
+        return {(row["seq"], row["kind"]): row for row in self._control.rows("trace", since=str(seq))}
+
+    def _payment(self, name: str, rows: list[dict[str, Any]]) -> Payment | None:
+        """What a payment's first rows tell of it; None for what was only asked about."""
+        call = next((row for row in rows if row["kind"] == "call"), None)
+        if call is None or not call["what"].startswith(("POST /v1/payment_intents", "POST /v1/charges")):
+            return None
+        return Payment(name, self._money(call), call["at"])
+
+    def _money(self, call: dict[str, Any]) -> str:
+        for side in ("response", "request"):
+            try:
+                body = json_from(call["detail"][side]["body"].encode())
+                amount, code = body["amount"], currency(body["currency"])
+                is_charge = call["what"].startswith("POST /v1/charges")
+                made = (
+                    money_from_integer(amount, code, units_minor=self.unit_minor)
+                    if is_charge
+                    else money_from_major(amount, code)
+                )
+            except (WorkbenchError, KeyError, TypeError, AttributeError):
+                continue
+            return str(made)
+        return ""
+
+    def _now(self, payment: Payment) -> Payment:
+        """With what only its object tells, where the service offers that."""
+        try:
+            if payment.id.startswith("pi_"):
+                return _of_intent(payment, self._client.payment_intents.retrieve(payment.id))
+            charge = self._client.charges.retrieve(payment.id)
+        except WorkbenchError:
+            return payment
+        return payment._replace(status=charge.status, failure=charge.failure_code or "", phone=charge.phone)
+
+    def _delivered(self) -> dict[str, wire.Delivery]:
+        named = {row["detail"]["delivery"] for row in self.rows if row["kind"] == "webhook"}
+        try:
+            page = self._client.deliveries.list(limit=100) if named else None
+        except WorkbenchError:
+            return {}
+        return {each.id: each for each in page.data if each.id in named} if page else {}
+
+
+def _of_intent(payment: Payment, intent: wire.PaymentIntent) -> Payment:
+    error, method = intent.last_payment_error, intent.payment_method
+    return payment._replace(
+        status=intent.status,
+        failure=error.code if error else "",
+        phone=method.mobile_money.phone if method else "",
+    )
+
+
+def amount_text(amount_minor: int, code: str) -> str:
+    """An amount as it stands in a table whose caption names the currency."""
+    return f"{Money(amount_minor, code).major:,}"
+
+
+def json_in(text: str) -> Any:  # noqa: ANN401  JSON is of any type
+    """What a text holds as JSON; None where it is none."""
+    try:
+        return json_from(text.encode())
+    except WorkbenchError:
+        return None
+
+
+def pretty(text: str) -> str:
+    """JSON laid out for reading, every number as it was written; anything else as it is."""
+    try:
+        laid_out = msgspec.json.format(text.encode(), indent=2).decode()
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return text
+    # A list or an object without another in it stands on one line, where it fits.
+    return _INNERMOST.sub(_on_one_line, laid_out)
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    inside = _BREAK.sub(" ", found[0][1:-1]).strip()
+    line = f"{found[0][0]}{inside}{found[0][-1]}"
+    return line if len(line) <= _LINE else found[0]

@@ -1,0 +1,105 @@
+"""Sending what stands on a desk: as the client sends it, or to the letter as somebody wrote it."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+
+import httpx
+
+from workbench.calls import error_from
+from workbench.client import PaymentsClient
+from workbench.domain.masking import mask
+from workbench.errors import ApiError, ServiceUnreachable, WorkbenchError
+from workbench.lab.parts import draft
+from workbench.lab.parts.draft import CHARGE, MADE_ID, Ask
+from workbench.lab.parts.seen import Seen, json_in
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+
+Calls: TypeAlias = tuple[Mapping[str, Any], ...]
+"""Rows of the trace."""
+_ERRORS = 400
+
+
+class Outcome(NamedTuple):
+    """The id of what was made, empty if nothing was; the calls as the trace has them; what was raised."""
+
+    made: str
+    calls: Calls
+    error: Exception | None
+
+
+class Sending:
+    """Sends the requests of a draft, one after the other, until one is refused."""
+
+    def __init__(self, bench: "Workbench", seen: Seen) -> None:
+        self._bench = bench
+        self._seen = seen
+        self._made = ""
+
+    def send(self, values: Mapping[str, str], asked: Sequence[Ask], key: str, *, as_written: bool) -> Outcome:
+        """Send, and tell what came of it; raises only where nobody can be asked what was sent."""
+        before, error = self._seen.seq(), None
+        self._made = ""
+        try:
+            if as_written:
+                self._as_written(values, asked, key)
+            else:
+                self._by_client(values, key)
+        except (WorkbenchError, httpx.HTTPError, httpx.InvalidURL, UnicodeError) as raised:
+            error = raised
+            facts = raised.facts if isinstance(raised, ApiError) else {}
+            self._made = self._made or str(facts.get("charge") or "")
+        calls = tuple(row for row in self._seen.calls_since(before) if _is_ours(row, key))
+        return Outcome(self._made, calls, error)
+
+    def _by_client(self, values: Mapping[str, str], key: str) -> None:
+        amount, described = draft.amount_of(values, self._seen.unit_minor), values["description"] or None
+        phone, provider = values["phone"], values["provider"]
+        pay = self._client(values["key"])
+        if values["operation"] == CHARGE:
+            # What is no int was refused before; if it were not, it would be here.
+            self._made = pay.charges.create(
+                amount=cast("int", amount), channel=provider, phone=phone, idempotency_key=key, reference=described
+            ).id
+            return
+        self._made = pay.payment_intents.create(
+            amount=cast("int", amount),
+            currency="ZMW",
+            payment_method_types=["mobile_money"],
+            description=described,
+            idempotency_key=key or None,
+        ).id
+        pay.payment_intents.confirm(self._made, phone=phone, provider=provider, idempotency_key=key or None)
+
+    def _client(self, key: str) -> PaymentsClient:
+        return self._bench.client if key == draft.SECRET else self._bench.client_with(self._bench.publishable_key)
+
+    def _as_written(self, values: Mapping[str, str], asked: Sequence[Ask], key: str) -> None:
+        for each in asked:
+            body = json_in(self._post(values, each.path.replace(MADE_ID, self._made), each.text, key).text)
+            made = body.get("id") if isinstance(body, dict) else None
+            self._made = self._made or (made if isinstance(made, str) else "")
+            if not self._made:
+                return
+
+    def _post(self, values: Mapping[str, str], path: str, text: str, key: str) -> httpx.Response:
+        http, secret = self._bench.http, str(getattr(self._bench, values["key"]))
+        if http.is_closed:
+            raise ServiceUnreachable("This Workbench is closed.")
+        headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
+        auth: tuple[str, str] | None = (secret, "") if values["operation"] == CHARGE else None
+        if auth is None:
+            headers["Authorization"] = f"Bearer {secret}"
+        try:
+            response = http.post(path, content=text.encode(), headers=headers, auth=auth or httpx.USE_CLIENT_DEFAULT)
+        except httpx.TransportError as error:
+            raise ServiceUnreachable(f"POST {path} got no answer: {error}.") from error
+        if response.status_code >= _ERRORS:
+            raise error_from(response)
+        return response
+
+
+def _is_ours(row: Mapping[str, Any], key: str) -> bool:
+    sent = {name.lower(): value for name, value in row["detail"]["request"]["headers"].items()}
+    return str(sent.get("idempotency-key", "")) == mask(key)

@@ -1,0 +1,103 @@
+"""What has happened to one payment, in order, with moments in Lusaka."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from workbench.lab.parts.words import lusaka, short, short_id
+from workbench.lab.views import AHEAD, DONE, FAILED, NOW, Grid, Row, Step, Steps, headings
+
+Rows = Sequence[Mapping[str, Any]]
+_ENDED = {"succeeded", "failed", "canceled", "refunded"}
+_DONE: Mapping[str, str] = {
+    "payment_intents": "intent created",
+    "confirm": "intent confirmed",
+    "cancel": "intent canceled",
+    "charges": "charge asked for",
+    "refunds": "refund asked for",
+}
+"""What a call that was answered well has done, by the last segment of its path."""
+
+
+def timeline(rows: Rows) -> Grid:
+    """A line for each row of the trace."""
+    days = sorted({lusaka(row["at"])[0] for row in rows})
+    shown = tuple(_row(row, with_day=len(days) > 1) for row in rows)
+    day = f" on {days[0]}" if len(days) == 1 else ""
+    return Grid(
+        f"Timeline{day}, time in Lusaka",
+        headings("time", "what", "result"),
+        shown,
+        "Nothing yet: send a request.",
+    )
+
+
+def steps(rows: Rows, status: str, failure: str, verified: str) -> Steps:
+    """How far a payment has come; `verified` says when a webhook about its end was found genuine, if it was."""
+    if not rows:
+        return Steps(
+            "How far it is", tuple(Step(text, AHEAD) for text in ("created", "prompt", "PIN", "paid", "webhook"))
+        )
+    prompted = _first(rows, lambda row: row["kind"] == "screen" and row["result"] == "prompt")
+    answered = _first(rows, lambda row: row["kind"] == "screen" and row["result"] != "prompt")
+    secured = _first(rows, lambda row: row["kind"] == "entry" and row["result"] == "funds_secured")
+    reached = [
+        ("created", _time(rows[0])),
+        ("prompt on the phone", prompted),
+        ("answered", answered),
+        ("paid", secured),
+        ("webhook verified", verified if secured else ""),
+    ]
+    if failure and not secured:
+        done = [Step(text, DONE, note) for text, note in reached[:3] if note]
+        return Steps("How far it is", (*done, Step("not paid", FAILED, failure.replace("_", " "))))
+    is_next = True
+    made = []
+    for text, note in reached:
+        made.append(Step(text, DONE if note else NOW if is_next and status not in _ENDED else AHEAD, note))
+        is_next = is_next and bool(note)
+    return Steps("How far it is", tuple(made))
+
+
+def _first(rows: Rows, wanted: Callable[[Mapping[str, Any]], bool]) -> str:
+    return next((_time(row) for row in rows if wanted(row)), "")
+
+
+def _time(row: Mapping[str, Any]) -> str:
+    return lusaka(row["at"])[1]
+
+
+def _row(row: Mapping[str, Any], *, with_day: bool) -> Row:
+    day, time = lusaka(row["at"])
+    what, result = _WORDS[row["kind"]](row)
+    return Row(f"{row['seq']}{row['kind']}", (f"{day} {time}" if with_day else time, short(what), short(result, 48)))
+
+
+def _call(row: Mapping[str, Any]) -> tuple[str, str]:
+    method, _, path = str(row["what"]).partition(" ")
+    last = path.split("?")[0].rsplit("/", 1)[-1]
+    is_done = method == "POST" and str(row["result"]).startswith("2")
+    words = _DONE.get(last, "") if is_done else ""
+    asked = "/".join(short_id(each) for each in path.split("/"))
+    return f"Merchant: {words or f'{method} {asked}'}", f"answered {row['result']}"
+
+
+def _screen(row: Mapping[str, Any]) -> tuple[str, str]:
+    pressed = row["detail"]["pressed"]
+    return f"Phone: {row['what']}", f"PIN {pressed}" if pressed and set(pressed) == {"•"} else str(pressed or "rings")
+
+
+def _entry(row: Mapping[str, Any]) -> tuple[str, str]:
+    return f"Ledger: {row['what']}", str(row["result"]).replace("_", " ")
+
+
+def _webhook(row: Mapping[str, Any]) -> tuple[str, str]:
+    result = str(row["result"])
+    return f"Webhook: {row['what']}", f"answered {result}" if result[:1].isdigit() else result
+
+
+_WORDS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
+    "call": _call,
+    "screen": _screen,
+    "entry": _entry,
+    "webhook": _webhook,
+}

@@ -1,0 +1,153 @@
+"""The webhooks of one payment: what was sent, and what the merchant's receiver made of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from workbench.domain import wire
+from workbench.domain.masking import mask
+from workbench.domain.moments import rfc3339
+from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.seen import Seen, json_in, pretty
+from workbench.lab.parts.timeline import Rows
+from workbench.lab.parts.words import lusaka, short
+from workbench.lab.views import WARN, Action, Actions, Code, Grid, Item, Note, Row, Section, headings
+from workbench.receiver import Arrival
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+
+_NO_RECEIVER = (
+    "Nothing here receives webhooks yet. The receiver listens on a free port of this machine and is registered "
+    "with the sandbox, until the bench is closed; what happens from then on arrives there."
+)
+_HOW = (
+    "Verified: the signature, HMAC-SHA256 over webhook-id.webhook-timestamp.body with the endpoint's secret, is that "
+    "of these very bytes, and the timestamp is at most five minutes off. Then the id is looked up: what came before "
+    "is answered 200 and not handled again."
+)
+_CODE = """bench.receiver
+
+
+@bench.receiver.on("payment_intent.succeeded")
+def ship(event):
+    print(event.data.object["id"])"""
+_ENDS = (".succeeded",)
+
+
+class Judged(NamedTuple):
+    """What a receiver made of the messages of one event."""
+
+    verified: str
+    handled: str
+
+
+class WebhooksPart(Part):
+    """What was sent about a payment, and whether it was genuine."""
+
+    id: ClassVar[str] = "webhooks"
+
+    def __init__(self, bench: "Workbench", seen: Seen) -> None:
+        self._bench = bench
+        self._seen = seen
+
+    def section(self) -> Section:
+        """One row for each event."""
+        items: list[Item] = []
+        if not self._seen.has_receiver:
+            start = Action("start", "Start the receiver")
+            items += [Note(_NO_RECEIVER, WARN), Actions("Receiver", (start,))]
+        items += webhooks(self._seen.rows, self._seen.arrivals, self._seen.deliveries)
+        return Section(self.id, "Webhooks", tuple(items))
+
+    def start(self, _on: str, _values: Values) -> Said:
+        """Let the bench's receiver listen."""
+        _ = self._bench.receiver  # asking for it starts it
+        return Said("The receiver listens: what happens from now on arrives there.", code=(Code("Python", _CODE),))
+
+    doings: ClassVar[Mapping[str, Doing]] = {"start": start}
+
+
+def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> tuple[Item, ...]:
+    """The attempts among a payment's rows, one line for each event and endpoint."""
+    by_delivery: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["kind"] == "webhook":
+            by_delivery.setdefault(row["detail"]["delivery"], []).append(row)
+    came = _by_event(arrivals)
+    shown = tuple(
+        _row(each, came.get(each[0]["detail"]["event"], []), deliveries.get(name)) for name, each in by_delivery.items()
+    )
+    grid = Grid(
+        "Webhooks of this payment",
+        headings("time", "event", "attempts", "signature", "handled"),
+        shown,
+        "None was sent yet.",
+    )
+    return (grid,)
+
+
+def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
+    """When the webhook of a payment's success was found genuine: the time in Lusaka, or nothing."""
+    came = _by_event(arrivals)
+    for row in rows:
+        is_end = row["kind"] == "webhook" and str(row["what"]).endswith(_ENDS)
+        if is_end and any(each.verdict in {"accepted", "failed"} for each in came.get(row["detail"]["event"], [])):
+            return lusaka(row["at"])[1]
+    return ""
+
+
+def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
+    found: dict[str, list[Arrival]] = {}
+    for each in arrivals:
+        body = json_in(each.body.decode("utf-8", "replace"))
+        name = body.get("id") if isinstance(body, dict) else None
+        found.setdefault(str(name or each.headers.get("webhook-id", "")), []).append(each)
+    return found
+
+
+def _row(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> Row:
+    first, last = rows[0], rows[-1]
+    judged = _judged(arrivals)
+    attempts = f"{len(rows)}, {_answered(last)}"
+    if delivery is not None and delivery.next_attempt_at:
+        attempts += f", next at {lusaka(rfc3339(delivery.next_attempt_at * 1000))[1]}"
+    cells = (lusaka(first["at"])[1], str(first["what"]), attempts, judged.verified, judged.handled)
+    return Row(str(first["detail"]["delivery"]), cells, more=_more(rows, arrivals), more_label="Message")
+
+
+def _answered(row: Mapping[str, Any]) -> str:
+    return short(str(row["result"]), 40)
+
+
+def _judged(arrivals: Sequence[Arrival]) -> Judged:
+    verdicts = [each.verdict for each in arrivals]
+    if not verdicts:
+        return Judged("not received here", "no")
+    refused = next((each.reason for each in arrivals if each.verdict == "refused"), "")
+    good = [each for each in verdicts if each != "refused"]
+    verified = "✓ verified" if good else f"✗ {refused}"
+    again = verdicts.count("duplicate")
+    if "accepted" in verdicts:
+        return Judged(verified, f"✓ once; {again} repeated" if again else "✓ once")
+    failed = next((each.reason for each in arrivals if each.verdict == "failed"), "")
+    return Judged(verified, f"✗ {short(failed, 60)}" if failed else "no")
+
+
+def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tuple[Item, ...]:
+    attempts = Grid(
+        "Attempts",
+        headings("attempt", "time", "answer", "the receiver said", numeric=("attempt",)),
+        tuple(
+            Row(str(place), (str(place), lusaka(row["at"])[1], _answered(row), short(_said(row), 80)))
+            for place, row in enumerate(rows, 1)
+        ),
+    )
+    detail = rows[-1]["detail"]
+    head = "\n".join(f"{name}: {value}" for name, value in detail["headers"].items())
+    message = Code("The message, secrets masked", mask(f"{head}\n\n{pretty(detail['body'])}"))
+    reasons = sorted({each.reason for each in arrivals if each.verdict in {"refused", "failed"}})
+    return (attempts, *(Note(each, WARN) for each in reasons), message, Note(_HOW))
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    return str(row["detail"]["fault"] or row["detail"]["answer"] or "")

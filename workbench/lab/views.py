@@ -1,0 +1,199 @@
+"""What a board shows, as data: sections of notes, tables, forms and code. Drawn in `drawn.py` and in `board.js`."""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import msgspec
+
+DONE, NOW, AHEAD, FAILED = "done", "now", "ahead", "failed"
+"""The states of a step."""
+PLAIN, GOOD, BAD, WARN = "plain", "good", "bad", "warn"
+"""The tones of a note. Each has a sign of its own beside its colour."""
+SIGNS = {PLAIN: "", GOOD: "✓", BAD: "✗", WARN: "!"}
+
+
+class _View(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=str.lower):
+    """A piece of a board. `kind`, its class's name in small letters, is how it travels to the browser."""
+
+
+class Action(_View, frozen=True):
+    """A button. `do` names what it does in its part, `on` what it does it to.
+
+    With `confirm` it asks that first; with `off` it cannot be pressed, for the reason given. `expanded` is "yes" or
+    "no" where it unfolds and folds up what is beneath its row.
+    """
+
+    do: str
+    label: str
+    on: str = ""
+    primary: bool = False
+    confirm: str = ""
+    off: str = ""
+    expanded: str = ""
+
+
+class Actions(_View, frozen=True):
+    """Buttons in a row; `label` names the group."""
+
+    label: str
+    actions: tuple[Action, ...]
+
+
+class Note(_View, frozen=True):
+    """A sentence; its tone is plain, good, bad or warn."""
+
+    text: str
+    tone: str = PLAIN
+
+
+class Facts(_View, frozen=True):
+    """Names and values."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+class Heading(_View, frozen=True):
+    """A column's heading; `numeric` columns are set flush right."""
+
+    text: str
+    numeric: bool = False
+
+
+class Row(_View, frozen=True):
+    """A row of a table, its buttons, and what unfolds beneath it, named by `more_label`.
+
+    What is costly to read is `beneath` instead: it is there only while the part has been asked for it.
+    """
+
+    id: str
+    cells: tuple[str, ...]
+    actions: tuple[Action, ...] = ()
+    more: tuple["Item", ...] = ()
+    more_label: str = "Details"
+    beneath: tuple["Item", ...] = ()
+
+
+class Grid(_View, frozen=True):
+    """A captioned table; `empty` is said where it has no rows."""
+
+    caption: str
+    headings: tuple[Heading, ...]
+    rows: tuple[Row, ...]
+    empty: str = "Nothing yet."
+
+
+class Field(_View, frozen=True):
+    """Something to fill in; `type` is text, number, search, select, area or check ("yes" or "")."""
+
+    name: str
+    label: str
+    value: str = ""
+    type: str = "text"
+    options: tuple[tuple[str, str], ...] = ()
+    hint: str = ""
+    error: str = ""
+
+
+class Form(_View, frozen=True):
+    """Fields and buttons; Enter presses the primary one. With `follow` the part hears of what is typed.
+
+    In a `row` they stand side by side, as far as there is room.
+    """
+
+    id: str
+    label: str
+    fields: tuple[Field, ...]
+    actions: tuple[Action, ...] = ()
+    follow: bool = False
+    row: bool = False
+
+
+class Code(_View, frozen=True):
+    """Text to read and to copy."""
+
+    label: str
+    text: str
+
+
+class Picture(_View, frozen=True):
+    """A drawing; `says` tells what is to be seen in it."""
+
+    svg: str
+    says: str
+
+
+class Fold(_View, frozen=True):
+    """Something that is unfolded when it is wanted."""
+
+    id: str
+    label: str
+    items: tuple["Item", ...]
+    open: bool = False
+
+
+class Beside(_View, frozen=True):
+    """Pieces side by side, as far as there is room."""
+
+    items: tuple["Item", ...]
+
+
+class Menu(_View, frozen=True):
+    """What to choose from, and what is chosen; a choice asks the part to `show` it."""
+
+    label: str
+    choices: tuple[tuple[str, str], ...]
+    chosen: str
+
+
+class Step(_View, frozen=True):
+    """Something on the way; its state is done, now, ahead or failed."""
+
+    text: str
+    state: str
+    note: str = ""
+
+
+class Steps(_View, frozen=True):
+    """How far something has come."""
+
+    label: str
+    steps: tuple[Step, ...]
+
+
+class Slot(_View, frozen=True):
+    """The place of another widget, which the board knows by `on`; `instead` is drawn where there is none."""
+
+    on: str
+    label: str
+    instead: tuple["Item", ...] = ()
+
+
+class Section(_View, frozen=True):
+    """A titled piece of a board; its `id` is that of the part that it belongs to. A `wide` one has a row to itself."""
+
+    id: str
+    title: str
+    items: tuple["Item", ...]
+    wide: bool = False
+
+
+Item: TypeAlias = Note | Facts | Grid | Form | Actions | Code | Picture | Fold | Beside | Menu | Steps | Slot
+
+
+def as_data(view: object) -> Any:  # noqa: ANN401  plain data, of any shape
+    """A view as what JSON can hold."""
+    return msgspec.to_builtins(view)
+
+
+def slots(items: tuple[Item, ...]) -> Iterator[Slot]:
+    """The places of other widgets among these pieces, and within them."""
+    for each in items:
+        if isinstance(each, Slot):
+            yield each
+        elif isinstance(each, Beside):
+            yield from slots(each.items)
+
+
+def headings(*texts: str, numeric: tuple[str, ...] = ()) -> tuple[Heading, ...]:
+    """The headings of a table, those named in `numeric` flush right."""
+    return tuple(Heading(text, text in numeric) for text in (*texts,))

@@ -1,0 +1,111 @@
+"""Texts with variables in them: as JSON, as an expression of Python, as a word of a shell."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+
+class Variable(str):
+    """The name of a variable that stands for a secret."""
+
+    __slots__ = ()
+
+
+Piece = str | Variable
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NEEDS_QUOTES = re.compile(r'["$`\\!]')
+_BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
+"""A name in braces that ends without them, too."""
+WIDTH = 88
+_INDENT = "    "
+
+
+def json_pieces(value: Any) -> list[Piece]:  # noqa: ANN401  JSON is of any type
+    """JSON with every digit of its numbers; a variable stands between quotes, as a string's content."""
+    pieces: list[Piece] = []
+    _write_json(value, pieces)
+    return joined(pieces)
+
+
+def _write_json(value: Any, to: list[Piece]) -> None:  # noqa: ANN401  JSON is of any type
+    if isinstance(value, Variable):
+        to += ['"', value, '"']
+    elif isinstance(value, Mapping):
+        _write_all(((f"{_json_text(str(name))}: ", each) for name, each in value.items()), "{}", to)
+    elif isinstance(value, list | tuple):
+        _write_all((("", each) for each in value), "[]", to)
+    elif isinstance(value, str):
+        to.append(_json_text(value))
+    else:
+        # A float comes from a reader that knew no better; its shortest form is what was written.
+        to.append(str(value) if isinstance(value, Decimal) else json.dumps(value))
+
+
+def _write_all(members: Iterable[tuple[str, Any]], brackets: str, to: list[Piece]) -> None:
+    to.append(brackets[0])
+    for place, (before, each) in enumerate(members):
+        to.append((", " if place else "") + before)
+        _write_json(each, to)
+    to.append(brackets[1])
+
+
+def _json_text(text: str) -> str:
+    return whole(json.dumps(text, ensure_ascii=False))
+
+
+def whole(text: str) -> str:
+    """Text that can be encoded: half of a surrogate pair is written as JSON writes it."""
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def joined(pieces: list[Piece]) -> list[Piece]:
+    """Neighbouring texts made one, and empty ones left out."""
+    made: list[Piece] = []
+    for each in pieces:
+        if made and not isinstance(each, Variable) and not isinstance(made[-1], Variable):
+            made[-1] += each
+        elif each:
+            made.append(each)
+    return made
+
+
+def literal(value: Any) -> str:  # noqa: ANN401  JSON is of any type
+    """A value as Python writes it; variables by their names."""
+    if isinstance(value, Variable):
+        return str(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{literal(name)}: {literal(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(literal(each) for each in value) + "]"
+    if isinstance(value, str):
+        shown = repr(str(value))
+        return f'"{shown[1:-1]}"' if '"' not in shown else shown
+    return f'Decimal("{value}")' if isinstance(value, Decimal | float) else repr(value)
+
+
+def expression(pieces: list[Piece]) -> str:
+    """A text with variables in it as an expression of Python."""
+    return " + ".join(literal(each) for each in pieces) or '""'
+
+
+def call(head: str, arguments: list[str]) -> str:
+    """A call, on one line where it fits, else with an argument on each."""
+    line = f"{head}({', '.join(arguments)})"
+    if len(line) <= WIDTH and "\n" not in line:
+        return line
+    return f"{head}(\n" + "".join(f"{_INDENT}{each},\n" for each in arguments) + ")"
+
+
+def shell_word(pieces: list[Piece]) -> str:
+    """A text with variables in it as one word of a shell. A NUL, which no argument of a program holds, is replaced."""
+    pieces = [each if isinstance(each, Variable) else whole(each).replace("\0", "\ufffd") for each in pieces]
+    texts = [each for each in pieces if not isinstance(each, Variable)]
+    if len(texts) == len(pieces):
+        return shlex.quote("".join(texts))
+    if not any(_NEEDS_QUOTES.search(each) for each in texts):
+        shown = "".join(f"${{{each.upper()}}}" if isinstance(each, Variable) else each for each in pieces)
+        return '"' + _BRACES.sub(r"$\1", shown) + '"'
+    return "".join(f'"${each.upper()}"' if isinstance(each, Variable) else shlex.quote(each) for each in pieces)

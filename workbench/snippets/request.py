@@ -1,0 +1,111 @@
+"""A request to be written down: its parts in one form, and its secrets put aside."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+from workbench.domain.masking import mask, mask_secrets
+from workbench.domain.reading import json_from
+from workbench.errors import InvalidRequest
+from workbench.snippets.pieces import Piece, Variable, json_pieces
+
+IN_PROCESS_URL: Final = "http://sandbox.localhost"
+KEYS: Final = ("secret_key", "publishable_key", "access_token")
+SCHEMES: Final = ("Bearer", "Basic", "none")
+SANDBOX_PIN: Final = "1234"
+"""The PIN of every wallet of the sandbox, which is no secret. Another one may be somebody's own."""
+CONTENT_TYPE: Final = "Content-Type"
+
+_SECRET_FIELDS = ("client_secret", "password", "refresh_token")
+_PIN_PATH = re.compile(r"/sandbox/phones/[^/]+/input")
+_BASIC = ("POST", "/v1/charges")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as `snippet` is told of it; `read` brings it into the form that the texts are made from."""
+
+    method: str
+    path: str
+    body: Any
+    query: dict[str, Any]
+    headers: dict[str, str]
+    scheme: str
+    key: str
+    base_url: str
+
+    def header(self, name: str) -> str | None:
+        """The value of a header, whatever the case of its name."""
+        return next((value for given, value in self.headers.items() if given.lower() == name.lower()), None)
+
+    @property
+    def segments(self) -> list[str]:
+        """The path's segments, decoded."""
+        return [unquote(each) for each in self.path.split("/")[1:]]
+
+    @property
+    def content(self) -> list[Piece] | None:
+        """The body as it is sent, a text with variables in it."""
+        if self.body is None or isinstance(self.body, str):
+            return None if self.body is None else [self.body]
+        return json_pieces(self.body)
+
+
+def read(request: Request) -> Request:
+    """The request with its query apart from its path, its body read, and all that is secret a variable or masked."""
+    path, _, query_text = request.path.partition("?")
+    query = {**_by_name(parse_qsl(query_text, keep_blank_values=True)), **request.query}
+    headers = {
+        name: _CONTROL.sub(" ", mask_secrets(value))
+        for name, value in request.headers.items()
+        if name.lower() not in {"authorization", "host", "content-length"}
+    }
+    made = replace(
+        request,
+        path=mask_secrets(path),
+        query=_hidden(query),
+        headers=headers,
+        body=_body(request.body, path),
+        scheme=request.scheme or _usual_scheme(request.method, path),
+    )
+    if made.body is not None and made.header(CONTENT_TYPE) is None:
+        headers[CONTENT_TYPE] = "application/json"
+    return made
+
+
+def _usual_scheme(method: str, path: str) -> str:
+    if path.startswith("/v1/auth/"):
+        return "none"
+    return "Basic" if (method, path) == _BASIC else "Bearer"
+
+
+def _by_name(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    named: dict[str, list[str]] = {}
+    for name, value in pairs:
+        named.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in named.items()}
+
+
+def _body(body: Any, path: str) -> Any:  # noqa: ANN401  JSON is of any type
+    """The value of a body; what cannot be read stays a text, with all masked that could be secret in it."""
+    if isinstance(body, str):
+        try:
+            body = json_from(body.encode("utf-8", "surrogatepass"))
+        except InvalidRequest:
+            return mask(body)
+    if isinstance(body, Mapping) and _PIN_PATH.fullmatch(path) and body.get("text") != SANDBOX_PIN:
+        body = {**body, "text": Variable("pin")}
+    return _hidden(body)
+
+
+def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type
+    if isinstance(value, Mapping):
+        return {mask_secrets(each): _hidden(inner, each) for each, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(each) for each in value]
+    if not isinstance(value, str) or isinstance(value, Variable):
+        return value
+    return Variable(name) if name in _SECRET_FIELDS else mask_secrets(str(value))

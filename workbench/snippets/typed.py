@@ -1,0 +1,178 @@
+"""A request as a call of the client, or of what else a bench has; None where it cannot be said so.
+
+A call is written only where it sends what the request says: no field more, none less.
+"""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from workbench.snippets.calls import CALLS, Call
+from workbench.snippets.pieces import call, literal
+from workbench.snippets.request import CONTENT_TYPE, Request
+from workbench.snippets.written import noted, python_key
+
+Arguments = dict[str, Any]
+_KEY_HEADER = "idempotency-key"
+_POSITIONAL = ("seconds", "phone", "answers", "provider", "pin", "charge_id", "account", "refresh_token")
+"""Arguments that are written without their names, where a call of the sandbox or of one value takes them."""
+_SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
+_CHARGE, _ADVANCE, _FAULTS = "pay.charges.create", "bench.clock.advance", "bench.delivery_faults"
+
+
+def typed(request: Request) -> str | None:
+    """The call that sends this request, with the lines that it needs before it."""
+    for row in CALLS:
+        named = _named(row, request)
+        if named is not None:
+            arguments = _arguments(row, request)
+            return None if arguments is None else _text(row, request, named, arguments)
+    return None
+
+
+def _named(row: Call, request: Request) -> dict[str, str] | None:
+    """What the path names, by the names of the row; None for another path."""
+    wanted, given = row.path.split("/")[1:], request.segments
+    if row.method != request.method or len(wanted) != len(given):
+        return None
+    pairs = list(zip(wanted, given, strict=True))
+    if not all(_is_name(pattern) or pattern == text for pattern, text in pairs):
+        return None
+    return {pattern[1:-1]: text for pattern, text in pairs if _is_name(pattern)}
+
+
+def _is_name(pattern: str) -> bool:
+    return pattern.startswith("{")
+
+
+def _arguments(row: Call, request: Request) -> Arguments | None:
+    """The arguments of the call; None where it would send something else."""
+    parts = (_of_body(row, request.body), _of_query(row, request.query), _of_headers(row, request))
+    if request.scheme not in row.schemes or any(part is None for part in parts):
+        return None
+    arguments = {name: value for part in parts if part for name, value in part.items()}
+    complete = arguments.keys() >= {*row.always, *row.needs_query}
+    fit = all(_fits(row, name, value, arguments) for name, value in arguments.items())
+    return arguments if complete and fit else None
+
+
+def _of_body(row: Call, body: Any) -> Arguments | None:  # noqa: ANN401  JSON is of any type
+    if body is None:
+        return None if row.fixed else {}
+    if not isinstance(body, Mapping):
+        return None
+    paths = {*row.fields, *row.fixed}
+    containers = {path[:place] for path in paths for place, letter in enumerate(path) if letter == "."}
+    leaves = dict(_leaves(body, "", containers))
+    if not leaves.keys() <= paths or any(leaves.pop(path, None) != value for path, value in row.fixed.items()):
+        return None
+    return None if None in leaves.values() else {row.fields[path]: value for path, value in leaves.items()}
+
+
+def _leaves(value: Mapping[str, Any], before: str, containers: set[str]) -> list[tuple[str, Any]]:
+    """Each value with its way there, within the objects that a call makes by itself."""
+    found: list[tuple[str, Any]] = []
+    for name, each in value.items():
+        # A name with a point in it is no way to what lies within.
+        path = before + ("?" if "." in name else name)
+        inside = path in containers and isinstance(each, Mapping)
+        found += _leaves(each, f"{path}.", containers) if inside else [(path, each)]
+    return found
+
+
+def _of_query(row: Call, query: Mapping[str, Any]) -> Arguments | None:
+    if not query.keys() <= set(row.query) or not all(isinstance(value, str) for value in query.values()):
+        return None
+    return {name: int(value) if _is_limit(name, value) else value for name, value in query.items()}
+
+
+def _is_limit(name: str, value: str) -> bool:
+    return name == "limit" and value.isascii() and value.isdigit() and str(int(value)) == value
+
+
+def _of_headers(row: Call, request: Request) -> Arguments | None:
+    arguments: Arguments = {}
+    for name, value in request.headers.items():
+        if name.lower() == CONTENT_TYPE.lower() and value == "application/json" and request.body is not None:
+            continue
+        if not row.keyed or name.lower() != _KEY_HEADER:
+            return None
+        arguments["idempotency_key"] = value
+    return arguments
+
+
+def _fits(row: Call, name: str, value: Any, others: Arguments) -> bool:  # noqa: ANN401  JSON is of any type
+    """Whether the call sends an argument as it is and does not refuse it by itself."""
+    # A charge and its refunds are in whole ngwee, the rest in kwacha.
+    if name == "amount" and ("charge" in others or row.text == _CHARGE):
+        return _is_whole(value)
+    if row.text == _ADVANCE:
+        return _is_number(value) and value >= 0 and value * 1000 % 1 == 0
+    return name not in _FITS or _FITS[name](value)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return _is_whole(value) or isinstance(value, Decimal)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "amount": _is_number,
+    "seconds": _is_whole,
+    "limit": _is_whole,
+    "payment_method_types": _is_list,
+    "enabled_events": _is_list,
+    "answers": _is_list,
+    "faults": _is_list,
+    "pin": lambda value: isinstance(value, str),
+    "refresh_token": lambda value: isinstance(value, str),
+    "account": lambda value: "," not in value,
+}
+
+
+def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Arguments) -> str | None:
+    if any(each in ("", ".", "..") or "/" in each for each in named.values()):
+        return None
+    uses_client = row.text.startswith("pay.")
+    if not uses_client and request.key != "secret_key":
+        return None
+    head = row.text.format(**{name: literal(each) for name, each in named.items()})
+    line = head if row.is_attribute else call(head, _call_arguments(row, named, arguments))
+    return noted("\n".join([*_before(request, line, uses_client=uses_client), line]))
+
+
+def _call_arguments(row: Call, named: Mapping[str, str], arguments: Arguments) -> list[str]:
+    """What stands between the brackets: first what the path names and the text does not."""
+    ids = [literal(each) for name, each in named.items() if f"{{{name}}}" not in row.text]
+    if row.text == _ADVANCE:
+        return [_span(arguments["seconds"])]
+    if row.text == _FAULTS:
+        return [*(literal(each) for each in arguments.get("faults", ())), f"endpoint={ids[0]}"]
+    bare = not row.text.startswith("pay.") or row.text == "pay.auth.refresh"
+    return ids + [
+        literal(value) if bare and name in _POSITIONAL else f"{name}={literal(value)}"
+        for name, value in arguments.items()
+    ]
+
+
+def _span(seconds: Decimal | int) -> str:
+    """A span of time in its largest whole unit."""
+    for unit, length in _SPANS.items():
+        if seconds and seconds % length == 0:
+            return f"{unit}={int(seconds // length)}"
+    return literal(seconds)
+
+
+def _before(request: Request, line: str, *, uses_client: bool) -> list[str]:
+    imports = ["from decimal import Decimal", ""] if "Decimal(" in line else []
+    if not uses_client:
+        return imports
+    key = python_key(request.key)
+    return [*imports, "pay = bench.client" if request.key == "secret_key" else f"pay = bench.client_with({key})"]
