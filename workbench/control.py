@@ -102,6 +102,11 @@ class Clock:
         return int(self._control.get("clock")["now_ms"])
 
     @property
+    def mode(self) -> str:
+        """`manual`, moved by `advance` alone, or `running`."""
+        return str(self._control.get("clock")["mode"])
+
+    @property
     def now(self) -> datetime:
         """The moment, UTC."""
         return moment(self.now_ms)

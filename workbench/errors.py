@@ -29,7 +29,8 @@ WorkbenchError
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
 ├── LabRefused               a folder or a notebook that JupyterLab cannot be opened on
 ├── ReportRefused            results that cannot be written as asked
-└── RunRefused               notebooks or parameters that cannot be run
+├── RunRefused               notebooks or parameters that cannot be run
+└── ExerciseNotDone          an exercise that a run with the solutions finds open; elsewhere it is printed
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -219,3 +220,7 @@ class LabRefused(WorkbenchError):
 
 class RunRefused(WorkbenchError):
     """The notebooks named cannot be run as asked."""
+
+
+class ExerciseNotDone(WorkbenchError):
+    """An exercise that should be done and is not: raised only where a run asks for it."""

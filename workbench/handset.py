@@ -10,7 +10,7 @@ from workbench.control import SandboxControl
 from workbench.domain.moments import clock_text
 from workbench.domain.phones import mask_phone
 from workbench.live import Widget, with_widget
-from workbench.render import bundle
+from workbench.render import Table, bundle, table
 
 _WIDTH = 32
 
@@ -26,17 +26,28 @@ class Phone:
         self._control = control
         self.number = number
         self._make_widget = widget
-        self._look()
+        # A number without a wallet is refused here, not when it is first shown.
+        _ = self.shown
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What is seen: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        return self._control.get(f"phones/{self.number}")
 
     @property
     def screen(self) -> str:
         """The words on the screen now."""
-        return str(self._look()["screen"])
+        return str(self.shown["screen"])
 
     @property
     def waiting(self) -> bool:
         """Whether a prompt waits for an answer."""
-        return bool(self._look()["waiting"])
+        return bool(self.shown["waiting"])
+
+    @property
+    def messages(self) -> "Messages":
+        """What the operator has texted to this number, oldest first."""
+        return Messages(self._control.rows(f"phones/{self.number}/messages"))
 
     def enter_pin(self, pin: str) -> "Phone":
         """Type the PIN and send it.
@@ -54,10 +65,10 @@ class Phone:
         return self._press("ignore")
 
     def __repr__(self) -> str:
-        return _text(self._look())
+        return _text(self.shown)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
-        shown = self._look()
+        shown = self.shown
         return with_widget(bundle(_text(shown), _html(shown)), lambda: self.widget)
 
     @property
@@ -65,12 +76,22 @@ class Phone:
         """The handset to touch, for JupyterLab. It is shown by itself where somebody looks."""
         return self._make_widget(self)
 
-    def _look(self) -> dict[str, Any]:
-        return self._control.get(f"phones/{self.number}")
-
     def _press(self, what: str, body: dict[str, Any] | None = None) -> "Phone":
         self._control.post(f"phones/{self.number}/{what}", body)
         return self
+
+
+class Messages(list[dict[str, Any]]):
+    """The messages on a handset, shown as a table; each is a dict with `at`, `sender`, `text` and what it tells of."""
+
+    def __repr__(self) -> str:
+        return str(self._table())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(str(self._table()), self._table().html())
+
+    def _table(self) -> Table:
+        return table("Messages, oldest first", ("from", "text"), [(row["sender"], row["text"]) for row in self])
 
 
 def _status(shown: dict[str, Any]) -> str:

@@ -34,13 +34,17 @@ class Served(Closing):
 class InProcess(httpx.WSGITransport):
     """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
 
-    `after_each` is called when that is done.
+    `after_each` is called when that is done. Where `only_looks` is true of the thread that calls, what is due is
+    left to the others: run by one who merely looks, it would be done after another's next line.
     """
 
-    def __init__(self, engine: "Engine", *, after_each: Callable[[], object]) -> None:
+    def __init__(
+        self, engine: "Engine", *, after_each: Callable[[], object], only_looks: Callable[[], bool] = lambda: False
+    ) -> None:
         super().__init__(app=engine.app)
         self._engine = engine
         self._after_each = after_each
+        self._only_looks = only_looks
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
@@ -52,6 +56,7 @@ class InProcess(httpx.WSGITransport):
             members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
             return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
         response.read()
-        self._engine.run_due()
-        self._after_each()
+        if not self._only_looks():
+            self._engine.run_due()
+            self._after_each()
         return response

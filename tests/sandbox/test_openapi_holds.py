@@ -190,6 +190,7 @@ def play_panel(story: Story) -> None:
     story.post("/sandbox/operator/outage", body_of("Outage", seconds=0))
     story.post("/sandbox/accounts", body_of("NewAccount"))
     story.post(f"/sandbox/phones/{PHONE}/cancel")
+    story.get(f"/sandbox/phones/{PHONE}/messages")
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from workbench.domain.wire import panel as shapes
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import books, history
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import charges, endpoints, keys, outcomes, phones, plays
+from workbench.sandbox.service import charges, endpoints, inbox, keys, outcomes, phones, plays
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
@@ -46,6 +46,11 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset:  # noqa: ARG001  one signature
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
     return phones.show(tx, phone)
+
+
+def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Rows[shapes.Message]:  # noqa: ARG001  one signature
+    """GET /sandbox/phones/{phone}/messages: what operators have texted to a customer, oldest first."""
+    return inbox.messages(tx, phone)
 
 
 def enter(tx: Transaction, caller: Caller, body: shapes.Input, *, phone: str) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
@@ -141,6 +146,7 @@ OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
     _of_panel("GET", "phones/{phone}", show_phone, shapes.Handset),
+    _of_panel("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
     _of_panel("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input),
     _of_panel("POST", "phones/{phone}/cancel", cancel, shapes.Handset),
     _of_panel("POST", "phones/{phone}/ignore", ignore, shapes.Handset),

@@ -89,7 +89,7 @@ class Clock(Shown):
 
 
 class Handset(Shown):
-    """A customer's phone: what it shows, and whether that waits for an answer."""
+    """A customer's phone: what it shows, of which charge, and whether that waits for an answer."""
 
     phone: str
     operator: str
@@ -99,7 +99,23 @@ class Handset(Shown):
     tries_left: int | None
     expires_at: int | None
     queued: int
+    charge: str | None
     object: str = "phone"
+
+
+class Message(Shown):
+    """What an operator texted to a customer; `transaction` is its own reference, None where no money moved."""
+
+    seq: int
+    at: str
+    kind: str
+    sender: str
+    text: str
+    amount_minor: int
+    currency: str
+    merchant: str
+    transaction: str | None
+    object: str = "message"
 
 
 class LedgerAccount(Shown):

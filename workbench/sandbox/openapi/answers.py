@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from workbench.domain import ussd, wire
+from workbench.domain import receipts, ussd, wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.money import ZMW
 from workbench.domain.payments import (
@@ -188,6 +188,13 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
         "tries_left": _always({"minimum": 1}),
         "expires_at": _SECONDS,
         "queued": _NEVER_NEGATIVE,
+        "charge": _id("ch"),
+    },
+    "Message": {
+        "object": _const("message"),
+        "at": _always({"format": "date-time"}),
+        "kind": _one_of(receipts.WORDS),
+        "amount_minor": _always({"minimum": 1}),
     },
     "Scripted": {
         "object": _const("operator_script"),

@@ -26,8 +26,11 @@ def pin_accepted(tx: Transaction, charge: Charge) -> None:
     _move_intent_of(tx, charge, "pin_accepted", "payment_intent.processing")
 
 
-def secure_funds(tx: Transaction, charge: Charge) -> None:
-    """The operator says that the money is there. Said again, it changes nothing."""
+def secure_funds(tx: Transaction, charge: Charge, *, moved_ms: int | None = None) -> None:
+    """The operator says that the money is there, and that it moved at a moment, now unless it says another.
+
+    Said again, it changes nothing.
+    """
     now = tx.charges.get(charge.id)
     if now is None or now.status != payments.PENDING:
         return
@@ -39,7 +42,7 @@ def secure_funds(tx: Transaction, charge: Charge) -> None:
         "operator_fee": fees.operator_minor,
     }
     hold(tx, charge, "ended")
-    _post(tx, charge, "funds_secured", amounts, f"{_money(charge)} received through {charge.provider}")
+    _post(tx, charge, "funds_secured", amounts, f"{_money(charge)} received through {charge.provider}", moved_ms)
     nights.expect(tx)
     _move_charge(tx, charge, "funds_secured", "charge.succeeded")
     _move_intent_of(tx, charge, "funds_secured", "payment_intent.succeeded")
@@ -58,7 +61,9 @@ def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
             param="charge",
             current=charge.status,
         )
-    secure_funds(tx, charge)
+    # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
+    last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
+    secure_funds(tx, charge, moved_ms=last.at_ms if last else None)
     return encode.charge(tx.charges.get(charge.id) or charge, tx.gaps)
 
 
@@ -115,14 +120,16 @@ def _move_charge(
     emit(tx, charge.account, event_type, encode.charge(moved, tx.gaps), before={"status": before})
 
 
-def _post(tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str) -> None:
+def _post(
+    tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, moved_ms: int | None = None
+) -> None:
     postings = ledger.postings_for(recipe, amounts, charge.currency, operator=charge.provider, merchant=charge.account)
     tx.post(
         recipe,
         postings,
         description=description,
         payment=charge.payment_intent or charge.id,
-        reference=reference(charge.provider, tx.now_ms, seq=charge.seq),
+        reference=reference(charge.provider, tx.now_ms if moved_ms is None else moved_ms, seq=charge.seq),
     )
 
 

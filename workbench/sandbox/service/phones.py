@@ -25,6 +25,7 @@ def show(tx: Transaction, phone: str) -> panel.Handset:
         tries_left=waiting.tries_left if waiting else None,
         expires_at=waiting.expires_ms // 1000 if waiting else None,
         queued=len(prompts[1:]),
+        charge=session.charge if session else None,
     )
 
 

@@ -81,6 +81,11 @@ class Journal:
         """Entries of this external reference that were not reversed, in order."""
         return self._read(f"WHERE external_reference = ? AND {_STANDS} ORDER BY number", (reference,))
 
+    def of_payment(self, payment: str, kinds: tuple[str, ...]) -> Iterator[JournalEntry]:
+        """Entries of these kinds about one payment, in order."""
+        places = ", ".join("?" * len(kinds))
+        return self._read(f"WHERE payment = ? AND kind IN ({places}) ORDER BY number", (payment, *kinds))
+
     def balance(self, account: str, currency: str, *, before_ms: int | None = None) -> int:
         """Debits less credits of one account in minor units, of what happened before a moment or of all."""
         bound = "" if before_ms is None else " AND (SELECT occurred_ms FROM entry WHERE id = posting.entry) < ?"

@@ -72,6 +72,8 @@ CREATE TABLE IF NOT EXISTS screen (
     charge TEXT NOT NULL, phone TEXT NOT NULL, pressed TEXT, words TEXT NOT NULL
 ) STRICT;
 
+CREATE INDEX IF NOT EXISTS screen_phone ON screen (phone, seq);
+
 -- Holds are records of their own: one when the prompt is sent, one when it ends.
 CREATE TABLE IF NOT EXISTS hold (
     seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, charge TEXT NOT NULL REFERENCES charge (id),
@@ -149,6 +151,7 @@ CREATE TABLE IF NOT EXISTS entry (
     settles TEXT REFERENCES entry (id), hash TEXT NOT NULL UNIQUE
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS entry_reference ON entry (external_reference) WHERE external_reference IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entry_payment ON entry (payment);
 CREATE INDEX IF NOT EXISTS entry_settles ON entry (settles);   -- whole: the foreign key looks it up at every entry
 
 CREATE TABLE IF NOT EXISTS posting (

@@ -1,0 +1,517 @@
+"""The handset in a real browser: from the ring of a prompt to the operator's receipt."""
+
+import json
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from workbench import Workbench
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+    from tests.browser.conftest import Lab
+    from tests.conftest import Serving
+
+THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
+NUMBER = "+260961234567"
+LEAST_PX = 44
+MOST_TABS = 40
+SILENCE_MS = 6_000
+OPENS_MS = 30_000
+ASK = '''
+from decimal import Decimal
+
+def ask(phone="+260961234567", provider="mtn", amount="150.00"):
+    """A payment of which the customer is asked now."""
+    pay = bench.client.payment_intents
+    intent = pay.create(amount=Decimal(amount), currency="ZMW", payment_method_types=["mobile_money"],
+                        description="Monstera")
+    return pay.confirm(intent.id, phone=phone, provider=provider).id
+'''
+SETUP = f"from workbench import Workbench\n\nbench = Workbench(seed=7)\n{ASK}"
+SHOW, SHOW_OTHER = "bench.phone('+260961234567')", "bench.phone('+260971234567')"
+COUNT_CHANGES = """(phone) => {
+  window.changes = [];
+  new MutationObserver((found) => window.changes.push(...found.map((each) => each.target.className || each.type)))
+    .observe(phone, {subtree: true, childList: true, characterData: true, attributes: true});
+}"""
+SMALL = f"""(phone) => [...phone.querySelectorAll('button')]
+  .map((each) => [each.textContent, each.getBoundingClientRect()])
+  .filter(([, box]) => box.width && (box.width < {LEAST_PX} || box.height < {LEAST_PX}))
+  .map(([text, box]) => `${{text}}: ${{box.width}} x ${{box.height}}`)"""
+CUT_OFF = """(phone) => [phone, ...phone.querySelectorAll('*')].filter((each) => {
+  const style = getComputedStyle(each);
+  const scrolls = ['auto', 'scroll'].includes(style.overflowX);
+  return !scrolls && each.clientWidth > 2 && each.scrollWidth > each.clientWidth + 1;
+}).map((each) => each.className)"""
+
+
+class Handset:
+    """What the tests press on a handset, and what they read."""
+
+    def __init__(self, lab: "Lab", root: "Locator") -> None:
+        self.lab = lab
+        self.root = root
+        self.words = root.locator(".wb-words")
+        self.left = root.locator(".wb-left")
+        self.says = root.locator(".wb-says")
+        self.pin = root.get_by_label("PIN", exact=True)
+        self.inbox = root.get_by_role("group", name="Messages, newest first")
+        self.receipt = root.locator(".wb-bubble")
+
+    def press(self, *names: str) -> None:
+        for name in names:
+            self.root.get_by_role("button", name=name, exact=True).click()
+
+    def read(self) -> None:
+        self.root.get_by_role("button", name=re.compile("^(Messages|Back$)")).click()
+
+    def asked(self, amount: str = "150.00") -> str:
+        """A payment is asked for by code: the id of the intent, once it rings."""
+        intent = self.lab.run(f"print(ask(amount='{amount}'))")
+        self.rings(amount)
+        return intent
+
+    def rings(self, amount: str = "150.00") -> None:
+        expect(self.words).to_have_text(re.compile(rf"Pay ZMW {amount}\s+to PLANT STORE\s+Ref: Monstera"))
+        expect(self.root).to_have_class(re.compile("wb-rings"))
+
+    def status(self, intent: str) -> str:
+        return self.lab.run(f"print(bench.client.payment_intents.retrieve('{intent}').status)")
+
+
+def opened(lab: "Lab", *cells: str, setup: str = SETUP) -> Handset:
+    """A notebook of these cells; the handset that the last of them shows."""
+    cells = cells or (SHOW,)
+    lab.open(cells=[setup, *cells])
+    lab.run_all()
+    return handset(lab, len(cells))
+
+
+def handset(lab: "Lab", cell: int) -> Handset:
+    found = Handset(lab, lab.output(cell).locator("section.wb-phone"))
+    expect(found.words).not_to_be_empty()
+    return found
+
+
+def sent_pins(page: "Page") -> list[str]:
+    """Every message with a PIN in it that leaves the browser from now on, as it is sent."""
+    sent: list[str] = []
+
+    def heard(frame: str | bytes) -> None:
+        text = frame if isinstance(frame, str) else frame.decode("utf-8", "replace")
+        if re.search(r'"(?:pin|text)":\s*"\d', text):
+            sent.append(text)
+
+    page.on("websocket", lambda socket: socket.on("framesent", heard))
+    return sent
+
+
+class TestAPayment:
+    def test_by_mouse_from_ring_to_receipt(self, lab: "Lab"):
+        sent = sent_pins(lab.page)
+        phone = opened(lab)
+        expect(phone.words).to_have_text("(no message)")
+        lab.shot(phone.root, "phone-idle")
+        intent = phone.asked()
+        expect(phone.root.locator(".wb-ring")).to_be_visible()
+        expect(phone.says).to_have_text("It rings: a prompt waits for an answer.")
+        lab.shot(phone.root, "phone-ringing")
+        lab.snapshot(phone.root, "phone-ringing")
+        phone.press("1", "2", "5", "Backspace", "3", "4")
+        expect(phone.pin).to_have_value("1234")
+        expect(phone.pin).to_have_attribute("type", "password")
+        expect(phone.root).not_to_have_class(re.compile("wb-rings"))
+        assert sent == []
+        lab.shot(phone.root, "phone-typed")
+        phone.press("Send")
+        expect(phone.words).to_have_text(re.compile(r"Approved\.\s+ZMW 150\.00 paid\s+to PLANT STORE\."))
+        expect(phone.receipt).to_have_text(re.compile(r"ZMW 150\.00 paid to PLANT STORE.* Transaction 4\d{9}\."))
+        expect(phone.pin).to_have_value("")
+        assert phone.status(intent) == "succeeded"
+        assert len(sent) == 1
+        lab.shot(phone.root, "phone-approved")
+        lab.snapshot(phone.root, "phone-approved")
+        expect(phone.root.get_by_role("button", name="Messages 1 new")).to_be_visible()
+        phone.read()
+        expect(phone.inbox.get_by_role("listitem")).to_have_count(1)
+        lab.shot(phone.root, "phone-inbox")
+        lab.snapshot(phone.root, "phone-inbox")
+        phone.read()
+        expect(phone.root.get_by_role("button", name="Messages", exact=True)).to_be_visible()
+
+    def test_by_keyboard_alone_from_ring_to_receipt(self, lab: "Lab"):
+        lab.open(cells=[SETUP, SHOW, "'the end'"])
+        lab.run_all()
+        phone = handset(lab, 1)
+        lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:enter-command-mode')")
+        intent = phone.asked()
+        reach(lab.page, phone.pin)
+        lab.page.keyboard.type("1239")
+        lab.page.keyboard.press("Backspace")
+        lab.page.keyboard.type("4")
+        lab.page.keyboard.press("Enter")
+        expect(phone.words).to_contain_text("Approved.")
+        expect(phone.receipt).to_contain_text("Transaction")
+        expect(phone.pin).to_be_focused()
+        reach(lab.page, phone.root.get_by_role("button", name="Messages 1 new"))
+        lab.page.keyboard.press("Enter")
+        expect(phone.inbox).to_be_visible()
+        lab.page.keyboard.press("Escape")
+        expect(phone.inbox).to_be_hidden()
+        assert phone.status(intent) == "succeeded"
+        # None of the keys did anything to the notebook around it.
+        kinds = "() => window.jupyterapp.shell.currentWidget.model.sharedModel.cells.map((cell) => cell.cell_type)"
+        assert lab.page.evaluate(kinds) == ["code", "code", "code"]
+
+    def test_digits_typed_on_a_key_go_where_the_keypads_go(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        phone.root.get_by_role("button", name="5", exact=True).focus()
+        lab.page.keyboard.type("12")
+        lab.page.keyboard.press("Enter")
+        expect(phone.pin).to_have_value("125")
+        lab.page.keyboard.press("Backspace")
+        expect(phone.pin).to_have_value("12")
+        phone.press("Clear")
+        expect(phone.pin).to_have_value("")
+        # A click leaves the focus where one types.
+        phone.press("1")
+        expect(phone.pin).to_be_focused()
+        lab.page.keyboard.type("2x34")
+        expect(phone.pin).to_have_value("1234")
+        lab.page.keyboard.press("Enter")
+        expect(phone.words).to_contain_text("Approved.")
+
+    def test_by_touch(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        touch = lab.page.context.new_cdp_session(lab.page)
+        for name in ("1", "2", "3", "4", "Send"):
+            button = phone.root.get_by_role("button", name=name, exact=True)
+            button.scroll_into_view_if_needed()
+            box = button.bounding_box()
+            assert box is not None
+            spot = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+            touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [spot]})
+            touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        expect(phone.words).to_contain_text("Approved.")
+
+
+def reach(page: "Page", place: "Locator") -> None:
+    """Press Tab until the focus is there."""
+    for _ in range(MOST_TABS):
+        page.keyboard.press("Tab")
+        if place.evaluate("(node) => node === document.activeElement"):
+            return
+    pytest.fail("the keyboard does not get there")
+
+
+class TestWhatElseMayHappen:
+    def test_wrong_pins_until_the_last(self, lab: "Lab"):
+        phone = opened(lab)
+        intent = phone.asked()
+        expect(phone.left).to_contain_text("3 tries left")
+        for left in ("2 tries left", "1 try left"):
+            phone.press("0", "0", "0", "0", "Send")
+            expect(phone.words).to_contain_text("Wrong PIN.")
+            expect(phone.left).to_contain_text(left)
+        lab.shot(phone.root, "phone-wrong-pin")
+        phone.press("0", "0", "0", "0", "Send")
+        expect(phone.words).to_contain_text("Wrong PIN too often.")
+        expect(phone.receipt).to_contain_text("was not paid")
+        expect(phone.root.locator(".wb-outcome")).to_have_text("✕")
+        assert phone.status(intent) == "requires_payment_method"
+        lab.shot(phone.root, "phone-blocked")
+        lab.snapshot(phone.root, "phone-blocked")
+
+    def test_what_the_service_refuses_is_said(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.press("Cancel")
+        expect(phone.says).to_have_text("No prompt waits for an answer on this handset.")
+        phone.asked()
+        phone.press("1", "2", "Send")
+        expect(phone.says).to_contain_text("A PIN is 4 digits")
+        expect(phone.left).to_contain_text("3 tries left")
+        lab.shot(phone.root, "phone-error")
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.words).to_contain_text("Approved.")
+        expect(phone.says).to_be_empty()
+
+    def test_cancel_by_key(self, lab: "Lab"):
+        phone = opened(lab)
+        intent = phone.asked()
+        phone.press("Cancel")
+        expect(phone.words).to_have_text(re.compile(r"Canceled\.\s+Nothing was paid\."))
+        assert phone.status(intent) == "requires_payment_method"
+        lab.shot(phone.root, "phone-canceled")
+
+    def test_escape_cancels_with_care(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        phone.press("1", "2")
+        lab.page.keyboard.press("Escape")
+        expect(phone.pin).to_have_value("")
+        lab.page.keyboard.press("Escape")
+        expect(phone.says).to_have_text("Press Escape again to refuse this payment.")
+        expect(phone.words).to_contain_text("Enter PIN")
+        lab.page.keyboard.press("Escape")
+        expect(phone.words).to_contain_text("Canceled.")
+
+    def test_ignored_and_expired_on_a_clock_that_stands_still(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        expect(phone.left).to_contain_text("5:00 left")
+        expect(phone.left).to_contain_text("until bench.clock.advance moves it")
+        lab.run("bench.clock.advance(61)")
+        expect(phone.left).to_contain_text("3:59 left")
+        phone.press("Ignore")
+        expect(phone.words).to_have_text("(the prompt was left unanswered)")
+        lab.run("bench.clock.advance(300)")
+        expect(phone.words).to_contain_text("The request has expired.")
+        lab.shot(phone.root, "phone-expired")
+        lab.run("bench.operator.script('+260961234567', ['late_success'])")
+        phone.asked("12.50")
+        lab.run("bench.clock.advance(400)")
+        expect(phone.receipt).to_contain_text("ZMW 12.50 paid to PLANT STORE")
+
+    def test_an_open_inbox_makes_way_for_a_prompt(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.read()
+        expect(phone.inbox).to_contain_text("No messages.")
+        phone.asked()
+        expect(phone.inbox).to_be_hidden()
+
+    def test_prompts_queue(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked("1.00")
+        lab.run("ask(amount='1.00')")
+        expect(phone.left).to_contain_text("1 more behind")
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.left).not_to_contain_text("behind")
+        phone.rings("1.00")
+        expect(phone.says).to_have_text("New message from MTN MoMo. It rings: a prompt waits for an answer.")
+
+
+class TestTheNotebookAroundIt:
+    def test_two_handsets_at_once(self, lab: "Lab"):
+        lab.open(cells=[SETUP, SHOW, SHOW_OTHER])
+        lab.run_all()
+        one, two = handset(lab, 1), handset(lab, 2)
+        expect(two.root).to_have_accessible_name("Phone +26097••••567, Airtel Money")
+        lab.run("ask('+260971234567', 'airtel', '20.00')")
+        two.rings("20.00")
+        expect(one.words).to_have_text("(no message)")
+        one.asked()
+        two.press("1", "2", "3", "4", "Send")
+        expect(two.words).to_contain_text("Approved.")
+        expect(one.words).to_contain_text("Enter PIN")
+        lab.shot(lab.page.locator(".jp-Notebook"), "phone-two")
+
+    def test_a_cell_that_is_run_twice_shows_the_same_handset(self, lab: "Lab"):
+        lab.open(cells=[SETUP, SHOW, SHOW])
+        lab.run_all()
+        one, again = handset(lab, 1), handset(lab, 2)
+        one.asked()
+        again.rings()
+        again.press("1", "2", "3", "4", "Send")
+        for each in (one, again):
+            expect(each.words).to_contain_text("Approved.")
+        lab.run_cell(1)
+        expect(handset(lab, 1).words).to_contain_text("Approved.")
+        assert lab.run("len(bench._phone_widgets)") == "1"
+
+    def test_what_a_cell_does_is_seen_while_it_runs(self, lab: "Lab"):
+        phone = opened(lab)
+        lab.run("import threading; done = threading.Event()")
+        lab.page.evaluate(
+            """() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute(
+                 {code: 'ask(); done.wait(20)'})"""
+        )
+        phone.rings()
+
+    def test_what_concerns_others_changes_nothing(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        phone.press("1")
+        phone.root.evaluate(COUNT_CHANGES)
+        lab.run("for _ in range(20): ask('+260971234567', 'airtel')")
+        lab.page.wait_for_timeout(500)
+        assert lab.page.evaluate("() => window.changes") == []
+
+    def test_the_tab_closed_and_opened_again(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        lab.reopen()
+        phone = handset(lab, 1)
+        phone.rings()
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.words).to_contain_text("Approved.")
+
+    def test_a_restarted_kernel_says_what_to_do_and_runs_again(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        lab.restart()
+        # It says so by itself, and again when something is pressed.
+        expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
+        phone.press("Sound")
+        expect(phone.says).to_have_text("The sound is on.")
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
+        lab.shot(phone.root, "phone-restarted")
+        lab.run_all()
+        phone = handset(lab, 1)
+        expect(phone.says).to_be_empty()
+        phone.asked()
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.words).to_contain_text("Approved.")
+
+    def test_a_notebook_without_its_kernel_shows_the_last_screen_where_the_lab_keeps_it(self, lab: "Lab"):
+        kept = lab.jupyter.settings / "@jupyter-widgets" / "jupyterlab-manager" / "plugin.jupyterlab-settings"
+        kept.parent.mkdir(parents=True)
+        kept.write_text('{"saveState": true}')
+        phone = opened(lab)
+        phone.asked()
+        lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save-all')")
+        lab.page.goto("about:blank")
+        lab.jupyter.end_kernels()
+        lab.page.goto(f"{lab.jupyter.url}/lab/workspaces/{lab.name}/tree/{lab.path}")
+        lab.page.locator("section.wb-phone").wait_for(timeout=OPENS_MS)
+        phone = handset(lab, 1)
+        expect(phone.words).to_contain_text("Enter PIN")
+        expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
+        lab.shot(phone.root, "phone-reopened")
+
+    def test_a_closed_bench_says_what_to_do(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        lab.run("bench.close()")
+        expect(phone.says).to_contain_text("This Workbench is closed. Run the notebook's cells again")
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.says).to_contain_text("This Workbench is closed.")
+        lab.run_all()
+        expect(handset(lab, 1).says).to_be_empty()
+
+    def test_neither_pin_nor_number_is_in_the_saved_notebook(self, lab: "Lab"):
+        phone = opened(lab, "number = '+26096' + '1234567'; bench.phone(number)")
+        phone.asked()
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.words).to_contain_text("Approved.")
+        lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save-all')")
+        saved = json.loads((lab.jupyter.folder / lab.path).read_text("utf-8"))
+        outputs = json.dumps([cell.get("outputs") for cell in saved["cells"]] + [saved["metadata"]])
+        assert "+26096" in outputs
+        assert "1234567" not in outputs
+        assert '"1234"' not in outputs
+
+
+class TestServed:
+    def test_a_backends_payment_is_seen_and_time_runs_by_itself(self, lab: "Lab", serving: "Serving"):
+        with serving("--port", "0", "--json") as server:
+            connect = f"from workbench import Workbench\n\nbench = Workbench.connect(**{server.address!r})"
+            phone = opened(lab, setup=connect)
+            with Workbench.connect(**server.address) as backend:
+                asked(backend)
+                phone.rings()
+            expect(phone.left).to_have_text(re.compile(r"^4:5\d left, 3 tries left$"))
+            before = phone.left.text_content()
+            expect(phone.left).not_to_have_text(before or "", timeout=3_000)
+            lab.shot(phone.root, "phone-running")
+            phone.press("1", "2", "3", "4", "Send")
+            expect(phone.receipt).to_contain_text("paid to")
+            lab.run("bench.operator.script('+260961234567', ['prompt_timeout'])")
+            with Workbench.connect(**server.address) as backend:
+                asked(backend)
+                phone.rings()
+                backend.clock.advance(298)
+            # The server closes the prompt when its time is up; nobody asks it to.
+            expect(phone.words).to_contain_text("The request has expired.", timeout=SILENCE_MS)
+        # The server has ended.
+        expect(phone.says).to_contain_text("got no answer", timeout=SILENCE_MS)
+
+
+def asked(bench: Workbench) -> None:
+    """A payment of which the customer is asked, by a process of its own."""
+    pay = bench.client.payment_intents
+    intent = pay.create(
+        amount=Decimal("150.00"), currency="ZMW", payment_method_types=["mobile_money"], description="Monstera"
+    )
+    pay.confirm(intent.id, phone=NUMBER, provider="mtn")
+
+
+class TestEverybody:
+    @pytest.mark.parametrize("theme", THEMES)
+    def test_axe_finds_nothing(self, lab: "Lab", theme: str):
+        phone = opened(lab)
+        lab.theme(theme)
+        name = theme.removeprefix("JupyterLab ").lower().replace(" ", "-")
+        found = lab.axe(phone.root)
+        phone.asked()
+        lab.shot(phone.root, f"phone-{name}-ringing")
+        found += lab.axe(phone.root)
+        phone.press("1", "2", "Send")
+        expect(phone.says).not_to_be_empty()
+        found += lab.axe(phone.root)
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.words).to_contain_text("Approved.")
+        lab.shot(phone.root, f"phone-{name}-approved")
+        found += lab.axe(phone.root)
+        phone.read()
+        lab.shot(phone.root, f"phone-{name}-inbox")
+        found += lab.axe(phone.root)
+        assert found == []
+
+    @pytest.mark.parametrize(("width", "height"), [(1400, 900), (360, 640), (320, 256)], ids=["wide", "360px", "400%"])
+    def test_every_target_is_large_and_nothing_is_cut_off(self, lab: "Lab", width: int, height: int):
+        phone = opened(lab)
+        phone.asked()
+        lab.page.set_viewport_size({"width": width, "height": height})
+        if width < 1000:
+            lab.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+        expect(phone.root).to_be_visible()
+        lab.page.screenshot(path=lab.shot(phone.root, f"phone-{width}").with_name(f"phone-page-{width}.png"))
+        assert phone.root.evaluate(SMALL) == []
+        assert phone.root.evaluate(CUT_OFF) == []
+        box = phone.root.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.words).to_contain_text("Approved.")
+
+    def test_motion_is_left_out_for_whom_it_disturbs(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        moving = "(phone) => getComputedStyle(phone.querySelector('.wb-body')).animationName"
+        assert phone.root.evaluate(moving) == "wb-shake"
+        lab.page.emulate_media(reduced_motion="reduce")
+        assert phone.root.evaluate(moving) == "none"
+        expect(phone.root.locator(".wb-ring")).to_have_text("Incoming")
+
+    def test_forced_colours_keep_their_edges(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        lab.page.emulate_media(forced_colors="active")
+        lab.shot(phone.root, "phone-forced")
+        edge = "(phone) => getComputedStyle(phone.querySelector('.wb-key')).borderTopWidth"
+        assert phone.root.evaluate(edge) == "2px"
+
+    def test_it_makes_no_sound_unless_it_is_told_to(self, lab: "Lab"):
+        phone = opened(lab)
+        lab.page.evaluate(
+            """() => {
+              window.sounds = 0;
+              const made = AudioContext.prototype.createOscillator;
+              AudioContext.prototype.createOscillator = function () { window.sounds += 1; return made.call(this); };
+            }"""
+        )
+        phone.asked()
+        assert lab.page.evaluate("() => window.sounds") == 0
+        phone.press("Cancel", "Sound")
+        expect(phone.root.get_by_role("button", name="Sound")).to_have_attribute("aria-pressed", "true")
+        before = lab.page.evaluate("() => window.sounds")
+        phone.asked()
+        assert lab.page.evaluate("() => window.sounds") > before

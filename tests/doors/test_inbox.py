@@ -1,0 +1,162 @@
+"""What operators text to a handset, through both doors: it agrees with what happened to the money."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Shop
+
+
+def inbox(shop: "Shop", phone: str) -> list[dict[str, Any]]:
+    return shop.read(f"/sandbox/phones/{phone}/messages")["data"]
+
+
+def kinds(shop: "Shop", phone: str) -> list[str]:
+    return [each["kind"] for each in inbox(shop, phone)]
+
+
+def prompt(shop: "Shop", phone: str, **more: str) -> str:
+    intent_id = shop.intent()
+    assert shop.confirm(intent_id, phone, **more).status_code == 200
+    return intent_id
+
+
+def press(shop: "Shop", phone: str, what: str, text: str | None = None) -> None:
+    body = None if text is None else {"text": text}
+    assert shop.post(f"/sandbox/phones/{phone}/{what}", body).status_code == 200
+
+
+def entries(shop: "Shop", kind: str, payment: str) -> list[dict[str, Any]]:
+    rows = shop.read("/sandbox/ledger/entries?limit=1000")["data"]
+    return [each for each in rows if each["kind"] == kind and each["payment"] == payment]
+
+
+def test_a_new_number_has_none(shop: "Shop"):
+    assert inbox(shop, shop.new_number()) == []
+
+
+@pytest.mark.parametrize("prefix", ["96", "97", "95"])
+def test_a_payment_is_told_with_the_reference_by_which_the_ledger_knows_it(shop: "Shop", prefix: str):
+    phone = shop.new_number(prefix)
+    intent_id = prompt(shop, phone)
+    assert inbox(shop, phone) == []
+    press(shop, phone, "input", "1234")
+    (message,) = inbox(shop, phone)
+    (entry,) = entries(shop, "funds_secured", intent_id)
+    assert message["kind"] == "paid"
+    assert message["transaction"] == entry["external_reference"]
+    assert (message["amount_minor"], message["currency"], message["merchant"]) == (10_000, "ZMW", "SHOP")
+    assert "1234" not in message["text"].replace(message["transaction"], "")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "told"),
+    [
+        ("approve", ["paid"]), ("duplicate_answer", ["paid"]), ("operator_unknown", ["paid"]),
+        ("insufficient_funds", ["not_paid"]), ("limit_reached", ["not_paid"]), ("wrong_pin", ["not_paid"]),
+        ("declined_by_customer", []), ("prompt_timeout", []), ("late_success", ["paid"]),
+        ("payer_not_found", []), ("payer_busy", []), ("operator_unavailable", []),
+    ],
+)  # fmt: skip
+def test_each_outcome_is_told_once_or_not_at_all(shop: "Shop", scenario: str, told: list[str]):
+    phone = shop.new_number()
+    prompt(shop, phone, Sandbox_Scenario=scenario)
+    shop.advance(400)
+    assert kinds(shop, phone) == told
+
+
+def test_what_is_pressed_is_told_only_where_it_ends_the_attempt(shop: "Shop"):
+    phone = shop.new_number()
+    prompt(shop, phone)
+    press(shop, phone, "input", "0000")
+    assert kinds(shop, phone) == []
+    press(shop, phone, "cancel")
+    prompt(shop, phone)
+    for _ in range(3):
+        press(shop, phone, "input", "0000")
+    assert kinds(shop, phone) == ["not_paid"]
+    assert "The PIN was wrong too often." in inbox(shop, phone)[0]["text"]
+
+
+def test_money_that_the_operator_never_told_of_keeps_its_reference_when_it_is_asked(shop: "Shop"):
+    phone = shop.new_number("97")
+    intent_id = prompt(shop, phone, Sandbox_Scenario="operator_unknown")
+    shop.advance(90)
+    before = inbox(shop, phone)
+    shop.advance(3_600)
+    assert shop.post("/sandbox/operator/query", {"charge": shop.read("/v1/charges")["data"][0]["id"]}).is_success
+    assert inbox(shop, phone) == before
+    (entry,) = entries(shop, "funds_secured", intent_id)
+    assert before[0]["transaction"] == entry["external_reference"]
+
+
+def test_each_piece_that_is_refunded_is_told_when_it_was_sent(shop: "Shop"):
+    phone = shop.new_number()
+    charge = shop.charge(10_000, phone)
+    assert kinds(shop, phone) == ["paid"]
+    for minor in (2_500, 1_000):
+        assert shop.post("/v1/refunds", {"charge": charge, "amount": minor}).is_success
+    refused = shop.post("/v1/refunds", {"charge": charge, "amount": 100}, Sandbox_Scenario="limit_reached")
+    assert refused.is_success
+    assert kinds(shop, phone) == ["paid"]
+    shop.advance(10)
+    told = inbox(shop, phone)
+    assert [each["kind"] for each in told] == ["paid", "returned", "returned"]
+    assert [each["amount_minor"] for each in told] == [10_000, 2_500, 1_000]
+    sent = entries(shop, "refund_sent", charge)
+    assert [each["transaction"] for each in told[1:]] == [each["external_reference"] for each in sent]
+
+
+def test_late_money_that_is_given_back_is_told_to_the_one_whose_it_was(shop: "Shop"):
+    late, other = shop.new_number(), shop.new_number()
+    intent_id = prompt(shop, late, Sandbox_Scenario="late_success")
+    shop.advance(400)
+    assert shop.confirm(intent_id, other, Sandbox_Scenario="late_success").is_success
+    shop.advance(400)
+    first, _ = entries(shop, "late_success", intent_id)
+    settled = shop.bench.http.post(
+        "/sandbox/ledger/entries",
+        json={"recipe": "suspense_returned", "entry": first["id"]},
+        headers={"Authorization": f"Bearer {shop.bench.secret_key}"},
+    )
+    assert settled.is_success, settled.text
+    assert (kinds(shop, late), kinds(shop, other)) == (["paid", "returned"], ["paid"])
+
+
+def test_two_numbers_read_their_own_and_newest_is_last(shop: "Shop"):
+    one, two = shop.new_number(), shop.new_number()
+    for minor in (100, 200, 300):
+        shop.charge(minor, one)
+    shop.charge(400, two)
+    assert [each["amount_minor"] for each in inbox(shop, one)] == [100, 200, 300]
+    assert [each["amount_minor"] for each in inbox(shop, two)] == [400]
+    seqs = [each["seq"] for each in inbox(shop, one)]
+    assert seqs == sorted(seqs)
+
+
+def test_a_handset_lists_them_as_a_table(shop: "Shop"):
+    phone = shop.new_number()
+    shop.charge(10_000, phone)
+    messages = shop.bench.phone(phone).messages
+    assert [each["kind"] for each in messages] == ["paid"]
+    text = repr(messages)
+    assert "Messages, oldest first" in text
+    assert messages[0]["text"] in text
+    bundle = messages._repr_mimebundle_()
+    assert bundle["text/plain"] == text
+    assert "<caption>Messages, oldest first</caption>" in bundle["text/html"]
+
+
+def test_a_number_without_a_wallet_is_refused(shop: "Shop"):
+    refused = shop.get("/sandbox/phones/+260211234567/messages")
+    assert (refused.status_code, refused.json()["code"]) == (400, "phone_without_wallet")
+
+
+def test_a_reset_empties_it(shop: "Shop"):
+    if "sandbox.localhost" not in shop.bench.base_url:
+        pytest.skip("the served store is shared by the session")
+    phone = shop.new_number()
+    shop.charge(100, phone)
+    shop.bench.reset()
+    assert inbox(shop, phone) == []

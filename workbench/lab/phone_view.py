@@ -1,0 +1,82 @@
+"""What the handset's widget shows, as plain data made from what the sandbox tells: no number in full, never a PIN."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from workbench.domain import ussd
+from workbench.domain.phones import OPERATORS, mask_phone
+
+RUNNING: Final = "running"
+MOST_MESSAGES: Final = 50
+_SAME_MS: Final = 1500
+"""Two readings of one end that differ by less are one: between two clocks, each takes its time to be read."""
+
+OUTCOMES: Final[Mapping[str, str]] = {
+    ussd.APPROVED: "good",
+    ussd.REFUSED: "bad",
+    ussd.BLOCKED: "bad",
+    ussd.EXPIRED: "bad",
+    ussd.CANCELED: "bad",
+    ussd.WITHDRAWN: "bad",
+}
+"""Screen → how the payment ended, where it has."""
+
+View = dict[str, Any]
+EMPTY: Final[View] = {
+    "name": "",
+    "operator": "",
+    "words": "",
+    "outcome": "",
+    "waiting": False,
+    "prompt": "",
+    "tries_left": 0,
+    "queued": 0,
+    "clock": "",
+    "left_ms": 0,
+    "ends_ms": 0,
+    "messages": [],
+    "trouble": "",
+}
+
+
+class Now(NamedTuple):
+    """A moment by two clocks, milliseconds since 1970: the sandbox's, `manual` or `running`, and the kernel's."""
+
+    mode: str
+    sandbox_ms: int
+    kernel_ms: int
+
+
+def view_of(shown: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], now: Now, before: View) -> View:
+    """What is to be seen: `shown` is `Phone.shown`, `messages` is `Phone.messages`, `before` what was seen last.
+
+    Where a prompt waits, `left_ms` is how long on a clock that stands still, and `ends_ms` the moment on the kernel's
+    clock at which the time is up on one that runs.
+    """
+    return {
+        **EMPTY,
+        "name": mask_phone(shown["phone"]),
+        "operator": OPERATORS[shown["operator"]].name,
+        "words": shown["screen"],
+        "outcome": OUTCOMES.get(shown["state"], ""),
+        "messages": [
+            {"seq": each["seq"], "from": each["sender"], "text": each["text"]} for each in messages[-MOST_MESSAGES:]
+        ],
+        **(_waiting(shown, now, before) if shown["waiting"] else {}),
+    }
+
+
+def _waiting(shown: Mapping[str, Any], now: Now, before: View) -> View:
+    left_ms = shown["expires_at"] * 1000 - now.sandbox_ms
+    running = now.mode == RUNNING
+    ends_ms = now.kernel_ms + left_ms
+    is_same = before["prompt"] == shown["charge"] and abs(before["ends_ms"] - ends_ms) < _SAME_MS
+    return {
+        "waiting": True,
+        "prompt": shown["charge"],
+        "tries_left": shown["tries_left"],
+        "queued": shown["queued"],
+        "clock": now.mode,
+        "left_ms": 0 if running else max(0, left_ms),
+        "ends_ms": (before["ends_ms"] if is_same else ends_ms) if running else 0,
+    }
