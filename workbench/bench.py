@@ -78,12 +78,14 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
             raise_bugs=True,
         )
         self._watchers = Watchers()
-        transport = InProcess(engine, after_each=self._watchers.tell)
+        transport = InProcess(engine, after_each=self._watchers.tell, is_watching=self._watchers.is_watching)
         self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
         self._closing.callback(engine.close)
         # Whoever watches stops before the store is closed, not in the middle of reading it.
         self._closing.callback(self._watchers.close)
         self._receiver: Receiver | None = receiver
+        self.receiver_url = RECEIVER_URL
+        """Where `receiver` is registered; empty until it is."""
         self._engine: Engine | None = engine
         # A store that is opened again knows the endpoint; registering it twice would deliver twice.
         secret = engine.signing_secret(RECEIVER_URL) or self.client.webhook_endpoints.create(url=RECEIVER_URL).secret
@@ -99,6 +101,7 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         """
         bench = cls.__new__(cls)
         bench._receiver, bench._engine = None, None  # noqa: SLF001  another way to make the same object
+        bench.receiver_url = ""
         bench._watchers = Watchers(bench._position)  # noqa: SLF001  the same
         bench._open(base_url, secret_key, publishable_key, None)  # noqa: SLF001  the same
         try:
@@ -149,6 +152,19 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         self.operator = Operator(self._control)
         """The operators: `script` what becomes of the next payments, `outage`, `query`."""
 
+    def use_key(self, key: str) -> None:
+        """Call with another key from now on: the secret one after it was rolled, or the publishable one.
+
+        What was made from the bench before, such as a client by `client_with`, holds what it held.
+        Raises LiveKeyRefused: a live key.
+        """
+        if key.startswith("pk_"):
+            self.publishable_key = Secret(key)
+            return
+        for each in (self.client, self._control.client, self.looking()):
+            each.calls.hold(key)
+        self.secret_key = Secret(key)
+
     def client_with(self, key: str) -> PaymentsClient:
         """A client that holds another key or token, such as the publishable one.
 
@@ -177,6 +193,7 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
             self._receiver = Receiver(types=EVENT_TYPES)
             url = self._closing.enter_context(self._receiver.listen())
             endpoint = self.client.webhook_endpoints.create(url=url)
+            self.receiver_url = url
             self._receiver.secrets.append(Secret(endpoint.secret))
             self._closing.callback(self._forget_endpoint, endpoint.id)
         return self._receiver

@@ -25,15 +25,16 @@ class SandboxControl:
     """What `/sandbox` offers, called with the test secret key."""
 
     def __init__(self, client: PaymentsClient) -> None:
-        self._client = client
+        self.client = client
+        """What it calls with."""
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
         """GET a path under `/sandbox`."""
-        return self._client.calls.send("GET", self._url(path), dict[str, Any], query=query or None)
+        return self.client.calls.send("GET", self._url(path), dict[str, Any], query=query or None)
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """POST to a path under `/sandbox`."""
-        return self._client.calls.send("POST", self._url(path), dict[str, Any], body=body)
+        return self.client.calls.send("POST", self._url(path), dict[str, Any], body=body)
 
     def rows(self, path: str, **query: str) -> list[dict[str, Any]]:
         """The rows of a list."""
@@ -52,7 +53,7 @@ class SandboxControl:
 
     def check(self) -> None:
         """Raises UnexpectedAnswer unless what answers is a sandbox."""
-        message = f"{self._client.base_url} answers, and not as `workbench serve` does."
+        message = f"{self.client.base_url} answers, and not as `workbench serve` does."
         try:
             answer = self.get("clock")
         except (AuthenticationFailed, PermissionDenied):
@@ -63,7 +64,7 @@ class SandboxControl:
             raise UnexpectedAnswer(message)
 
     def _url(self, path: str) -> str:
-        return str(httpx.URL(f"{self._client.base_url}/sandbox/{path}"))
+        return str(httpx.URL(f"{self.client.base_url}/sandbox/{path}"))
 
 
 class GapRows(list[dict[str, Any]]):
@@ -172,6 +173,10 @@ class Operator:
         self._control.post("operator/outage", {"provider": provider, "seconds": seconds})
         return self
 
+    def states(self) -> list[dict[str, Any]]:
+        """Each operator, its `provider` and `down_until`: seconds since 1970, None where it is up."""
+        return self._control.rows("operator")
+
     def query(self, charge_id: str) -> dict[str, Any]:
         """Ask what became of a charge that the operator never told of: the charge, settled.
 
@@ -180,4 +185,4 @@ class Operator:
         return self._control.post("operator/query", {"charge": charge_id})
 
     def __repr__(self) -> str:
-        return "Operator(script, outage, query)"
+        return "Operator(script, outage, states, query)"

@@ -10,6 +10,8 @@ from workbench.closing import Closing
 from workbench.domain import wire
 from workbench.domain.masking import Secret
 
+_LOOKS = ("GET", "HEAD")
+
 if TYPE_CHECKING:
     # granian and falcon take a quarter of a second to load, which a connected Workbench does without.
     from workbench.sandbox.engine import Engine
@@ -35,13 +37,15 @@ class Served(Closing):
 class InProcess(httpx.WSGITransport):
     """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
 
-    `after_each` is called when that is done, unless the call only looked.
+    `after_each` is called when that is done. Whoever only looks leaves that to whose call it is: a GET that asks to
+    be unseen, and one of a thread that `is_watching`.
     """
 
-    def __init__(self, engine: "Engine", *, after_each: Callable[[], object]) -> None:
+    def __init__(self, engine: "Engine", *, after_each: Callable[[], object], is_watching: Callable[[], bool]) -> None:
         super().__init__(app=engine.app)
         self._engine = engine
         self._after_each = after_each
+        self._is_watching = is_watching
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
@@ -53,7 +57,10 @@ class InProcess(httpx.WSGITransport):
             members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
             return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
         response.read()
-        self._engine.run_due()
-        if wire.UNSEEN not in request.headers:
+        if not self._only_looks(request):
+            self._engine.run_due()
             self._after_each()
         return response
+
+    def _only_looks(self, request: httpx.Request) -> bool:
+        return request.method in _LOOKS and (wire.UNSEEN in request.headers or self._is_watching())

@@ -45,8 +45,12 @@ class Watchers(Closing):
 
     def tell(self) -> None:
         """Something may have happened. What a callback itself calls is no news."""
-        if self._thread is not threading.current_thread():
+        if not self.is_watching():
             self._news.set()
+
+    def is_watching(self) -> bool:
+        """Whether it is a callback that runs now, in this thread."""
+        return self._thread is threading.current_thread()
 
     def close(self) -> None:
         """Tell nobody any more."""

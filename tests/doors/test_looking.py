@@ -49,5 +49,26 @@ def test_one_that_looks_tells_itself_nothing(bench: Workbench):
     stop()
 
 
+def test_webhooks_arrive_before_the_next_line_whoever_looks_meanwhile():
+    with Workbench(seed=7) as bench:
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.is_set():
+                bench.looking().events.list(limit=1)
+                assert bench.clock.now_ms > 0
+
+        stop = bench.watch(look)
+        try:
+            for count in range(1, 80):
+                bench.client.payment_intents.create(
+                    amount=Decimal("1.00"), currency="ZMW", payment_method_types=["mobile_money"]
+                )
+                assert len(bench.receiver.events) == count
+        finally:
+            ended.set()
+            stop()
+
+
 def held(bench: Workbench) -> dict[str, str]:
     return {"Authorization": f"Bearer {bench.secret_key}"}

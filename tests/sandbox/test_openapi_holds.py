@@ -145,6 +145,8 @@ def play_webhooks(story: Story) -> None:
     story.post(f"{path}/roll_secret")
     story.post(f"/sandbox/webhook_endpoints/{endpoint['id']}/faults", body_of("DeliveryFaults"))
     events = story.get("/v1/events?limit=100&type=*")
+    story.get("/v1/events?created_since=2026-01-05T06:00:00Z&search=charge")
+    story.get("/sandbox/webhook_endpoints")
     event = events["data"][0]["id"]
     story.get(f"/v1/events/{event}")
     delivery = story.post(f"/v1/events/{event}/replay")["data"][0]["id"]
@@ -187,6 +189,7 @@ def play_panel(story: Story) -> None:
     story.post(f"/sandbox/ledger/entries/{settled['id']}/repeat")
     story.post("/sandbox/operator/script", body_of("Script"))
     story.post("/sandbox/operator/outage", body_of("Outage"))
+    story.get("/sandbox/operator")
     story.post("/sandbox/operator/outage", body_of("Outage", seconds=0))
     story.post("/sandbox/accounts", body_of("NewAccount"))
     story.post(f"/sandbox/phones/{PHONE}/cancel")

@@ -39,7 +39,7 @@ class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
 
 
 class Events(Listed[wire.Event]):
-    """What happened; `list` and `each` take `type`, one or a family such as `charge.*`."""
+    """What happened; `list` and `each` take `type`, `created_since` and `search`."""
 
     _path, _shape, _page = "/v1/events", wire.Event, wire.List[wire.Event]
 
@@ -50,13 +50,32 @@ class Events(Listed[wire.Event]):
         starting_after: str | None = None,
         ending_before: str | None = None,
         type: str | None = None,  # noqa: A002  the field's name
+        created_since: str | None = None,
+        search: str | None = None,
     ) -> wire.List[wire.Event]:
-        """A page, newest first; of one `type` or family, if named."""
-        return self._listed(limit=str(limit), starting_after=starting_after, ending_before=ending_before, type=type)
+        """A page, newest first.
 
-    def each(self, *, type: str | None = None) -> Iterator[wire.Event]:  # noqa: A002  the field's name
-        """Every event, newest first; of one `type` or family, if named."""
-        return self._every(type=type)
+        Of one `type` or a family such as `charge.*`; of the moment `created_since`, such as
+        `2026-01-05T06:00:00Z`, and later; in which the text `search` stands, or of a number that ends so.
+        """
+        return self._listed(
+            limit=str(limit),
+            starting_after=starting_after,
+            ending_before=ending_before,
+            type=type,
+            created_since=created_since,
+            search=search,
+        )
+
+    def each(
+        self,
+        *,
+        type: str | None = None,  # noqa: A002  the field's name
+        created_since: str | None = None,
+        search: str | None = None,
+    ) -> Iterator[wire.Event]:
+        """Every event, newest first; filtered as `list` is."""
+        return self._every(type=type, created_since=created_since, search=search)
 
     def replay(self, event_id: str) -> wire.List[wire.Delivery]:
         """Send an event again to every enabled endpoint that wants it."""

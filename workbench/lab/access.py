@@ -17,6 +17,7 @@ from workbench.watching import Watchers
 if TYPE_CHECKING:
     from workbench.bench import Workbench
     from workbench.handset import Phone
+    from workbench.lab.dashboard import Dashboard
     from workbench.lab.desk import Desk
 
 
@@ -27,6 +28,8 @@ class ForTheLab:
     _closing: ExitStack
     _watchers: Watchers
     _phone_widgets: dict[str, Widget]
+    _dashboard: "Dashboard | None" = None
+    _looking: PaymentsClient | None = None
     _phones: "dict[str, Phone]"
     _receiver: Receiver | None
     _engine: object
@@ -58,9 +61,21 @@ class ForTheLab:
 
     def looking(self) -> PaymentsClient:
         """Another client of the merchant's, whose reading leaves no trace: for what is drawn anew again and again."""
-        client = PaymentsClient(self.base_url, str(self.secret_key), http=self.http)
-        client.calls.always = {wire.UNSEEN: "true"}
-        return client
+        if self._looking is None:
+            self._looking = PaymentsClient(self.base_url, str(self.secret_key), http=self.http)
+            self._looking.calls.always = {wire.UNSEEN: "true"}
+        return self._looking
+
+    def dashboard(self) -> "Dashboard":
+        """The merchant dashboard: payments, keys, webhook endpoints, events, deliveries, the clock, outages.
+
+        Live in JupyterLab, text and HTML elsewhere.
+        """
+        if self._dashboard is None:
+            from workbench.lab.dashboard import Dashboard
+
+            self._dashboard = Dashboard(cast("Workbench", self))
+        return self._dashboard
 
     def _phone_widget(self, phone: "Phone") -> Widget:
         """The handset to touch: one for each number, kept up to date until the bench is closed."""

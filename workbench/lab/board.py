@@ -65,7 +65,7 @@ class Board:
                 unread: tuple[Section, ...] = (Section("unread", "No answer", (Note(str(error), BAD),)),)
             else:
                 unread = ()
-            return (*unread, *(_section_of(each) for each in self._parts.values()))
+            return (*unread, *(section_of(each) for each in self._parts.values()))
 
     @property
     def widget(self) -> Widget:
@@ -78,11 +78,15 @@ class Board:
             self._watch(self.refresh)
         return self._widget
 
+    def live_sections(self) -> tuple[Section, ...]:
+        """What is to be seen where one can touch it: all, unless a board shows one thing at a time."""
+        return self.sections()
+
     def refresh(self) -> None:
         """Draw what has changed since."""
         with self._lock:
             if self._widget is not None:
-                sections = self.sections()
+                sections = self.live_sections()
                 seen = {"title": self.title, "name": self.name, "sections": as_data(sections)}
                 self._widget.show({**seen, "widgets": self._widgets(sections), **self._told()})
 
@@ -140,7 +144,8 @@ class Board:
             return None if name == FOLLOW else Said(str(error), BAD)
 
 
-def _section_of(part: Part) -> Section:
+def section_of(part: Part) -> Section:
+    """What a part shows; or why it cannot."""
     try:
         return part.section()
     except WorkbenchError as error:

@@ -21,6 +21,7 @@ from workbench.lab.views import (
     Form,
     Grid,
     Item,
+    Menu,
     Note,
     Picture,
     Section,
@@ -124,6 +125,7 @@ _TEXT: Mapping[type, Callable[[Any], str]] = {
     Picture: lambda picture: picture.says,
     Fold: lambda _: "",
     Beside: lambda beside: "\n\n".join(_drawn(_TEXT, each) for each in beside.items),
+    Menu: lambda _: "",
     Steps: lambda steps: f"{steps.label}: {_step(steps)}",
     Slot: lambda slot: "\n".join(_drawn(_TEXT, each) for each in slot.instead),
 }
@@ -139,6 +141,7 @@ _HTML: Mapping[type, Callable[[Any], str]] = {
     Picture: lambda picture: f"<figure>{picture.svg}<figcaption>{escape(picture.says)}</figcaption></figure>",
     Fold: lambda fold: f"<details><summary>{escape(fold.label)}</summary>{_htmls(fold.items)}</details>",
     Beside: lambda beside: _htmls(beside.items),
+    Menu: lambda _: "",
     Steps: lambda steps: f"<p>{escape(steps.label)}: {escape(_step(steps))}</p>",
     Slot: lambda slot: _htmls(slot.instead),
 }

@@ -19,7 +19,8 @@ class _View(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", t
 class Action(_View, frozen=True):
     """A button. `do` names what it does in its part, `on` what it does it to.
 
-    With `confirm` it asks that first; with `off` it cannot be pressed, for the reason given.
+    With `confirm` it asks that first; with `off` it cannot be pressed, for the reason given. `expanded` is "yes" or
+    "no" where it unfolds and folds up what is beneath its row.
     """
 
     do: str
@@ -28,6 +29,7 @@ class Action(_View, frozen=True):
     primary: bool = False
     confirm: str = ""
     off: str = ""
+    expanded: str = ""
 
 
 class Actions(_View, frozen=True):
@@ -58,13 +60,17 @@ class Heading(_View, frozen=True):
 
 
 class Row(_View, frozen=True):
-    """A row of a table, its buttons, and what unfolds beneath it, named by `more_label`."""
+    """A row of a table, its buttons, and what unfolds beneath it, named by `more_label`.
+
+    What is costly to read is `beneath` instead: it is there only while the part has been asked for it.
+    """
 
     id: str
     cells: tuple[str, ...]
     actions: tuple[Action, ...] = ()
     more: tuple["Item", ...] = ()
     more_label: str = "Details"
+    beneath: tuple["Item", ...] = ()
 
 
 class Grid(_View, frozen=True):
@@ -89,13 +95,17 @@ class Field(_View, frozen=True):
 
 
 class Form(_View, frozen=True):
-    """Fields and buttons; Enter presses the primary one. With `follow` the part hears of what is typed."""
+    """Fields and buttons; Enter presses the primary one. With `follow` the part hears of what is typed.
+
+    In a `row` they stand side by side, as far as there is room.
+    """
 
     id: str
     label: str
     fields: tuple[Field, ...]
     actions: tuple[Action, ...] = ()
     follow: bool = False
+    row: bool = False
 
 
 class Code(_View, frozen=True):
@@ -127,6 +137,14 @@ class Beside(_View, frozen=True):
     items: tuple["Item", ...]
 
 
+class Menu(_View, frozen=True):
+    """What to choose from, and what is chosen; a choice asks the part to `show` it."""
+
+    label: str
+    choices: tuple[tuple[str, str], ...]
+    chosen: str
+
+
 class Step(_View, frozen=True):
     """Something on the way; its state is done, now, ahead or failed."""
 
@@ -151,14 +169,15 @@ class Slot(_View, frozen=True):
 
 
 class Section(_View, frozen=True):
-    """A titled piece of a board; its `id` is that of the part that it belongs to."""
+    """A titled piece of a board; its `id` is that of the part that it belongs to. A `wide` one has a row to itself."""
 
     id: str
     title: str
     items: tuple["Item", ...]
+    wide: bool = False
 
 
-Item: TypeAlias = Note | Facts | Grid | Form | Actions | Code | Picture | Fold | Beside | Steps | Slot
+Item: TypeAlias = Note | Facts | Grid | Form | Actions | Code | Picture | Fold | Beside | Menu | Steps | Slot
 
 
 def as_data(view: object) -> Any:  # noqa: ANN401  plain data, of any shape

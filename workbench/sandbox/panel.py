@@ -83,6 +83,11 @@ def outage(tx: Transaction, caller: Caller, body: shapes.Outage) -> shapes.Opera
     return plays.outage(tx, body.provider, whole_ms(body.seconds, plays.MAX_OUTAGE_S))
 
 
+def operators(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.OperatorState]:  # noqa: ARG001  one signature
+    """GET /sandbox/operator: each operator, and until when it is down."""
+    return shapes.Rows(plays.states(tx))
+
+
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
     """POST /sandbox/operator/query: ask the operator what became of a charge that it never told of."""
     return outcomes.settled_by_query(tx, charges.found(tx, caller, body.charge, param="charge"))
@@ -98,6 +103,11 @@ def delivery_faults(
 ) -> shapes.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
     return endpoints.set_faults(tx, caller, body.faults, endpoint_id)
+
+
+def endpoints_faults(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.FaultyEndpoint]:
+    """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
+    return shapes.Rows(endpoints.faults(tx, caller))
 
 
 def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
@@ -150,10 +160,12 @@ OPERATIONS: tuple[Operation, ...] = (
     _of_panel("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input),
     _of_panel("POST", "phones/{phone}/cancel", cancel, shapes.Handset),
     _of_panel("POST", "phones/{phone}/ignore", ignore, shapes.Handset),
+    _of_panel("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
     _of_panel("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
     _of_panel("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
     _of_panel("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery),
     _of_panel("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
+    _of_panel("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
     _of_panel("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
               body=shapes.DeliveryFaults),
     _of_panel("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),

@@ -77,7 +77,7 @@ CALLS: tuple[Call, ...] = (
     _listed("/v1/payouts", "payouts"),
     _of_one("GET", "/v1/payouts/{payout_id}", "payouts.retrieve"),
     Call("GET", "/v1/balance", "pay.balance.retrieve", schemes=_EITHER),
-    _listed("/v1/events", "events", "type"),
+    _listed("/v1/events", "events", "type", "created_since", "search"),
     _of_one("GET", "/v1/events/{event_id}", "events.retrieve"),
     _of_one("POST", "/v1/events/{event_id}/replay", "events.replay"),
     Call("POST", "/v1/webhook_endpoints", "pay.webhook_endpoints.create", _same("url", "enabled_events"),
@@ -107,6 +107,7 @@ CALLS: tuple[Call, ...] = (
     Call("POST", "/sandbox/phones/{phone}/input", "bench.phone({phone}).enter_pin", {"text": "pin"}, always=("pin",)),
     _of_bench("POST", "phones/{phone}/cancel", "phone({phone}).cancel"),
     _of_bench("POST", "phones/{phone}/ignore", "phone({phone}).ignore"),
+    _of_bench("GET", "operator", "operator.states"),
     _of_bench("POST", "operator/script", "operator.script", "phone", "answers"),
     _of_bench("POST", "operator/outage", "operator.outage", "provider", "seconds"),
     Call("POST", "/sandbox/operator/query", "bench.operator.query", {"charge": "charge_id"}, always=("charge_id",)),
@@ -124,6 +125,7 @@ CALLS: tuple[Call, ...] = (
 # fmt: on
 NO_CALL = frozenset(
     {
+        ("GET", "/sandbox/webhook_endpoints"),
         ("POST", "/sandbox/accounts"),
         ("POST", "/sandbox/ledger/entries"),
         ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"),

@@ -10,6 +10,7 @@ UNSEEN: Final = "Sandbox-Unseen"
 """The header of a GET that leaves no trace: whoever only looks changes nothing, not even the next number."""
 Limit = Annotated[int, Meta(ge=1, le=100)]
 EntryLimit = Annotated[int, Meta(ge=1, le=10_000)]
+Search = Annotated[str, Meta(min_length=1, max_length=100)]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
@@ -34,9 +35,11 @@ class RefundsQuery(ListQuery):
 
 
 class EventsQuery(ListQuery):
-    """Those of one type, or of a family such as `charge.*`."""
+    """Those of one type, or of a family such as `charge.*`; from a moment of RFC 3339 on; in which a text stands."""
 
     type: str | None = None
+    created_since: str | None = None
+    search: Search | None = None
 
 
 class DeliveriesQuery(ListQuery):

@@ -107,6 +107,10 @@ class Board {
     for (const section of sections) {
       if (!this.drawn.has(section.id)) this.drawn.set(section.id, this.section(section.id));
       const { node, title, body } = this.drawn.get(section.id);
+      node.classList.toggle("wb-wide", Boolean(section.wide));
+      node.classList.toggle("wb-untitled", !section.title);
+      if (!section.title) node.removeAttribute("aria-labelledby");
+      title.hidden = !section.title;
       if (title.textContent !== section.title) title.textContent = section.title;
       this.fill(body, section.items, section.id, section.id);
       if (node.previousElementSibling !== after || !node.parentNode) {
@@ -180,25 +184,34 @@ class Board {
       return h("p", { class: "wb-empty" }, h("span", { class: "wb-caption" }, grid.caption), " ", grid.empty ?? "Nothing yet.");
     }
     const acts = grid.rows.some((row) => row.actions?.length || row.more?.length);
-    const headings = grid.headings.map((each) => h("th", { scope: "col", class: each.numeric ? "wb-number" : null }, each.text));
-    if (acts) headings.push(h("th", { scope: "col" }, h("span", { class: "wb-unseen" }, "Actions")));
+    const headings = grid.headings.map((each) => h("th", { scope: "col", role: "columnheader", class: each.numeric ? "wb-number" : null }, each.text));
+    if (acts) headings.push(h("th", { scope: "col", role: "columnheader" }, h("span", { class: "wb-unseen" }, "Actions")));
     const rows = grid.rows.flatMap((row) => this.row(row, grid, acts, part, `${path}/${row.id}`));
-    const table = h("table", {}, caption, h("thead", {}, h("tr", {}, headings)), h("tbody", {}, rows));
-    return h("div", { class: "wb-scroll", tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
+    // Named, since where it is narrow it is laid out as no table.
+    const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, headings));
+    const table = h("table", { role: "table" }, caption, head, h("tbody", { role: "rowgroup" }, rows));
+    return h("div", { class: `wb-scroll${acts ? " wb-rows" : ""}`, tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
   }
 
   row(row, grid, acts, part, path) {
     const cells = row.cells.map((text, place) => {
       const heading = grid.headings[place];
-      return h(place ? "td" : "th", { scope: place ? null : "row", class: heading?.numeric ? "wb-number" : null }, text);
+      const named = place ? { role: "cell" } : { role: "rowheader", scope: "row" };
+      return h(place ? "td" : "th", { ...named, "data-label": heading?.text, class: heading?.numeric ? "wb-number" : null }, text);
     });
-    const beneath = row.more?.length ? h("tr", { class: "wb-more" }) : null;
+    const beneath = row.more?.length ? h("tr", { class: "wb-more", role: "row" }) : null;
+    const asked = row.beneath?.length ? h("tr", { class: "wb-more", role: "row" }) : null;
     if (acts) {
       const buttons = (row.actions ?? []).map((each) => this.button(each, part, path, null, row.cells[0]));
       if (beneath) buttons.push(this.unfolder(beneath, row, cells.length + 1, part, path));
-      cells.push(h("td", {}, h("div", { class: "wb-actions" }, buttons)));
+      cells.push(h("td", { role: "cell" }, h("div", { class: "wb-actions" }, buttons)));
     }
-    return [h("tr", {}, cells), beneath].filter(Boolean);
+    asked?.append(this.beneath(row.beneath, cells.length, part, `${path}/beneath`));
+    return [h("tr", { role: "row" }, cells), beneath, asked].filter(Boolean);
+  }
+
+  beneath(items, width, part, path) {
+    return h("td", { role: "cell", colspan: width }, this.fill(h("div", { class: "wb-beneath" }), items, part, path));
   }
 
   unfolder(beneath, row, width, part, path) {
@@ -206,7 +219,7 @@ class Board {
       this.open.set(path, isOpen);
       button.setAttribute("aria-expanded", String(isOpen));
       beneath.hidden = !isOpen;
-      const shown = isOpen ? this.fill(h("td", { colspan: width }), row.more, part, `${path}/more`) : [];
+      const shown = isOpen ? this.beneath(row.more, width, part, `${path}/more`) : [];
       beneath.replaceChildren(...[shown].flat());
     };
     const button = h(
@@ -220,6 +233,15 @@ class Board {
     );
     show(this.open.get(path) ?? false);
     return button;
+  }
+
+  draw_menu(menu, part, path) {
+    const choices = menu.choices.map(([id, label]) => {
+      const node = this.button({ do: "show", on: id, label }, part, path);
+      if (id === menu.chosen) node.setAttribute("aria-current", "page");
+      return h("li", {}, node);
+    });
+    return h("nav", { class: "wb-menu", "aria-label": menu.label }, h("ul", {}, choices));
   }
 
   draw_actions(group, part, path) {
@@ -334,7 +356,7 @@ class Board {
   // ---- forms --------------------------------------------------------------------------------------------------
 
   draw_form(form, part, path) {
-    const node = h("form", { class: "wb-form", "aria-label": form.label, novalidate: true, autocomplete: "off" });
+    const node = h("form", { class: `wb-form${form.row ? " wb-form-row" : ""}`, "aria-label": form.label, novalidate: true, autocomplete: "off" });
     const values = () => {
       const found = {};
       for (const { name } of form.fields) {
@@ -441,6 +463,7 @@ class Board {
         class: `wb-button${action.primary ? " wb-primary" : ""}`, "data-key": key,
         "aria-disabled": action.off ? "true" : null, title: action.off || null,
         "aria-label": about ? `${action.label}: ${about}` : null,
+        "aria-expanded": action.expanded ? String(action.expanded === "yes") : null,
       },
       action.label,
     );
@@ -523,7 +546,7 @@ class Board {
   // ---- what is said -------------------------------------------------------------------------------------------
 
   say(said) {
-    if (!said.text || said.number === this.told) return;
+    if (said.number === undefined || said.number === this.told) return;
     this.told = said.number;
     this.announce(said.text, said.tone);
   }

@@ -35,6 +35,11 @@ _QUERY: Final[Mapping[str, tuple[Schema, str]]] = {
     ),
     "charge": ({"type": "string"}, "Those of this charge."),
     "type": ({"type": "string", "enum": rules.EVENT_NAMES}, "Those of this type, or of a family."),
+    "created_since": (rules.MOMENT, "Those of this moment and later."),
+    "search": (
+        {},
+        "Those in whose payload this text stands; of three digits and more, also those of a number that ends so.",
+    ),
     "status": (
         {
             "type": "array",

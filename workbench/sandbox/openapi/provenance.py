@@ -60,7 +60,8 @@ _GAP_OF_PATH: Final = (("/v1/events", "6"), ("/v1/webhook_endpoints", "6"), ("/v
                        ("/v1/dead_letters", "6"), ("/v1/api_keys", "5"))  # fmt: skip
 _OF_PANEL: Final = {
     *(name for name in vars(panel) if name[0].isupper()), "LedgerAccountRows", "LedgerEntryPage",
-    "LedgerPostingPage", "LedgerMovementPage", "TraceRowRows", "MessageRows", "GapRows", "TraceQuery", "BalancesQuery",
+    "LedgerPostingPage", "LedgerMovementPage", "TraceRowRows", "MessageRows", "GapRows",
+    "OperatorStateRows", "FaultyEndpointRows", "TraceQuery", "BalancesQuery",
     "EntriesQuery", "MovementsQuery",
 }  # fmt: skip
 

@@ -3,13 +3,15 @@
 import msgspec
 
 from workbench.domain import webhooks, wire
+from workbench.domain.moments import milliseconds_in
 from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import encode
 from workbench.sandbox.service import lists
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.events import DELIVER, new_delivery
-from workbench.sandbox.store import Transaction
+from workbench.sandbox.store import Transaction, searches
+from workbench.sandbox.store.table import Condition
 
 URL = "/v1/deliveries"
 EVENTS_URL = "/v1/events"
@@ -22,12 +24,20 @@ def event(tx: Transaction, caller: Caller, *, event_id: str) -> msgspec.Raw:
 
 
 def events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> wire.List[msgspec.Raw]:
-    """GET /v1/events: the events, newest first, of one type or family where it is named."""
-    equals = {}
+    """GET /v1/events: the events, newest first: of one type or family, from a moment on, in which a text stands."""
+    equals, also = dict[str, tuple[str, ...]](), list[Condition]()
     if query.type is not None:
         webhooks.check_filter([query.type], param="type")
         equals["type"] = webhooks.types_named(query.type)
-    return lists.page(caller, tx.events, query, EVENTS_URL, lambda each: msgspec.Raw(each.body.encode()), **equals)
+    if query.created_since is not None:
+        also.append(searches.since(milliseconds_in(query.created_since, param="created_since")))
+    if query.search is not None:
+        also.append(searches.about(query.search))
+
+    def shown(stored: StoredEvent) -> msgspec.Raw:
+        return msgspec.Raw(stored.body.encode())
+
+    return lists.page(caller, tx.events, query, EVENTS_URL, shown, also, **equals)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Delivery:

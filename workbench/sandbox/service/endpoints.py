@@ -106,6 +106,12 @@ def set_faults(tx: Transaction, caller: Caller, faults: Sequence[str], endpoint_
     return panel.FaultyEndpoint(stored.id, list(stored.faults))
 
 
+def faults(tx: Transaction, caller: Caller) -> list[panel.FaultyEndpoint]:
+    """How deliveries to each of the caller's endpoints misbehave, newest first."""
+    kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_KEPT)
+    return [panel.FaultyEndpoint(each.id, list(each.faults)) for each in kept]
+
+
 def found(tx: Transaction, caller: Caller, endpoint_id: str) -> Endpoint:
     """The caller's endpoint of this id.
 

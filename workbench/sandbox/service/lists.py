@@ -1,6 +1,6 @@
 """Pages of a list: newest first, from a cursor that is a row, so that rows that arrive meanwhile shift nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from workbench.domain import wire
 from workbench.errors import NotFound
 from workbench.sandbox.service.caller import Caller
-from workbench.sandbox.store.table import Table, Wanted
+from workbench.sandbox.store.table import Condition, Table, Wanted
 
 R = TypeVar("R", bound=msgspec.Struct)
 W = TypeVar("W")
@@ -20,9 +20,11 @@ def page(
     query: wire.ListQuery,
     url: str,
     shown: Callable[[R], W],
+    also: Sequence[Condition] = (),
+    /,
     **equals: Wanted,
 ) -> wire.List[W]:
-    """The caller's rows that `query` asks for, each as `shown`.
+    """The caller's rows that `query` asks for, each as `shown`; of each, the conditions `also` hold.
 
     Raises NotFound: a cursor that is no row of the caller's.
     """
@@ -30,6 +32,7 @@ def page(
         query.limit + 1,
         older_than=_seq(caller, table, query.starting_after, "starting_after"),
         newer_than=_seq(caller, table, query.ending_before, "ending_before"),
+        also=also,
         account=caller.account,
         **equals,
     )

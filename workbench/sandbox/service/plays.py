@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from workbench.domain.payments import Charge
-from workbench.domain.phones import msisdn_from, operator_named
+from workbench.domain.phones import OPERATORS, msisdn_from, operator_named
 from workbench.domain.wire import panel
 from workbench.errors import InvalidRequest
 from workbench.sandbox import operator
@@ -91,3 +91,13 @@ def outage(tx: Transaction, named: str, for_ms: int) -> panel.OperatorState:
         return panel.OperatorState(provider, None)
     ends = tx.outages.add(Outage(provider=provider, until_ms=tx.now_ms + for_ms))
     return panel.OperatorState(provider, ends.until_ms // 1000)
+
+
+def states(tx: Transaction) -> list[panel.OperatorState]:
+    """Each operator, and until when it is down."""
+    return [panel.OperatorState(each, _down_until_s(tx, each)) for each in OPERATORS]
+
+
+def _down_until_s(tx: Transaction, provider: str) -> int | None:
+    outage = tx.outages.get(provider)
+    return outage.until_ms // 1000 if outage and tx.now_ms < outage.until_ms else None

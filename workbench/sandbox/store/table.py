@@ -1,7 +1,7 @@
 """Structs to rows and back, the same for every table."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -11,6 +11,13 @@ R = TypeVar("R", bound=msgspec.Struct)
 _PLAIN = (str, int, str | None, int | None)
 Wanted = str | int | None | tuple[str, ...]
 """What a column is to equal: a value, nothing, or one of several."""
+
+
+class Condition(NamedTuple):
+    """A condition beside those on columns, and the values for its places."""
+
+    sql: str
+    values: tuple[str | int, ...]
 
 
 class _Shape(NamedTuple):
@@ -99,12 +106,22 @@ class Table(Generic[R]):
         """Every record that came later, in order."""
         return self._read(f"{self._from} WHERE seq > ? ORDER BY seq", (seq,))
 
-    def page(self, limit: int, *, older_than: int | None, newer_than: int | None, **equals: Wanted) -> list[R]:
+    def page(
+        self,
+        limit: int,
+        *,
+        older_than: int | None,
+        newer_than: int | None,
+        also: Sequence[Condition] = (),
+        **equals: Wanted,
+    ) -> list[R]:
         """At most `limit` records, newest first: from the newest on or from below `older_than`, down to `newer_than`.
 
-        With `newer_than` alone, those next above it.
+        With `newer_than` alone, those next above it. `also` are conditions that hold of each.
         """
         where, values = _where(equals)
+        for each in also:
+            where, values = f"{where} AND {each.sql}", (*values, *each.values)
         edges = {"<": older_than, ">": newer_than}
         for sign, edge in edges.items():
             if edge is not None:

@@ -1,0 +1,425 @@
+"""The merchant dashboard, pressed as a browser presses it: what it does, says and shows, through both doors."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from workbench import Workbench
+from workbench.domain.moments import LUSAKA
+from workbench.domain.webhooks import DEAD_LETTER
+from workbench.lab.board import Board
+from workbench.lab.dashboard import Dashboard
+from workbench.lab.parts.pages import SIZE
+
+DEAF = "http://127.0.0.1:9/hooks"
+"""Nothing listens there."""
+SECRET = re.compile(r"(sk_test_|pk_test_|whsec_)[0-9A-Za-z+/=]{4,}")
+IDS = ("clock", "payments", "keys", "endpoints", "events", "deliveries", "operators")
+
+
+class Browser:
+    """What a browser would hold of a board: its view, and the secrets that it was sent."""
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self.widget: Any = board.widget
+        self.sent: list[dict[str, Any]] = []
+        self.widget.send = self.sent.append
+        self._number = 0
+
+    def press(self, part: str, do: str, on: str = "", **values: str) -> dict[str, Any]:
+        """A message as board.js sends it; what was said."""
+        self._number += 1
+        message = {"id": self._number, "part": part, "do": do, "on": on, "values": values}
+        self.widget._handle_custom_msg(message, [])  # noqa: SLF001  what arrives from a browser
+        assert self.widget.answered == self._number
+        return self.said
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """As it travels."""
+        return json.loads(json.dumps(self.widget.view))
+
+    @property
+    def said(self) -> dict[str, Any]:
+        return self.view["said"]
+
+    def show(self, part: str) -> dict[str, Any]:
+        self.press("menu", "show", part)
+        return self.section(part)
+
+    def section(self, part: str) -> dict[str, Any]:
+        return next(each for each in self.view["sections"] if each["id"] == part)
+
+    def rows(self, part: str) -> list[dict[str, Any]]:
+        return next(each for each in self.section(part)["items"] if each["kind"] == "grid")["rows"]
+
+    @property
+    def code(self) -> str:
+        return " ".join(each["text"] for item in self.view["code"] for each in item["items"])
+
+
+@pytest.fixture
+def page(bench: Workbench) -> Browser:
+    """Of a dashboard of its own: the served sandbox, and its bench, are shared."""
+    return Browser(Dashboard(bench))
+
+
+def pay(bench: Workbench, phone: str = "+260961234567", amount: str = "150.00") -> str:
+    made = bench.client.payment_intents.create(
+        amount=Decimal(amount), currency="ZMW", payment_method_types=["mobile_money"]
+    )
+    bench.client.payment_intents.confirm(made.id, phone=phone, provider="mtn")
+    bench.phone(phone).enter_pin("1234")
+    return made.id
+
+
+def test_there_is_one_dashboard_and_one_widget(bench: Workbench):
+    assert bench.dashboard() is bench.dashboard()
+    assert bench.dashboard().widget is bench.dashboard().widget
+
+
+def test_where_nobody_looks_it_is_text_and_html(bench: Workbench):
+    pay(bench)
+    shown = bench.dashboard()._repr_mimebundle_()
+    assert set(shown) == {"text/plain", "text/html"}
+    for title in ("Test clock", "Payments", "API keys", "webhook endpoints", "events", "deliveries", "operators"):
+        assert title in str(shown["text/plain"])
+    assert "150.00 ZMW" in str(shown["text/html"])
+    assert "live in JupyterLab" not in str(shown["text/plain"])
+    assert not SECRET.search(json.dumps(shown))
+
+
+def test_only_what_is_chosen_is_shown_and_asked_for(page: Browser):
+    assert [each["id"] for each in page.view["sections"]] == ["clock", "menu", "payments"]
+    for part in IDS[1:]:
+        page.show(part)
+        assert [each["id"] for each in page.view["sections"]] == ["clock", "menu", part]
+    page.press("menu", "show", "elsewhere")
+    assert page.section("operators")
+
+
+def test_looking_at_it_leaves_no_trace(bench: Workbench, page: Browser):
+    pay(bench)
+    before = len(bench.trace)
+    for part in IDS[1:]:
+        page.show(part)
+    page.show("events")
+    page.press("events", "unfold", page.rows("events")[0]["id"])
+    page.press("events", "search", "filter", search="567")
+    assert len(bench.trace) == before
+
+
+def test_a_key_is_made_rolled_and_revoked(bench: Workbench, page: Browser):
+    page.show("keys")
+    page.press("keys", "create", kind="secret")
+    (revealed,) = page.sent
+    value = revealed["reveal"]["secret"]
+    assert bench.client_with(value).api_keys.list().data
+    assert value[-4:] in page.said["text"]
+    made = next(row for row in page.rows("keys") if row["cells"][0].endswith(value[-4:]))
+    assert [each["do"] for each in made["actions"]] == ["roll", "revoke"]
+    assert all(each["confirm"] for each in made["actions"])
+    page.press("keys", "roll", made["id"])
+    rolled = page.sent[-1]["reveal"]["secret"]
+    assert bench.client_with(rolled).api_keys.list().data
+    assert next(row for row in page.rows("keys") if row["id"] == made["id"])["cells"][3] == "rolled"
+    newest = next(row for row in page.rows("keys") if row["cells"][0].endswith(rolled[-4:]))
+    page.press("keys", "revoke", newest["id"])
+    assert "ended" in page.said["text"]
+    assert "pay.api_keys.revoke(" in page.code
+    assert "curl -X DELETE" in page.code
+    page.press("keys", "revoke", newest["id"])
+    assert page.said["tone"] == "bad"
+
+
+@pytest.mark.parametrize("kind", ["secret", "publishable"])
+def test_the_key_of_the_bench_is_taken_over_when_it_is_rolled(kind: str):
+    with Workbench(seed=7) as bench:
+        page, looking = Browser(bench.dashboard()), bench.looking()
+        page.show("keys")
+        own = next(row for row in page.rows("keys") if row["cells"][1] == kind)
+        assert "this bench" in own["cells"][3]
+        assert "roll it instead" in own["actions"][1]["off"]
+        before = str(bench.secret_key), str(bench.publishable_key)
+        page.press("keys", "roll", own["id"])
+        assert "This bench has gone over to it" in page.said["text"]
+        assert "bench.use_key(pay.api_keys.roll(" in page.code
+        after = str(bench.secret_key), str(bench.publishable_key)
+        assert page.sent[-1]["reveal"]["secret"] in after
+        assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
+        pay(bench)
+        assert bench.clock.advance(60).now_ms > 0
+        assert looking.events.list().data
+        assert "this bench" in page.rows("keys")[0]["cells"][3]
+
+
+def test_an_endpoint_is_added_paused_changed_and_deleted(bench: Workbench, page: Browser):
+    page.show("endpoints")
+    page.press("endpoints", "add", "new", url=DEAF, events="charge.*, refund.failed")
+    secret = page.sent[-1]["reveal"]["secret"]
+    assert secret.startswith("whsec_")
+    row = page.rows("endpoints")[0]
+    assert row["cells"] == [DEAF, "charge.*, refund.failed", "enabled", "whsec_••••"]
+    page.press("endpoints", "pause", row["id"])
+    assert page.rows("endpoints")[0]["cells"][2] == "paused"
+    assert bench.client.webhook_endpoints.retrieve(row["id"]).status == "disabled"
+    assert "status=" in page.code
+    page.press("endpoints", "enable", row["id"])
+    page.press("endpoints", "save", row["id"], url=f"{DEAF}/2", events="*")
+    assert page.rows("endpoints")[0]["cells"][:3] == [f"{DEAF}/2", "*", "enabled"]
+    page.press("endpoints", "misbehave", row["id"], duplicate="yes", out_of_order="")
+    assert page.rows("endpoints")[0]["cells"][2] == "enabled, duplicate"
+    page.press("endpoints", "misbehave", row["id"], duplicate="", out_of_order="")
+    assert page.rows("endpoints")[0]["cells"][2] == "enabled"
+    page.press("endpoints", "roll", row["id"])
+    assert page.sent[-1]["reveal"]["secret"] != secret
+    assert page.rows("endpoints")[0]["cells"][3] == "two, for a while"
+    page.press("endpoints", "delete", row["id"])
+    assert row["id"] not in [each["id"] for each in page.rows("endpoints")]
+
+
+def test_the_receiver_of_the_bench_is_handed_its_new_secret():
+    with Workbench(seed=7) as bench:
+        page = Browser(bench.dashboard())
+        (own,) = page.show("endpoints")["items"][0]["rows"]
+        page.press("endpoints", "roll", own["id"])
+        assert "has it already" in page.said["text"]
+        assert "bench.receiver.secrets.append(" in page.code
+        bench.clock.advance(days=2)  # the overlap is over: only the new secret signs
+        pay(bench)
+        assert [each.verdict for each in bench.receiver.arrivals] == ["accepted"] * 5
+
+
+@pytest.mark.parametrize(
+    ("part", "do", "on", "values"),
+    [
+        ("endpoints", "add", "new", {"url": "nowhere", "events": "*"}),
+        ("endpoints", "add", "new", {"url": DEAF, "events": "charge.sold"}),
+        ("endpoints", "add", "new", {"url": DEAF, "events": " , "}),
+        ("endpoints", "roll", "we_none", {}),
+        ("keys", "roll", "key_none", {}),
+        ("keys", "create", "new", {"kind": "golden"}),
+        ("events", "replay", "evt_none", {}),
+        ("events", "search", "filter", {"since": "yesterday"}),
+        ("events", "search", "filter", {"type": "charge.sold"}),
+        ("deliveries", "replay", "del_none", {}),
+        ("clock", "move", "span", {"count": "-1", "unit": "days"}),
+        ("clock", "move", "span", {"count": "many", "unit": "days"}),
+        ("clock", "move", "span", {"count": "NaN", "unit": "days"}),
+        ("clock", "move", "span", {"count": "1", "unit": "years"}),
+        ("clock", "move", "span", {"count": "99999", "unit": "days"}),
+        ("operators", "start", "outage", {"provider": "mtn", "minutes": "0"}),
+        ("operators", "start", "outage", {"provider": "mtn", "minutes": "ten"}),
+        ("operators", "start", "outage", {"provider": "zed", "minutes": "10"}),
+        ("operators", "start", "outage", {"provider": "mtn", "minutes": "9999999"}),
+        ("nothing", "at", "all", {}),
+    ],
+)
+def test_what_cannot_be_done_is_said(page: Browser, part: str, do: str, on: str, values: dict[str, str]):
+    said = page.press(part, do, on, **values)
+    assert said["tone"] == "bad"
+    assert said["text"]
+
+
+def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
+    first = pay(bench, "+260961234567")
+    bench.clock.advance(hours=2)
+    second = pay(bench, "+260961111222")
+    page.show("events")
+    assert "found" in page.press("events", "search", "filter", search=first)["text"]
+    assert {row["cells"][2] for row in page.rows("events")} == {f"{first[:10]}…"}
+    page.press("events", "follow", "filter", search="1222")
+    assert {row["cells"][2] for row in page.rows("events")} == {f"{second[:10]}…"}
+    page.press("events", "search", "filter", search="1222", type="charge.*")
+    assert [row["cells"][1] for row in page.rows("events")] == ["charge.succeeded"]
+    assert 'search="1222"' in page.code
+    lusaka = bench.clock.now.astimezone(LUSAKA)
+    page.press("events", "search", "filter", since=lusaka.strftime("%Y-%m-%d %H:%M"))
+    assert first[:10] not in json.dumps(page.rows("events"))
+    assert second[:10] in json.dumps(page.rows("events"))
+    page.press("events", "follow", "filter", since="2026-13", search=second)
+    form = page.section("events")["items"][0]
+    assert next(each for each in form["fields"] if each["name"] == "since")["error"]
+    assert page.rows("events")
+    page.press("events", "clear")
+    assert "All events" in page.said["text"]
+
+
+def test_an_event_shows_what_was_sent_and_how_it_arrived(bench: Workbench, page: Browser):
+    assert bench.receiver.secrets
+    intent = pay(bench)
+    bench.clock.advance(1)  # served, it is sent a moment later
+    page.show("events")
+    page.press("events", "follow", "filter", search=intent)
+    row = page.rows("events")[0]
+    assert "beneath" not in row
+    page.press("events", "unfold", row["id"])
+    _, payload, sent, again = page.rows("events")[0]["beneath"]
+    assert json.loads(payload["text"])["id"] == row["id"]
+    assert "961234567" not in payload["text"]
+    ours = next(each for each in sent["rows"] if "delivered" in each["cells"][3])
+    assert ours["more"][0]["rows"][0]["cells"][2] == "200"
+    page.press("events", "replay", again["actions"][0]["on"])
+    assert "Sent again" in page.said["text"]
+    page.press("events", "replay_one", ours["id"])
+    assert "Sent again" in page.said["text"]
+    page.press("events", "unfold", row["id"])
+    assert "beneath" not in page.rows("events")[0]
+
+
+def dead_letters(bench: Workbench, count: int) -> str:
+    """An endpoint that took nothing for four days, and `count` dead letters."""
+    endpoint = bench.client.webhook_endpoints.create(url=DEAF, enabled_events=["charge.succeeded"])
+    for number in range(count):
+        pay(bench, f"+26096123456{number}")
+    bench.clock.advance(days=4)
+    return endpoint.id
+
+
+def test_dead_letters_are_told_of_and_sent_again(bench: Workbench, page: Browser):
+    assert bench.receiver.secrets
+    endpoint = dead_letters(bench, 3)
+    page.show("deliveries")
+    page.press("deliveries", "follow", "filter", status=DEAD_LETTER)
+    mine = [row for row in page.rows("deliveries") if row["cells"][2] == DEAF.removeprefix("http://")]
+    assert [row["cells"][3] for row in mine] == ["✗ dead letter, 10 attempts"] * 3
+    page.press("deliveries", "unfold", mine[0]["id"])
+    (opened,) = [row for row in page.rows("deliveries") if "beneath" in row]
+    grid, last = opened["beneath"]
+    assert [row["cells"][0] for row in grid["rows"]] == [str(number) for number in range(1, 11)]
+    assert "refused" in grid["rows"][0]["cells"][4]
+    assert "dead letter" in last["text"]
+    page.press("deliveries", "replay", mine[0]["id"])
+    assert page.said["tone"] == "warn"
+    page.press("deliveries", "show", "filter", status="pending")
+    assert any("next in" in row["cells"][3] for row in page.rows("deliveries"))
+    bench.client.webhook_endpoints.update(endpoint, url=bench.receiver_url)
+    page.press("deliveries", "replay_all")
+    assert "2 dead letters sent again" in page.said["text"]
+    assert "pay.deliveries.replay_dead_letters()" in page.code
+    assert "/v1/dead_letters/replay" in page.code
+    bench.clock.advance(60)
+    assert not bench.client.deliveries.list(status=DEAD_LETTER, endpoint=endpoint).data
+    bench.client.webhook_endpoints.delete(endpoint)
+
+
+def test_where_no_endpoint_can_take_them_nothing_is_said_to_be_sent():
+    with Workbench(seed=7) as bench:
+        page = Browser(bench.dashboard())
+        endpoint = dead_letters(bench, 1)
+        page.press("endpoints", "pause", endpoint)
+        assert page.press("deliveries", "replay_all")["tone"] == "warn"
+
+
+def test_the_clock_is_moved(bench: Workbench, page: Browser):
+    before = bench.clock.now_ms
+    for seconds in (60, 3600, 86_400):
+        page.press("clock", "advance", str(seconds))
+    page.press("clock", "move", "span", count="2.5", unit="hours")
+    moved_s = (bench.clock.now_ms - before) / 1000
+    assert 0 <= moved_s - (60 + 3600 + 86_400 + 2.5 * 3600) < 60
+    assert "bench.clock.advance(" in page.code
+    shown = dict(page.section("clock")["items"][0]["items"][0]["pairs"])
+    assert {"Lusaka", "UTC"} <= set(shown)
+    assert int(shown["Lusaka"][11:13]) == (int(shown["UTC"][11:13]) + 2) % 24
+    mode = bench.http.get("/sandbox/clock", headers={"Authorization": f"Bearer {bench.secret_key}"}).json()["mode"]
+    assert ("by itself" in shown["It goes"]) == (mode == "running")
+    page.press("clock", "look")
+
+
+def test_an_outage_begins_and_ends(bench: Workbench, page: Browser):
+    page.show("operators")
+    page.press("operators", "start", "outage", provider="airtel", minutes="5")
+    row = next(each for each in page.rows("operators") if each["id"] == "airtel")
+    assert row["cells"][1] == "✗ down"
+    assert "bench.operator.outage(" in page.code
+    refused = bench.client.payment_intents.create(
+        amount=Decimal("1.00"), currency="ZMW", payment_method_types=["mobile_money"]
+    )
+    bench.client.payment_intents.confirm(refused.id, phone="+260971234567", provider="airtel")
+    bench.clock.advance(5)
+    error = bench.client.payment_intents.retrieve(refused.id).last_payment_error
+    assert error
+    assert error.code == "operator_unavailable"
+    page.press("operators", "end", "airtel")
+    assert next(each for each in page.rows("operators") if each["id"] == "airtel")["cells"][1] == "✓ up"
+    page.show("payments")
+    assert any("✗ failed: operator_unavailable" in row["cells"][2] for row in page.rows("payments"))
+
+
+def test_no_secret_is_ever_in_what_is_saved(bench: Workbench, page: Browser):
+    pay(bench)
+    page.press("keys", "create", kind="secret")
+    page.press("keys", "create", kind="publishable")
+    page.press("endpoints", "add", "new", url=DEAF, events="*")
+    made = bench.client.webhook_endpoints.list().data[0].id
+    page.press("endpoints", "roll", made)
+    states = []
+    for part in IDS[1:]:
+        page.show(part)
+        states.append(json.dumps(page.widget.get_state(), default=str))
+    page.show("events")
+    page.press("events", "unfold", page.rows("events")[0]["id"])
+    states += [json.dumps(page.widget.get_state(), default=str), repr(bench.dashboard()), repr(page.widget)]
+    revealed = [each["reveal"]["secret"] for each in page.sent]
+    assert len(revealed) == 4
+    for state in states:
+        assert not SECRET.search(re.sub(r"_esm.*?(?=\"view)", "", state))
+        for secret in (*revealed, str(bench.secret_key), str(bench.publishable_key)):
+            assert secret not in state
+    bench.client.webhook_endpoints.delete(made)
+
+
+def test_thousands_of_events_are_pages(bench: Workbench, page: Browser):
+    for number in range(12):
+        pay(bench, f"+2609612345{number:02}")
+    page.show("events")
+    newest = [row["id"] for row in page.rows("events")]
+    assert len(newest) == SIZE
+    page.press("events", "turn", "older")
+    older = [row["id"] for row in page.rows("events")]
+    assert older == [each.id for each in bench.client.events.list(starting_after=newest[-1], limit=SIZE)]
+    page.press("events", "turn", "newer")
+    assert [row["id"] for row in page.rows("events")] == newest
+    page.press("events", "turn", "older")
+    page.press("events", "search", "filter", search="no such thing")
+    assert page.rows("events") == []
+    page.press("events", "clear")
+    page.press("events", "turn", "newest")
+    assert [row["id"] for row in page.rows("events")] == newest
+
+
+def test_a_page_whose_place_is_gone_is_the_newest():
+    with Workbench(seed=7) as bench:
+        page = Browser(bench.dashboard())
+        for number in range(6):
+            pay(bench, f"+26096123456{number}")
+        page.show("events")
+        page.press("events", "turn", "older")
+        assert page.rows("events")
+        bench.reset()
+        page.show("events")
+        assert page.rows("events") == []
+
+
+def test_what_happens_elsewhere_is_drawn(bench: Workbench, page: Browser, soon: Callable[[Callable[[], bool]], None]):
+    page.show("payments")
+    intent = pay(bench)
+    soon(lambda: intent in json.dumps(page.view))
+
+
+@pytest.fixture
+def soon() -> Callable[[Callable[[], bool]], None]:
+    def wait(is_so: Callable[[], bool]) -> None:
+        until = time.monotonic() + 5
+        while not is_so() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert is_so()
+
+    return wait

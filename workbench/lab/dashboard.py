@@ -1,0 +1,65 @@
+"""The merchant dashboard: payments, and a developers section of keys, endpoints, events and deliveries."""
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from workbench.lab.board import Board, section_of
+from workbench.lab.parts.clock import ClockPart
+from workbench.lab.parts.deliveries import DeliveriesPart
+from workbench.lab.parts.endpoints import EndpointsPart
+from workbench.lab.parts.events import EventsPart
+from workbench.lab.parts.keys import KeysPart
+from workbench.lab.parts.menu import MenuPart
+from workbench.lab.parts.outages import OutagesPart
+from workbench.lab.parts.payments import PaymentsPart
+from workbench.lab.parts.source import Source
+from workbench.lab.views import Actions, Beside, Fold, Form, Item, Menu, Section
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+
+_CHOICES: Final = (
+    ("payments", "Payments"),
+    ("keys", "API keys"),
+    ("endpoints", "Webhook endpoints"),
+    ("events", "Events"),
+    ("deliveries", "Deliveries"),
+    ("operators", "Operators"),
+)
+
+
+class Dashboard(Board):
+    """All of it as text and HTML; live, the clock and what is chosen, so that only this is asked for."""
+
+    def __init__(self, bench: "Workbench") -> None:
+        source = Source(bench)
+        self._menu = MenuPart("Dashboard", _CHOICES)
+        self._chosen = (
+            PaymentsPart(source),
+            KeysPart(source),
+            EndpointsPart(source),
+            EventsPart(source),
+            DeliveriesPart(source),
+            OutagesPart(source),
+        )
+        self._always = (ClockPart(source), self._menu)
+        super().__init__("Merchant dashboard", (*self._always, *self._chosen), bench.watch)
+
+    def sections(self) -> tuple[Section, ...]:
+        """All of it, without what can only be pressed or filled in."""
+        return tuple(_to_read(each) for each in super().sections() if each.id != self._menu.id)
+
+    def live_sections(self) -> tuple[Section, ...]:
+        """The clock, the menu and what is chosen in it."""
+        chosen = [each for each in self._chosen if each.id == self._menu.chosen]
+        return tuple(section_of(each) for each in (*self._always, *chosen))
+
+
+def _to_read(section: Section) -> Section:
+    return replace(section, items=_readable(section.items))
+
+
+def _readable(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    kept = (Beside(_readable(each.items)) if isinstance(each, Beside) else each for each in items)
+    return tuple(each for each in kept if not isinstance(each, Actions | Fold | Form | Menu))

@@ -1,0 +1,59 @@
+"""Deliveries as tables: where an event is going, how far it has come, and each attempt."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from workbench.domain import wire
+from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
+from workbench.lab.parts.source import brief, counted, short, span, when
+from workbench.lab.views import BAD, GOOD, Action, Grid, Item, Note, Row, headings
+
+SAYS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
+
+
+def attempts(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
+    """Each attempt, and what follows."""
+    rows = tuple(_attempt(each) for each in delivery.attempts)
+    columns = headings("No.", "Time (Lusaka)", "Status", "Took", "Answer", numeric=("No.", "Took"))
+    return (Grid(f"Attempts at delivery {delivery.id}", columns, rows, "None yet."), _next(delivery, now_s))
+
+
+def replay(delivery: wire.Delivery) -> Action:
+    """Send it again."""
+    return Action("replay", "Replay", delivery.id)
+
+
+def grid(caption: str, rows: Sequence[Row]) -> Grid:
+    """A table of deliveries."""
+    columns = headings("Delivery", "Event", "To", "Status")
+    return Grid(caption, columns, tuple(rows), "None.")
+
+
+def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
+    """What the table says of one."""
+    said = SAYS.get(delivery.status, delivery.status)
+    status = [said, counted(len(delivery.attempts), "attempt")]
+    if delivery.next_attempt_at is not None:
+        status.append(f"next in {span(delivery.next_attempt_at - now_s)}")
+    return (brief(delivery.id), delivery.event_type, _place(delivery.url), ", ".join(status))
+
+
+def _place(url: str) -> str:
+    return url.partition("://")[2] or url
+
+
+def _attempt(attempt: wire.DeliveryAttempt) -> Row:
+    status = "none" if attempt.status_code is None else str(attempt.status_code)
+    answer = short(attempt.answer.strip()) or short(attempt.fault or "") or "(empty)"
+    return Row(str(attempt.number), (str(attempt.number), when(attempt.at), status, f"{attempt.latency_ms} ms", answer))
+
+
+def _next(delivery: wire.Delivery, now_s: int) -> Note:
+    if delivery.status == DELIVERED:
+        return Note("Delivered.", GOOD)
+    if delivery.status == DEAD_LETTER:
+        return Note("Given up: a dead letter. Mend the receiver, then replay it.", BAD)
+    if delivery.next_attempt_at is None:
+        return Note("It is being sent.")
+    left = span(delivery.next_attempt_at - now_s)
+    return Note(f"The next attempt is due at {when(delivery.next_attempt_at)} in Lusaka, in {left}.")

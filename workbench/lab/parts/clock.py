@@ -1,0 +1,82 @@
+"""The test clock: what moment it is in the sandbox, and moving it."""
+
+from decimal import Decimal, InvalidOperation
+from typing import ClassVar, Final
+
+from workbench.domain.moments import moment
+from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.source import Source, when
+from workbench.lab.views import BAD, Action, Actions, Beside, Facts, Field, Fold, Form, Item, Section
+
+_UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
+_STEPS: Final = (("60", "+1 minute"), ("3600", "+1 hour"), ("86400", "+1 day"))
+_PATH: Final = "/sandbox/clock/advance"
+
+
+class ClockPart(Part):
+    """The moment in UTC and in Lusaka; steps of a minute, an hour and a day, and any other."""
+
+    id = "clock"
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def section(self) -> Section:
+        """What is to be seen now."""
+        now = self._source.panel("clock")
+        is_running = now["mode"] == "running"
+        shown = Beside((_moment(now["now_ms"], is_running=is_running), _steps(is_running=is_running), _other()))
+        return Section(self.id, "Test clock", (shown,), wide=True)
+
+    def look(self, on: str, values: Values) -> None:
+        """What a running clock shows is drawn anew after every button."""
+
+    def advance(self, on: str, values: Values) -> Said:
+        """Move by so many seconds."""
+        return self._move(Decimal(on))
+
+    def move(self, on: str, values: Values) -> Said:
+        """Move by what was filled in."""
+        try:
+            count = Decimal(values.get("count", "").strip() or "0")
+        except InvalidOperation:
+            return Said(f"{values['count'][:20]!r} is no number.", BAD)
+        if not count.is_finite() or values.get("unit") not in _UNITS:
+            return Said("By how many seconds, minutes, hours or days?", BAD)
+        return self._move(count * _UNITS[values["unit"]])
+
+    def _move(self, seconds: Decimal) -> Said:
+        clock = self._source.bench.clock.advance(seconds)
+        exact = int(seconds) if seconds == int(seconds) else seconds
+        return Said(
+            f"The clock was moved; in Lusaka it is {when(clock.now_ms // 1000)}.",
+            code=self._source.code("POST", _PATH, {"seconds": exact}),
+        )
+
+    doings: ClassVar[dict[str, Doing]] = {"look": look, "advance": advance, "move": move}
+
+
+def _moment(now_ms: int, *, is_running: bool) -> Item:
+    goes = "by itself; what is shown is when it was last looked at" if is_running else "only when it is moved"
+    return Facts((
+        ("Lusaka", when(now_ms // 1000)),
+        ("UTC", moment(now_ms).strftime("%Y-%m-%d %H:%M:%S")),
+        ("It goes", goes),
+    ))  # fmt: skip
+
+
+def _steps(*, is_running: bool) -> Item:
+    look = (Action("look", "Look again"),) if is_running else ()
+    return Actions("Move the clock", (*(Action("advance", label, seconds) for seconds, label in _STEPS), *look))
+
+
+def _other() -> Item:
+    fields = (
+        Field("count", "By how much", "5", "number"),
+        Field("unit", "Of what", "minutes", "select", tuple((each, each) for each in _UNITS)),
+    )
+    return Fold(
+        "other",
+        "Another span",
+        (Form("span", "Another span", fields, (Action("move", "Move", primary=True),), row=True),),
+    )

@@ -1,0 +1,193 @@
+"""Events: found by type, moment and text; what was sent for each, and what became of that."""
+
+from datetime import datetime
+from typing import ClassVar, Final, NamedTuple
+
+import msgspec
+
+from workbench.domain import wire
+from workbench.domain.masking import mask
+from workbench.domain.moments import LUSAKA, milliseconds, rfc3339
+from workbench.domain.webhooks import EVENT_TYPES
+from workbench.errors import NotFound
+from workbench.lab.parts import attempts
+from workbench.lab.parts.pages import Pages
+from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.source import Source, brief, counted, when
+from workbench.lab.views import (
+    BAD,
+    WARN,
+    Action,
+    Actions,
+    Code,
+    Facts,
+    Field,
+    Form,
+    Grid,
+    Item,
+    Note,
+    Row,
+    Section,
+    headings,
+)
+
+_PATH: Final = "/v1/events"
+_FAMILIES: Final = tuple(dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES))
+_TYPES: Final = (("", "all types"), *((each, each) for each in (*_FAMILIES, *EVENT_TYPES)))
+_NO_MOMENT: Final = "A moment in Lusaka, such as 2026-01-05 or 2026-01-05 08:30."
+_LONGEST: Final = 100
+_SUBJECTS: Final = ("payment_intent", "charge")
+"""What of an object names the payment that it belongs to, where it is none itself."""
+
+
+class Wanted(NamedTuple):
+    """What is looked for, as it was typed."""
+
+    type: str = ""
+    since: str = ""
+    search: str = ""
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The same as the parameters of the list. Raises ValueError: no moment."""
+        since = _in_lusaka(self.since.strip()) if self.since.strip() else ""
+        asked = {"type": self.type, "created_since": since, "search": self.search.strip()[:_LONGEST]}
+        return {name: value for name, value in asked.items() if value}
+
+
+class EventsPart(Part):
+    """A page of events, newest first, as they are wanted; one of them unfolded."""
+
+    id = "events"
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._pages = Pages[wire.Event](lambda: source.looking.events)
+        self._wanted = Wanted()
+        self._open = ""
+
+    def section(self) -> Section:
+        """What is to be seen now."""
+        query, error = self._query()
+        rows = tuple(self._row(each) for each in self._pages.rows(**query))
+        empty = "None found." if query else "None yet."
+        columns = headings("Event", "Type", "Payment", "Time (Lusaka)")
+        caption = f"Events{', as filtered' if query else ''}, newest first"
+        return Section(
+            self.id,
+            "Developers: events",
+            (self._form(error), Grid(caption, columns, rows, empty), *self._pages.buttons("Events")),
+            wide=True,
+        )
+
+    def search(self, on: str, values: Values) -> Said:
+        """Find what was filled in."""
+        self.follow(on, values)
+        query, error = self._query()
+        if error:
+            return Said(error, BAD)
+        found = len(self._pages.rows(**query))
+        more = ", and there are more" if self._pages.has_more else ""
+        return Said(f"{counted(found, 'event')} found{more}.", code=self._source.code("GET", _PATH, query=query))
+
+    def follow(self, on: str, values: Values) -> None:
+        """Hear what is wanted while it is typed."""
+        wanted = Wanted(values.get("type", ""), values.get("since", ""), values.get("search", ""))
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._pages.turn("newest")
+
+    def clear(self, on: str, values: Values) -> Said:
+        """All events again."""
+        self.follow(on, {})
+        return Said("All events are shown.", code=self._source.code("GET", _PATH))
+
+    def unfold(self, on: str, values: Values) -> None:
+        """Show what was sent for one, or fold it up."""
+        self._open = "" if on == self._open else on
+
+    def replay(self, on: str, values: Values) -> Said:
+        """Send one again to every endpoint that wants it."""
+        sent = self._source.pay.events.replay(on)
+        code = self._source.code("POST", f"{_PATH}/{on}/replay")
+        if not sent.data:
+            return Said("No endpoint that is enabled wants it.", WARN, code)
+        return Said(f"Sent again to {counted(len(sent.data), 'endpoint')}.", code=code)
+
+    def replay_one(self, on: str, values: Values) -> Said:
+        """Send one delivery again."""
+        self._source.pay.deliveries.replay(on)
+        return Said("Sent again.", code=self._source.code("POST", f"/v1/deliveries/{on}/replay"))
+
+    def turn(self, on: str, values: Values) -> None:
+        """Another page."""
+        self._pages.turn(on)
+
+    def _query(self) -> tuple[dict[str, str], str]:
+        try:
+            return self._wanted.query, ""
+        except ValueError:
+            return self._wanted._replace(since="").query, _NO_MOMENT
+
+    def _form(self, error: str) -> Form:
+        fields = (
+            Field("search", "Search", self._wanted.search, "search", hint="An id, a reference, a number's last digits"),
+            Field("type", "Type", self._wanted.type, "select", _TYPES),
+            Field("since", "Since (Lusaka)", self._wanted.since, hint="Such as 2026-01-05 08:30", error=error),
+        )
+        buttons = (Action("search", "Search", primary=True), Action("clear", "Clear"))
+        return Form("filter", "Which events", fields, buttons, follow=True, row=True)
+
+    def _row(self, event: wire.Event) -> Row:
+        is_open = event.id == self._open
+        unfold = Action("unfold", "Details", event.id, expanded="yes" if is_open else "no")
+        at = when(datetime.fromisoformat(event.timestamp).timestamp())
+        return Row(
+            event.id,
+            (brief(event.id), event.type, brief(_payment(event)), at),
+            (unfold,),
+            beneath=self._details(event) if is_open else (),
+        )
+
+    def _details(self, event: wire.Event) -> tuple[Item, ...]:
+        try:
+            sent = self._source.looking.deliveries.list(event=event.id, limit=100).data
+        except NotFound:
+            sent = []
+        now_s = self._source.panel("clock")["now_ms"] // 1000
+        rows = [_delivered(each, now_s) for each in sent]
+        body = msgspec.json.format(wire.to_json(event), indent=2).decode()
+        return (
+            Facts(
+                (("Event", event.id), ("Payment", _payment(event)), ("Caused by the call", event.request.id or "none"))
+            ),
+            Code("Payload, numbers masked", mask(body)),
+            attempts.grid("Sent to", rows) if rows else Note("It was sent nowhere: no endpoint wanted it."),
+            Actions("This event", (Action("replay", "Replay to every endpoint", event.id),)),
+        )
+
+    doings: ClassVar[dict[str, Doing]] = {
+        "search": search, "follow": follow, "clear": clear, "unfold": unfold, "replay": replay,
+        "replay_one": replay_one, "turn": turn,
+    }  # fmt: skip
+
+
+def _in_lusaka(text: str) -> str:
+    """A moment as the service takes it, in Lusaka unless it names its zone. Raises ValueError: none."""
+    at = datetime.fromisoformat(text)
+    return rfc3339(milliseconds(at if at.tzinfo else at.replace(tzinfo=LUSAKA)))
+
+
+def _payment(event: wire.Event) -> str:
+    about = event.data.object
+    return str(next((about[name] for name in _SUBJECTS if about.get(name)), about.get("id", "-")))
+
+
+def _delivered(delivery: wire.Delivery, now_s: int) -> Row:
+    return Row(
+        delivery.id,
+        attempts.cells(delivery, now_s),
+        (Action("replay_one", "Replay", delivery.id),),
+        more=attempts.attempts(delivery, now_s),
+        more_label="Attempts",
+    )
