@@ -368,7 +368,10 @@ class Board {
     node.append(...form.fields.map((each) => this.field(each, this.fieldKey(part, form, each.name))));
     const buttons = (form.actions ?? []).map((each) => this.button(each, part, path, values));
     if (buttons.length) node.append(h("div", { class: "wb-buttons" }, buttons));
-    node.addEventListener("submit", (event) => {
+    node.addEventListener("submit", (event) => event.preventDefault());
+    // Not left to the browser, which submits nothing where there are several fields and no button of its own kind.
+    node.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
       event.preventDefault();
       buttons.find((each) => each.classList?.contains("wb-primary"))?.click();
     });
@@ -527,7 +530,14 @@ class Board {
       this.announce(NO_ANSWER, "warn");
     };
     this.waiting.set(id, { then, timer: setTimeout(late, PATIENCE_MS) });
-    this.model.send({ ...message, id });
+    try {
+      this.model.send({ ...message, id });
+    } catch {
+      // The kernel that this was drawn by has gone.
+      clearTimeout(this.waiting.get(id).timer);
+      this.waiting.delete(id);
+      late();
+    }
   }
 
   answer() {
