@@ -7,7 +7,7 @@ import pytest
 
 import workbench
 
-NAMES = {"Money", "PaymentsClient", "Receiver", "Workbench", "read_statement", "reconcile", "verify"}
+NAMES = {"Money", "PaymentsClient", "Receiver", "Workbench", "exercises", "read_statement", "reconcile", "verify"}
 HEAVY = {"pandas", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert", "granian"}
 SERVER_SIDE = {"falcon", "httpx", "msgspec"}
 
@@ -27,7 +27,7 @@ def test_the_exported_names_are_these():
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_each_name_is_there(name: str):
-    assert getattr(workbench, name).__name__ == name
+    assert getattr(workbench, name).__name__.rpartition(".")[2] == name
 
 
 def test_another_name_is_an_attribute_error():
@@ -37,6 +37,10 @@ def test_another_name_is_an_attribute_error():
 
 def test_the_package_itself_loads_nothing():
     assert not loaded_by("import sys; import workbench") & (HEAVY | SERVER_SIDE)
+
+
+def test_the_exercises_load_nothing_of_the_server():
+    assert not loaded_by("import sys; from workbench import exercises") & (HEAVY | SERVER_SIDE)
 
 
 def test_the_workbench_loads_nothing_heavy():

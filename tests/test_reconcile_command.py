@@ -175,8 +175,16 @@ class TestFiles:
         assert done.exit_code == 2, "the same statement again is no next one"
         assert "told again: mtn.csv" in done.output
         assert {each.name for each in (broken.folder / "here" / "kept" / "january").iterdir()} == {
-            "rows.parquet", "closed.parquet",
+            "rows.parquet", "closed.parquet", "ahead.parquet",
         }  # fmt: skip
+
+    def test_a_row_that_cannot_be_used_is_told_with_its_reason(self, run: Run, clean: Case):
+        statement = Path(clean.statement)
+        statement.write_text(statement.read_text("utf-8").replace("Successful", "SUCCESS"), "utf-8")
+        done = run(clean.ledger, clean.statement)
+        assert done.exit_code == 1
+        assert "Status 'SUCCESS' is none of Successful" in done.stdout
+        assert "--out breaks.csv" in done.stdout
 
     def test_a_ledger_may_be_csv(self, run: Run, broken: Case):
         ledger = broken.folder / "ledger.csv"
@@ -198,6 +206,8 @@ UNUSABLE = {
     "a statement as ledger": (["{statement}", "{statement}"], "ledger"),
     "no parquet": (["{text}", "{statement}"], "text.parquet"),
     "a ledger as statement": (["{ledger}", "{ledger}"], "column"),
+    "the two changed round": (["{statement}", "{ledger}"], "The ledger comes first"),
+    "a ledger that is not there": (["nowhere.csv", "{statement}"], "there is no file nowhere.csv"),
     "a layout": (["{ledger}", "{statement}", "--layout", "mtm"], "mtm"),
     "another account": (["{ledger}", "{statement}", "--account", "nobody"], "nobody"),
     "a date format": (["{ledger}", "{statement}", "--date-format", "%q"], "%q"),

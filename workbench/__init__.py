@@ -8,15 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from workbench.analysis.reconcile import reconcile
     from workbench.analysis.statements import read_statement
     from workbench.bench import Workbench
     from workbench.client import PaymentsClient
     from workbench.domain.money import Money
     from workbench.domain.signatures import verify
+    from workbench.lab import exercises
     from workbench.receiver import Receiver
 
-__all__ = ["Money", "PaymentsClient", "Receiver", "Workbench", "read_statement", "reconcile", "verify"]
+__all__ = ["Money", "PaymentsClient", "Receiver", "Workbench", "exercises", "read_statement", "reconcile", "verify"]
 
 _HOMES = {
     "Money": "workbench.domain.money",
@@ -27,10 +30,13 @@ _HOMES = {
     "reconcile": "workbench.analysis.reconcile",
     "verify": "workbench.domain.signatures",
 }
+_MODULES = {"exercises": "workbench.lab.exercises"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  each name has its own type
     """Load a public name when it is first used: `workbench --help` needs none of them."""
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _HOMES:
         message = f"module 'workbench' has no attribute {name!r}"
         raise AttributeError(message)
@@ -39,3 +45,10 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  each name has its own type
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def load_ipython_extension(shell: "InteractiveShell") -> None:
+    """What `%load_ext workbench` runs: it makes the cell magic `%%http` known."""
+    from workbench.lab.magics import load
+
+    load(shell)

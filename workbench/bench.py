@@ -26,9 +26,10 @@ from workbench.errors import (
 from workbench.handset import Phone
 from workbench.in_process import InProcess, Served
 from workbench.lab.access import ForTheLab
+from workbench.latency import Latencies
 from workbench.receiver import Receiver
 from workbench.snippets import IN_PROCESS_URL
-from workbench.trace import Trace
+from workbench.trace import Seen, Trace
 from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)
@@ -139,8 +140,10 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         self.http = self._closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
-        self._closing.enter_context(self._watchers)
         """A bare httpx client of the sandbox, without credentials, to see the wire with."""
+        self._closing.enter_context(self._watchers)
+        self._seen = Seen(base_url, Latencies())
+        self._seen.latencies.watch(self.http)
         self.base_url = base_url
         self.secret_key = Secret(secret_key)
         self.publishable_key = Secret(publishable_key)
@@ -201,7 +204,7 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
     @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order."""
-        return Trace(self._control.rows("trace"))
+        return Trace(self._control.rows("trace"), self._seen)
 
     @property
     def gaps(self) -> GapRows:

@@ -3,6 +3,7 @@
 import click
 
 from workbench.commands.gaps import gaps
+from workbench.commands.lab import lab
 from workbench.commands.openapi import openapi
 from workbench.commands.reconcile import reconcile
 from workbench.commands.run import run
@@ -27,5 +28,5 @@ def app() -> None:
     """An integration workbench for mobile-money payments in Zambia."""
 
 
-for _each in (run, serve, simulate, reconcile, gaps, openapi):
+for _each in (run, lab, serve, simulate, reconcile, gaps, openapi):
     app.add_command(_each)

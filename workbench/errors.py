@@ -27,8 +27,10 @@ WorkbenchError
 ├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
 ├── SimulationRefused        a month that cannot be simulated as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
+├── LabRefused               a folder or a notebook that JupyterLab cannot be opened on
 ├── ReportRefused            results that cannot be written as asked
-└── RunRefused               notebooks or parameters that cannot be run
+├── RunRefused               notebooks or parameters that cannot be run
+└── ExerciseNotDone          an exercise that a run with the solutions finds open; elsewhere it is printed
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -212,5 +214,13 @@ class ReportRefused(WorkbenchError):
     """Results of a reconciliation that cannot be written as asked."""
 
 
+class LabRefused(WorkbenchError):
+    """A folder that cannot hold the notebooks, or no notebook to begin with."""
+
+
 class RunRefused(WorkbenchError):
     """The notebooks named cannot be run as asked."""
+
+
+class ExerciseNotDone(WorkbenchError):
+    """An exercise that should be done and is not: raised only where a run asks for it."""

@@ -143,3 +143,39 @@ def test_an_amount_that_is_no_whole_number_is_refused(tmp_path: Path):
     for wrong in ([1.5], [None], ["1.50"], [2**63]):
         with pytest.raises((ValueError, TypeError)):
             files.write(pd.DataFrame({"amount_minor": wrong}), tmp_path / "t.csv", columns)
+
+
+LEDGER_HEADER = "account,occurred_at,business_date,amount_minor"
+LEDGER_ROW = "bank:settlement,2026-01-05T08:00:00Z,2026-01-05,10000"
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([], "it is empty"),
+        ([LEDGER_HEADER.replace("amount_minor", "amount"), LEDGER_ROW], "no column amount_minor; it has account, occ"),
+        ([LEDGER_HEADER.replace(",", ";"), LEDGER_ROW.replace(",", ";")], "parted by semicolons"),
+        (
+            [LEDGER_HEADER, LEDGER_ROW.replace("10000", '"10,000"')],
+            "line 2, amount_minor: '10,000' is not a whole number",
+        ),
+        ([LEDGER_HEADER, LEDGER_ROW.replace("10000", "100.00")], "an amount is in ngwee"),
+        ([LEDGER_HEADER, LEDGER_ROW.replace("10000", "")], "line 2, amount_minor: '' is not a whole number"),
+        (
+            [LEDGER_HEADER, LEDGER_ROW.replace("2026-01-05,", "05/01/2026,")],
+            "'05/01/2026' is not a day written as 2026-",
+        ),
+        ([LEDGER_HEADER, LEDGER_ROW.replace("T08:00:00Z", " 08:00:00")], "is not a moment with its zone"),
+        ([LEDGER_HEADER, LEDGER_ROW, "", "bank:settlement"], "line 4 has 1 cells and the header 4"),
+        ([LEDGER_HEADER, LEDGER_ROW.replace("bank", "b\xe4nk")], "not text in UTF-8"),
+    ],
+)
+def test_what_was_written_by_hand_is_refused_with_the_line_and_what_belongs_there(
+    lines: list[str], words: str, tmp_path: Path
+):
+    columns = {name: shapes.LEDGER_MOVEMENT[name] for name in LEDGER_HEADER.split(",")}
+    path = tmp_path / "ledger.csv"
+    path.write_bytes("\n".join(lines).encode("latin-1"))
+    with pytest.raises(ValueError, match=r"ledger\.csv is no table of these columns: ") as refused:
+        files.read(path, columns)
+    assert words in str(refused.value)

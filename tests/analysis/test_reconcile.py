@@ -8,11 +8,13 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from workbench.analysis import files
 from workbench.analysis.reconcile import BUCKETS, CODES, CarryForward, Reconciliation, Tolerance, reconcile
 from workbench.analysis.reconcile.proposals import PROPOSALS
 from workbench.analysis.reconcile.words import WORDS
 from workbench.analysis.shapes import (
     AGEING,
+    AHEAD,
     BREAK,
     CARRIED,
     CLOSED,
@@ -90,6 +92,7 @@ class TestWhatAgrees:
                 "BREAK": (BREAK, result.breaks), "MATCH": (MATCH, result.matches), "SUMMARY": (SUMMARY, result.summary),
                 "AGEING": (AGEING, result.ageing), "PROOF": (PROOF, result.proof), "INPUTS": (INPUTS, result.inputs),
                 "CARRIED": (CARRIED, result.carry_forward.rows), "CLOSED": (CLOSED, result.carry_forward.closed),
+                "AHEAD": (AHEAD, result.carry_forward.ahead),
             }.items():  # fmt: skip
                 assert {name: str(kind) for name, kind in frame[1].dtypes.items()} == dict(frame[0]), shape
 
@@ -127,12 +130,15 @@ class TestWhatIsRefused:
             (LEDGER, STATEMENT.astype({"balance_minor": "Float64"}), "balance_minor is Float64"),
             (LEDGER.assign(occurred_at=LEDGER["occurred_at"].dt.tz_localize(None)), STATEMENT, "its time zone"),
             (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String, where a date belongs"),
+            (LEDGER.astype({"business_date": "string"}), STATEMENT, "files.read.path, LEDGER_MOVEMENT"),
             (LEDGER, STATEMENT.assign(currency="USD"), "mtn.csv is in USD, the ledger's operator:mtn:float in ZMW"),
             (LEDGER.assign(account="bank:settlement"), STATEMENT, "no row of operator:mtn:float"),
             (LEDGER.iloc[:0], STATEMENT, "It has no row at all"),
             (LEDGER, STATEMENT.iloc[:0], "The statement has no rows"),
             (LEDGER, [], "There is no statement"),
-            (LEDGER, {"a": 1}, "is a dict, which is no table"),
+            (LEDGER, {"a": 1}, "is a dict, which is no table.*read_statement"),
+            (None, STATEMENT, "The ledger is a NoneType, which is no table.*bench.ledger"),
+            (LEDGER[["account", "entry"]], STATEMENT, "The ledger has no column.*bench.ledger.statement_of"),
             (LEDGER, "nowhere/*.parquet", "no file is at nowhere"),
         ],
     )  # fmt: skip
@@ -145,7 +151,9 @@ class TestWhatIsRefused:
         with pytest.raises(ReconcileRefused, match=next(iter(wrong))):
             Tolerance(**wrong)
 
-    @pytest.mark.parametrize("wrong", [{"tolerance": 1}, {"cut_off": -1}, {"engine": "dask"}])
+    @pytest.mark.parametrize(
+        "wrong", [{"tolerance": 1}, {"cut_off": -1}, {"engine": "dask"}, {"carry_forward": "kept"}]
+    )
     def test_a_setting_that_is_none(self, wrong: Row):
         with pytest.raises(ReconcileRefused):
             reconcile(LEDGER, STATEMENT, **wrong)
@@ -237,10 +245,57 @@ class TestStatementFiles:
         assert result.breaks["variance_minor"].tolist() == [0, -100]
         assert result.proof.loc[0, ["difference_minor", "holds"]].tolist() == [-100, True]
 
+    def test_two_lines_that_both_files_have_moved_it_twice(self):
+        twice = [movement("a", 100), movement("a", 100)]
+        files_of = [statement_of(*twice, name=name) for name in ("first.csv", "second.csv")]
+        result = reconcile(ledger_of(movement("a", 100)), files_of)
+        assert sorted(result.breaks["variance_minor"]) == [-100, 0, 0]
+        assert result.proof.loc[0, ["difference_minor", "holds"]].tolist() == [-100, True]
+
     def test_a_line_booked_twice_in_one_file_moves_the_balance_twice(self):
         result = reconcile(ledger_of(movement("a", 100)), statement_of(movement("a", 100), movement("a", 100)))
         assert codes(result) == [("a", "duplicate_in_statement")]
         assert result.proof.loc[0, ["difference_minor", "breaks_minor", "holds"]].tolist() == [-100, -100, True]
+
+
+class TestBatches:
+    PARTS = (movement("p", 100, day=4, batch="b"), movement("q", 50, day=4, batch="b"), movement("c", 7, day=6))
+
+    def test_a_line_that_two_files_tell_is_added_once(self):
+        p, q, c = self.PARTS
+        one = statement_of(p, q, name="first.csv")
+        two = statement_of(q, c, name="second.csv", opening=100)
+        result = reconcile(ledger_of(movement("b", 150, day=4), c), [one, two])
+        assert codes(result) == [("q", "duplicate_in_statement")]
+        again = result.breaks.iloc[0]
+        assert (again["statement"], again["line"], again["variance_minor"]) == ("second.csv", 2, 0)
+        assert result.matches["rule"].tolist() == ["one_to_many"] * 3 + ["key"] * 2
+        assert result.proof.loc[0, "holds"]
+
+    def test_so_is_one_whose_batch_only_the_ledger_knows(self):
+        _, _, c = self.PARTS
+        credit = movement("b", 150, day=4)
+        one, two = statement_of(credit, name="first.csv"), statement_of(credit, c, name="second.csv")
+        halves = [movement(f"je_{number}", 75, day=4, batch="b") for number in (1, 2)]
+        result = reconcile(ledger_of(*halves, c), [one, two])
+        assert codes(result) == [("b", "duplicate_in_statement")]
+        assert result.proof.loc[0, "holds"]
+
+    def test_a_line_that_is_told_again_in_the_next_period_is_added_once_too(self):
+        p, q, c = self.PARTS
+        whole = ledger_of(movement("b", 150, day=4), c)
+        first = reconcile(whole.iloc[:1], statement_of(p, name="mtn.csv"))
+        assert codes(first) == [("p", "batch_mismatch")]
+        second = reconcile(whole, statement_of(p, q, c, name="mtn.csv"), carry_forward=first.carry_forward)
+        assert codes(second) == [("p", "duplicate_in_statement")]
+        assert second.proof.loc[0, "holds"]
+
+    def test_a_row_named_as_its_batch_has_no_partner_outside_it(self):
+        whole = [movement("b", 100, phone="p"), movement("part", 100, phone="p", batch="b")]
+        result = reconcile(ledger_of(movement("a", 100, phone="p")), statement_of(*whole), cut_off=0)
+        assert codes(result) == [("a", "missing_in_statement"), ("b", "missing_in_ledger")]
+        assert result.breaks["rows"].tolist() == [2, 1]
+        assert len(result.carry_forward.rows) == 3
 
 
 class TestBadRows:
@@ -251,7 +306,7 @@ class TestBadRows:
             ({"amount_minor": None}, "no amount"),
             ({"fee_minor": -5}, "a negative fee"),
             ({"business_date": None}, "no business date"),
-            ({"direction": "across"}, "'across' as direction"),
+            ({"direction": "across"}, "'across' as direction, which is none of in, out"),
             ({"problem": "the date is 31 February."}, "the date is 31 February"),
         ],
     )
@@ -304,15 +359,76 @@ class TestCarryForward:
         assert second.proof.loc[0, "holds"]
 
     def test_another_run_with_nothing_new_finds_the_same(self):
-        ledger = ledger_of(movement("a", 100, day=3), movement("b", 200, day=3), movement("c", 7, day=3))
-        theirs = statement_of(movement("a", 101, day=3), movement("z", 9, day=3), movement("c", 7, day=9))
+        ledger = ledger_of(
+            *(movement(key, amount, day=3) for key, amount in (("a", 100), ("b", 200), ("c", 7))),
+            *(movement(key, 5, day=day) for key, day in (("d", 3), ("d", 9), ("e", 9), ("e", 10), ("f", 3), ("g", 9))),
+        )
+        theirs = statement_of(
+            *(movement(key, amount, day=3) for key, amount in (("a", 101), ("z", 9), ("d", 5), ("f", 5), ("f", 5))),
+            *(movement(key, amount, day=9) for key, amount in (("c", 7), ("e", 5), ("g", 5), ("g", 5))),
+        )
         first = reconcile(ledger, theirs)
-        nothing = file_of(theirs.iloc[:0], name="empty.csv", opening_minor=117, closing_minor=117)
+        assert {
+            ("d", "duplicate_in_ledger"), ("e", "duplicate_in_ledger"), ("f", "duplicate_in_statement"),
+            ("g", "duplicate_in_statement"),
+        } < set(codes(first))  # fmt: skip
+        closing = int(theirs["balance_minor"].iloc[-1])
+        nothing = file_of(theirs.iloc[:0], name="empty.csv", opening_minor=closing, closing_minor=closing)
         again = reconcile(ledger, nothing, carry_forward=first.carry_forward)
         assert codes(again) == codes(first)
         assert again.proof.loc[0, "holds"]
         pd.testing.assert_frame_equal(again.carry_forward.rows, first.carry_forward.rows)
         pd.testing.assert_frame_equal(again.carry_forward.closed, first.carry_forward.closed)
+
+    def test_a_duplicate_stays_one_whatever_else_is_new(self):
+        ledger = ledger_of(movement("a", 100), movement("a", 100), movement("b", 50))
+        first = reconcile(ledger, statement_of(movement("a", 100), movement("b", 50), movement("b", 50)))
+        assert codes(first) == [("a", "duplicate_in_ledger"), ("b", "duplicate_in_statement")]
+        assert not first.is_clean
+        theirs = statement_of(movement("a", 100, day=8), movement("b", 50, day=8), opening=200, name="next.csv")
+        second = reconcile(ledger, theirs, carry_forward=first.carry_forward)
+        assert codes(second) == [
+            ("a", "duplicate_in_ledger"), ("a", "timing"), ("b", "duplicate_in_statement"),
+            ("b", "duplicate_in_statement"),
+        ]  # fmt: skip
+        assert second.proof.loc[0, "holds"]
+
+    def test_a_duplicate_that_is_settled_is_open_no_more(self):
+        ledger = ledger_of(movement("a", 100), movement("a", 100), movement("b", 50))
+        theirs = statement_of(movement("a", 100), movement("b", 50), movement("b", 50))
+        first = reconcile(ledger, theirs)
+        for proposal in first.breaks["proposal"]:
+            ledger = settled(ledger, proposal)
+        nothing = file_of(theirs.iloc[:0], name="empty.csv", opening_minor=200, closing_minor=200)
+        assert reconcile(ledger, nothing, carry_forward=first.carry_forward).breaks.empty
+
+    @pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
+    def test_what_was_matched_ahead_of_the_closing_date_is_not_opened_again(self, engine: str):
+        ledger = ledger_of(
+            movement("a", 100), movement("b", 50, day=6), movement("c", 9, day=4),
+            movement("je_4", 9, day=8, direction="out", batch="c", kind="reversed", reverses="je_3"),
+            movement("d", 7, day=9),
+        )  # fmt: skip
+        first = reconcile(ledger, statement_of(movement("a", 100), movement("b", 50)), engine=engine)
+        assert codes(first) == [("d", "timing")]
+        assert first.carry_forward.ahead["entry"].tolist() == ["je_2", "je_4"]
+        nothing = file_of(STATEMENT.iloc[:0], name="empty.csv", opening_minor=150, closing_minor=150)
+        again = reconcile(ledger, nothing, engine=engine, carry_forward=first.carry_forward)
+        assert codes(again) == codes(first)
+        assert again.proof.loc[0, "holds"]
+        pd.testing.assert_frame_equal(again.carry_forward.ahead, first.carry_forward.ahead)
+        following = statement_of(movement("d", 7, day=9), opening=150, name="next.csv")
+        last = reconcile(ledger, following, engine=engine, carry_forward=again.carry_forward)
+        assert last.breaks.empty
+        assert last.proof.loc[0, "holds"]
+        assert last.carry_forward.ahead.empty
+        with pytest.raises(ReconcileRefused, match="told again"):
+            reconcile(
+                ledger,
+                statement_of(movement("b", 50), name="again.csv"),
+                engine=engine,
+                carry_forward=first.carry_forward,
+            )
 
     def test_the_state_of_an_open_row_is_that_of_today(self):
         late = movement("a", 100, day=3)
@@ -321,6 +437,28 @@ class TestCarryForward:
         theirs = statement_of(movement("z2", 1, day=10), opening=101, name="next.csv")
         second = reconcile(ledger_of(late), theirs, carry_forward=first.carry_forward)
         assert codes(second) == [("z", "missing_in_ledger"), ("z2", "timing")]
+
+    @pytest.mark.parametrize("ending", [".parquet", ".csv"])
+    def test_it_is_kept_in_files(self, ending: str, tmp_path: Path):
+        ledger = ledger_of(movement("a", 100), movement("a", 100), movement("b", 50))
+        left = reconcile(ledger, statement_of(movement("a", 100), movement("z", 50))).carry_forward
+        for name, frame, columns in (("rows", left.rows, CARRIED), ("closed", left.closed, CLOSED)):
+            files.write(frame, tmp_path / f"{name}{ending}", columns)
+        rows, closed = (
+            files.read(tmp_path / f"{name}{ending}", columns)
+            for name, columns in (("rows", CARRIED), ("closed", CLOSED))
+        )
+        pd.testing.assert_frame_equal(rows, left.rows, check_categorical=False)
+        theirs = file_of(STATEMENT.iloc[:0], name="empty.csv", opening_minor=150, closing_minor=150)
+        again = reconcile(ledger, theirs, carry_forward=CarryForward(rows, closed))
+        assert codes(again) == [("a", "duplicate_in_ledger"), ("b", "timing"), ("z", "timing")]
+
+    def test_it_shows_itself_as_text_and_as_html(self):
+        left = reconcile(LEDGER, statement_of(movement("a", 100), movement("q", 1_050, day=6))).carry_forward
+        text = repr(left).splitlines()
+        assert text[0] == "Carried forward: 2 open rows"
+        assert text[3].split() == [ACCOUNT, "2026-01-06", "1", "1", "K11.50"]
+        assert '<td style="text-align:right">K11.50</td>' in left._repr_html_()
 
     def test_it_needs_its_columns(self):
         with pytest.raises(ReconcileRefused, match="side"):

@@ -85,7 +85,9 @@ def test_webhooks_are_sent_again_when_it_is_over(driven: tuple[Workbench, Simula
 def test_it_tells_of_itself_and_not_of_the_machine(driven: tuple[Workbench, Simulation]):
     _, made = driven
     assert "300 payments from 2026-01-06 to 2026-01-14" in repr(made)
-    assert "<table>" in made._repr_mimebundle_()["text/html"]
+    html = made._repr_mimebundle_()["text/html"]
+    assert "<table>" in html
+    assert f'<td style="text-align:right">{made.refunds:,}</td>' in html
 
 
 def test_webhooks_are_sent_again_when_it_fails(tmp_path: Path):

@@ -8,8 +8,8 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from workbench.analysis.shapes import STATEMENT_ROW
-from workbench.analysis.statements import LAYOUTS, read_statement, write_statement
+from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.analysis.statements import LAYOUTS, Layout, read_statement, write_statement
 from workbench.errors import StatementRefused, WorkbenchError
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
@@ -129,8 +129,9 @@ def test_another_currency_is_kept_as_it_is(file: File):
     assert read.rows["problem"].notna().tolist() == [False, False, False, True]
 
 
-def test_a_text_of_10_000_characters_and_a_formula_stay_text(file: File):
-    long = "=cmd|' /C calc'!A0" + "x" * 10_000
+@pytest.mark.parametrize("length", [10_000, 200_000])
+def test_a_long_text_and_a_formula_stay_text(length: int, file: File):
+    long = "=cmd|' /C calc'!A0" + "x" * length
     read = read_statement(file(HEADER + ",Message", f"{GOOD},{long}", f"{GOOD},@SUM(A1)"))
     assert read.rows["description"].tolist() == [long, "@SUM(A1)"]
 
@@ -152,12 +153,16 @@ def test_text_is_read_in_utf_8_and_utf_16(encoding: str, file: File):
         (f"{HEADER}\n{GOOD}\n".encode("utf-16")[:-1], "is not text in utf-16"),
         (f'{HEADER}\n{GOOD}\n"open,\n{GOOD}\n'.encode(), "cannot be cut into cells at line 3"),
         (f'{HEADER}\n"a"b,\n'.encode(), "cannot be cut into cells at line 2"),
-        (f"{HEADER}\n{'x' * 200_000}".encode(), "cannot be cut into cells at line 2"),
+        (f"{HEADER}\n{'x' * 1_100_000}".encode(), "at line 2: a cell has more than 1,048,576 characters"),
+        (f'{HEADER}\n"open,\n{GOOD * 12_000}\n'.encode(), "or is a quote not closed, so that all that follows is one"),
         (b"PK\x03\x04 and no more", "cut short or damaged"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + bytes(500), "of the kind before .xlsx"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
         (b"a,b\n1,2\n", "has none of the layouts known (mtn, airtel, airtel_signed, zamtel, aggregator)"),
         (HEADER.replace("Fee,", "").encode(), "For mtn it lacks Fee"),
+        (f"{HEADER}\n{GOOD}".replace(",", ";").encode(), "For mtn it has ';' between its cells and not ','"),
+        (f"{HEADER}\n{GOOD}".replace(",", "|").encode(), "replace(LAYOUTS['mtn'], delimiter='|')"),
+        (",".join(LEDGER_MOVEMENT).encode(), "the columns of a ledger: it comes first"),
         (f"{HEADER},Secret".encode(), "For mtn it has besides Secret"),
         (f"{HEADER},FEE\n".encode(), "more than once"),
         (f"{GOOD}\n{HEADER}\n{GOOD}".encode(), "has a row above its header, in line 1"),
@@ -179,6 +184,15 @@ def test_no_file_and_a_folder_are_refused(tmp_path: Path):
         read_statement(tmp_path / "none.csv")
     with pytest.raises(StatementRefused, match="is a folder"):
         read_statement(tmp_path)
+
+
+def test_what_is_no_path_and_no_layout_is_refused(file: File):
+    with pytest.raises(StatementRefused, match="path of a statement's file is wanted, not None"):
+        read_statement(None)
+    with pytest.raises(StatementRefused, match="not a dict"):
+        read_statement(file(HEADER, GOOD), layout={"name": "own"})
+    with pytest.raises(StatementRefused, match="dates are several"):
+        Layout(name="own", columns={"key": "Id", "moment": "Date", "amount": "Amount"}, dates="%d.%m.%Y")
 
 
 def test_headers_alone_are_a_statement_without_rows(file: File):
@@ -232,6 +246,43 @@ def test_numbers_and_moments_of_a_workbook_are_read_exactly(tmp_path: Path):
     assert read.rows["problem"].tolist()[1] == "Amount 0.125 is finer than 0.01; Fee '-1' is negative"
     assert "whose digits a spreadsheet has not kept" in read.rows["problem"].iloc[2]
     assert read.rows["line"].tolist() == [2, 3, 4]
+
+
+class TestErrorsOfASpreadsheet:
+    AT = datetime(2026, 1, 5, 8, 1, 2)  # noqa: DTZ001  a workbook's moments have no zone
+    ROW = ("001", AT, "Successful", "Payment", 961234567, "FRI:shop/USER", 100, 1, 99)
+
+    @pytest.mark.parametrize(
+        ("heading", "error"),
+        [
+            ("Id", "#REF!"), ("Date", "#VALUE!"), ("Status", "#N/A"), ("Type", "#NAME?"), ("Amount", "#DIV/0!"),
+            ("Fee", "#NUM!"), ("Balance", "#REF!"), ("Currency", "#NULL!"),
+        ],
+    )  # fmt: skip
+    def test_one_in_a_column_that_is_read_makes_a_bad_row(self, heading: str, error: str, tmp_path: Path):
+        header = [*HEADER.split(","), "Currency"]
+        wrong = [error if name == heading else cell for name, cell in zip(header, (*self.ROW, "ZMW"), strict=True)]
+        rows = read_statement(sheet(tmp_path, header, (*self.ROW, "ZMW"), wrong, (*self.ROW, "ZMW"))).rows
+        assert rows["line"].tolist() == [2, 3, 4]
+        assert rows["problem"].isna().tolist() == [True, False, True]
+        assert heading in rows["problem"].iloc[1]
+        assert error in rows["problem"].iloc[1]
+
+    def test_a_row_of_nothing_else_is_kept_too(self, tmp_path: Path):
+        rows = read_statement(sheet(tmp_path, HEADER.split(","), self.ROW, ["#REF!"] * 9)).rows
+        assert "Id holds the spreadsheet's error #REF!" in rows["problem"].iloc[1]
+
+    def test_one_in_a_column_that_is_ignored_is_of_no_matter(self, tmp_path: Path):
+        path = sheet(
+            tmp_path, [], [None, *HEADER.split(","), "Check"], [None, *self.ROW, "#DIV/0!"], [None] * 10 + ["#DIV/0!"]
+        )
+        rows = read_statement(path, layout="mtn").rows
+        assert rows["line"].tolist() == [3]
+        assert rows["problem"].isna().all()
+
+    def test_saved_as_csv_they_are_the_same(self, file: File):
+        assert problem_of(file(HEADER, with_cells(Id="#REF!"))) == "Id holds the spreadsheet's error #REF!"
+        assert problem_of(file(HEADER, with_cells(Fee="#DIV/0!"))) == "Fee holds the spreadsheet's error #DIV/0!"
 
 
 def test_two_sheets_with_rows_are_refused_as_one_would_be_lost(tmp_path: Path):

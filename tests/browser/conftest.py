@@ -32,8 +32,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 HERE = "127.0.0.1"
 LIFE_S, START_S, STOP_S = 1800, 60, 15
-PATIENCE_MS = 30_000
-"""For what waits for a kernel; a widget's own answer is waited for much shorter, by Playwright's expect."""
+PATIENCE_MS, ACTION_MS = 60_000, 30_000
+"""For what waits for a kernel, and for what a widget answers: a machine may be busy with other tests."""
 SETTLES_S = 3
 THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -176,6 +176,12 @@ def apart(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def kept_apart() -> Callable[[Path], dict[str, str]]:
+    """For tests that start a JupyterLab of their own."""
+    return apart
+
+
+@pytest.fixture(scope="session")
 def jupyter(
     tools: Tools,  # noqa: ARG001  skips before a server is started for nobody
     tmp_path_factory: pytest.TempPathFactory,
@@ -187,7 +193,7 @@ def jupyter(
     command = [
         sys.executable, "-m", "jupyter", "lab", "--no-browser", f"--ip={HERE}", f"--port={port}",
         "--ServerApp.port_retries=0", "--allow-root", "--IdentityProvider.token=",
-        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=", "--LabApp.extension_manager=readonly",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None", "--LabApp.extension_manager=readonly",
         f"--ServerApp.root_dir={served}",
     ]  # fmt: skip
     with log.open("w") as told:
@@ -236,8 +242,9 @@ def quiet(settings: Path) -> None:
 @pytest.fixture(scope="module")
 def browser(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator["Browser"]:
     """Chromium, for the tests of a file: Playwright's loop must not run beside the tests of others."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=ACTION_MS)
     home = {**os.environ, "HOME": str(tmp_path_factory.mktemp("browser"))}
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=tools.chromium, args=list(FLAGS), env=home)
@@ -407,7 +414,7 @@ def made_of(cells: Sequence[str]) -> nbformat.NotebookNode:
 def context(browser: "Browser") -> Iterator["BrowserContext"]:
     """A browser's profile for the tests of a file, since a Lab that was read before opens in half the time."""
     made = browser.new_context(viewport={"width": 1400, "height": 900}, locale="en-GB")
-    made.set_default_timeout(10_000)
+    made.set_default_timeout(ACTION_MS)
     yield made
     made.close()
 

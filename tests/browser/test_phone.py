@@ -21,6 +21,7 @@ NUMBER = "+260961234567"
 LEAST_PX = 44
 MOST_TABS = 40
 SILENCE_MS = 6_000
+OPENS_MS = 30_000
 ASK = '''
 from decimal import Decimal
 
@@ -355,6 +356,10 @@ class TestTheNotebookAroundIt:
         phone = opened(lab)
         phone.asked()
         lab.restart()
+        # It says so by itself, and again when something is pressed.
+        expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
+        phone.press("Sound")
+        expect(phone.says).to_have_text("The sound is on.")
         phone.press("1", "2", "3", "4", "Send")
         expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
         lab.shot(phone.root, "phone-restarted")
@@ -364,6 +369,22 @@ class TestTheNotebookAroundIt:
         phone.asked()
         phone.press("1", "2", "3", "4", "Send")
         expect(phone.words).to_contain_text("Approved.")
+
+    def test_a_notebook_without_its_kernel_shows_the_last_screen_where_the_lab_keeps_it(self, lab: "Lab"):
+        kept = lab.jupyter.settings / "@jupyter-widgets" / "jupyterlab-manager" / "plugin.jupyterlab-settings"
+        kept.parent.mkdir(parents=True)
+        kept.write_text('{"saveState": true}')
+        phone = opened(lab)
+        phone.asked()
+        lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save-all')")
+        lab.page.goto("about:blank")
+        lab.jupyter.end_kernels()
+        lab.page.goto(f"{lab.jupyter.url}/lab/workspaces/{lab.name}/tree/{lab.path}")
+        lab.page.locator("section.wb-phone").wait_for(timeout=OPENS_MS)
+        phone = handset(lab, 1)
+        expect(phone.words).to_contain_text("Enter PIN")
+        expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
+        lab.shot(phone.root, "phone-reopened")
 
     def test_a_closed_bench_says_what_to_do(self, lab: "Lab"):
         phone = opened(lab)

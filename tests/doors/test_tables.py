@@ -19,7 +19,7 @@ from workbench.analysis.shapes import Columns
 from workbench.analysis.tables import Tables
 from workbench.control import SandboxControl
 from workbench.domain.phones import OPERATORS
-from workbench.errors import UnexpectedAnswer
+from workbench.errors import LedgerRefused, UnexpectedAnswer
 
 if TYPE_CHECKING:
     from tests.conftest import Shop
@@ -159,10 +159,28 @@ class TestTheLedger:
             assert part["entry"].tolist() == own["entry"].tolist()
             assert part["balance_minor"].tolist() == own["balance_minor"].tolist()
 
-    def test_an_account_that_was_never_posted_to_has_no_rows(self, bench: Workbench):
-        rows = bench.ledger.statement_of("operator:nobody:float")
+    @pytest.mark.parametrize("account", ["operator:zamtel:float", "suspense:bank", "income:merchant_fee"])
+    def test_an_account_that_was_never_posted_to_has_no_rows(self, account: str):
+        with Workbench(seed=7) as bench:
+            rows = bench.ledger.statement_of(account)
         assert rows.empty
         assert columns_of(rows) == shapes.LEDGER_MOVEMENT
+
+    def test_an_account_that_is_none_is_refused_by_name(self, shop: "Shop"):
+        told(shop, 20_000)
+        with pytest.raises(
+            LedgerRefused, match=r"no account 'operator:nobody:float'.*ledger\.accounts.*bank:settlement"
+        ):
+            shop.bench.ledger.statement_of("operator:nobody:float")
+        with pytest.raises(LedgerRefused, match="'nope'"):
+            list(shop.bench.ledger.movements(FLOAT, "nope"))
+        posted = next(name for name in shop.bench.ledger.accounts["account"] if name.startswith("merchant:"))
+        assert not shop.bench.ledger.statement_of(posted).empty
+
+    @pytest.mark.parametrize("wrong", [None, 1010, ""])
+    def test_what_is_no_name_of_an_account_is_refused(self, bench: Workbench, wrong: object):
+        with pytest.raises(LedgerRefused, match=r"account"):
+            bench.ledger.statement_of(wrong)
 
     def test_small_pages_make_the_same_tables(self, shop: "Shop", monkeypatch: pytest.MonkeyPatch):
         told(shop, 20_000, 30_000)

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from decimal import Decimal
 
 import pytest
@@ -10,6 +11,8 @@ from workbench import Workbench
 
 SOON_S = 5
 _WHILE_S = 0.8
+_GATHERED_S = 0.04
+_PAYMENTS = 60
 
 
 class Seen:
@@ -65,6 +68,20 @@ def test_one_that_asks_the_sandbox_tells_itself_nothing(bench: Workbench):
     stop()
 
 
+def test_one_that_asks_does_not_disturb_what_happens():
+    def traced(*, watched: bool) -> list[object]:
+        with Workbench(seed=1) as bench:
+            if watched:
+                bench.watch(lambda: [bench.clock.now_ms for _ in range(5)])
+            for number in range(1, _PAYMENTS + 1):
+                something_happens(bench)
+                # What a call makes due is done before the next line, whoever asks meanwhile.
+                assert len(bench.receiver.events) == number
+            return list(bench.trace)
+
+    assert traced(watched=True) == traced(watched=False)
+
+
 def test_what_a_callback_raises_is_logged_and_the_others_are_told(bench: Workbench, caplog: pytest.LogCaptureFixture):
     seen = Seen()
 
@@ -96,6 +113,16 @@ def test_a_closed_bench_leaves_no_thread():
         bench.watch(Seen())
         assert threading.active_count() > before
     assert threading.active_count() == before
+
+
+def test_who_watches_is_not_left_with_a_sandbox_that_is_closed(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.ERROR, logger="workbench"):
+        for _ in range(5):
+            with Workbench(seed=1) as bench:
+                bench.watch(lambda bench=bench: [bench.clock.now_ms for _ in range(40)])
+                something_happens(bench)
+                time.sleep(_GATHERED_S)
+    assert caplog.text == ""
 
 
 def test_the_clock_tells_how_far_the_sandbox_has_come(bench: Workbench):

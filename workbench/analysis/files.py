@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from workbench.analysis.csv_faults import fault_of, missing_columns
 from workbench.analysis.frames import schema_of, typed, untyped
 from workbench.analysis.shapes import Columns
 
@@ -50,11 +51,15 @@ def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
         for batch in opened(source, schema):
             yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
     except (KeyError, ValueError) as error:
-        raise ValueError(f"{source.name} is no table of these columns: {error}.") from None
+        why = (fault_of(source, schema) if opened is _csv else None) or str(error).rstrip(".")
+        raise ValueError(f"{source.name} is no table of these columns: {why}.") from None
 
 
-def _parquet(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:  # noqa: ARG001  one signature
-    yield from pyarrow.parquet.ParquetFile(source).iter_batches()
+def _parquet(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    file = pyarrow.parquet.ParquetFile(source)
+    if missing := missing_columns(file.schema_arrow.names, schema):
+        raise ValueError(missing)
+    yield from file.iter_batches()
 
 
 def _csv(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

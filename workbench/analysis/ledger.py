@@ -12,10 +12,19 @@ from workbench.analysis.ledger_shapes import ACCOUNTS, ENTRIES, POSTINGS, TRIAL_
 from workbench.analysis.shapes import LEDGER_MOVEMENT, Columns
 from workbench.analysis.t_accounts import TAccounts
 from workbench.control import SandboxControl
-from workbench.domain.ledger import DEBIT, KIND_BY_CODE
+from workbench.domain.ledger import CHART, DEBIT, KIND_BY_CODE, SUSPENSE, TRACKED
 from workbench.domain.moments import LUSAKA, milliseconds, rfc3339
 from workbench.domain.movements import IN
+from workbench.domain.phones import OPERATORS
 from workbench.errors import LedgerRefused
+
+_OF_CHART = {
+    kind.name.format(operator=name)
+    for kind in CHART
+    for name in (*OPERATORS, *(["bank"] if kind is SUSPENSE else []))
+    if "{merchant}" not in kind.name
+}
+"""Those that there are from the beginning, posted to or not; a merchant's own come with the merchant."""
 
 Instant = datetime | date
 """An aware datetime, or a business day, which is its last millisecond in Lusaka."""
@@ -66,7 +75,8 @@ class Ledger:
         """What happened on one account, such as `operator:mtn:float`, as the ledger tells it, with its balance.
 
         The rows stand in the order of the ledger; an entry that occurred before it was recorded stands where
-        it was recorded. No rows for an account that was never posted to.
+        it was recorded. No rows for an account of the chart that was never posted to.
+        Raises LedgerRefused: there is no such account.
         """
         return typed(self.movements(account), LEDGER_MOVEMENT)
 
@@ -74,8 +84,11 @@ class Ledger:
         """The rows of `statement_of` for some accounts, page by page, as Arrow tables: for a file, or another engine.
 
         Without any, of all accounts that an operator or the bank keeps books of too. Each account has its
-        own balance.
+        own balance. Raises LedgerRefused: there is no such account.
         """
+        for each in accounts:
+            if not isinstance(each, str):
+                raise LedgerRefused(f"The name of an account is wanted, such as {next(iter(TRACKED))!r}, not {each!r}.")
         query = {"account": ",".join(accounts)} if accounts else {}
         balances: Counter[tuple[str, str]] = Counter()
         for rows in self._control.pages("ledger/movements", **query):
@@ -84,6 +97,19 @@ class Ledger:
                 balances[row["account"], row["currency"]] += gross - row["fee_minor"]
                 row["balance_minor"] = balances[row["account"], row["currency"]]
             yield table(rows, LEDGER_MOVEMENT)
+        self._refuse_unknown(set(accounts) - {account for account, _ in balances})
+
+    def _refuse_unknown(self, nameless: set[str]) -> None:
+        """Raises LedgerRefused: an account that is neither posted to nor of the chart."""
+        unknown = sorted(nameless - _OF_CHART)
+        posted = sorted({row["account"] for row in self._control.rows("ledger/accounts")}) if unknown else []
+        unknown = [each for each in unknown if each not in posted]
+        if unknown:
+            raise LedgerRefused(
+                f"The ledger has no account {' or '.join(map(repr, unknown))}.",
+                hint=f"`bench.ledger.accounts` lists those posted to; statements are of {', '.join(TRACKED)}.",
+                accounts=posted,
+            )
 
     @property
     def t_accounts(self) -> TAccounts:

@@ -258,8 +258,12 @@ CARRIED: Columns = {
     "type": "category",
     "related": "string",
     "problem": "string",
+    "code": "category",
 }
-"""A row of either side that is still open when the books of a period are closed."""
+"""A row of either side that is still open when the books of a period are closed; `code` is that of its break.
+
+The next run goes by the code of a duplicate, of which the first row may be matched, and be absent from here.
+"""
 
 CLOSED: Columns = {
     "account": "string",
@@ -273,6 +277,9 @@ CLOSED: Columns = {
 
 `brought_minor` is by how much ledger and statement differ for good: tolerated, or never explained.
 """
+
+AHEAD: Columns = {"account": "string", "entry": "string", "business_date": DAY}
+"""A row of the ledger after the closing date that is part of a match already: it is not read again either."""
 
 ANSWER: Columns = {"statement": "string", "line": "Int64", "key": "string", "code": "string"}
 """A break as it was planted."""

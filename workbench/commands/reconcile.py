@@ -25,7 +25,7 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 _MINOR_A_MAJOR: Final = 100
 _TABLE: Final = ".parquet"
 _DIFFERENCES: Final = ("amount", "fee", "days")
-_CARRIED, _CLOSED = "rows.parquet", "closed.parquet"
+_KEPT: Final = ("rows", "closed", "ahead")
 _TO_SETTLE: Final = 1
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_PARTS: Final = "spark.sql.shuffle.partitions"
@@ -126,8 +126,12 @@ def _tell(result: "Reconciliation", written: Sequence[Path]) -> None:
 
     shown = [tables.accounts(result), tables.codes(result), tables.proof(result)]
     click.echo("\n\n".join([headline(result), *(str(each) for each in shown if each.rows)]))
+    if unusable := tables.unusable(result).rows:
+        click.echo(f"\n{tables.unusable(result)}")
     if written:
         click.echo("\nWritten: " + ", ".join(map(str, written)))
+    elif unusable or not result.is_clean:
+        click.echo("\nEach break with its reason: --out breaks.csv, or .xlsx, or .html")
 
 
 def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN401  a statement or a path
@@ -141,14 +145,21 @@ def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN
 def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path
     """The ledger: Parquet is left to the engine, which reads no more of it than it needs."""
     from workbench.analysis import files
+    from workbench.analysis.reconcile.columns import LEDGER_READ
     from workbench.analysis.shapes import LEDGER_MOVEMENT
 
     if path.suffix.lower() == _TABLE:
         return path
+    if not path.exists():
+        raise ReconcileRefused(f"The ledger cannot be read: there is no file {path}.")
     try:
-        return files.read(path, LEDGER_MOVEMENT)
+        return files.read(path, {name: kind for name, kind in LEDGER_MOVEMENT.items() if name in LEDGER_READ})
     except (OSError, ValueError) as error:
-        raise ReconcileRefused(f"The ledger cannot be read: {_reason(error)}") from None
+        reason = _reason(error)
+        hint = "The ledger comes first, a table of movements, and the statements after it."
+        raise ReconcileRefused(
+            f"The ledger cannot be read: {reason}", hint=hint if "has no column" in reason else ""
+        ) from None
 
 
 def _tolerance(given: Sequence[tuple[str, str]]) -> "Tolerance":
@@ -171,17 +182,19 @@ def _whole(text: str, units: int) -> int:
     except InvalidOperation:
         number = Decimal(-1)
     if not number.is_finite() or number < 0 or number != number.to_integral_value():
-        raise click.BadParameter(f"{text!r} is no such number.", param_hint="--tolerance")
+        raise click.BadParameter(f"{text!r} is no such number; half a kwacha is 0.50.", param_hint="--tolerance")
     return int(number)
 
 
 def _brought(folder: Path) -> "CarryForward":
     from workbench.analysis import files
     from workbench.analysis.reconcile import CarryForward
-    from workbench.analysis.shapes import CARRIED, CLOSED
+    from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
 
+    shapes = (CARRIED, CLOSED, AHEAD)
     try:
-        return CarryForward(files.read(folder / _CARRIED, CARRIED), files.read(folder / _CLOSED, CLOSED))
+        frames = [files.read(folder / f"{name}{_TABLE}", shape) for name, shape in zip(_KEPT, shapes, strict=True)]
+        return CarryForward(*frames)
     except (OSError, ValueError) as error:
         raise ReconcileRefused(
             f"{folder} holds nothing carried forward: {_reason(error)}", hint="A run with --carry-to leaves it."
@@ -191,12 +204,11 @@ def _brought(folder: Path) -> "CarryForward":
 def _keep(carried: "CarryForward", folder: Path) -> None:
     from workbench.analysis import files
     from workbench.analysis.report.whole import written_whole
-    from workbench.analysis.shapes import CARRIED, CLOSED
+    from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
 
-    with written_whole(folder / _CARRIED, makes_folder=True) as rows:
-        files.write(carried.rows, rows, CARRIED)
-    with written_whole(folder / _CLOSED) as closed:
-        files.write(carried.closed, closed, CLOSED)
+    for name, shape in zip(_KEPT, (CARRIED, CLOSED, AHEAD), strict=True):
+        with written_whole(folder / f"{name}{_TABLE}", makes_folder=True) as path:
+            files.write(getattr(carried, name), path, shape)
 
 
 def _reason(error: Exception) -> str:

@@ -32,7 +32,10 @@ import click
     show_default=True,
     help="How many notebooks at a time.",
 )
-def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], out: Path, jobs: int) -> None:
+@click.option("--solutions", is_flag=True, help="Do the exercises in them; each check must say that it is done.")
+def run(
+    notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], out: Path, jobs: int, *, solutions: bool
+) -> None:
     """Execute NOTEBOOKS, or the shipped ones, from top to bottom.
 
     Exit status 0 when every cell ran, 1 when one failed, 2 when they cannot be run as asked or the run was
@@ -40,5 +43,6 @@ def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], ou
     """
     from workbench import resources, runner
 
-    results = runner.run(list(notebooks) or resources.notebooks(), parameters=dict(parameters), out=out, jobs=jobs)
+    chosen = list(notebooks) or resources.notebooks()
+    results = runner.run(chosen, parameters=dict(parameters), out=out, jobs=jobs, solutions=solutions)
     sys.exit(0 if all(each.passed for each in results) else 1)

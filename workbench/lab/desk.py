@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from workbench.lab.board import Board
 from workbench.lab.parts.handset import HandsetPart
 from workbench.lab.parts.ledger import LedgerPart
-from workbench.lab.parts.payment import PaymentPart
+from workbench.lab.parts.payment import PaymentPart, news
 from workbench.lab.parts.request import AnswerPart, RequestPart
-from workbench.lab.parts.part import Said
-from workbench.lab.parts.seen import NOBODY, Payment, Seen
+from workbench.lab.parts.seen import NOBODY, Seen
 from workbench.lab.parts.webhooks import WebhooksPart, verified_at
-from workbench.lab.views import BAD, WARN
 from workbench.receiver import Receiver
 
 if TYPE_CHECKING:
@@ -41,8 +39,8 @@ class Desk(Board):
             (
                 request,
                 HandsetPart(bench, seen, request),
-                AnswerPart(request),
                 PaymentPart(bench, seen),
+                AnswerPart(request),
                 WebhooksPart(bench, seen),
                 LedgerPart(seen),
             ),
@@ -60,16 +58,6 @@ class Desk(Board):
         before, self._known = self._known, now
         if before != now and before[0] == payment.id and (said := news(payment, is_verified=bool(now[2]))):
             self.say(said)
-
-
-def news(payment: Payment, *, is_verified: bool) -> Said | None:
-    """What is said of a payment that has come to an end; None while it has not."""
-    if payment.status == "succeeded":
-        webhook = ", and its webhook has come, its signature verified" if is_verified else ""
-        return Said(f"Paid: {payment.money} is booked in the ledger{webhook}.")
-    if payment.status == "canceled":
-        return Said(f"{payment.money} was canceled.", WARN)
-    return Said(f"Not paid: {payment.failure.replace('_', ' ')}.", BAD) if payment.failure else None
 
 
 class _Keys:

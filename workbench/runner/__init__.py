@@ -28,15 +28,17 @@ def run(
     parameters: Mapping[str, str] | None = None,
     out: Path = Path("executed"),
     jobs: int = 2,
+    solutions: bool = False,
 ) -> list[Result]:
     """Execute `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
 
     Into `out` go each one executed (`.ipynb`), each as a self-contained page (`.html`), and `junit.xml`.
     `parameters` are texts; each becomes the type that the notebook's parameters cell declares.
+    With `solutions` the exercises are done in them, and one whose check does not say so is a failure.
     Raises RunRefused: a notebook that is not there, or a parameter that no notebook takes, or no
     folder to write to.
     """
-    tasks = _tasks(notebooks, parameters or {}, out)
+    tasks = [each._replace(solutions=solutions) for each in _tasks(notebooks, parameters or {}, out)]
     _make(out)
     results: list[Result] = []
     console = Console(stderr=True, highlight=False)
@@ -81,6 +83,7 @@ def _prepare_worker() -> None:
     """
     os.environ["PYTHONHASHSEED"] = "0"
     os.environ.pop("JPY_SESSION_NAME", None)  # started from a notebook, it would pass for one that a person looks at
+    os.environ.pop("WORKBENCH_PROGRESS", None)  # nor does a run look at what somebody has done, or change it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import nbformat
 
-from workbench.runner import pages
+from workbench.runner import pages, solving
 from workbench.runner.quiet import papermill
 
 _CELL_TIMEOUT_S = 600
 _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
+_UNTOLD = "CellExecutionError: "
 
 
 class Task(NamedTuple):
@@ -22,6 +23,8 @@ class Task(NamedTuple):
     notebook: Path
     out: Path
     parameters: dict[str, object]
+    solutions: bool = False
+    """Whether its exercises are done, each by its solution, and must prove right."""
 
     @property
     def name(self) -> str:
@@ -81,36 +84,61 @@ def execute(task: Task) -> Result:
     failure = _run(task, written)
     timings: tuple[Timing, ...] = ()
     if written.is_file():
-        node = nbformat.read(written, as_version=4)
-        timings = tuple(_timings(node))
-        failure = failure and _placed(failure, node)
-        nbformat.write(_cleaned(node), written)
-        pages.write(node, written.with_suffix(".html"))
+        try:
+            node = nbformat.read(written, as_version=4)
+            timings = tuple(_timings(node))
+            failure = failure and _placed(failure, node)
+            nbformat.write(_cleaned(node), written)
+            pages.write(node, written.with_suffix(".html"))
+        except Exception as error:  # noqa: BLE001  what was executed is no notebook: this one failed, the rest run
+            failure = failure or _failed(task, error)
     return Result(task.name, time.monotonic() - started, timings, failure)
 
 
 def _run(task: Task, written: Path) -> Failure | None:
-    module = papermill()
-    try:
-        module.execute_notebook(
-            str(task.notebook),
-            str(written),
-            parameters=task.parameters,
-            kernel_name="python3",
-            language="python",
-            cwd=str(task.notebook.parent),
-            progress_bar=False,
-            # Saved after each cell: a kernel that dies leaves what it had done, and which cell it was at.
-            request_save_on_cell_execute=True,
-            execution_timeout=_CELL_TIMEOUT_S,
-            extra_arguments=["--log-level=CRITICAL"],
-        )
-    except module.PapermillExecutionError as error:
-        trace = module.exceptions.strip_color("\n".join(error.traceback))
-        return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
-    except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
-        return Failure(task.name, 0, "", f"{type(error).__name__}: {error}", "")
+    for last in (False, True):
+        try:
+            _execute(task, written)
+        except papermill().PapermillExecutionError as error:
+            trace = papermill().exceptions.strip_color("\n".join(error.traceback))
+            return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+        except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
+            if last or not _died_at_its_start(error, written):
+                return _failed(task, error)
+        else:
+            return None
     return None
+
+
+def _execute(task: Task, written: Path) -> None:
+    solving.let_checks_raise(task.solutions)
+    papermill().execute_notebook(
+        solving.solved(nbformat.read(task.notebook, as_version=4)) if task.solutions else str(task.notebook),
+        str(written),
+        parameters=task.parameters,
+        kernel_name="python3",
+        language="python",
+        cwd=str(task.notebook.parent),
+        progress_bar=False,
+        # Saved after each cell: a kernel that dies leaves what it had done, and which cell it was at.
+        request_save_on_cell_execute=True,
+        execution_timeout=_CELL_TIMEOUT_S,
+        extra_arguments=["--log-level=CRITICAL"],
+    )
+
+
+def _failed(task: Task, error: Exception) -> Failure:
+    """The notebook itself failed; what a library says of it may fill a page."""
+    said = str(error).strip().partition("\n\n")[0]
+    return Failure(task.name, 0, "", f"{type(error).__name__}: {said}", "")
+
+
+def _died_at_its_start(error: Exception, written: Path) -> bool:
+    """Whether a kernel died before its first cell, as when two that start at once choose one port."""
+    if not isinstance(error, RuntimeError) or not written.is_file():
+        return False
+    cells = nbformat.read(written, as_version=4).cells
+    return not any(each.metadata.get("papermill", {}).get("start_time") for each in cells)
 
 
 def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
@@ -121,14 +149,21 @@ def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 def _placed(failure: Failure, node: nbformat.NotebookNode) -> Failure:
     """The failure with its cell: the one that raised, or the last that began when the kernel died."""
     began = [
-        (bool(cell.metadata.papermill.exception), place, cell.source)
+        (bool(cell.metadata.papermill.exception), place, cell.source, _last_words(cell))
         for place, cell in enumerate(_own_cells(node), start=1)
         if cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
     ]
     if not began:
         return failure
-    _, place, source = max(began)
-    return failure._replace(cell=place, source=source)
+    raised, place, source, words = max(began)
+    # What a magic refuses comes without an error's output, and has said on stderr what it is.
+    error = words if raised and words and failure.error.startswith(_UNTOLD) else failure.error
+    return failure._replace(cell=place, source=source, error=error)
+
+
+def _last_words(cell: nbformat.NotebookNode) -> str:
+    told = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
+    return told[-1] if told else ""
 
 
 def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:

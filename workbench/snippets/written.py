@@ -81,7 +81,7 @@ def _header_line(name: str, value: str) -> str:
 
 
 def _path(request: Request) -> str:
-    return quote(_STRAY_PERCENT.sub("%25", request.path), safe=_SAFE + "%", errors="replace")
+    return _readable(quote(_STRAY_PERCENT.sub("%25", request.path), safe=_SAFE + "%", errors="replace"))
 
 
 def _url(request: Request) -> list[Piece]:
@@ -99,4 +99,9 @@ def _url(request: Request) -> list[Piece]:
 
 
 def _encoded(text: str) -> str:
-    return quote(text, safe="•*", errors="replace")
+    return _readable(quote(text, safe="*", errors="replace"))
+
+
+def _readable(encoded: str) -> str:
+    """A mask stays one: it is to be seen, and not to be sent."""
+    return encoded.replace(quote(_MASK), _MASK)

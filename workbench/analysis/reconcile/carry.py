@@ -1,7 +1,7 @@
 """What one run leaves for the next: the rows that are still open, and how far each account was gone through."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -10,22 +10,29 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.reconcile.breaks import days
+from workbench.analysis.reconcile.breaks import days, typed
 from workbench.analysis.reconcile.columns import (
     DATE,
     INSTANT,
     LEDGER,
     LEDGER_READ,
     NUMBER,
+    SIDES,
     STATEMENT,
     STATEMENT_READ,
+    TEXT,
     WORD,
     Frame,
+    Kinds,
 )
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.shapes import CARRIED, CLOSED
+from workbench.analysis.reconcile.rows import nothing
+from workbench.analysis.reconcile.rules import DUPLICATE
+from workbench.analysis.reconcile.words import amount_text
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
 from workbench.domain.moments import moment
 from workbench.errors import ReconcileRefused
+from workbench.render import Column, Table, table
 
 _OURS = {
     "occurred_at": "at", "business_date": "day", "amount_minor": "amount", "fee_minor": "fee", "number": "no",
@@ -37,44 +44,114 @@ _ONLY = {
 }
 
 
-@dataclass(frozen=True)
+_WAS: Kinds = {"was": TEXT}
+
+
+@dataclass(frozen=True, repr=False)
 class CarryForward:
-    """`rows` in the shape CARRIED, `closed` in the shape CLOSED; two Parquet files keep them for a month."""
+    """`rows` in the shape CARRIED, `closed` in CLOSED, `ahead` in AHEAD; three Parquet files keep them for a month."""
 
     rows: pd.DataFrame
     closed: pd.DataFrame
+    ahead: pd.DataFrame = field(default_factory=lambda: typed([], AHEAD))
 
     def __post_init__(self) -> None:
-        for called, frame, columns in (("rows", self.rows, CARRIED), ("closed", self.closed, CLOSED)):
+        frames = {"rows": (self.rows, CARRIED), "closed": (self.closed, CLOSED), "ahead": (self.ahead, AHEAD)}
+        for called, (frame, columns) in frames.items():
             missing = [name for name in columns if name not in frame.columns]
             if missing:
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {called}.")
+
+    def of(self, accounts: Sequence[str]) -> "CarryForward":
+        """The part of some accounts."""
+        return CarryForward(*(each[each["account"].isin(accounts)] for each in (self.rows, self.closed, self.ahead)))
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
         """What the account was left with, or nothing of it."""
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
+    def _told(self) -> Table:
+        counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
+        rows = [
+            (
+                line["account"],
+                f"{line['closing_date']}",
+                *(f"{counted.get((line['account'], side), 0):,}" for side in SIDES),
+                amount_text(line["statement_minor"], line["currency"]),
+            )
+            for line in self.closed.to_dict("records")
+        ]
+        open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
+        return table(f"Carried forward: {open_rows}", _HEADINGS, rows)
+
     def __repr__(self) -> str:
-        dates = ", ".join(f"{row.account} to {row.closing_date}" for row in self.closed.itertuples())
-        return f"CarryForward({len(self.rows)} open rows; {dates})"
+        return str(self._told())
+
+    def _repr_html_(self) -> str:
+        return self._told().html()
+
+
+_HEADINGS = [
+    Column(name, numeric=name not in {"account", "gone through to"})
+    for name in ("account", "gone through to", "open in the ledger", "on the statement", "statement's balance")
+]
 
 
 def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> tuple[Frame, Frame]:
-    """Both sides as they are loaded, without what was gone through, and with what was left open."""
-    open_ledger = engine.arrow(_loaded(carried.rows, LEDGER), LEDGER_READ)
-    gone = _gone(carried.closed)
-    again = ledger.filter(gone).join(open_ledger.select("account", "entry"), on=["account", "entry"], how="semi")
+    """Both sides as they are loaded, without what was gone through, and with what was left open.
+
+    The column `was` has the code that an open row was given then, and null for every other row.
+    """
+    left = engine.arrow(_loaded(carried.rows, LEDGER), {**_WAS, **LEDGER_READ})
+    was = left.group_by("account", "entry").agg(was=nw.col("was").min())
+    marked = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="anti").join(
+        was, on=["account", "entry"], how="left"
+    )
+    again = marked.filter(~_gone(carried.closed) | ~nw.col("was").is_null())
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
-    absent = open_ledger.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
-    open_statement = engine.arrow(_loaded(carried.rows, STATEMENT), STATEMENT_READ)
-    return nw.concat([ledger.filter(~gone), again, absent]), nw.concat([statement, open_statement])
+    absent = left.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
+    told = engine.arrow(_loaded(carried.rows, STATEMENT), {**_WAS, **STATEMENT_READ})
+    new = statement.with_columns(was=nothing("account"))
+    return (
+        nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
+        nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, told)]),
+    )
 
 
 def closed_rows(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
     """The ledger's rows that were gone through and are not open: what was matched before."""
     opened = engine.arrow(_loaded(carried.rows, LEDGER), LEDGER_READ).select("account", "entry")
-    return ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
+    matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
+    return nw.concat([matched, ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")])
+
+
+def _ahead(engine: Engine, carried: CarryForward) -> Frame:
+    rows = [carried.ahead[name].astype(object).tolist() for name in _NAMED]
+    return engine.arrow(pa.table([pa.array(each, pa.string()) for each in rows], list(_NAMED)), _NAMED)
+
+
+_NAMED: Kinds = {"account": TEXT, "entry": TEXT}
+
+
+def rows_ahead(
+    engine: Engine, ledger: Frame, broken: pd.DataFrame, accounts: Sequence[str], closing: Mapping[str, int]
+) -> pd.DataFrame:
+    """The rows of the ledger after the closing date that are not open, in the shape AHEAD.
+
+    `ledger` has the places of `accounts` for names, and `broken` are the rows that are part of breaks.
+    """
+    ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
+    later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
+    found = engine.collect(conform(engine, later, {"account": NUMBER, "entry": WORD, "day": NUMBER}))
+    mine = broken[broken["side"] == LEDGER]
+    opened = set(zip(mine["account"], mine["entry"], strict=True))
+    rows = [
+        {"account": accounts[row["account"]], "entry": row["entry"], "business_date": row["day"]}
+        for row in found.to_pylist()
+    ]
+    left = [row for row in rows if (row["account"], row["entry"]) not in opened]
+    return typed(sorted(left, key=lambda row: (row["account"], row["business_date"], row["entry"])), AHEAD)
 
 
 def refuse_told_before(engine: Engine, closed: Frame, theirs: Frame, carried: CarryForward) -> None:
@@ -118,9 +195,9 @@ def _day(value: object) -> int:
 
 
 def _loaded(rows: pd.DataFrame, side: str) -> pa.Table:
-    """Carried rows as an Arrow table of the columns that are read of that side."""
-    kinds = LEDGER_READ if side == LEDGER else STATEMENT_READ
-    mine = rows[rows["side"] == side]
+    """Carried rows as an Arrow table of the columns that are read of that side, and `was`."""
+    kinds = {**_WAS, **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
+    mine = rows[rows["side"] == side].rename(columns={"code": "was"})
     types = {INSTANT: pa.timestamp("ms", "UTC"), DATE: pa.date32()}
     made = {}
     for name, kind in kinds.items():
@@ -134,9 +211,11 @@ def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame
     """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
 
     A ledger row after the closing date is read again then, and a line told twice has no effect: neither is carried.
+    A further row of a duplicate always is, since its first row may not be read again.
     """
     ends = rows["account"].map(closing)
     later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
+    later &= rows["code"] != DUPLICATE[LEDGER]
     kept = rows[~later & ~rows["told_twice"].fillna(value=False)]
     made = {name: _carried(kept, name, kind) for name, kind in CARRIED.items()}
     return pd.DataFrame(made).sort_values(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
 
-from workbench.analysis.reconcile.columns import FLAG, LEDGER, OF_SIDE, PAIR, ROW, STATEMENT, WORD, Frame
+from workbench.analysis.reconcile.columns import FLAG, LEDGER, NUMBER, OF_SIDE, PAIR, ROW, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import COMPLETED, effect, nothing, unreadable
 from workbench.analysis.reconcile.rules import (
@@ -24,8 +24,8 @@ from workbench.analysis.reconcile.rules import (
 
 GROUP = ["account", "g"]
 PREFIX = {LEDGER: "l_", STATEMENT: "s_"}
-_TIES = ["order", "source", "no", "entry", "amount", "fee", "direction", "status"]
-"""What tells which of several rows is the first; the order of the input never does."""
+_TIES = ["fresh", "order", "source", "no", "entry", "amount", "fee", "direction", "status"]
+"""What tells which of several rows is the first: one that was told before; the order of the input never does."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,28 @@ class Classified:
     special: Frame
 
 
-def classify(engine: Engine, rows: Mapping[str, Frame], bad: Mapping[str, int], tolerance: Tolerance) -> Classified:
+def classify(
+    engine: Engine, rows: Mapping[str, Frame], bad: Mapping[str, int], tolerance: Tolerance, *, carried: bool
+) -> Classified:
     """Run rules 1 to 5 over the rows of both sides; rule 6 goes on from there (`onesided`).
 
-    `bad` is how many rows of each side cannot be used: where there are none, none are looked for.
+    `bad` is how many rows of each side cannot be used, and `carried` whether there are rows of an earlier run:
+    where there are none, none are looked for.
     """
     good = {side: each.filter(~unreadable()) if bad[side] else each for side, each in rows.items()}
-    marked = engine.keep(nw.concat([_marked(side) for side in good.values()]).group_by(*GROUP).agg(rows=nw.len()))
-    special = _special(engine, nw.concat([side.join(marked, on=GROUP, how="semi") for side in good.values()]))
+    marks = [_marked(side) for side in good.values()]
+    if carried:
+        marks += [side.filter(_further()).select(*GROUP) for side in good.values()]
+    marked = engine.keep(nw.concat(marks).group_by(*GROUP).agg(rows=nw.len()))
+    placed = _placed(engine, nw.concat([side.join(marked, on=GROUP, how="semi") for side in good.values()]))
+    special = _special(engine, placed.filter(~nw.col("told_twice")))
     plain = {
         side: nw.concat([each.join(marked, on=GROUP, how="anti"), _firsts(special, side)])
         for side, each in good.items()
     }
     compared = _compared(plain[LEDGER], plain[STATEMENT], tolerance)
-    single = nw.concat([_duplicates(engine, special), *(_bad(engine, rows[side]) for side in rows if bad[side])])
+    bads = [_bad(engine, rows[side]) for side in rows if bad[side]]
+    single = nw.concat([_told_twice(engine, placed), _duplicates(engine, special), *bads])
     found = [
         _alone(engine, single),
         _groups(engine, special).filter(~nw.col("code").is_null()),
@@ -70,19 +78,44 @@ def _marked(rows: Frame) -> Frame:
     return counted.filter((nw.col("rows") > 1) | (nw.col("batched") > 0)).select(*GROUP)
 
 
-def _special(engine: Engine, rows: Frame) -> Frame:
-    """The rows of special groups, each with its place in its group and the sums of both sides."""
+def _placed(engine: Engine, rows: Frame) -> Frame:
+    """The rows of special groups; `told_twice` where periods overlap and a line stands in another file too.
+
+    The same line in another file is the same movement: the balance moved once. Of a line that one file has
+    twice and another three times, three moved it.
+    """
+    line = (*GROUP, "side", "key", "currency", "day", "signed")
     counted = rows.with_columns(
+        one=nw.lit(1),
+        source=nw.col("source").fill_null(""),
+        fresh=nw.when(nw.col("was").is_null()).then(1).otherwise(0),
+    )
+    copies = counted.with_columns(
+        copy=nw.col("one").cum_sum().over(*line, "source", "fresh", order_by=_TIES),
+        batches=nw.col("batch").count().over(*GROUP),
+    )
+    tellings = copies.with_columns(telling=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
+    told_twice = (nw.col("side") == STATEMENT) & (nw.col("telling") > 1)
+    shape = {**ROW, "fresh": NUMBER, "batches": NUMBER, "told_twice": FLAG}
+    return engine.keep(conform(engine, tellings.with_columns(told_twice=told_twice), shape))
+
+
+def _told_twice(engine: Engine, placed: Frame) -> Frame:
+    """Lines told twice. Such a line is of no group: what it tells is part of it already."""
+    again = placed.filter(nw.col("told_twice"))
+    return conform(engine, again.with_columns(g=nothing("g"), code=nw.lit(DUPLICATE[STATEMENT])), _SINGLE)
+
+
+def _special(engine: Engine, placed: Frame) -> Frame:
+    """The rows of special groups that move something, each with its rank in its group and the sums of both sides."""
+    counted = placed.with_columns(
         one=nw.lit(1),
         l_one=nw.when(nw.col("side") == LEDGER).then(1).otherwise(0),
         l_sum=nw.when(nw.col("side") == LEDGER).then(nw.col("signed")).otherwise(0),
         s_sum=nw.when(nw.col("side") == STATEMENT).then(nw.col("signed")).otherwise(0),
-        source=nw.col("source").fill_null(""),
     )
-    placed = counted.with_columns(
+    summed = counted.with_columns(
         rank=nw.col("one").cum_sum().over(*GROUP, "side", order_by=_TIES),
-        rank_in_source=nw.col("one").cum_sum().over(*GROUP, "side", "source", order_by=_TIES),
-        batches=nw.col("batch").count().over(*GROUP),
         n=nw.col("one").sum().over(*GROUP),
         l_n=nw.col("l_one").sum().over(*GROUP),
         l_sum=nw.col("l_sum").sum().over(*GROUP),
@@ -92,44 +125,36 @@ def _special(engine: Engine, rows: Frame) -> Frame:
     )
     shape = {
         **ROW,
-        **dict.fromkeys(("rank", "rank_in_source", "batches", "n", "l_n", "l_sum", "s_sum"), nw.Int64),
+        **dict.fromkeys(("rank", "batches", "n", "l_n", "l_sum", "s_sum"), NUMBER),
         "least_currency": WORD,
         "most_currency": WORD,
     }
-    return engine.keep(conform(engine, placed, shape))
+    return engine.keep(conform(engine, summed, shape))
 
 
 def _firsts(special: Frame, side: str) -> Frame:
     """The rows that go on to be compared: of each group without a batch the first on this side."""
-    chosen = (nw.col("batches") == 0) & (nw.col("rank") == 1) & (nw.col("side") == side)
+    chosen = (nw.col("batches") == 0) & (nw.col("rank") == 1) & (nw.col("side") == side) & ~_further()
     return special.filter(chosen).select(*ROW)
+
+
+def _further() -> nw.Expr:
+    """True for a row that was a duplicate in an earlier run. It stays one: its first row may be matched and gone."""
+    was = nw.col("was")
+    return ((was == DUPLICATE[LEDGER]) | (was == DUPLICATE[STATEMENT])).fill_null(value=False)
 
 
 def _duplicates(engine: Engine, special: Frame) -> Frame:
     """Rule 2: each further row of a group without a batch."""
-    plain = special.filter(nw.col("batches") == 0)
-    firsts = plain.filter(nw.col("rank") == 1).select(
-        *GROUP,
-        "side",
-        first_source=nw.col("source"),
-        first_day=nw.col("day"),
-        first_signed=nw.col("signed"),
-    )
-    # The same line in another file is the same movement told twice: the balance moved once.
-    told_twice = (
-        (nw.col("source") != nw.col("first_source"))
-        & (nw.col("rank_in_source") == 1)
-        & (nw.col("day") == nw.col("first_day"))
-        & (nw.col("signed") == nw.col("first_signed"))
-    )
-    further = plain.filter(nw.col("rank") > 1).join(firsts, on=[*GROUP, "side"], how="inner")
+    further = special.filter((nw.col("batches") == 0) & ((nw.col("rank") > 1) | _further()))
     code = nw.when(nw.col("side") == LEDGER).then(nw.lit(DUPLICATE[LEDGER])).otherwise(nw.lit(DUPLICATE[STATEMENT]))
-    return conform(engine, further.with_columns(told_twice=told_twice, code=code), _SINGLE)
+    return conform(engine, further.with_columns(told_twice=nw.lit(value=False), code=code), _SINGLE)
 
 
 def _groups(engine: Engine, special: Frame) -> Frame:
     """Rule 3: groups with a batch, a pair each with the sums; `code` is null where they agree."""
-    firsts = special.filter((nw.col("batches") > 0) & (nw.col("rank") == 1))
+    # A row that only has the batch's name as its key is part of the batch as well.
+    firsts = special.filter((nw.col("batches") > 0) & (nw.col("rank") == 1)).with_columns(batch=nw.col("g"))
     sides = {
         side: firsts.filter(nw.col("side") == side).with_columns(signed=nw.col(f"{PREFIX[side]}sum")) for side in PREFIX
     }

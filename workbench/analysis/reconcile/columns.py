@@ -66,15 +66,16 @@ ROW: Shape = {
     "refers": WORD,
     "state": WORD,
     "problem": WORD,
+    "was": WORD,
 }
 """A row of either side. The account is its place in the list of accounts: numbers are compared sooner than names.
 
 `g` is the group, `source` and `no` the statement and line, or nothing and the entry's number; `at` may be
-null, `order` stands for it then; `kind` is the ledger's kind or the statement's type, and `refers` what a
-reversal reverses.
+null, `order` stands for it then; `kind` is the ledger's kind or the statement's type, `refers` what a reversal
+reverses, and `was` the code that an earlier run gave a row that is carried forward.
 """
 
-OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "order"})
+OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "order", "was"})
 
 PAIR: Shape = {
     "account": NUMBER,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from workbench.analysis.reconcile.columns import LEDGER_READ, STATEMENT_READ, Frame
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, SPARK, Engine, spark_of
-from workbench.analysis.reconcile.sources import PATHS, Source, source
+from workbench.analysis.reconcile.sources import LEDGER_CALLED, PATHS, STATEMENT_CALLED, Source, source
 from workbench.errors import ReconcileRefused
 
 
@@ -113,7 +113,7 @@ def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any tab
     told = [_told(each) for each in given if isinstance(each, StatementFile)]
     sources = [_source(each) for each in given]
     _refuse_twice(told, sources)
-    return Inputs(source(ledger, "The ledger"), tuple(sources), {each.name: each for each in told})
+    return Inputs(source(ledger, LEDGER_CALLED), tuple(sources), {each.name: each for each in told})
 
 
 def load_ledger(engine: Engine, inputs: Inputs) -> Frame:
@@ -151,8 +151,8 @@ def _told(given: StatementFile) -> Told:
 
 def _source(given: Any) -> Source:  # noqa: ANN401  any table
     if isinstance(given, StatementFile):
-        return Source(PANDAS, given.rows, f"The statement {given.name}")
-    return source(given, "The statement")
+        return Source(PANDAS, given.rows, STATEMENT_CALLED)
+    return source(given, STATEMENT_CALLED)
 
 
 def _refuse_twice(told: Sequence[Told], sources: Sequence[Source]) -> None:

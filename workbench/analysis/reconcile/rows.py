@@ -22,16 +22,18 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
 """The row's name of a column → the side's own."""
 
 
-def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = ()) -> Frame:
+def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = (), carried: bool = False) -> Frame:
     """The rows of one side in the shape ROW, but for the account, which is still its name.
 
-    `frame` has the side's own columns, as an engine loads them; those numbers named by `keep` stand at the end.
+    `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`; those numbers
+    named by `keep` stand at the end.
     """
     names = _NAMES[side]
     given = frame.select(
         "account", "key", "batch", "direction", "currency", "status", "phone",
         *(nw.col(theirs).alias(ours) for ours, theirs in names.items()),
         *(nothing("account").alias(name) for name in ("source", "entry", "state", "problem") if name not in names),
+        was=nw.col("was") if carried else nothing("account"),
         at=nw.col("occurred_at"), day=nw.col("business_date"),
         amount=nw.col("amount_minor"), fee=nw.col("fee_minor"), **{name: nw.col(name) for name in keep},
     )  # fmt: skip

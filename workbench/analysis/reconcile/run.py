@@ -1,7 +1,7 @@
 """One reconciliation from its inputs to its result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import partial, reduce
 from operator import or_
@@ -11,7 +11,14 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken, typed
-from workbench.analysis.reconcile.carry import CarryForward, carried_rows, closed_rows, refuse_told_before, with_carried
+from workbench.analysis.reconcile.carry import (
+    CarryForward,
+    carried_rows,
+    closed_rows,
+    refuse_told_before,
+    rows_ahead,
+    with_carried,
+)
 from workbench.analysis.reconcile.classify import Classified, classify
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, SIDES, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
@@ -25,7 +32,7 @@ from workbench.analysis.reconcile.rules import Tolerance, check_whole
 from workbench.analysis.reconcile.summary import ageing_of, summary_of
 from workbench.analysis.reconcile.totals import Book, books, check_accounts, totals
 from workbench.analysis.reconcile.words import EPOCH
-from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS
 from workbench.errors import ReconcileRefused
 
 
@@ -42,8 +49,8 @@ def reconcile(
 
     `ledger` has the columns LEDGER_MOVEMENT, `statement` the columns STATEMENT_ROW (`analysis.shapes`): each
     a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation, or a path (or pattern) of
-    Parquet; `statement` may also be a statement as it was read from a file, or a list of any of these. Of the
-    ledger only the accounts of the statements are looked at.
+    Parquet; `ledger` may also be `bench.ledger`, and `statement` a statement as it was read from a file, or a
+    list of any of these. Of the ledger only the accounts of the statements are looked at.
 
     `tolerance` says how far both sides may differ, `cut_off` how many of the last days are not yet settled,
     `carry_forward` is what an earlier run left open. `engine` is `duckdb` (which is used when nothing is said,
@@ -55,6 +62,10 @@ def reconcile(
     """
     if not isinstance(tolerance, Tolerance | None):
         raise ReconcileRefused(f"{tolerance!r} is no Tolerance.", hint="Tolerance(amount_minor=1), for example.")
+    if not isinstance(carry_forward, CarryForward | None):
+        raise ReconcileRefused(
+            f"{carry_forward!r} is no CarryForward.", hint="Give the `carry_forward` of an earlier result."
+        )
     check_whole("cut_off", cut_off, "reconcile()")
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)
@@ -92,7 +103,7 @@ class _Run:
         read = self._read()
         closing = self._closing(read)
         bad = {side: int((counted["rows"] - counted["good"]).sum()) for side, counted in read.totals.items()}
-        classified = classify(self.engine, read.rows, bad, self.tolerance)
+        classified = classify(self.engine, read.rows, bad, self.tolerance, carried=self.carried is not None)
         cut_after = {place: closing[account] - self.cut_off for place, account in enumerate(read.accounts)}
         resolved = resolve(self.engine, classified.open, read.everything, cut_after)
         broken = collect_broken(self.engine, classified, resolved, read.accounts)
@@ -121,14 +132,14 @@ class _Run:
         everything = numbered(self.engine, ours, accounts)
         rows = {LEDGER: everything, STATEMENT: numbered(self.engine, theirs, accounts)}
         if self.carried is not None:
-            mine = _of_accounts(self.carried, accounts)
+            mine = self.carried.of(accounts)
             ledger = ledger.filter(nw.col("account").is_in(accounts))
             refuse_told_before(
                 self.engine, rows_of(self.engine, closed_rows(self.engine, ledger, mine), LEDGER), theirs, mine
             )
             open_ledger, open_statement = with_carried(self.engine, ledger, statement, mine)
             both = {LEDGER: open_ledger, STATEMENT: open_statement}
-            told = {side: self.engine.keep(rows_of(self.engine, both[side], side)) for side in SIDES}
+            told = {side: self.engine.keep(rows_of(self.engine, both[side], side, carried=True)) for side in SIDES}
             sums = {side: totals(self.engine, told[side]) for side in SIDES}
             rows = {side: numbered(self.engine, told[side], accounts) for side in SIDES}
         return _Read(accounts, rows, sums, found, closings, last, everything)
@@ -200,24 +211,25 @@ class _Run:
             }
             for line in proof.to_dict("records")
         ]
-        made = CarryForward(carried_rows(rows, closing), typed(closed, CLOSED))
+        made = CarryForward(carried_rows(rows, closing), typed(closed, CLOSED), self._ahead(read, closing, rows))
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
         others = [name for name in self.carried.closed["account"] if name not in closing]
-        rest = _of_accounts(self.carried, others)
+        rest = self.carried.of(others)
         return CarryForward(
             pd.concat([made.rows, rest.rows], ignore_index=True).astype(dict(CARRIED)),
             pd.concat([made.closed, rest.closed], ignore_index=True).astype(dict(CLOSED)),
+            pd.concat([made.ahead, rest.ahead], ignore_index=True).astype(dict(AHEAD)),
         )
 
-
-def _of_accounts(carried: CarryForward, accounts: Sequence[str]) -> CarryForward:
-    return replace(
-        carried,
-        rows=carried.rows[carried.rows["account"].isin(accounts)],
-        closed=carried.closed[carried.closed["account"].isin(accounts)],
-    )
+    def _ahead(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame) -> pd.DataFrame:
+        """Looked for where there may be any: most ledgers end with their statements."""
+        known = read.totals[LEDGER]
+        later = (known["day"] > known["account"].map(closing)).fillna(value=False).any()
+        if later or (self.carried is not None and not self.carried.ahead.empty):
+            return rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
+        return typed([], AHEAD)
 
 
 def _named(statement: Frame, inputs: Inputs) -> Frame:

@@ -1,19 +1,21 @@
 """Tables of any kind that a reconciliation takes, recognised, checked, and given to an engine."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from workbench.analysis.frames import schema_of
 from workbench.analysis.reconcile.columns import DATE, INSTANT, TEXT, WHOLE, Frame, Kinds
 from workbench.analysis.reconcile.engines import DUCKDB, PANDAS, POLARS, SPARK, Engine
+from workbench.analysis.shapes import LEDGER_MOVEMENT
 from workbench.errors import ReconcileRefused
 
 PATHS, ARROW = "paths", "arrow"
@@ -57,7 +59,7 @@ class Source:
             except (pa.ArrowException, OSError) as problem:
                 raise ReconcileRefused(
                     f"{self.given[0].name} is no Parquet file: {problem}",
-                    hint="A statement as an operator exports it is read with read_statement() first.",
+                    hint=_FROM_A_FILE[self.called],
                 ) from problem
         if self.kind == PANDAS:
             here = [name for name in kinds if name in self.given.columns]
@@ -104,6 +106,32 @@ class Source:
         return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
 
 
+@runtime_checkable
+class Movements(Protocol):
+    """The ledger of a Workbench, which is read page by page."""
+
+    def movements(self, *accounts: str) -> Iterator[pa.Table]:
+        """The rows of some accounts, or of all that somebody else keeps books of too."""
+
+
+LEDGER_CALLED, STATEMENT_CALLED = "The ledger", "The statement"
+_FROM: Mapping[str, str] = {
+    LEDGER_CALLED: "`bench.ledger` has them, and so have `bench.ledger.statement_of(account)` and a `ledger.parquet`; "
+    "they are declared in workbench.analysis.shapes as LEDGER_MOVEMENT.",
+    STATEMENT_CALLED: "An operator's file is read with read_statement(); the columns are declared in "
+    "workbench.analysis.shapes as STATEMENT_ROW.",
+}
+"""Where a table with the right columns comes from."""
+_FROM_A_FILE: Mapping[str, str] = {
+    LEDGER_CALLED: "A ledger in CSV is read with its types by workbench.analysis.files.read(path, LEDGER_MOVEMENT).",
+    STATEMENT_CALLED: "A statement as an operator exports it is read with read_statement() first.",
+}
+_FIRST: Mapping[str, str] = {
+    LEDGER_CALLED: "`bench.ledger`, ",
+    STATEMENT_CALLED: "what read_statement() gives, ",
+}
+
+
 def source(given: Any, called: str) -> Source:  # noqa: ANN401  any table is the point
     """What `given` is. Raises ReconcileRefused: no table, or a path where nothing is."""
     if isinstance(given, str | Path):
@@ -115,10 +143,13 @@ def source(given: Any, called: str) -> Source:  # noqa: ANN401  any table is the
     root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
     known = {("polars", "DataFrame"): POLARS, ("polars", "LazyFrame"): POLARS, ("duckdb", "DuckDBPyRelation"): DUCKDB}
     kind = SPARK if (root, name) == ("pyspark", "DataFrame") else known.get((root, name))
+    if kind is None and isinstance(given, Movements) and called == LEDGER_CALLED:
+        return Source(ARROW, pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]), called)
     if kind is None:
         raise ReconcileRefused(
             f"{called} is a {type(given).__name__}, which is no table that can be reconciled.",
-            hint="Give a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation or Parquet's path.",
+            hint=f"Give {_FIRST[called]}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB "
+            "relation or Parquet's path.",
         )
     return Source(kind, given, called)
 
@@ -129,7 +160,7 @@ def check_columns(schema: Mapping[str, Any], kinds: Kinds, called: str) -> None:
     if missing:
         raise ReconcileRefused(
             f"{called} has no column {', '.join(missing)}.",
-            hint="The columns are declared in workbench.analysis.shapes.",
+            hint=_FROM[called],
             missing=missing,
         )
     wrong = {name: schema[name] for name, kind in kinds.items() if not _fits(schema[name], kind)}
@@ -137,7 +168,7 @@ def check_columns(schema: Mapping[str, Any], kinds: Kinds, called: str) -> None:
         said = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
         raise ReconcileRefused(
             f"{called} has columns of another type: {said}.",
-            hint="No float holds money: give minor units as integers." if _money(wrong) else "",
+            hint="No float holds money: give minor units as integers." if _money(wrong) else _FROM_A_FILE[called],
             wrong=tuple(wrong),
         )
 

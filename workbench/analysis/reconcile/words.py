@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
+from workbench.analysis.reconcile.rows import DIRECTIONS, STATUSES
 from workbench.analysis.reconcile.rules import (
     AMBIGUOUS,
     BATCH_MISMATCH,
@@ -161,13 +162,11 @@ def problem_of(pair: Pair, mine: str) -> str:
     found = [words for name, words in _FIELDS.items() if pair[f"{mine}_{name}"] is None]
     found += [f"a negative {name}" for name in ("amount", "fee") if (pair[f"{mine}_{name}"] or 0) < 0]
     found += [
-        f"{pair[f'{mine}_{name}']!r} as {name}" for name in ("direction", "status") if not _known(pair, mine, name)
+        f"{pair[f'{mine}_{name}']!r} as {name}, which is none of {', '.join(words)}"
+        for name, words in (("direction", DIRECTIONS), ("status", STATUSES))
+        if pair[f"{mine}_{name}"] not in words
     ]
     return ", ".join(found)
-
-
-def _known(pair: Pair, mine: str, name: str) -> bool:
-    return pair[f"{mine}_{name}"] in {"in", "out", "completed", "failed", "pending"}
 
 
 def amount_text(amount_minor: int | None, currency: str | None) -> str:

@@ -44,6 +44,28 @@ def codes(result: Reconciled) -> Table:
     return table("Breaks by code", columns, made)
 
 
+def unusable(result: Reconciled) -> Table:
+    """The first rows that cannot be used, each with the reason."""
+    bad = result.breaks[result.breaks["code"] == "invalid_row"]
+    names = ("side", "statement", "line", "entry", "reason")
+    made = [
+        ("ledger" if side == "ledger" else statement, f"{line or entry or ''}", cut(reason))
+        for side, statement, line, entry, reason in rows(bad.head(_FEW), *names)
+    ]
+    more = f", the first {_FEW} of {len(bad):,}" if len(bad) > _FEW else ""
+    return table(f"Rows that cannot be used{more}", ["of", "line or entry", "reason"], made)
+
+
+_FEW = 5
+_REASON = 200
+
+
+def cut(reason: str) -> str:
+    """A reason of one line, not longer than can be read."""
+    words = " ".join(reason.split())
+    return words if len(words) <= _REASON else f"{words[:_REASON]}…"
+
+
 def ageing(result: Reconciled, currency: str) -> Table:
     """How old the breaks are, for the accounts in one currency."""
     columns: list[str | Column] = ["age in days", *_numbers("breaks", "ledger has more", "statement has more")]

@@ -22,7 +22,7 @@ from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import LUSAKA, day_start_ms, moment
 from workbench.errors import LedgerRefused, SimulationRefused
-from workbench.render import bundle, table
+from workbench.render import Column, bundle, table
 
 if TYPE_CHECKING:
     from workbench.bench import Workbench
@@ -37,6 +37,7 @@ _NEEDED: Final[Mapping[str, object]] = {
     "failure_triggers": "numbers_header_script",
 }
 """The rows of the register on which the traffic relies."""
+_NUMBER: Final = Column("number", numeric=True)
 _NEVER: Final = "webhook_endpoint.disabled"
 """What does not happen while nothing is sent."""
 
@@ -65,10 +66,10 @@ class Simulation:
     def _tables(self) -> Iterator[Any]:
         period = f"{self.payments:,} payments from {self.first_day} to {self.last_day}"
         rows = [*self.outcomes.items(), ("refunds", self.refunds), ("payouts", self.payouts)]
-        yield table(period, ("what became of them", "number"), [(name, f"{number:,}") for name, number in rows])
+        yield table(period, ("what became of them", _NUMBER), [(name, f"{number:,}") for name, number in rows])
         if self.folder is not None:
             words = f"Breaks in {self.folder.name}/{folder.STATEMENTS}, all in {folder.ANSWERS}"
-            yield table(words, ("code", "number"), [(code, f"{number:,}") for code, number in self.breaks.items()])
+            yield table(words, ("code", _NUMBER), [(code, f"{number:,}") for code, number in self.breaks.items()])
 
 
 def simulate(  # noqa: PLR0913  each says another thing about the month

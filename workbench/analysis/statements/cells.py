@@ -45,6 +45,23 @@ class Memo(dict[From, Value], Generic[From, Value]):
         return found
 
 
+_ERRORS: Final = frozenset(
+    {
+        "#BLOCKED!", "#BUSY!", "#CALC!", "#CONNECT!", "#DIV/0!", "#FIELD!", "#GETTING_DATA", "#N/A", "#NAME?", "#NULL!",
+        "#NUM!", "#REF!", "#SPILL!", "#UNKNOWN!", "#VALUE!",
+    }
+)  # fmt: skip
+"""As a spreadsheet writes them; in what it saves as CSV, they are this text."""
+
+
+def error_in(cell: Cell) -> Wrong | None:
+    """Words for a cell that holds a spreadsheet's error, such as `#DIV/0!`, instead of a value."""
+    if type(cell) is not str or "#" not in cell:
+        return None
+    text = cell.strip()
+    return Wrong(f"holds the spreadsheet's error {text}") if text in _ERRORS else None
+
+
 def shown(cell: Cell) -> str:
     """The beginning of a cell, as it is quoted in words."""
     text = text_of(cell)
@@ -114,6 +131,8 @@ def _whole(number: Decimal) -> int | Wrong:
 
 def key_of(cell: Cell) -> str | Wrong | None:
     """A transaction's id as text, trimmed, leading zeros kept; None for an empty cell."""
+    if error := error_in(cell):
+        return error
     if isinstance(cell, Decimal):
         if cell != cell.to_integral_value() or cell.adjusted() >= _EXACT_DIGITS:
             return Wrong(f"{shown(cell)} is a number whose digits a spreadsheet has not kept")

@@ -3,15 +3,18 @@
 import csv
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Protocol
+from xml.etree.ElementTree import ParseError
+from zipfile import BadZipFile
 
 import python_calamine
 
 from workbench.analysis.statements.cells import Cell
+from workbench.analysis.statements.failed_cells import Failed, failed_cells
 from workbench.analysis.statements.layouts import Layout
 from workbench.errors import StatementRefused
 
@@ -23,6 +26,8 @@ _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 _MARKS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _UTF_32: Final = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 _HEAD: Final = 4096
+_LONGEST_CELL: Final = 1 << 20
+"""Characters. The csv module takes 131,072 by default, and fewer stand in a description that nobody would cut."""
 
 
 class Grid(Protocol):
@@ -58,6 +63,8 @@ class CsvGrid:
 
     def lines(self) -> Iterator[Line]:
         """As the csv module reads them, strictly: an open quote would swallow the rows after it."""
+        # The limit is the whole process's: it is raised for every reader, which does no harm, and never lowered.
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
         with self.path.open(encoding=self.encoding, newline="") as handle:
             reader = csv.reader(handle, delimiter=self.delimiter, strict=True)
             begins = 1
@@ -67,14 +74,24 @@ class CsvGrid:
                         yield begins, cells  # type: ignore[misc]  # a list of texts is one of cells that nobody adds to
                     begins = reader.line_num + 1
             except csv.Error as wrong:
-                raise StatementRefused(
-                    f"{self.path.name} cannot be cut into cells at line {begins}: {wrong}.",
-                    hint="A quote that is not closed, or followed by other text, makes it unclear where the row ends.",
-                    file=self.path.name,
-                    line=begins,
-                ) from wrong
+                raise self._uncut(begins, wrong) from wrong
             except UnicodeError as wrong:
                 raise _wrong_encoding(self.path, self.encoding, begins) from wrong
+
+    def _uncut(self, line: int, wrong: csv.Error) -> StatementRefused:
+        """The csv module tells two reasons apart by their words alone."""
+        if too_long := "field limit" in str(wrong):
+            why = f"a cell has more than {csv.field_size_limit():,} characters"
+        else:
+            why = str(wrong)
+        return StatementRefused(
+            f"{self.path.name} cannot be cut into cells at line {line}: {why}.",
+            hint="Shorten it; or is a quote not closed, so that all that follows is one cell?"
+            if too_long
+            else "A quote that is not closed, or followed by other text, makes it unclear where the row ends.",
+            file=self.path.name,
+            line=line,
+        )
 
 
 @dataclass(frozen=True)
@@ -82,6 +99,8 @@ class SheetGrid:
     """A sheet of a workbook."""
 
     sheet: Any
+    failed: Failed = field(default_factory=dict)
+    """The cells that hold an error: the sheet itself has them as empty."""
 
     @property
     def says(self) -> str:
@@ -96,6 +115,9 @@ class SheetGrid:
         """Rows with their number in the sheet; the results of formulas, not the formulas."""
         for number, row in enumerate(self.sheet.iter_rows(), 1):
             cells = [value if type(value) is str else _cell(value) for value in row]
+            for column, error in self.failed.get(number, {}).items():
+                # The sheet begins with its first column that has anything in it.
+                cells[column - 1 - self.sheet.start[1]] = error
             if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
                 yield number, cells
 
@@ -140,8 +162,9 @@ def _sheets(path: Path) -> Iterator[SheetGrid]:
     try:
         book = python_calamine.CalamineWorkbook.from_path(path)
         for number in range(len(book.sheet_names)):
-            yield SheetGrid(book.get_sheet_by_index(number))
-    except (python_calamine.CalamineError, OSError) as wrong:
+            sheet = book.get_sheet_by_index(number)
+            yield SheetGrid(sheet, failed_cells(path, sheet.name))
+    except (python_calamine.CalamineError, BadZipFile, ParseError, OSError) as wrong:
         raise StatementRefused(
             f"{path.name} is no workbook that can be opened: it is cut short or damaged ({wrong}).",
             hint="Export it again.",

@@ -82,6 +82,7 @@ class Layout:
         ):
             unknown = [each for each in found if each not in known]
             self._demand(not unknown, f"{what} {', '.join(unknown)} does not exist; there are {', '.join(known)}")
+        self._demand(not isinstance(self.dates, str), "dates are several: ('%d.%m.%Y',), with a comma")
         self._check_columns()
         self._demand(bool(self.dates), "no date format is declared")
         for pattern in (*self.dates, self.preamble_date):

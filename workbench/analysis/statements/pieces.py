@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from workbench.analysis.statements.cells import Cell, Memo, Wrong, key_of, text_of
+from workbench.analysis.statements.cells import Cell, Memo, Wrong, error_in, key_of, text_of
 from workbench.analysis.statements.layouts import Layout, heading_key
 from workbench.analysis.statements.moments import DateColumn
 from workbench.analysis.statements.readers import readers_of
@@ -67,12 +67,17 @@ class Piece:
         self._sort_out("key", keys)
         return list(keys)
 
-    def texts(self, field: str, *, trimmed: bool) -> list[str | None]:
-        """A column as text; None for what is empty."""
+    def texts(self, field: str) -> list[str | None]:
+        """A column as it stands; None for what is empty."""
         if field not in self.cells:
             return [None] * self.count
-        texts = (cell if type(cell) is str else text_of(cell) for cell in self.cells[field])
-        return [(text.strip() if trimmed else text) or None for text in texts]
+        return [(cell if type(cell) is str else text_of(cell)) or None for cell in self.cells[field]]
+
+    def names(self, field: str) -> list[str | None]:
+        """A column of others' keys, trimmed; None for what is empty, and for an error, which is wrong."""
+        names = [text and (error_in(text) or text.strip() or None) for text in self.texts(field)]
+        self._sort_out(field, names)
+        return names
 
     def sentences(self) -> list[str | None]:
         """For each row, everything that is wrong with it."""
@@ -116,9 +121,9 @@ class PieceReader:
             "status": piece.read("status", self._readers["status"], absent="completed"),
             "currency": piece.read("currency", self._readers["currency"], absent=self._currency),
             "type": piece.read("type", self._readers["type"], absent="other"),
-            "batch": piece.texts("batch", trimmed=True),
-            "related": piece.texts("related", trimmed=True),
-            "description": piece.texts("description", trimmed=False),
+            "batch": piece.names("batch"),
+            "related": piece.names("related"),
+            "description": piece.texts("description"),
         }
         made.setdefault("phone", piece.read("phone", self._readers["phone"]))
         made["problem"] = piece.sentences()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from fnmatch import translate
 from typing import Any, Final
 
-from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, phone_of, shown, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, error_in, phone_of, shown, text_of
 from workbench.analysis.statements.layouts import Layout, word_key
 
 _CODE: Final = re.compile("[A-Z]{3}")
@@ -16,18 +16,27 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Memo[Cell, Any]]:
     amounts = Amounts(layout.decimal, layout.thousands)
     own = re.compile(translate(layout.own))
     return {
-        "amount": Memo(_checked(amounts, _not_positive)),
-        "signed": Memo(_checked(amounts, _zero)),
-        "half": Memo(_checked(amounts, _negative, empty=0)),
-        "fee": Memo(_checked(amounts, _negative, empty=0)),
-        "balance": Memo(amounts.read),
-        "status": Memo(_words(layout.statuses)),
-        "direction": Memo(_words(layout.directions)),
-        "type": Memo(_words(layout.types, otherwise="other")),
-        "currency": Memo(lambda cell: _currency(cell, currency)),
+        "amount": _sound(_checked(amounts, _not_positive)),
+        "signed": _sound(_checked(amounts, _zero)),
+        "half": _sound(_checked(amounts, _negative, empty=0)),
+        "fee": _sound(_checked(amounts, _negative, empty=0)),
+        "balance": _sound(amounts.read),
+        "status": _sound(_words(layout.statuses)),
+        "direction": _sound(_words(layout.directions)),
+        "type": _sound(_words(layout.types, otherwise="other")),
+        "currency": _sound(lambda cell: _currency(cell, currency)),
         "phone": Memo(_phone_in(layout.party)),
         "own": Memo(lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip()))),
     }
+
+
+def _sound(read: Callable[[Cell], Any]) -> Memo[Cell, Any]:
+    """A reader that takes no error of a spreadsheet for a value."""
+
+    def sound(cell: Cell) -> Any:  # noqa: ANN401  what the reader gives
+        return error_in(cell) or read(cell)
+
+    return Memo(sound)
 
 
 def _checked(

@@ -48,6 +48,8 @@ def read_statement(
 
     Raises StatementRefused: the file cannot be read without guessing.
     """
+    if not isinstance(path, str | Path):
+        raise StatementRefused(f"The path of a statement's file is wanted, not {path!r}.")
     source = Path(path)
     digest = digest_of(source)
     layouts = _layouts(layout)
@@ -80,6 +82,8 @@ def _layouts(layout: str | Layout | None) -> tuple[Layout, ...]:
         return (layout,)
     if layout is None:
         return tuple(LAYOUTS.values())
+    if not isinstance(layout, str):
+        raise StatementRefused(f"A layout is wanted, Layout(name=…, …) or its name, not a {type(layout).__name__}.")
     if layout not in LAYOUTS:
         raise StatementRefused(
             f"{layout!r} is not a layout; there are {', '.join(LAYOUTS)}.", layout=layout, layouts=tuple(LAYOUTS)

@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from workbench.analysis.statements.cells import Cell, text_of
+from workbench.analysis.shapes import MOVEMENT
+from workbench.analysis.statements.cells import Cell, error_in, text_of
 from workbench.analysis.statements.grids import CsvGrid, Grid, Line
 from workbench.analysis.statements.layouts import Layout, heading_key
 from workbench.errors import StatementRefused
@@ -25,7 +26,9 @@ class Found(NamedTuple):
 
     def rows(self) -> Iterator[Line]:
         """The lines below the header."""
-        return (line for line in self.grid.lines() if line[0] > self.line)
+        columns = {heading_key(heading) for heading in self.layout.columns.values()}
+        places = [place for place, heading in enumerate(_headings(self.header)) if heading in columns]
+        return (line for line in self.grid.lines() if line[0] > self.line and not _is_stray(line[1], places))
 
 
 def recognised(name: str, grids: Sequence[Grid], layouts: Iterable[Layout], *, named: bool) -> Found:
@@ -69,6 +72,14 @@ def _header(grid: Grid, head: list[Line], layout: Layout, *, named: bool) -> Fou
     return None
 
 
+def _is_stray(cells: list[Cell], places: Sequence[int]) -> bool:
+    """Whether a line has nothing but errors, in columns that are ignored: a formula that was filled down too far."""
+    width = len(cells)
+    if any(place < width and cells[place] != "" for place in places):
+        return False
+    return all(cell == "" or error_in(cell) for cell in cells)
+
+
 def _headings(cells: list[Cell]) -> tuple[str, ...]:
     made = [heading_key(text_of(cell)) for cell in cells]
     while made and not made[-1]:
@@ -97,33 +108,64 @@ def _check(name: str, found: Found) -> None:
 
 def _unknown(name: str, heads: list[tuple[Grid, list[Line]]], layouts: tuple[Layout, ...]) -> StatementRefused:
     """Says the headings found, in the line most like a header, and what parts them from the nearest layout."""
-    best, near, line = 0, layouts[0], _first(heads)
-    for grid, head in heads:
-        for layout in (layout for layout in layouts if grid.takes(layout)):
-            known = {heading_key(heading) for heading in layout.columns.values()}
-            for each in head:
-                score = len(known.intersection(_headings(each[1])))
-                if score > best:
-                    best, near, line = score, layout, each
-    headings = tuple(text_of(cell).strip() for cell in line[1] if cell != "")
+    tried = [(cut, layout) for cut in _cuts(heads) for layout in layouts]
+    best, near = max(tried, key=lambda pair: (_likeness(*pair), pair[1].delimiter == pair[0].delimiter))
+    likeness = _likeness(best, near)
+    line, headings = (best.line, best.headings) if likeness else _first(heads)
     return StatementRefused(
         f"{name} has none of the layouts known ({', '.join(layout.name for layout in layouts)}). "
-        f"The headings found in line {line[0]}: {', '.join(text[:40] for text in headings[:40])}."
-        + (f" {_why_not(near, headings)}" if best else ""),
-        hint="Declare its columns: layout=Layout(name=…, columns={'key': …}, dates=(…)).",
+        f"The headings found in line {line}: {', '.join(text[:40] for text in headings[:40])}."
+        + (f" {_why_not(near, best)}" if likeness else ""),
+        hint=_OF_A_LEDGER
+        if set(MOVEMENT) <= set(headings)
+        else "Declare its columns in Python: read_statement(…, layout=Layout(name=…, columns={'key': …}, dates=(…))).",
         file=name,
         headings=headings,
         layouts=tuple(layout.name for layout in layouts),
     )
 
 
-def _first(heads: list[tuple[Grid, list[Line]]]) -> Line:
+_OF_A_LEDGER: Final = "These are the columns of a ledger: it comes first, and the statements after it."
+_DELIMITERS: Final = ",;\t|"
+
+
+class _Cut(NamedTuple):
+    """A line as a header; `delimiter` is what parts its cells, or none in a sheet."""
+
+    line: int
+    headings: tuple[str, ...]
+    delimiter: str | None
+
+
+def _cuts(heads: list[tuple[Grid, list[Line]]]) -> Iterator[_Cut]:
+    """Each of the first lines as it was cut; and one that is a single cell, by every delimiter."""
+    for grid, head in heads:
+        delimiter = grid.delimiter if isinstance(grid, CsvGrid) else None
+        for line, cells in head:
+            headings = tuple(text_of(cell).strip() for cell in cells if cell != "")
+            yield _Cut(line, headings, delimiter)
+            if delimiter and len(headings) == 1:
+                yield from (
+                    _Cut(line, tuple(map(str.strip, headings[0].split(mark))), mark)
+                    for mark in _DELIMITERS
+                    if mark in headings[0]
+                )
+
+
+def _likeness(cut: _Cut, layout: Layout) -> int:
+    known = {heading_key(heading) for heading in layout.columns.values()}
+    return len(known.intersection(map(heading_key, cut.headings)))
+
+
+def _first(heads: list[tuple[Grid, list[Line]]]) -> tuple[int, tuple[str, ...]]:
     """The first line of the file, as the way that cuts it into most cells has it."""
-    return max((head[0] for _, head in heads if head), key=lambda line: len(line[1]))
+    line, cells = max((head[0] for _, head in heads if head), key=lambda line: len(line[1]))
+    return line, tuple(text_of(cell).strip() for cell in cells if cell != "")
 
 
-def _why_not(layout: Layout, headings: Sequence[str]) -> str:
-    """What stands between these headings and the layout nearest to them."""
+def _why_not(layout: Layout, cut: _Cut) -> str:
+    """What stands between a header and the layout nearest to it."""
+    headings = cut.headings
     present = {heading_key(heading) for heading in headings}
     known = {heading_key(heading) for heading in (*layout.columns.values(), *layout.ignored)}
     lacking = [heading for heading in layout.required.values() if heading_key(heading) not in present]
@@ -131,5 +173,10 @@ def _why_not(layout: Layout, headings: Sequence[str]) -> str:
     parts = [
         f"lacks {', '.join(lacking)}" if lacking else "",
         f"has besides {', '.join(text[:40] for text in extra)}" if extra else "",
+        f"has {cut.delimiter!r} between its cells and not {layout.delimiter!r}: "
+        f"pass layout=dataclasses.replace(LAYOUTS[{layout.name!r}], delimiter={cut.delimiter!r}), "
+        "and if its decimals stand after a comma, decimal=','"
+        if cut.delimiter and cut.delimiter != layout.delimiter
+        else "",
     ]
     return f"For {layout.name} it {' and '.join(filter(None, parts))}."

@@ -8,7 +8,7 @@ from workbench.lab.parts.seen import LATEST, Payment, Seen
 from workbench.lab.parts.timeline import steps, timeline
 from workbench.lab.parts.webhooks import verified_at
 from workbench.lab.parts.words import lusaka, short_id
-from workbench.lab.views import Action, Actions, Code, Facts, Field, Form, Item, Section
+from workbench.lab.views import BAD, WARN, Action, Actions, Code, Facts, Field, Form, Item, Section
 from workbench.snippets import snippet
 
 if TYPE_CHECKING:
@@ -62,6 +62,16 @@ class PaymentPart(Part):
             (Field("payment", "Payment looked at", self._seen.chosen, "select", (latest, *options)),),
             follow=True,
         )
+
+
+def news(payment: Payment, *, is_verified: bool) -> Said | None:
+    """What is said of a payment that has come to an end; None while it has not."""
+    if payment.status == "succeeded":
+        webhook = ", and its webhook has come, its signature verified" if is_verified else ""
+        return Said(f"Paid: {payment.money} is booked in the ledger{webhook}.")
+    if payment.status == "canceled":
+        return Said(f"{payment.money} was canceled.", WARN)
+    return Said(f"Not paid: {payment.failure.replace('_', ' ')}.", BAD) if payment.failure else None
 
 
 def _label(payment: Payment) -> str:

@@ -10,8 +10,10 @@ from workbench.lab.parts import draft
 from workbench.lab.parts.answer import answer, was_replayed
 from workbench.lab.parts.draft import CHARGE, INTENT, MADE_ID, Ask
 from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.payment import news
 from workbench.lab.parts.seen import Seen
 from workbench.lab.parts.sending import Calls, Outcome, Sending
+from workbench.lab.parts.webhooks import verified_at
 from workbench.lab.views import BAD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Section
 
 if TYPE_CHECKING:
@@ -251,7 +253,8 @@ class RequestPart(Part):
         if payment.status == "requires_action":
             number = mask_phone(self._seen.numbers.get(payment.id, ""))
             return Said(f"{payment.money} asked of {number}: its handset rings. Type the PIN there; it is 1234.")
-        return Said(f"{payment.money}: {payment.status.replace('_', ' ')}.")
+        ended = news(payment, is_verified=bool(verified_at(self._seen.rows, self._seen.arrivals)))
+        return ended or Said(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
 
     def _renew(self, key: str, calls: Calls) -> None:
         """Another key for the next payment, once this one has come to something."""

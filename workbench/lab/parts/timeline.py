@@ -49,7 +49,7 @@ def steps(rows: Rows, status: str, failure: str, verified: str) -> Steps:
     ]
     if failure and not secured:
         done = [Step(text, DONE, note) for text, note in reached[:3] if note]
-        return Steps("How far it is", (*done, Step("failed", FAILED, failure)))
+        return Steps("How far it is", (*done, Step("not paid", FAILED, failure.replace("_", " "))))
     is_next = True
     made = []
     for text, note in reached:

@@ -129,7 +129,7 @@ class Board {
 
   inCode(items) {
     this.coded ??= this.section("code");
-    this.coded.title.textContent = "The same in code";
+    this.coded.title.textContent = "The last action in code";
     if (!items.length) this.coded.node.remove();
     else if (!this.coded.node.parentNode) this.code.append(this.coded.node);
     this.fill(this.coded.body, items, "(code)", "code");
@@ -190,7 +190,7 @@ class Board {
     // Named, since where it is narrow it is laid out as no table.
     const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, headings));
     const table = h("table", { role: "table" }, caption, head, h("tbody", { role: "rowgroup" }, rows));
-    return h("div", { class: `wb-scroll${acts ? " wb-rows" : ""}`, tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
+    return h("div", { class: `wb-scroll${acts || grid.cards ? " wb-rows" : ""}`, tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
   }
 
   row(row, grid, acts, part, path) {
@@ -369,12 +369,6 @@ class Board {
     const buttons = (form.actions ?? []).map((each) => this.button(each, part, path, values));
     if (buttons.length) node.append(h("div", { class: "wb-buttons" }, buttons));
     node.addEventListener("submit", (event) => event.preventDefault());
-    // Not left to the browser, which submits nothing where there are several fields and no button of its own kind.
-    node.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
-      event.preventDefault();
-      buttons.find((each) => each.classList?.contains("wb-primary"))?.click();
-    });
     if (form.follow) node.addEventListener("input", () => this.follow(`${part}/${form.id}`, { part, on: form.id }, values));
     return node;
   }
@@ -464,7 +458,9 @@ class Board {
     const node = h(
       "button",
       {
-        type: "button", class: `wb-button${action.primary ? " wb-primary" : ""}`, "data-key": key,
+        // Enter in a field presses the button that submits.
+        type: values && action.primary ? "submit" : "button",
+        class: `wb-button${action.primary ? " wb-primary" : ""}`, "data-key": key,
         "aria-disabled": action.off ? "true" : null, title: action.off || null,
         "aria-label": about ? `${action.label}: ${about}` : null,
         "aria-expanded": action.expanded ? String(action.expanded === "yes") : null,
@@ -533,10 +529,7 @@ class Board {
     try {
       this.model.send({ ...message, id });
     } catch {
-      // The kernel that this was drawn by has gone.
-      clearTimeout(this.waiting.get(id).timer);
-      this.waiting.delete(id);
-      late();
+      late(); // the kernel was restarted: nobody is there any more
     }
   }
 

@@ -4,6 +4,10 @@ const followScheme = () => document.documentElement.classList.toggle("dark-mode"
 dark.addEventListener("change", followScheme);
 followScheme();
 
+// JupyterLab shows this page in a frame, to read: no sandbox answers there. A sandbox forbids frames.
+const toRead = window.self !== window.top;
+document.documentElement.classList.toggle("to-read", toRead);
+
 window.addEventListener("DOMContentLoaded", () => {
   window.ui = SwaggerUIBundle({
     url: "/openapi.json",
@@ -13,6 +17,7 @@ window.addEventListener("DOMContentLoaded", () => {
     displayRequestDuration: true,
     showExtensions: true,
     tryItOutEnabled: false,
+    ...(toRead && { supportedSubmitMethods: [] }),
     validatorUrl: null,
     queryConfigEnabled: false,
   });

@@ -1,0 +1,169 @@
+"""`workbench lab` as somebody uses it: one command, and JupyterLab is there as it was promised."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import httpx
+import nbformat
+import psutil
+import pytest
+from playwright.sync_api import expect
+
+from workbench.resources import notebooks
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+    from tests.browser.conftest import Watch
+
+LIFE_S, START_S, STOP_S, READY_MS = 600, 60, 30, 60_000
+LINES = 3
+FIRST = "00_start_here.ipynb"
+SHOWN = """from workbench import Workbench
+bench = Workbench(seed=7)
+phone = bench.phone("+260961234567")
+phone"""
+
+
+class Opened(NamedTuple):
+    process: subprocess.Popen[bytes]
+    said: str
+    errors: Path
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        found = re.search(r"http://\S+", self.said)
+        assert found, self.said
+        return found[0]
+
+
+def mine(folder: Path) -> None:
+    """A notebook of one's own, by the name of the one that begins, with a handset in its second cell."""
+    folder.mkdir(parents=True)
+    cells = [nbformat.v4.new_markdown_cell("# Mine"), nbformat.v4.new_code_cell(SHOWN, metadata={"tags": ["handset"]})]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), folder / FIRST)
+
+
+@pytest.fixture(scope="module")
+def opened(
+    tools: object,  # noqa: ARG001  skips before a server is started for nobody
+    command: str,
+    kept_apart: Callable[[Path], dict[str, str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Opened]:
+    top = tmp_path_factory.mktemp("command")
+    folder = top / "mine"
+    mine(folder)
+    said, errors = top / "stdout.txt", top / "stderr.txt"
+    with said.open("w") as out, errors.open("w") as err:
+        process = subprocess.Popen(  # noqa: S603  our own command
+            [command, "lab", str(folder), "--port", "0", "--no-browser"],
+            env=kept_apart(top), stdout=out, stderr=err, cwd=top,
+        )  # fmt: skip
+    limit = threading.Timer(LIFE_S, process.kill)
+    limit.daemon = True
+    limit.start()
+    try:
+        until = time.monotonic() + START_S
+        while said.read_text().count("\n") < LINES:
+            assert process.poll() is None, errors.read_text()
+            assert time.monotonic() < until, f"it said no more than {said.read_text()!r}: {errors.read_text()}"
+            time.sleep(0.05)
+        yield Opened(process, said.read_text(), errors, folder)
+    finally:
+        limit.cancel()
+        process.terminate()
+        process.wait(STOP_S)
+
+
+@pytest.fixture
+def page(context: "BrowserContext", watch: "Watch") -> "Page":  # noqa: ARG001  it watches
+    return context.new_page()
+
+
+def go(page: "Page", url: str) -> None:
+    page.goto(url)
+    page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for(timeout=READY_MS)
+    page.get_by_text("| Idle").wait_for(timeout=READY_MS)
+
+
+def test_it_says_what_it_did_in_three_lines(opened: Opened):
+    first, second, third = opened.said.splitlines()
+    others = len(list(opened.folder.glob("*.ipynb"))) - 1
+    assert others > 0
+    mine = f", 1 of your own, left as they are ({FIRST})" if FIRST in {each.name for each in notebooks()} else ""
+    assert first == f"Notebooks in {opened.folder}: {others} new{mine}."
+    assert re.fullmatch(
+        rf"JupyterLab answers at http://127\.0\.0\.1:\d+/lab/tree/{FIRST}\?token=[0-9a-f]{{48}}", second
+    )
+    assert third == "Ctrl-C ends it and its kernels."
+    assert "bench.phone" in (opened.folder / FIRST).read_text()
+
+
+def test_it_answers_nobody_without_its_token(opened: Opened):
+    base = opened.url.partition("/lab")[0]
+    assert base.startswith("http://127.0.0.1:")
+    assert httpx.get(f"{base}/api/contents").status_code == 403
+    assert httpx.get(f"{base}/docs").status_code in {302, 403}
+    listening = {each.laddr.ip for each in psutil.Process(opened.process.pid).net_connections() if not each.raddr}
+    assert listening == {"127.0.0.1"}
+
+
+def test_the_notebook_is_left_and_the_handset_right_and_no_news_are_offered(
+    page: "Page", opened: Opened, tmp_path: Path
+):
+    go(page, opened.url)
+    notebook = page.locator(".jp-NotebookPanel")
+    handset = page.locator(".jp-LinkedOutputView")
+    expect(notebook).to_be_visible()
+    expect(handset).to_be_attached(timeout=READY_MS)
+    page.get_by_text("bench.phone").click()
+    page.keyboard.press("Control+Enter")
+    expect(handset).to_contain_text("96", timeout=READY_MS)
+    left, right = notebook.bounding_box(), handset.bounding_box()
+    assert left
+    assert right
+    assert left["x"] + left["width"] <= right["x"]
+    assert left["width"] > right["width"] > 300
+    # What asks has asked by now: where it is not switched off, this fails.
+    expect(page.get_by_text("Would you like to")).to_have_count(0)
+    expect(page.get_by_role("tab", name="Extension Manager")).to_have_count(0)
+    expect(page.get_by_role("tab", name="File Browser")).to_have_count(1)
+    page.screenshot(path=Path(os.environ.get("WORKBENCH_SHOTS", tmp_path)) / "lab_layout.png")
+
+
+def test_a_tile_opens_the_documentation(page: "Page", opened: Opened, tmp_path: Path):
+    # Without the notebook's own address: JupyterLab brings what that names to the front, some time later.
+    go(page, re.sub(r"/tree/[^?]+", "", opened.url))
+    page.get_by_role("button", name="New Launcher").first.click()
+    page.locator(".jp-LauncherCard").get_by_text("API docs").click()
+    docs = page.frame_locator("#workbench-docs iframe")
+    expect(docs.get_by_role("link", name="Test numbers", exact=True)).to_be_visible(timeout=READY_MS)
+    operation = docs.locator(".opblock-summary-control", has_text="Register an attempt to be paid.")
+    operation.click()
+    expect(docs.get_by_text("Parameters").first).to_be_visible()
+    for needs_a_sandbox in ("Try it out", "Authorize"):
+        expect(docs.get_by_role("button", name=needs_a_sandbox)).to_have_count(0)
+    page.screenshot(path=Path(os.environ.get("WORKBENCH_SHOTS", tmp_path)) / "lab_docs.png")
+    docs.get_by_role("link", name="Test numbers", exact=True).click()
+    expect(docs.get_by_role("table").first).to_contain_text("0000001")
+
+
+def test_ctrl_c_ends_it_and_its_kernels(opened: Opened):
+    """The last of the file: nobody answers after it."""
+    server = psutil.Process(opened.process.pid)
+    kernels = server.children(recursive=True)
+    assert kernels
+    opened.process.send_signal(signal.SIGINT)
+    assert opened.process.wait(STOP_S) == 0
+    assert "ServerApp" not in opened.errors.read_text()
+    assert psutil.wait_procs(kernels, timeout=STOP_S)[1] == []

@@ -1,0 +1,467 @@
+"""The exercises: what a check says of each usual mistake, and that nothing a person does makes it raise."""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from workbench import Workbench, exercises, resources
+from workbench.errors import ExerciseNotDone, ServiceUnreachable
+from workbench.lab.exercises.progress import FILE_VARIABLE, progress
+from workbench.lab.exercises.shape import Exercise, done
+from workbench.lab.exercises.tasks import EXERCISES
+
+PHONE, PROVIDER, PREFIX = "+260961234567", "mtn", "+26096"
+BY_NAME = {each.name: each for each in EXERCISES}
+ON_THE_BENCH = [each for each in EXERCISES if list(inspect.signature(each.check).parameters) == ["bench"]]
+
+
+@pytest.fixture(autouse=True)
+def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A process in which nothing has been done, in a folder of its own; nobody looks."""
+    for name in (FILE_VARIABLE, exercises.MUST_BE_DONE, "JPY_SESSION_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    progress.cache_clear()
+    exercises._hints_shown.clear()  # noqa: SLF001  what a new kernel would not know
+    yield
+    progress.cache_clear()
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    with Workbench(seed=7) as bench:
+        yield bench
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What a call prints, on one line."""
+
+    def said(call: Callable[..., object], *given: object) -> str:
+        capsys.readouterr()
+        call(*given)
+        return " ".join(capsys.readouterr().out.split())
+
+    return said
+
+
+def do(bench: Workbench, code: str, **more: object) -> dict[str, Any]:
+    """Run code as a cell of a notebook would, with the names that the notebooks have."""
+    pay, names = bench.client, {}
+
+    def attempt(intent_id: str, number: str) -> object:
+        pay.payment_intents.confirm(intent_id, phone=number, provider=PROVIDER)
+        return pay.wait(intent_id, timeout_s=400)
+
+    names |= {"bench": bench, "pay": pay, "shop": pay, "app": bench.client_with(bench.publishable_key)}
+    names |= {"amount": "150.00", "phone": PHONE, "provider": PROVIDER, "prefix": PREFIX, "prefixes": {"mtn": PREFIX}}
+    names |= {"Decimal": Decimal, "attempt": attempt, "handset": bench.phone(PHONE), "receiver": bench.receiver}
+    names |= {"ServiceUnreachable": ServiceUnreachable, "pd": pd, **more}
+    exec(code, names)  # noqa: S102  our own lines
+    return names
+
+
+PAID = 'pay.payment_intents.confirm(it.id, phone=phone, provider=provider)\nhandset.enter_pin("1234")\n'
+EVENT = {"id": "evt_mine", "type": "charge.failed", "timestamp": "", "data": {"object": {}}}
+
+
+def own(signature: str = "", *, milliseconds: bool = False, body: object = None, handler: str = "pass") -> str:
+    """A message that somebody signs, with a mistake in it."""
+    return f"""
+from workbench.domain.signatures import headers_for
+@receiver.on("charge.failed")
+def handle(event):
+    {handler}
+body = {json.dumps(body or {}).encode()!r}
+headers = headers_for(receiver.secrets[0], "evt_mine", bench.clock.now_ms // {1 if milliseconds else 1000}, body)
+headers["webhook-signature"] = {signature!r} or headers["webhook-signature"]
+receiver.receive(body, headers)
+"""
+
+
+def intent(description: str, amount: str = "150.00", more: str = "") -> str:
+    return f'it = pay.payment_intents.create(amount=Decimal("{amount}"), description="{description}"{more})\n'
+
+
+def sale(amount: str) -> str:
+    return intent("Sale", amount) + 'attempt(it.id, prefix + "0000001")\n'
+
+
+def charge(minor: int, key: str, phone: str = "phone") -> str:
+    return (
+        f"pay.charges.create(amount={minor}, channel=provider, phone={phone}, "
+        f'reference="ORDER-2001", idempotency_key="{key}")\n'
+    )
+
+
+MISTAKES = [
+    ("second_payment", "", "Not done yet: No intent with the description Fern"),
+    ("second_payment", intent("Fern", "3550"), "Not right yet: The Fern is offered for 3550.00 kwacha"),
+    ("second_payment", intent("Fern", "35.50"), "Not done yet: The intent for the Fern is there, and no phone"),
+    ("second_payment", intent("fern", "35.50") + PAID.splitlines()[0], "Not done yet: The phone rings"),
+    ("exact_amount", intent("Orchid", "8735"), "counts kwacha, not ngwee"),
+    ("exact_amount", intent("Orchid", "87.53"), "it costs K87.35"),
+    ("exact_amount", intent("Orchid", "87.35"), "order alone should be A-17"),
+    ("exact_amount", intent("Orchid", "87.35", ', metadata={"order": "A-71"}'), "order alone should be A-17"),
+    ("second_try", intent("Basil"), "Not done yet: The intent for the Basil is there, and not confirmed"),
+    ("second_try", intent("Basil") + PAID, "No attempt at the Basil has failed with wrong_pin"),
+    ("second_try", intent("Basil") + PAID.replace("1234", "0000"), "waits for a PIN"),
+    (
+        "second_try",
+        intent("Basil") + PAID.replace("1234", "0000") + 'handset.enter_pin("0000")\n' * 2,
+        "confirm the same intent again",
+    ),
+    ("net_of_39", "", "Not done yet: No payment in the books"),
+    ("net_of_39", sale("39.00"), "Of K39.00 the fee is taken, and the merchant is owed K38.02"),
+    ("smallest_fee", "", "Not done yet: No payment that small"),
+    ("smallest_fee", sale("0.49"), "Of K0.49 the operator keeps nothing"),
+    ("smallest_fee", sale("1.00"), "Of K1.00 the operator keeps a fee. It does so of a smaller payment"),
+    ("own_message", "", "Not done yet: No message"),
+    ("own_message", own("v1,AAAA"), "refused it: signature_mismatch"),
+    ("own_message", own(), "refused it: it is signed, and its body is no event"),
+    ("own_message", own(milliseconds=True), "of seconds, not of milliseconds"),
+    ("own_message", own(body=EVENT, handler="raise OSError"), "a handler failed with OSError"),
+    ("own_message", own(body=EVENT), "Done: The receiver has taken it for genuine"),
+    ("lost_answer", "", "Not done yet: No charge"),
+    ("lost_answer", charge(12, "a"), "K0.12, not K12.05"),
+    ("lost_answer", charge(1205, "a"), "Now suppose that the answer was lost"),
+    ("lost_answer", charge(1205, "a") + charge(1205, "b"), "The customer has paid 2 times"),
+    ("lost_answer", charge(1205, "a", 'prefix + "0000005"'), "The charge is pending"),
+    ("from_the_app", intent("Lily"), "Not done yet: The intent for the Lily is there, and not confirmed"),
+    ("from_the_app", intent("Lily") + PAID, "It was confirmed with the secret key"),
+    (
+        "from_the_app",
+        intent("Lily")
+        + "app.payment_intents.confirm(it.id, phone=phone, provider=provider, client_secret=it.client_secret)",
+        "the customer has a PIN to enter",
+    ),
+    ("patience", intent("Sage"), "and not confirmed"),
+    ("patience", intent("Sage") + PAID, "begin the outage first"),
+    (
+        "patience",
+        intent("Sage") + 'bench.operator.outage(provider, seconds=300)\nattempt(it.id, prefix + "0000001")',
+        "Let time pass",
+    ),
+    ("lost_and_found", "", "Not done yet: No Rose"),
+    ("lost_and_found", intent("Rose"), "The customer has not paid"),
+    ("lost_and_found", intent("Rose") + PAID, "while its database was up"),
+]
+
+
+@pytest.mark.parametrize(("name", "code", "words"), MISTAKES, ids=[f"{a}-{c[-20:]}" for a, _, c in MISTAKES])
+def test_a_mistake_is_told(bench: Workbench, said: Callable[..., str], name: str, code: str, words: str):
+    do(bench, code)
+    told = said(exercises.check, name, bench)
+    assert words in told
+    assert (f'exercises.hint("{name}") helps.' in told) is not told.startswith("Done")
+
+
+SOLVED_ALONE = ["second_payment", "exact_amount", "second_try", "net_of_39", "smallest_fee", "lost_answer"]
+SOLVED_ALONE += ["from_the_app", "patience"]
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "run twice"])
+@pytest.mark.parametrize("name", SOLVED_ALONE)
+def test_a_solution_is_right_and_may_be_run_again(bench: Workbench, said: Callable[..., str], name: str, times: int):
+    for _ in range(times):
+        do(bench, BY_NAME[name].solution)
+    assert said(exercises.check, name, bench).startswith("Done: ")
+
+
+FUNCTIONS = [
+    ("def charge_surely(client, order): pass", "Not done yet: The function has not charged anybody"),
+    (
+        (
+            "def charge_surely(client, order):\n"
+            "    return client.charges.create(**order, idempotency_key=order['reference'])"
+        ),
+        "Not right yet: The answer was lost and the function gave up",
+    ),
+    (BY_NAME["charge_surely"].solution.replace("{order['reference']}-attempt-1", "k"), "Done: "),
+    (
+        BY_NAME["charge_surely"]
+        .solution.replace("return client", "client")
+        .replace("    raise Serv", "    # raise Serv"),
+        "Now return the charge",
+    ),
+    (
+        BY_NAME["charge_surely"]
+        .solution.replace("    for _", "    import uuid\n    for _")
+        .replace("idempotency_key=key", "idempotency_key=str(uuid.uuid4())"),
+        "The customer has paid 3 times",
+    ),
+    ("def charge_surely(order): pass", "TypeError"),
+    ("charge_surely = 7", "TypeError"),
+]
+
+
+@pytest.mark.parametrize(("code", "words"), FUNCTIONS, ids=[words[:24] for _, words in FUNCTIONS])
+def test_a_function_is_tried_over_a_bad_line(bench: Workbench, said: Callable[..., str], code: str, words: str):
+    function = do(bench, code)["charge_surely"]
+    assert words in said(exercises.check, "charge_surely", bench, function)
+
+
+def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Callable[..., str]):
+    it = do(bench, intent("Mint"))["it"]
+    order = {"intent": it.id, "status": "open"}
+    assert "asked nobody" in said(exercises.check, "refused_order", bench, order)
+    do(bench, PAID.splitlines()[0], it=it)
+    assert "phone rings" in said(exercises.check, "refused_order", bench, order)
+    bench.phone(PHONE).cancel()
+    assert "the order as it was before" in said(exercises.check, "refused_order", bench, order)
+    order["status"] = "paid"
+    assert "'paid' of an order" in said(exercises.check, "refused_order", bench, order)
+    order["status"] = "open: declined_by_customer"
+    assert said(exercises.check, "refused_order", bench, order).startswith("Done: ")
+
+
+def test_takings_of_the_weekends(bench: Workbench, said: Callable[..., str]):
+    bench.simulate(payments=60, days=14)
+    charges = bench.tables.charges
+    paid = charges[charges["status"] == "succeeded"]
+    right = do(bench, BY_NAME["weekends"].solution, paid=paid)["weekend_minor"]
+    in_utc = paid.loc[paid["created_at"].dt.day_of_week >= 5, "amount_minor"].sum()
+    assert right != in_utc
+    answers = {
+        int(right): "Done: ",
+        right: "Done: ",
+        int(in_utc): "business_date knows that",
+        int(right) // 100: "These are kwacha",
+        1: "Which charges count",
+    }
+    for answer, words in answers.items():
+        assert words in said(exercises.check, "weekends", bench, answer)
+    assert "a whole number of ngwee" in said(exercises.check, "weekends", bench, float(right))
+    assert "a whole number of ngwee" in said(exercises.check, "weekends", bench, "much")
+
+
+BREAKS = pd.DataFrame(
+    {
+        "account": ["operator:mtn:float"] * 3 + ["bank:settlement"],
+        "code": ["fee_mismatch", "amount_mismatch", "timing", "payout_unpaid"],
+        "variance_minor": [5, -900, 70, 10_000],
+    }
+)
+
+
+def test_the_largest_break(said: Callable[..., str]):
+    result = SimpleNamespace(breaks=BREAKS, proof=BREAKS[["account"]])
+    rows = ["2 breaks of this account are larger", "Done: amount_mismatch, K9.00", "1 breaks of this account", "is one"]
+    for place, words in enumerate(rows):
+        assert words in said(exercises.check, "largest_break", result, BREAKS.iloc[place])
+    assert "Done" in said(exercises.check, "largest_break", result, BREAKS.iloc[[1]])
+    for wrong in (BREAKS, 900, "amount_mismatch", BREAKS["code"]):
+        assert "one row of result.breaks" in said(exercises.check, "largest_break", result, wrong)
+
+
+def test_one_account_of_many(said: Callable[..., str]):
+    whole = SimpleNamespace(breaks=BREAKS, proof=BREAKS[["account"]])
+    part = SimpleNamespace(breaks=BREAKS.head(3), proof=BREAKS[["account"]].head(1))
+    less = SimpleNamespace(breaks=BREAKS.head(2), proof=BREAKS[["account"]].head(1))
+    assert said(exercises.check, "one_account", whole, part).startswith("Done: 3 breaks")
+    assert "It finds 2 breaks" in said(exercises.check, "one_account", whole, less)
+    assert "It compares bank:settlement, operator:mtn:float" in said(exercises.check, "one_account", whole, whole)
+    assert "what reconcile returns" in said(exercises.check, "one_account", whole, "part")
+
+
+class TestNothingRaises:
+    @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda each: each.name)
+    @pytest.mark.parametrize("given", [7, "x", object(), [], {}], ids=repr)
+    def test_whatever_is_handed_over(self, said: Callable[..., str], exercise: Exercise, given: object):
+        arguments = [given for _ in inspect.signature(exercise.check).parameters]
+        assert said(exercises.check, exercise.name, *arguments).startswith("Not right yet: ")
+
+    @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda each: each.name)
+    @pytest.mark.parametrize("given", [None, ...])
+    def test_an_open_answer_is_not_done_yet(self, said: Callable[..., str], exercise: Exercise, given: object):
+        arguments = [given for _ in inspect.signature(exercise.check).parameters]
+        assert said(exercises.check, exercise.name, *arguments).startswith("Not done yet: ")
+
+    @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda each: each.name)
+    def test_too_little_is_answered_with_the_whole_call(self, said: Callable[..., str], exercise: Exercise):
+        names = ", ".join(inspect.signature(exercise.check).parameters)
+        assert f'exercises.check("{exercise.name}", {names})' in said(exercises.check, exercise.name)
+
+    @pytest.mark.parametrize("exercise", ON_THE_BENCH, ids=lambda each: each.name)
+    def test_a_closed_bench_says_what_to_do(self, said: Callable[..., str], exercise: Exercise):
+        with Workbench(seed=7) as bench:
+            pass
+        told = said(exercises.check, exercise.name, bench)
+        assert told.startswith("Not ")
+        assert exercise.name == "own_message" or "Run the notebook from its first cell" in told
+
+    @pytest.mark.parametrize("call", [exercises.check, exercises.hint, exercises.solution])
+    def test_a_name_that_is_none_is_answered_with_those_that_are(
+        self, said: Callable[..., str], call: Callable[..., object]
+    ):
+        assert "There is no exercise 'fren'. There are: second_payment," in said(call, "fren")
+
+
+def test_a_run_that_asks_for_it_is_told_by_an_exception(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(exercises.MUST_BE_DONE, "1")
+    with pytest.raises(ExerciseNotDone, match="exact_amount is not done: No intent"):
+        exercises.check("exact_amount", bench)
+    with pytest.raises(ExerciseNotDone, match="no exercise"):
+        exercises.check("fren", bench)
+    do(bench, BY_NAME["exact_amount"].solution)
+    exercises.check("exact_amount", bench)
+
+
+def test_each_hint_tells_more_and_the_last_where_the_solution_is(said: Callable[..., str]):
+    exercise = BY_NAME["exact_amount"]
+    told = [said(exercises.hint, exercise.name) for _ in range(len(exercise.hints) + 2)]
+    assert exercise.task in told[0]
+    assert [f"Hint {number}" in text for number, text in enumerate(told, start=1)] == [True] * 3 + [False] * 2
+    assert told[-1] == told[-2] == 'That was the last one. exercises.solution("exact_amount") shows the code.'
+
+
+def test_a_solution_is_shown_as_code(capsys: pytest.CaptureFixture[str]):
+    exercises.solution("exact_amount")
+    shown = capsys.readouterr().out
+    assert BY_NAME["exact_amount"].solution in shown
+    compile(shown, "a cell", "exec")
+
+
+def report_of(name: str) -> str:
+    row = next(row for row in exercises.report().rows if row[2] == name)
+    return row[-1]
+
+
+class TestReport:
+    def test_it_lists_every_exercise_by_notebook_as_text_and_as_html(self):
+        shown = exercises.report()._repr_mimebundle_()
+        assert "<caption>Exercises: 0 of" in shown["text/html"]
+        for each in EXERCISES:
+            assert each.notebook in shown["text/plain"]
+            assert each.title in shown["text/html"]
+
+    def test_not_begun_tried_done(self, bench: Workbench):
+        states = [report_of("exact_amount")]
+        for code in ("", intent("Orchid", "1.00"), BY_NAME["exact_amount"].solution, intent("Orchid", "2.00")):
+            do(bench, code)
+            exercises.check("exact_amount", bench)
+            states.append(report_of("exact_amount"))
+        assert states == ["not begun", "not begun", "tried", "✓ done", "✓ done"]
+
+
+class TestProgress:
+    FILE = Path(".workbench") / "progress.json"
+
+    @pytest.fixture
+    def another(self, bench: Workbench) -> Callable[..., str]:
+        """Another notebook, which begins with what was kept; what it prints of a check is thrown away."""
+
+        def another(code: str) -> str:
+            progress.cache_clear()
+            do(bench, code)
+            exercises.check("exact_amount", bench)
+            return report_of("exact_amount")
+
+        return another
+
+    def test_nothing_is_left_behind_where_nobody_looks(self, another: Callable[..., str], tmp_path: Path):
+        another(BY_NAME["exact_amount"].solution)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.usefixtures("_live")
+    def test_it_is_kept_beside_the_notebooks(self, another: Callable[..., str], bench: Workbench):
+        another("")
+        assert not self.FILE.exists(), "not done yet is nothing to keep"
+        another(intent("Orchid", "1.00"))
+        assert json.loads(self.FILE.read_text()) == {"exercises": {"exact_amount": "tried"}}
+        another(BY_NAME["exact_amount"].solution)
+        do(bench, BY_NAME["second_payment"].solution)
+        exercises.check("second_payment", bench)
+        progress.cache_clear()
+        assert [report_of(each) for each in ("exact_amount", "second_payment")] == ["✓ done", "✓ done"]
+        assert [each.name for each in self.FILE.parent.iterdir()] == [self.FILE.name]
+
+    @pytest.mark.usefixtures("_live")
+    def test_what_another_notebook_keeps_meanwhile_is_not_lost(self, another: Callable[..., str], bench: Workbench):
+        another("")
+        self.FILE.parent.mkdir()
+        self.FILE.write_text('{"exercises": {"second_try": "done", "exact_amount": "done"}}')
+        do(bench, intent("Orchid", "1.00"))
+        exercises.check("exact_amount", bench)
+        assert [report_of(each) for each in ("second_try", "exact_amount")] == ["✓ done", "✓ done"]
+
+    def test_a_file_that_is_named_is_used_in_any_run(
+        self, another: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ):
+        monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "deep" / "mine.json"))
+        another(BY_NAME["exact_amount"].solution)
+        assert "exact_amount" in (tmp_path / "deep" / "mine.json").read_text()
+
+    @pytest.mark.usefixtures("_live")
+    @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"exercises": 7}', '{"exercises": {"a": "b"}}', "\udcff"])
+    def test_a_broken_file_is_no_error_and_is_left_as_it_is(
+        self, another: Callable[..., str], capsys: pytest.CaptureFixture[str], text: str
+    ):
+        self.FILE.parent.mkdir()
+        written = text.encode("utf-8", "surrogateescape")
+        self.FILE.write_bytes(written)
+        assert another(BY_NAME["exact_amount"].solution) == "✓ done"
+        assert report_of("exact_amount") == "✓ done"
+        assert capsys.readouterr().out.count("progress.json, which keeps your progress, cannot be read") == 1
+        assert self.FILE.read_bytes() == written
+
+    @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder in which nobody may write")
+    def test_a_place_that_cannot_be_written_to_is_said_once(
+        self, another: Callable[..., str], bench: Workbench, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ):  # fmt: skip
+        monkeypatch.setenv(FILE_VARIABLE, "/proc/self/progress.json")
+        another(BY_NAME["exact_amount"].solution)
+        exercises.check("exact_amount", bench)
+        assert report_of("exact_amount") == "✓ done"
+        assert capsys.readouterr().out.count("cannot be written") == 1
+
+    @pytest.fixture
+    def _live(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
+
+
+def cells_of(notebook: str) -> list[dict[str, Any]]:
+    path = next(each for each in resources.notebooks() if each.stem == notebook)
+    return json.loads(path.read_text("utf-8"))["cells"]
+
+
+class TestTheTable:
+    def test_each_notebook_has_an_exercise_and_they_stand_in_its_order(self):
+        assert list(dict.fromkeys(each.notebook for each in EXERCISES)) == [each.stem for each in resources.notebooks()]
+
+    def test_a_name_stands_for_one(self):
+        assert len(BY_NAME) == len(EXERCISES)
+
+    @pytest.mark.parametrize("notebook", dict.fromkeys(each.notebook for each in EXERCISES))
+    def test_the_notebooks_cells_are_those_of_the_table(self, notebook: str):
+        tagged = ["".join(c["source"]) for c in cells_of(notebook) if "exercise" in c["metadata"].get("tags", ())]
+        calls = [re.search(r'^exercises\.check\("(\w+)", ([\w, ]+)\)$', source, re.MULTILINE) for source in tagged]
+        mine = [each for each in EXERCISES if each.notebook == notebook]
+        wanted = [(each.name, ", ".join(inspect.signature(each.check).parameters)) for each in mine]
+        assert [(call[1], call[2]) for call in calls if call] == wanted
+
+    @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda each: each.name)
+    def test_the_task_is_the_notebooks_own_words(self, exercise: Exercise):
+        texts = ["".join(cell["source"]) for cell in cells_of(exercise.notebook) if cell["cell_type"] == "markdown"]
+        assert any(f"**{exercise.title}.** {exercise.task}" in text for text in texts)
+
+    @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda each: each.name)
+    def test_it_has_hints_and_a_solution(self, exercise: Exercise):
+        assert len(exercise.hints) >= 2
+        assert "exercises.check" not in exercise.solution
+        compile(exercise.solution, exercise.name, "exec")
+
+
+def test_a_check_that_breaks_is_told_and_not_raised(monkeypatch: pytest.MonkeyPatch, said: Callable[..., str]):
+    broken = BY_NAME["exact_amount"]._replace(name="broken", check=lambda bench: done(bench.no_such_thing))
+    monkeypatch.setattr(exercises, "EXERCISES", (broken,))
+    assert "came to an end at AttributeError" in said(exercises.check, "broken", 7)

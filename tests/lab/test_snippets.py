@@ -1,0 +1,495 @@
+"""A request as Python, httpx and curl: each text, run as it stands, is answered as the request itself."""
+
+import ast
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench import Workbench
+from workbench.domain import wire
+from workbench.errors import ApiError
+from workbench.sandbox import operations, panel
+from workbench.snippets import snippet
+from workbench.snippets.calls import CALLS, NO_CALL
+
+_ECHO = 'curl() { printf "%s\\0" "$@"; }\n'
+
+
+class Sent(NamedTuple):
+    """What curl was told to send."""
+
+    method: str
+    url: str
+    headers: list[tuple[str, str]]
+    body: str | None
+    user: str | None
+
+    def by(self, client: httpx.Client) -> httpx.Response:
+        """The same, sent by httpx."""
+        auth = None if self.user is None else httpx.BasicAuth(*self.user.split(":", 1))
+        content = None if self.body is None else self.body.encode()
+        # curl's own header for a body, which a Content-Type without a value takes away.
+        assert content is None or any(name.lower() == "content-type" for name, _ in self.headers)
+        headers = [(name, value) for name, value in self.headers if value or name.lower() != "content-type"]
+        return client.request(self.method, self.url, headers=headers, content=content, auth=auth)
+
+
+def run_python(text: str, bench: Workbench, **names: object) -> Any:  # noqa: ANN401  whatever it comes to
+    """What the last line of a text comes to."""
+    lines = ast.parse(text).body
+    names = {"bench": bench, **names}
+    exec(compile(ast.Module(lines[:-1], []), "snippet", "exec"), names)  # noqa: S102  the text that is tested
+    last = lines[-1]
+    assert isinstance(last, ast.Expr)
+    return eval(compile(ast.Expression(last.value), "snippet", "eval"), names)  # noqa: S307  the same
+
+
+def arguments_of(text: str, **variables: str) -> list[str]:
+    """The words that bash makes of a curl, a function taking its place."""
+    done = subprocess.run(  # noqa: S603  the text that is tested
+        ["bash", "--norc", "-c", _ECHO + text],  # noqa: S607  the bash of whoever runs the tests
+        env={"LC_ALL": "C.UTF-8", **variables},
+        capture_output=True,
+        check=True,
+        timeout=20,
+    )
+    assert done.stderr == b""
+    return done.stdout.decode().split("\0")[:-1]
+
+
+def sent_by(text: str, **variables: str) -> Sent:
+    """What a curl sends, by the options that the texts use."""
+    words = iter(arguments_of(text, **variables))
+    sent = Sent("GET", "", [], None, None)
+    for word in words:
+        if word == "-X":
+            sent = sent._replace(method=next(words))
+        elif word == "--head":
+            sent = sent._replace(method="HEAD")
+        elif word == "-H":
+            sent.headers.append(_header(next(words)))
+        elif word == "-u":
+            sent = sent._replace(user=next(words))
+        elif word == "--data-raw":
+            sent = sent._replace(body=next(words))
+        else:
+            assert not word.startswith("-")
+            assert sent.url == ""
+            sent = sent._replace(url=word)
+    return sent
+
+
+def _header(line: str) -> tuple[str, str]:
+    if line.endswith(";") and ":" not in line:
+        return line[:-1], ""
+    name, colon, value = line.partition(":")
+    assert colon
+    return name, value.strip()
+
+
+def exact(text: str | bytes) -> Any:  # noqa: ANN401  JSON
+    """JSON, no number of it a float."""
+    return json.loads(text, parse_float=Decimal)
+
+
+def secrets_of(bench: Workbench, **more: str) -> Mapping[str, str]:
+    """The variables of a shell in which a curl is run."""
+    return {
+        "SECRET_KEY": str(bench.secret_key),
+        "PUBLISHABLE_KEY": str(bench.publishable_key),
+        "BASE_URL": bench.base_url,
+        **{name.upper(): value for name, value in more.items()},
+    }
+
+
+PHONE = "+260961234567"
+SECRETS = ("client_secret", "password", "refresh_token", "pin")
+
+
+class World:
+    """A sandbox with one of each thing in it; those from one file are the same to the byte."""
+
+    def __init__(self, file: Path, names: Mapping[str, str]) -> None:
+        self.bench = Workbench(seed=7, store=file)
+        self.names = names
+
+    def left(self) -> object:
+        """What stands in the sandbox, without the way in which it was asked for."""
+        rows = [(*row.values(),)[:4] for row in self.bench.trace if row["kind"] != "call"]
+        answers = [each.response for each in self.bench.trace.exchanges]
+        return rows, answers, self.bench.clock.now_ms, self.bench.phone(PHONE).screen
+
+
+def filled(bench: Workbench) -> dict[str, str]:
+    """One of each thing, by its name."""
+    pay = bench.client
+    bench.receiver.on("charge.*")(_refuse)
+    token = pay.auth.token(email="shop@example.com", password="any")
+    paid = pay.payment_intents.create(amount=Decimal("150.00"), description="Monstera")
+    pay.payment_intents.confirm(paid.id, phone=PHONE, provider="mtn")
+    bench.phone(PHONE).enter_pin("1234")
+    charge = pay.charges.create(amount=20_000, channel="mtn", phone="+260961234568", idempotency_key="order-1")
+    bench.clock.advance(days=4)
+    open_intent = pay.payment_intents.create(amount=Decimal("20.00"))
+    prompted = pay.payment_intents.create(amount=Decimal("30.00"))
+    pay.payment_intents.confirm(prompted.id, phone=PHONE, provider="mtn")
+    refund = pay.refunds.create(charge=charge.id, amount=1000)
+    payout = pay.payouts.create(amount=Decimal("10.00"))
+    return {
+        "intent_id": open_intent.id,
+        "client_secret": str(open_intent.client_secret),
+        "paid_id": paid.id,
+        "charge_id": charge.id,
+        "refund_id": refund.id,
+        "payout_id": payout.id,
+        "event_id": pay.events.list().data[0].id,
+        "delivery_id": pay.deliveries.list(status="dead_letter").data[0].id,
+        "endpoint_id": pay.webhook_endpoints.list().data[0].id,
+        "key_id": pay.api_keys.create().id,
+        "entry_id": bench.ledger.entries["id"].iloc[-1],
+        "phone": PHONE,
+        "refresh_token": str(token.refresh_token),
+        "password": "any",
+        "pin": "9999",
+    }
+
+
+def _refuse(event: object) -> None:
+    raise ConnectionError(type(event).__name__)
+
+
+class Case(NamedTuple):
+    """One request: `{name}` in its path and texts is what the world has of that name."""
+
+    method: str
+    path: str
+    body: dict[str, Any] | None = None
+    query: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = MappingProxyType({})
+    key: str = "secret_key"
+
+    def within(self, names: Mapping[str, str]) -> "Case":
+        def filled(value: object) -> Any:  # noqa: ANN401  JSON
+            if isinstance(value, Mapping):
+                return {name: filled(each) for name, each in value.items()}
+            return re.sub(r"\{(\w+)\}", lambda found: names[found[1]], value) if isinstance(value, str) else value
+
+        return self._replace(path=filled(self.path), body=filled(self.body), query=filled(self.query))
+
+
+MONEY = {"type": "mobile_money", "mobile_money": {"phone": "{phone}", "provider": "mtn"}}
+CHARGE = {"amount": 15_000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": "{phone}"}
+KEYED = {"Idempotency-Key": "order-2"}
+# fmt: off
+CASES = [
+    Case("POST", "/v1/payment_intents", {"amount": Decimal("150.00"), "currency": "ZMW",
+         "payment_method_types": ["mobile_money"], "description": "it's $HOME \"x\"",
+         "metadata": {"a b": "ü\n"}}, {}, KEYED),
+    Case("POST", "/v1/payment_intents", {"amount": 0, "currency": "ZMW", "payment_method_types": ["mobile_money"]}),
+    Case("GET", "/v1/payment_intents"),
+    Case("GET", "/v1/payment_intents", None, {"limit": "1", "starting_after": "{intent_id}"}),
+    Case("GET", "/v1/payment_intents/{intent_id}"),
+    Case("GET", "/v1/payment_intents/{intent_id}", None, {"client_secret": "{client_secret}"}, {}, "publishable_key"),
+    Case("GET", "/v1/payment_intents/pi_none"),
+    Case("POST", "/v1/payment_intents/{intent_id}/confirm", {"payment_method": MONEY}, {}, KEYED),
+    Case("POST", "/v1/payment_intents/{intent_id}/confirm",
+         {"payment_method": MONEY, "client_secret": "{client_secret}"}, {}, {}, "publishable_key"),
+    Case("POST", "/v1/payment_intents/{intent_id}/cancel"),
+    Case("POST", "/v1/payment_intents/{intent_id}/cancel", {"cancellation_reason": "abandoned"}),
+    Case("POST", "/v1/charges", CHARGE, {}, KEYED),
+    Case("POST", "/v1/charges", {**CHARGE, "phone": "+260960000002", "reference": "ORDER-1"}, {}, KEYED),
+    Case("GET", "/v1/charges"),
+    Case("GET", "/v1/charges/{charge_id}"),
+    Case("POST", "/v1/refunds", {"charge": "{charge_id}", "amount": 500}),
+    Case("POST", "/v1/refunds", {"payment_intent": "{paid_id}", "amount": Decimal("1.50"), "reason": "requested"}),
+    Case("GET", "/v1/refunds", None, {"charge": "{charge_id}"}),
+    Case("GET", "/v1/refunds/{refund_id}"),
+    Case("POST", "/v1/payouts", {"amount": Decimal("5.00"), "currency": "ZMW"}),
+    Case("GET", "/v1/payouts"),
+    Case("GET", "/v1/payouts/{payout_id}"),
+    Case("GET", "/v1/balance"),
+    Case("GET", "/v1/events", None, {"type": "charge.*", "limit": "2"}),
+    Case("GET", "/v1/events/{event_id}"),
+    Case("POST", "/v1/events/{event_id}/replay"),
+    Case("POST", "/v1/webhook_endpoints", {"url": "http://merchant.localhost/other", "enabled_events": ["charge.*"]}),
+    Case("GET", "/v1/webhook_endpoints"),
+    Case("GET", "/v1/webhook_endpoints/{endpoint_id}"),
+    Case("PATCH", "/v1/webhook_endpoints/{endpoint_id}", {"status": "disabled"}),
+    Case("DELETE", "/v1/webhook_endpoints/{endpoint_id}"),
+    Case("POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret"),
+    Case("GET", "/v1/deliveries", None, {"status": "dead_letter", "endpoint": "{endpoint_id}"}),
+    Case("GET", "/v1/deliveries/{delivery_id}"),
+    Case("POST", "/v1/deliveries/{delivery_id}/replay"),
+    Case("POST", "/v1/dead_letters/replay"),
+    Case("GET", "/v1/api_keys"),
+    Case("POST", "/v1/api_keys", {"kind": "publishable"}),
+    Case("POST", "/v1/api_keys/{key_id}/roll"),
+    Case("DELETE", "/v1/api_keys/{key_id}"),
+    Case("POST", "/plants", {"id": 1, "name": "Monstera", "tag": "climber"}),
+    Case("POST", "/v1/auth/token", {"email": "shop@example.com", "password": "{password}"}),
+    Case("POST", "/v1/auth/refresh", {"refresh_token": "{refresh_token}"}),
+    Case("GET", "/sandbox/clock"),
+    Case("POST", "/sandbox/clock/advance", {"seconds": 7200}),
+    Case("POST", "/sandbox/clock/advance", {"seconds": Decimal("0.5")}),
+    Case("GET", "/sandbox/phones/{phone}"),
+    Case("POST", "/sandbox/phones/{phone}/input", {"text": "1234"}),
+    Case("POST", "/sandbox/phones/{phone}/input", {"text": "{pin}"}),
+    Case("POST", "/sandbox/phones/{phone}/cancel"),
+    Case("POST", "/sandbox/phones/{phone}/ignore"),
+    Case("POST", "/sandbox/operator/script", {"phone": "{phone}", "answers": ["insufficient_funds", "approve"]}),
+    Case("POST", "/sandbox/operator/outage", {"provider": "mtn", "seconds": 600}),
+    Case("POST", "/sandbox/operator/query", {"charge": "{charge_id}"}),
+    Case("POST", "/sandbox/accounts", {"name": "SEED STORE"}),
+    Case("POST", "/sandbox/webhook_endpoints/{endpoint_id}/faults", {"faults": ["duplicate", "out_of_order"]}),
+    Case("GET", "/sandbox/ledger/accounts"),
+    Case("GET", "/sandbox/ledger/entries"),
+    Case("POST", "/sandbox/ledger/entries", {"recipe": "rounding", "amount_minor": 1,
+         "account": "operator:mtn:float", "reference": "r-1"}),
+    Case("POST", "/sandbox/ledger/entries/{entry_id}/repeat"),
+    Case("GET", "/sandbox/ledger/postings"),
+    Case("GET", "/sandbox/ledger/movements", None, {"account": "operator:mtn:float"}),
+    Case("GET", "/sandbox/ledger/verify"),
+    Case("GET", "/sandbox/trace"),
+    Case("GET", "/sandbox/gaps"),
+    Case("POST", "/sandbox/reset"),
+]
+# fmt: on
+TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
+
+
+def path_matches(pattern: str, path: str) -> bool:
+    return bool(re.fullmatch(re.sub(r"\{\w+\}", r"[^/]+", pattern), path))
+
+
+def raw(case: Case, bench: Workbench) -> httpx.Response:
+    """The request, each header written out."""
+    key = str({"secret_key": bench.secret_key, "publishable_key": bench.publishable_key}[case.key])
+    is_basic = (case.method, case.path) == ("POST", "/v1/charges")
+    headers = dict(case.headers)
+    if not is_basic and not case.path.startswith("/v1/auth"):
+        headers["Authorization"] = f"Bearer {key}"
+    content = None if case.body is None else wire.to_json(case.body)
+    if content is not None:
+        headers["Content-Type"] = "application/json"
+    return bench.http.request(
+        case.method, case.path, params=case.query or None, content=content, headers=headers,
+        auth=httpx.BasicAuth(key, "") if is_basic else None,
+    )  # fmt: skip
+
+
+def texts(case: Case) -> Any:  # noqa: ANN401  a Snippet
+    return snippet(case.method, case.path, case.body, query=case.query, headers=case.headers, key=case.key)
+
+
+def by_python(text: str, world: World) -> object:
+    """What a typed call says: the body of the answer, or that of the error."""
+    try:
+        return run_python(text, world.bench, **{name: world.names[name] for name in SECRETS})
+    except ApiError as error:
+        return error
+
+
+def by_httpx(text: str, world: World) -> httpx.Response:
+    answer = run_python(text, world.bench, **{name: world.names[name] for name in SECRETS})
+    assert isinstance(answer, httpx.Response)
+    return answer
+
+
+def by_curl(text: str, world: World) -> httpx.Response:
+    variables = secrets_of(world.bench, **{name: world.names[name] for name in SECRETS})
+    return sent_by(text, **variables).by(world.bench.http)
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], World]]:
+    """Another copy of the world at each call."""
+    folder = tmp_path_factory.mktemp("worlds")
+    with Workbench(seed=7, store=folder / "first.db") as first:
+        names = filled(first)
+    made: list[World] = []
+
+    def make() -> World:
+        file = shutil.copy(folder / "first.db", folder / f"{len(made)}.db")
+        made.append(World(file, names))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.bench.close()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.method}{case.path.replace('/', '.')}")
+def test_each_text_says_what_the_request_says(case: Case, worlds: Callable[[], World]):
+    world = worlds()
+    asked = case.within(world.names)
+    answer, left = raw(asked, world.bench), world.left()
+    made = texts(asked)
+    for run, text in ((by_httpx, made.httpx), (by_curl, made.curl)):
+        world = worlds()
+        again = run(text, world)
+        assert (again.status_code, again.content) == (answer.status_code, answer.content)
+        assert world.left() == left
+    world = worlds()
+    said = by_python(made.python, world)
+    assert world.left() == left
+    if isinstance(said, ApiError):
+        assert (said.status, said.message) == (answer.status_code, answer.json()["detail"])
+    elif isinstance(said, wire.Shown):
+        assert exact(wire.to_json(said)) == exact(answer.content)
+    else:
+        assert answer.status_code == 200 or made.python == made.httpx
+    hidden = [world.bench.secret_key, world.bench.publishable_key]
+    hidden += [world.names[name] for name in SECRETS if name != "password"]
+    assert [each for each in hidden if str(each) in str(made)] == []
+
+
+class TestTheTable:
+    @pytest.mark.parametrize("operation", TABLE, ids=lambda each: f"{each.method} {each.path}")
+    def test_each_operation_has_its_call_or_none_on_purpose(self, operation: operations.Operation):
+        cases = [each for each in CASES if each.method == operation.method and path_matches(operation.path, each.path)]
+        assert cases
+        is_raw = (operation.method, operation.path) in NO_CALL
+        assert all((texts(each).python == texts(each).httpx) is is_raw for each in cases)
+
+    def test_no_call_is_of_an_operation_that_there_is_not(self):
+        there = {(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in TABLE}
+        named = {(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in CALLS}
+        assert named <= there
+        assert len(named) == len(CALLS)
+
+
+INTENT = {"amount": Decimal("150.00"), "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+
+
+class TestWhatTheClientCannotSay:
+    @pytest.mark.parametrize(
+        ("path", "body", "options"),
+        [
+            ("/v1/payment_intents", {**INTENT, "amount": "150.00"}, {}),
+            ("/v1/payment_intents", {**INTENT, "amount": True}, {}),
+            ("/v1/payment_intents", {**INTENT, "colour": "green"}, {}),
+            ("/v1/payment_intents", {**INTENT, "description": None}, {}),
+            ("/v1/payment_intents", {"amount": 1, "currency": "ZMW"}, {}),
+            ("/v1/payment_intents", {**INTENT, "payment_method_types": "mobile_money"}, {}),
+            ("/v1/payment_intents", INTENT, {"scheme": "Basic"}),
+            ("/v1/payment_intents", INTENT, {"scheme": "none"}),
+            ("/v1/payment_intents", INTENT, {"headers": {"Sandbox-Scenario": "server_error"}}),
+            ("/v1/payment_intents", INTENT, {"headers": {"Content-Type": "text/plain"}}),
+            ("/v1/payment_intents", "{not JSON", {}),
+            ("/v1/payment_intents", [1], {}),
+            ("/v1/payment_intents/pi_1/confirm", {"payment_method": {"type": "card"}}, {}),
+            ("/v1/payment_intents/pi_1/confirm", {"payment_method.type": "mobile_money"}, {}),
+            ("/v1/charges", CHARGE, {}),
+            ("/v1/charges", {**CHARGE, "amount": Decimal("1.5")}, {"headers": KEYED}),
+            ("/v1/refunds", {"charge": "ch_1", "amount": Decimal("1.5")}, {}),
+            ("/v1/api_keys", {"kind": "secret"}, {"headers": KEYED}),
+            ("/sandbox/clock/advance", {"seconds": -1}, {}),
+            ("/sandbox/reset", None, {"key": "publishable_key"}),
+            ("/v1/nowhere", None, {}),
+            ("/v1/payment_intents/%2E%2E/cancel", None, {}),
+        ],
+    )
+    def test_it_is_said_as_raw_http(self, path: str, body: Any, options: dict[str, Any]):  # noqa: ANN401  JSON
+        made = snippet("POST", path, body, **options)
+        assert made.python == made.httpx
+
+    def test_amounts_keep_every_digit(self):
+        made = snippet("POST", "/v1/payment_intents", {**INTENT, "amount": Decimal("0.10")})
+        assert 'amount=Decimal("0.10")' in made.python
+        assert all('"amount": 0.10,' in each for each in made[1:])
+
+
+class TestTheWords:
+    def test_the_clock_moves_by_its_largest_unit(self):
+        moved = {
+            seconds: snippet("POST", "/sandbox/clock/advance", {"seconds": seconds}).python
+            for seconds in (0, 30, 60, 90_000, 86_400)
+        }
+        assert [each.removeprefix("bench.clock.advance") for each in moved.values()] == [
+            "(0)", "(30)", "(minutes=1)", "(hours=25)", "(days=1)",
+        ]  # fmt: skip
+
+    def test_a_pin_that_is_not_the_sandboxs_is_a_variable(self):
+        path = f"/sandbox/phones/{PHONE}/input"
+        assert snippet("POST", path, {"text": "1234"}).python == f'bench.phone("{PHONE}").enter_pin("1234")'
+        assert snippet("POST", path, {"text": "4321"}).python == f'bench.phone("{PHONE}").enter_pin(pin)'
+
+    def test_what_was_masked_before_is_said_to_be(self):
+        made = snippet("GET", "/v1/charges", query={"starting_after": "ch_••••"})
+        assert all(each.startswith("# What is masked") for each in made)
+
+    def test_a_key_in_a_text_is_masked_and_a_number_is_not(self):
+        key = "sk_" + "test_" + "a1B2" * 6
+        shown = str(snippet("POST", "/plants", {"id": 1, "name": f"{key} {PHONE}"}))
+        assert key not in shown
+        assert PHONE in shown
+
+
+ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+NASTY = st.one_of(ANY, st.text("'\"$`\\!\n\t @;&|<>(){}*?#~%é€😀\u2028", max_size=20))
+PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
+
+
+@pytest.fixture(scope="module")
+def shared(worlds: Callable[[], World]) -> World:
+    return worlds()
+
+
+class TestEveryText:
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(name=NASTY, tag=NASTY)
+    def test_it_is_answered_as_the_request(self, shared: World, name: str, tag: str):
+        case = Case("POST", "/plants", {"id": 1, "name": name, "tag": tag})
+        answer = raw(case, shared.bench)
+        made = texts(case)
+        assert by_curl(made.curl, shared).content == answer.content
+        assert by_httpx(made.httpx, shared).content == answer.content
+        said = by_python(made.python, shared)
+        plain = {"message": said.message} if isinstance(said, ApiError) else exact(wire.to_json(said))
+        assert plain.items() <= answer.json().items()
+
+    @settings(max_examples=60, deadline=None)
+    @given(path=NASTY, value=NASTY, header=PRINTABLE, body=NASTY.filter(lambda text: "\0" not in text))
+    def test_bash_and_shlex_read_the_same_words(self, path: str, value: str, header: str, body: str):
+        made = snippet(
+            "POST", f"/v1/{path.replace('?', '')}", body, query={"q": value}, headers={"Idempotency-Key": header},
+            scheme="none", base_url="http://127.0.0.1:1",
+        )  # fmt: skip
+        text = "\n".join(line for line in made.curl.split("\n", 1) if not line.startswith("# What"))
+        words = arguments_of(made.curl)
+        assert ["curl", *words] == shlex.split(text.replace(" \\\n  -", " -"))
+
+    @settings(max_examples=60, deadline=None)
+    @given(body=st.text(max_size=20), value=st.text(max_size=20))
+    def test_whatever_is_written_it_can_be_written_to_a_file(self, body: str, value: str):
+        made = snippet("POST", f"/v1/{value}", body, query={value: value}, headers={"A": value})
+        assert str(made).encode()
+        assert str(snippet("POST", "/plants", {value: body})).encode()
+        for each in made[:2]:
+            ast.parse(each)
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="NO CURL HERE: its text is read by bash alone")
+def test_curl_itself_takes_a_payment():
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        body = {**INTENT, "description": 'it\'s 5 < $6 & "ü"\n@home'}
+        made = snippet("POST", "/v1/payment_intents", body, headers=KEYED, base_url=served.base_url)
+        done = subprocess.run(  # noqa: S603  the text that is tested
+            ["bash", "--norc", "-c", made.curl],  # noqa: S607  the bash of whoever runs the tests
+            env={"SECRET_KEY": str(served.secret_key), "NO_PROXY": "*"}, capture_output=True, check=True, timeout=30,
+        )  # fmt: skip
+        said = exact(done.stdout)
+        assert said["description"] == body["description"]
+        assert bench.client.payment_intents.retrieve(said["id"]).amount == Decimal("150.00")

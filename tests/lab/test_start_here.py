@@ -1,0 +1,104 @@
+"""The first notebook: its map, and that it robs nobody of the PIN, whatever is run in whatever order."""
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from workbench import Workbench, resources
+
+PATHS = {each.stem: each for each in resources.notebooks()}
+START = "00_start_here"
+
+
+def cells(notebook: str, kind: str) -> list[str]:
+    found = json.loads(PATHS[notebook].read_text("utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
+
+
+CODE = cells(START, "code")
+PARAMETERS, SETUP, ASK, RING, PIN, LOOK = CODE[:6]
+MAP = re.findall(
+    r"^\| (\d+) \| \[.+\]\((\w+)\.ipynb\) \| .+ \| (\d+) \|$", "\n".join(cells(START, "markdown")), re.MULTILINE
+)
+
+
+class TestTheMap:
+    def test_it_lists_every_other_notebook_in_order(self):
+        assert [name for _, name, _ in MAP] == [each for each in PATHS if each != START]
+        assert all(int(number) == int(name[:2]) for number, name, _ in MAP)
+
+    @pytest.mark.parametrize(("name", "minutes"), [(name, minutes) for _, name, minutes in MAP])
+    def test_the_minutes_are_those_of_the_notebook(self, name: str, minutes: str):
+        assert f"**How long**\n\nAbout {minutes} minutes" in cells(name, "markdown")[0]
+
+    def test_each_notebook_leads_to_the_next(self):
+        names = list(PATHS)
+        for name, following in itertools.pairwise(names):
+            assert f"**What is next:** [{following}.ipynb]({following}.ipynb)" in cells(name, "markdown")[-1]
+
+
+@pytest.fixture(params=["somebody looks", "nobody looks"])
+def who(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "somebody looks":
+        monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
+    else:
+        monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    return str(request.param)
+
+
+@pytest.fixture
+def kernel(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., str]]:
+    """Runs cells one after another in one set of names; what the last of them prints."""
+    names: dict[str, Any] = {}
+
+    def run(*sources: str) -> str:
+        for source in sources:
+            capsys.readouterr()
+            exec(source, names)  # noqa: S102  the notebook's own cells
+        return capsys.readouterr().out
+
+    yield run
+    bench: Workbench = names["bench"]
+    bench.close()
+
+
+def test_the_pin_is_left_to_whoever_looks(kernel: Callable[..., str], who: str):
+    said = kernel(PARAMETERS, SETUP, ASK, RING, PIN, LOOK)
+    if who == "nobody looks":
+        assert "the intent is succeeded" in said
+        return
+    assert "The phone rings. Enter the PIN on it, then run this cell again." in said
+    assert "succeeded" in kernel('bench.phone(phone).enter_pin("1234")', LOOK)
+
+
+@pytest.mark.usefixtures("who")
+@pytest.mark.parametrize(
+    "order",
+    [
+        (ASK, ASK, RING, RING, PIN, PIN, LOOK, LOOK),
+        (ASK, PIN, LOOK, RING, LOOK, PIN, RING, LOOK),
+        (ASK, RING, ASK, LOOK, RING, PIN, LOOK),
+        (SETUP, ASK, RING, PIN, LOOK, SETUP, ASK, LOOK),
+    ],
+    ids=["each twice", "out of order", "asked again", "begun again"],
+)
+def test_no_order_of_the_cells_raises(kernel: Callable[..., str], order: tuple[str, ...]):
+    for source in (PARAMETERS, SETUP, *order):
+        try:
+            said = kernel(source)
+        except AssertionError:
+            # Only where nobody looks, to whom a step that is not done would otherwise be no failure.
+            assert source == LOOK
+            said = "the intent is"
+    assert "the intent is" in said
+
+
+def test_an_attempt_that_ended_says_how_to_go_on(kernel: Callable[..., str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
+    said = kernel(PARAMETERS, SETUP, ASK, RING, *['bench.phone(phone).enter_pin("0000")'] * 3, PIN, LOOK)
+    assert "Run step 2: the phone rings." in said
+    assert "The phone rings." in kernel(RING, LOOK)

@@ -1,0 +1,270 @@
+"""The trace as a table, a sequence diagram and single exchanges: what is shown, and what is kept back."""
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench import Workbench
+from workbench.latency import Latencies
+from workbench.trace import KINDS, Trace
+from workbench.trace.sequence import SequenceDiagram
+from workbench.trace.steps import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
+
+NUMBER = "+260961234567"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Shop:
+    """A payment with a wrong PIN, refunded a day later; a charge; a payout."""
+
+    def __init__(self) -> None:
+        self.bench = Workbench(seed=7)
+        pay = self.bench.client
+        self.intent = pay.payment_intents.create(amount=Decimal("150.00"), description="Fern & <Co>")
+        pay.payment_intents.confirm(self.intent.id, phone=NUMBER, provider="mtn")
+        self.bench.phone(NUMBER).enter_pin("0000").enter_pin("1234")
+        self.bench.clock.advance(days=1)
+        self.refund = pay.refunds.create(payment_intent=self.intent.id, amount=Decimal("20.00"))
+        self.charge = pay.charges.create(amount=500, channel="mtn", phone="+260961234568", idempotency_key="k-1")
+        self.payout = pay.payouts.create(amount=Decimal("1.00"))
+        self.bench.clock.advance(days=1)
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Shop]:
+    shop = Shop()
+    yield shop
+    shop.bench.close()
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody at a Jupyter server looks on."""
+    monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
+
+
+@pytest.fixture(autouse=True)
+def _unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+
+
+def drawn(svg: str) -> ET.Element:
+    return ET.fromstring(svg)  # noqa: S314  our own text
+
+
+def words_in(svg: str) -> list[str]:
+    return [each.text or "" for each in drawn(svg).iter(f"{SVG}text")]
+
+
+class TestWhichRows:
+    def test_an_intents_rows_are_of_every_kind(self, shop: Shop):
+        assert {row["kind"] for row in shop.bench.trace.for_(shop.intent.id)} == set(KINDS)
+
+    def test_a_refund_and_a_charge_name_the_payment_that_they_are_of(self, shop: Shop):
+        trace = shop.bench.trace
+        whole = list(trace.for_(shop.intent.id))
+        assert list(trace.for_(shop.refund.id)) == whole
+        assert list(trace.for_(str(shop.refund.charge))) == whole
+        assert shop.refund.charge
+
+    def test_a_charge_in_one_call_and_a_payout_have_rows_of_their_own(self, shop: Shop):
+        for each in (shop.charge, shop.payout):
+            rows = shop.bench.trace.for_(each.id)
+            assert {row["payment"] for row in rows} == {each.id}
+            assert {"call", "entry", "webhook"} <= {row["kind"] for row in rows}
+
+    def test_an_id_that_nothing_has_has_no_rows(self, shop: Shop):
+        assert [len(shop.bench.trace.for_(each)) for each in ("pi_none", "", "1")] == [0, 0, 0]
+
+    def test_kinds_are_chosen_by_name(self, shop: Shop):
+        assert {row["kind"] for row in shop.bench.trace.only("screen", "entry")} == {"screen", "entry"}
+        assert len(shop.bench.trace.only("call")) == len(shop.bench.trace.exchanges)
+
+    def test_a_kind_that_there_is_not_is_refused(self, shop: Shop):
+        with pytest.raises(ValueError, match="call, screen, entry, webhook, not calls"):
+            shop.bench.trace.only("calls")
+
+    def test_the_rows_as_plain_values_are_those_of_the_table(self, shop: Shop):
+        trace = shop.bench.trace
+        rows = trace.as_dicts()
+        assert all(str(row["what"]) in repr(trace) for row in rows)
+        assert json.loads(json.dumps(rows)) == rows
+
+
+class TestTheDiagram:
+    def test_its_steps_are_the_rows(self, shop: Shop):
+        steps = shop.bench.trace.for_(shop.intent.id).sequence.steps
+        found = [(step.source, step.target, step.label, step.answer) for step in steps]
+        path = f"POST /v1/payment_intents/{shop.intent.id[:9]}…/confirm"
+        assert found[2] == (MERCHANT, SERVICE, path, "200 requires_action")
+        assert found[3] == (SERVICE, PHONE, "Pay ZMW 150.00 to PLANT STORE Ref: Fern & <Co>", "")
+        assert found[6] == (PHONE, SERVICE, "PIN ••••", "Approved. ZMW 150.00 paid to PLANT STORE.")
+        assert found[7] == (SERVICE, LEDGER, "ZMW 150.00 received through mtn", "")
+        assert found[8] == (SERVICE, RECEIVER, "payment_intent.processing", "200")
+        assert len(found) == len(shop.bench.trace.for_(shop.intent.id))
+
+    def test_two_runs_are_the_same_bytes(self, shop: Shop):
+        again = Shop()
+        assert again.bench.trace.sequence.svg == shop.bench.trace.sequence.svg
+        again.bench.close()
+
+    def test_all_that_is_told_stands_in_the_picture_and_in_the_text(self, shop: Shop):
+        sequence = shop.bench.trace.for_(shop.intent.id).sequence
+        words, told = words_in(sequence.svg), repr(sequence).splitlines()
+        for step in sequence.steps:
+            assert step.label in words
+            assert step.answer in {*words, ""}
+        assert len(told) == len(sequence.steps) + 3
+
+    def test_it_has_its_own_background_a_title_and_a_description(self, shop: Shop):
+        root = drawn(shop.bench.trace.sequence.svg)
+        assert root.get("role") == "img"
+        assert root.get("aria-label")
+        assert [each.tag for each in root][:3] == [f"{SVG}title", f"{SVG}desc", f"{SVG}rect"]
+        assert "customer's phone" in (root[1].text or "")
+        assert root[2].get("fill", "").startswith("#")
+
+    def test_it_needs_nothing_from_outside(self, shop: Shop):
+        svg = shop.bench.trace.sequence.svg
+        assert [each for each in ("href", "url(", "<script", "<style", "@import", "<image") if each in svg] == []
+        assert svg.count("http") == svg.count('xmlns="http://www.w3.org/2000/svg"')
+
+    def test_no_secret_and_no_whole_number_is_in_it(self, shop: Shop):
+        shown = shop.bench.trace.sequence.svg + repr(shop.bench.trace.sequence)
+        hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER, "0000", "1234"]
+        assert [str(each) for each in hidden if str(each) in shown] == []
+
+    def test_what_went_wrong_is_told_by_a_cross_too(self):
+        with Workbench(seed=7) as bench:
+            bench.http.get("/v1/balance")
+            sequence = bench.trace.sequence
+            assert any(each.startswith("✕ 401 ") for each in words_in(sequence.svg))
+            assert "✕ 401" in repr(sequence)
+
+    def test_of_thousands_of_rows_the_last_are_drawn_and_it_says_so(self, shop: Shop):
+        rows = list(shop.bench.trace) * 200
+        sequence = Trace(rows).sequence
+        assert len(sequence.steps) == 60
+        note = f"the last 60 of {len(rows):,} steps"
+        assert any(each.startswith(note) for each in words_in(sequence.svg))
+        assert note in repr(sequence)
+        assert "the last" not in repr(SequenceDiagram(rows[:60]))
+
+    def test_with_nothing_to_tell_it_is_a_picture_still(self):
+        sequence = Trace([]).sequence
+        assert drawn(sequence.svg).get("role") == "img"
+        assert "Who told whom what" in repr(sequence)
+
+    def test_it_shows_itself_as_a_picture_and_as_text_alone(self, shop: Shop):
+        data, metadata = shop.bench.trace.sequence._repr_mimebundle_()
+        assert set(data) == {"text/plain", "image/svg+xml"}
+        assert metadata["image/svg+xml"]["alt"] == data["text/plain"]
+
+    @settings(max_examples=60, deadline=None)
+    @given(what=st.text(max_size=200), words=st.text(max_size=200), kind=st.sampled_from(KINDS))
+    def test_whatever_a_text_holds_it_is_xml_of_bounded_width(self, what: str, words: str, kind: str):
+        detail: dict[str, Any] = {
+            "words": words, "pressed": None, "response": {"status": 200, "body": words},
+        }  # fmt: skip
+        row = {"at": "2026-01-05T06:00:00.000Z", "kind": kind, "what": what, "result": words, "detail": detail}
+        svg = Trace([row]).sequence.svg
+        assert svg.encode()
+        assert 0 < int(drawn(svg).get("width", "0")) < 1200
+
+    def test_each_label_stands_between_its_lanes(self, shop: Shop):
+        svg = shop.bench.trace.sequence.svg
+        heads = {text.text: text.get("x") for text in drawn(svg).iter(f"{SVG}text")}
+        lanes = [int(heads[name] or 0) for name in LANES]
+        assert lanes == sorted(lanes)
+        for step in shop.bench.trace.sequence.steps:
+            ends = [int(heads[name] or 0) for name in (step.source, step.target)]
+            assert abs(ends[0] - ends[1]) >= 6 * max(len(step.label), len(step.answer))
+
+
+class TestTheInspector:
+    def test_it_has_the_texts_that_do_the_same(self, shop: Shop):
+        exchange = next(each for each in shop.bench.trace.exchanges if "/v1/refunds" in each.request)
+        assert "pay.refunds.create(" in exchange.python
+        assert 'bench.http.post(\n    "/v1/refunds"' in exchange.httpx
+        assert exchange.curl.startswith('curl -X POST "$BASE_URL/v1/refunds"')
+        assert shop.intent.id in exchange.python
+
+    def test_what_was_masked_is_said_to_be_yours_to_fill_in(self, shop: Shop):
+        exchange = next(each for each in shop.bench.trace.exchanges if "/confirm" in each.request)
+        assert exchange.python.startswith("# What is masked")
+        assert NUMBER not in exchange.python + exchange.curl
+
+    def test_each_credential_is_named(self):
+        with Workbench(seed=7) as bench:
+            bench.client.charges.create(amount=1, channel="mtn", phone=NUMBER, idempotency_key="k")
+            token = bench.client.auth.token(email="a@example.com", password="any").access_token
+            intent = bench.client_with(token).payment_intents.create(amount=1)
+            app = bench.client_with(bench.publishable_key)
+            app.payment_intents.retrieve(intent.id, client_secret=intent.client_secret)
+            bench.http.get("/v1/balance")
+            basic, none, bearer, publishable, bare = (each.curl for each in bench.trace.exchanges[1:])
+        assert '-u "$SECRET_KEY:"' in basic
+        assert "Authorization" not in none + bare
+        assert "$PASSWORD" in none
+        assert "Bearer $ACCESS_TOKEN" in bearer
+        assert "Bearer $PUBLISHABLE_KEY" in publishable
+        assert "client_secret=$CLIENT_SECRET" in publishable
+
+    def test_of_a_served_sandbox_the_address_stands_in_the_curl(self):
+        with (
+            Workbench(seed=7) as bench,
+            bench.serve() as served,
+            Workbench.connect(served.base_url, served.secret_key) as other,
+        ):
+            other.client.balance.retrieve()
+            assert other.trace.exchanges[-1].curl.startswith(f"curl -X GET {served.base_url}/v1/balance")
+
+    def test_as_plain_values_it_is_all_there(self, shop: Shop):
+        exchange = shop.bench.trace.exchanges[-1]
+        plain = exchange.as_dict()
+        assert json.loads(json.dumps(plain)) == plain
+        assert plain["line"] == "POST /v1/payouts"
+        assert (plain["status"], plain["reason"]) == (200, "OK")
+        assert plain["response"]["headers"]["Request-Id"].startswith("req_")
+        assert '"amount": 1.00' in plain["request"]["body"]
+        assert plain["curl"] == exchange.curl
+
+    def test_where_nobody_looks_no_run_differs(self, shop: Shop):
+        exchange = shop.bench.trace.exchanges[-1]
+        assert exchange.latency_ms is None
+        assert exchange.as_dict()["latency_ms"] is None
+        assert "answered in" not in exchange._repr_mimebundle_()["text/html"]
+
+    @pytest.mark.usefixtures("looked_at")
+    def test_where_somebody_looks_it_tells_how_long_it_took(self, shop: Shop):
+        exchange = shop.bench.trace.exchanges[-1]
+        assert exchange.latency_ms is not None
+        assert 0 <= exchange.latency_ms < 10_000
+        assert f"answered in {exchange.latency_ms} ms" in exchange._repr_mimebundle_()["text/html"]
+        assert "answered in" not in repr(exchange)
+
+    @pytest.mark.usefixtures("looked_at")
+    def test_anothers_call_has_no_latency_here(self):
+        with (
+            Workbench(seed=7) as bench,
+            bench.serve() as served,
+            Workbench.connect(served.base_url, served.secret_key) as other,
+        ):
+            other.client.balance.retrieve()
+            assert bench.trace.exchanges[-1].latency_ms is None
+            assert other.trace.exchanges[-1].latency_ms is not None
+
+    def test_only_the_latest_latencies_are_kept(self):
+        latencies = Latencies(kept=2)
+        with Workbench(seed=7) as bench:
+            latencies.watch(bench.http)
+            for _ in range(3):
+                bench.client.balance.retrieve()
+            ids = [each.as_dict()["response"]["headers"]["Request-Id"] for each in bench.trace.exchanges[-3:]]
+        assert [latencies.of(each) is None for each in ids] == [True, False, False]

@@ -1,0 +1,238 @@
+"""The notebooks that `workbench lab` brings: what is somebody's own is never written over."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.cli import app
+from workbench.errors import LabRefused
+from workbench.lab.server.copies import Copies, bring
+from workbench.lab.server.layout import START, first_notebook, layout
+
+NAMES = ("00_a.ipynb", "01_b.ipynb")
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Path:
+    return ship(tmp_path / "shipped", "first")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "mine"
+
+
+def ship(folder: Path, content: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name in NAMES:
+        (folder / name).write_text(f"{content} {name}")
+    return folder
+
+
+def brought(shipped: Path, folder: Path) -> Copies:
+    return bring(shipped.iterdir(), folder)
+
+
+def test_what_is_not_there_is_new(shipped: Path, folder: Path):
+    assert brought(shipped, folder) == Copies(new=NAMES)
+    assert [(folder / name).read_text() for name in NAMES] == [f"first {name}" for name in NAMES]
+
+
+def test_a_second_time_changes_nothing(shipped: Path, folder: Path):
+    brought(shipped, folder)
+    times = [path.stat().st_mtime_ns for path in folder.rglob("*")]
+    assert brought(shipped, folder) == Copies(same=NAMES)
+    assert [path.stat().st_mtime_ns for path in folder.rglob("*")] == times
+
+
+def test_a_newer_one_replaces_what_nobody_changed(shipped: Path, folder: Path):
+    brought(shipped, folder)
+    ship(shipped, "second")
+    assert brought(shipped, folder) == Copies(updated=NAMES)
+    assert (folder / NAMES[0]).read_text() == f"second {NAMES[0]}"
+
+
+def test_what_was_changed_stays(shipped: Path, folder: Path):
+    brought(shipped, folder)
+    (folder / NAMES[0]).write_text("mine")
+    assert brought(shipped, folder) == Copies(same=NAMES[1:], theirs=NAMES[:1])
+    ship(shipped, "second")
+    assert brought(shipped, folder) == Copies(updated=NAMES[1:], theirs=NAMES[:1])
+    assert (folder / NAMES[0]).read_text() == "mine"
+
+
+def test_what_was_there_before_the_workbench_is_theirs(shipped: Path, folder: Path):
+    folder.mkdir()
+    (folder / NAMES[1]).write_text("mine")
+    assert brought(shipped, folder) == Copies(new=NAMES[:1], theirs=NAMES[1:])
+    assert (folder / NAMES[1]).read_text() == "mine"
+
+
+def test_one_that_was_deleted_comes_anew(shipped: Path, folder: Path):
+    brought(shipped, folder)
+    (folder / NAMES[0]).unlink()
+    assert brought(shipped, folder) == Copies(new=NAMES[:1], same=NAMES[1:])
+
+
+def test_one_that_was_changed_back_is_kept_up_to_date_again(shipped: Path, folder: Path):
+    brought(shipped, folder)
+    (folder / NAMES[0]).write_text("mine")
+    brought(shipped, folder)
+    (folder / NAMES[0]).write_text(f"first {NAMES[0]}")
+    ship(shipped, "second")
+    assert brought(shipped, folder) == Copies(updated=NAMES)
+
+
+def test_files_of_other_names_are_no_matter(shipped: Path, folder: Path):
+    folder.mkdir()
+    (folder / "mine.ipynb").write_text("mine")
+    brought(shipped, folder)
+    assert (folder / "mine.ipynb").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "broken link"])
+def test_what_has_the_name_of_a_notebook_and_is_none_is_theirs(shipped: Path, folder: Path, kind: str):
+    brought(shipped, folder)
+    name, elsewhere = folder / NAMES[0], folder / "elsewhere"
+    content = name.read_text()
+    name.unlink()
+    if kind == "folder":
+        name.mkdir()
+    else:
+        name.symlink_to(elsewhere)
+    if kind == "link":
+        elsewhere.write_text(content)
+    ship(shipped, "second")
+    assert brought(shipped, folder) == Copies(updated=NAMES[1:], theirs=NAMES[:1])
+    assert name.is_symlink() or name.is_dir()
+    assert not elsewhere.exists() or elsewhere.read_text() == content
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[]", '"x"', "\udcff", '{"00_a.ipynb": 7, "01_b.ipynb": null}'])
+def test_without_its_memory_it_touches_nothing_but_what_is_as_shipped(shipped: Path, folder: Path, damaged: str):
+    brought(shipped, folder)
+    (folder / ".workbench" / "brought.json").write_text(damaged, errors="surrogateescape")
+    (folder / NAMES[0]).write_text("mine")
+    assert brought(shipped, folder) == Copies(same=NAMES[1:], theirs=NAMES[:1])
+    ship(shipped, "second")
+    assert brought(shipped, folder) == Copies(updated=NAMES[1:], theirs=NAMES[:1])
+
+
+TEXTS = st.sampled_from(["x", "y", "z"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("ship"), TEXTS), st.tuples(st.just("edit"), TEXTS), st.tuples(st.just("delete"), st.none())
+    ),
+    max_size=12,
+)
+
+
+@given(steps=STEPS)
+@settings(max_examples=50, deadline=None)
+def test_whatever_happens_no_edit_is_lost(
+    steps: list[tuple[str, str | None]], tmp_path_factory: pytest.TempPathFactory
+):
+    top = tmp_path_factory.mktemp("steps")
+    shipped, mine, last_brought = top / "n.ipynb", top / "mine" / "n.ipynb", ""
+    for step, text in [("ship", "x"), *steps]:
+        if step == "delete":
+            mine.unlink(missing_ok=True)
+        else:
+            (shipped if step == "ship" else mine).write_text(str(text))
+        before, now = mine.read_text() if mine.exists() else "", shipped.read_text()
+        bring([shipped], mine.parent)
+        is_an_edit = before not in {"", last_brought, now}
+        last_brought = last_brought if is_an_edit else now
+        assert mine.read_text() == (before if is_an_edit else now)
+
+
+def test_a_file_in_place_of_the_folder_is_refused(shipped: Path, folder: Path):
+    folder.write_text("mine")
+    with pytest.raises(LabRefused, match=r"cannot be written into .*mine: .*Name another folder"):
+        brought(shipped, folder)
+    assert folder.read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_written_is_refused(shipped: Path, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    # Whoever is root may write anywhere, so that the file system is not asked.
+    def refuse(**_: object) -> tuple[int, str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("workbench.lab.server.copies.tempfile.mkstemp", refuse)
+    with pytest.raises(LabRefused, match="permission denied"):
+        brought(shipped, folder)
+
+
+def test_what_could_not_be_finished_leaves_nothing_behind(shipped: Path, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device", str(self), None, str(target))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", refuse)
+        with pytest.raises(LabRefused, match="no space left"):
+            brought(shipped, folder)
+    assert [path.name for path in folder.iterdir()] == [".workbench"]
+    assert brought(shipped, folder) == Copies(new=NAMES)
+
+
+def test_it_says_what_became_of_them():
+    copies = Copies(new=("a", "b"), same=("c",), theirs=("d", "e"))
+    assert str(copies) == "2 new, 1 as shipped, 2 of your own, left as they are (d, e)"
+
+
+def test_a_port_that_is_taken_is_said_and_nothing_is_written(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = CliRunner().invoke(app, ["lab", str(tmp_path / "mine"), "--port", port, "--no-browser"])
+    assert done.exit_code == 2
+    assert f"Something listens on 127.0.0.1:{port} already. Name another port, or 0" in done.output
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_folder_that_is_a_file_is_said(tmp_path: Path):
+    (tmp_path / "mine").write_text("mine")
+    done = CliRunner().invoke(app, ["lab", str(tmp_path / "mine"), "--port", "0", "--no-browser"])
+    assert done.exit_code == 2
+    assert "cannot be written into" in done.output
+
+
+def notebook(*tags: str | None) -> str:
+    cells = [{"metadata": {} if tag is None else {"tags": [tag]}} for tag in tags]
+    return json.dumps({"cells": cells})
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (notebook(None, "handset", "handset"), 1),
+        (notebook(None, "parameters"), None),
+        (notebook(), None),
+        ("not JSON", None),
+        ('{"cells": {"a": 1}}', None),
+        ("[]", None),
+    ],
+)
+def test_the_handset_is_where_its_cell_is(tmp_path: Path, content: str, place: int | None):
+    path = tmp_path / "n.ipynb"
+    path.write_text(content)
+    made = layout(path)["data"]
+    views = {name: each["data"] for name, each in made.items() if name.startswith("cloned")}
+    expected = {} if place is None else {f"cloned-outputs:n.ipynb:{place}": {"path": "n.ipynb", "index": place}}
+    assert views == expected
+    areas = made["layout-restorer:data"]["main"]["dock"]["children"]
+    assert [name for area in areas for name in area["widgets"]] == ["notebook:n.ipynb", *expected]
+
+
+def test_the_first_notebook_is_where_one_starts(tmp_path: Path):
+    with pytest.raises(LabRefused, match="no notebook"):
+        first_notebook(tmp_path)
+    for name in ("02_b.ipynb", "01_a.ipynb"):
+        (tmp_path / name).touch()
+    assert first_notebook(tmp_path).name == "01_a.ipynb"
+    (tmp_path / START).touch()
+    assert first_notebook(tmp_path).name == START

@@ -1,0 +1,55 @@
+"""`workbench lab`: JupyterLab on a copy of the notebooks."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from workbench.lab.server.docs import Pages
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("workbench-notebooks"))
+@click.option("--port", type=click.IntRange(0, 65_535), default=8888, show_default=True, help="0 takes a free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address alone.")
+def lab(
+    folder: Path,
+    port: int,
+    no_browser: bool,  # noqa: FBT001  a flag of the command line
+) -> None:
+    """Open JupyterLab on the notebooks, copied into FOLDER (workbench-notebooks unless named), until interrupted.
+
+    A notebook in FOLDER that you have changed is never written over; delete one to have it anew. The server answers
+    this machine alone, and whoever has its token.
+
+    Exit status 0 when it was asked to end, 2 when it cannot be opened as asked.
+    """
+    from workbench import resources
+    from workbench.lab.server.copies import bring
+    from workbench.sandbox.ports import LOOPBACK, free_port
+
+    bound = free_port(LOOPBACK, port)
+    copies = bring(resources.notebooks(), folder)
+    click.echo(f"Notebooks in {folder}: {copies}.")
+
+    # JupyterLab takes a second to load.
+    from workbench.lab.server.launch import launch
+
+    def tell(url: str) -> None:
+        click.echo(f"JupyterLab answers at {url}\nCtrl-C ends it and its kernels.")
+
+    launch(folder, bound, pages=_pages(), browser=not no_browser, tell=tell)
+
+
+def _pages() -> "Pages":
+    """What a served sandbox shows to everybody, with the register of gaps at its defaults."""
+    from workbench.domain.gaps import Gaps
+    from workbench.sandbox.messages import Answer, Request
+    from workbench.sandbox.openapi.pages import PAGES, Page
+
+    def shown(path: str, page: Page) -> Callable[[str], Answer]:
+        return lambda name: page(Request(method="GET", path=path, path_params={"name": name}), Gaps())
+
+    return {path: shown(path, page) for path, page in PAGES.items()}

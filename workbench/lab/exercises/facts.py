@@ -1,0 +1,34 @@
+"""What a check asks a bench: payments by their description, the attempts at one, the calls that were made."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+    from workbench.domain.wire import Charge, PaymentIntent
+
+
+def kwacha(minor: int) -> str:
+    """An amount for a sentence: 123450 is K1,234.50."""
+    return f"K{minor // 100:,}.{minor % 100:02}"
+
+
+def intents_for(bench: "Workbench", description: str) -> "list[PaymentIntent]":
+    """The intents with this description, however its letters are written; the newest last."""
+    wanted = description.casefold()
+    found = [each for each in bench.client.payment_intents.each() if str(each.description).casefold() == wanted]
+    return found[::-1]
+
+
+def attempts_at(bench: "Workbench", intent_id: str) -> "list[Charge]":
+    """The charges of an intent, the newest last."""
+    return [each for each in bench.client.charges.each() if each.payment_intent == intent_id][::-1]
+
+
+def charges_for(bench: "Workbench", reference: str) -> "list[Charge]":
+    """The charges with this reference, the newest last."""
+    return [each for each in bench.client.charges.each() if each.reference == reference][::-1]
+
+
+def calls_to(bench: "Workbench", target: str) -> list[dict[str, Any]]:
+    """The calls of a method and path, such as `POST /v1/charges`, as they went over the wire."""
+    return [row["detail"] for row in bench.trace if row["kind"] == "call" and row["detail"]["target"] == target]

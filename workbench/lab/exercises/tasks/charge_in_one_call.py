@@ -1,0 +1,53 @@
+"""Notebook 5: an answer that is lost, and a customer who pays once."""
+
+from typing import TYPE_CHECKING
+
+from workbench.lab.exercises.facts import calls_to, charges_for, kwacha
+from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+
+_ORDER, _MINOR = "ORDER-2001", 1205
+
+
+def _lost_answer(bench: "Workbench") -> Verdict:
+    found = charges_for(bench, _ORDER)
+    paid = [each for each in found if each.status == "succeeded"]
+    if not found:
+        return not_yet(f"No charge with the reference {_ORDER} is there.")
+    if len(paid) > 1:
+        return wrong(f"The customer has paid {len(paid)} times. The second request needs the first one's key.")
+    if not paid:
+        return wrong(f"The charge is {found[-1].status}. Take a number that is no test number.")
+    if paid[0].amount != _MINOR:
+        return wrong(
+            f"The customer has paid {kwacha(paid[0].amount)}, not K12.05. The amount of a charge counts ngwee."
+        )
+    asked = [each for each in calls_to(bench, "POST /v1/charges") if f'"{_ORDER}"' in each["request"]["body"]]
+    if len(asked) == 1:
+        return not_yet("The customer has paid K12.05. Now suppose that the answer was lost: ask again.")
+    return done(f"Asked {len(asked)} times, paid once: K12.05.")
+
+
+EXERCISES = (
+    Exercise(
+        name="lost_answer",
+        notebook="05_charge_in_one_call",
+        title="Asked twice, paid once",
+        task="Charge K12.05 for ORDER-2001 (that is the reference). Then suppose that the answer was lost, and send "
+        "the request a second time, so that the customer pays once.",
+        hints=(
+            "The amount of a charge is a whole number of ngwee.",
+            "Step 11 sends a request twice. What has to be the same in both?",
+            "The same idempotency_key and the same fields, in two calls of pay.charges.create.",
+        ),
+        solution="""\
+for _ in range(2):
+    pay.charges.create(
+        amount=1205, channel=provider, phone=phone, reference="ORDER-2001", idempotency_key="order-2001-attempt-1"
+    )
+""",
+        check=_lost_answer,
+    ),
+)

@@ -1,0 +1,43 @@
+"""Notebook 13: a part of the whole, by the same call."""
+
+from typing import TYPE_CHECKING
+
+from workbench.lab.exercises.shape import Exercise, Verdict, done, wrong
+
+if TYPE_CHECKING:
+    from workbench.analysis.reconcile.result import Reconciliation
+
+_ACCOUNT = "operator:mtn:float"
+
+
+def _one_account(result: "Reconciliation", one: "Reconciliation") -> Verdict:
+    if not hasattr(one, "proof"):
+        return wrong(f"The answer is a {type(one).__name__}, and should be what reconcile returns.")
+    accounts = sorted(set(one.proof["account"]))
+    if accounts != [_ACCOUNT]:
+        return wrong(f"It compares {', '.join(accounts)}. Leave the other rows out of the file of statements.")
+    wanted = int((result.breaks["account"] == _ACCOUNT).sum())
+    if len(one.breaks) != wanted:
+        return wrong(f"It finds {len(one.breaks)} breaks, where the whole has {wanted} for this account.")
+    return done(f"{wanted} breaks, as many as the whole has for {_ACCOUNT}.")
+
+
+EXERCISES = (
+    Exercise(
+        name="one_account",
+        notebook="13_when_the_data_outgrows_the_laptop",
+        title="One account of many",
+        task="Write the statement rows of operator:mtn:float into a Parquet file of their own, without loading them "
+        "into Python, and reconcile the ledger with that file. Put the result into one.",
+        hints=(
+            "Step 3 copies rows from one Parquet file into another with duckdb.sql.",
+            "COPY (FROM '…' WHERE account = 'operator:mtn:float') TO '…' (FORMAT parquet)",
+        ),
+        solution="""\
+mine = folder / "mtn.parquet"
+duckdb.sql(f"COPY (FROM '{statements}' WHERE account = 'operator:mtn:float') TO '{mine}' (FORMAT parquet)")
+one = reconcile(ledger, mine)
+""",
+        check=_one_account,
+    ),
+)

@@ -1,0 +1,48 @@
+"""Notebook 12: where to begin when there are twenty breaks."""
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.lab.exercises.facts import kwacha
+from workbench.lab.exercises.shape import Exercise, Verdict, done, wrong
+
+if TYPE_CHECKING:
+    from workbench.analysis.reconcile.result import Reconciliation
+
+_ACCOUNT = "operator:mtn:float"
+
+
+def _largest_break(result: "Reconciliation", largest: Any) -> Verdict:  # noqa: ANN401  a row of pandas, or a first try
+    if getattr(largest, "ndim", 0) == 2:  # noqa: PLR2004  a table: of one row it is as good as the row
+        largest = largest.iloc[0] if len(largest) == 1 else largest
+    if getattr(largest, "ndim", 0) != 1 or "variance_minor" not in largest:
+        return wrong("The answer should be one row of result.breaks, with all its columns.")
+    if largest["account"] != _ACCOUNT:
+        return wrong(f"This break is one of {largest['account']}, not of {_ACCOUNT}.")
+    breaks = result.breaks
+    sizes = breaks.loc[breaks["account"] == _ACCOUNT, "variance_minor"].abs()
+    size = abs(int(largest["variance_minor"]))
+    larger = int((sizes > size).sum())
+    if larger:
+        return wrong(f"{larger} breaks of this account are larger than {kwacha(size)}, on one side or the other.")
+    return done(f"{largest['code']}, {kwacha(size)}: begin with this one.")
+
+
+EXERCISES = (
+    Exercise(
+        name="largest_break",
+        notebook="12_reconcile_a_statement",
+        title="Where to begin",
+        task="Which break changes the balance of operator:mtn:float most, in either direction? Put that row of "
+        "result.breaks into largest.",
+        hints=(
+            "Take the rows of that account first: result.breaks.query(\"account == 'operator:mtn:float'\").",
+            "A variance may be negative: compare its size without the sign.",
+            'sort_values("variance_minor", key=abs) puts the largest last, and .iloc[-1] is the last row.',
+        ),
+        solution="""\
+of_mtn = result.breaks.query("account == 'operator:mtn:float'")
+largest = of_mtn.sort_values("variance_minor", key=abs).iloc[-1]
+""",
+        check=_largest_break,
+    ),
+)

@@ -1,0 +1,54 @@
+"""Notebook 0: a payment of one's own."""
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from workbench.lab.exercises.facts import intents_for
+from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+
+_AMOUNT = Decimal("35.50")
+_NEXT = {
+    "requires_payment_method": "The intent for the Fern is there, and no phone has rung yet: confirm it.",
+    "requires_action": "The phone rings for the Fern. Enter the PIN 1234 on it.",
+    "processing": "The operator is at work on the Fern.",
+    "canceled": "The intent for the Fern was cancelled: make another.",
+}
+
+
+def _second_payment(bench: "Workbench") -> Verdict:
+    found = intents_for(bench, "Fern")
+    if not found:
+        return not_yet("No intent with the description Fern is there.")
+    intent = found[-1]
+    if intent.amount != _AMOUNT:
+        return wrong(f"The Fern is offered for {intent.amount} kwacha, and it costs {_AMOUNT}.")
+    if intent.status in _NEXT:
+        return not_yet(_NEXT[intent.status])
+    return done(f"The Fern is paid, K{_AMOUNT}, and the ledger has an entry for it.")
+
+
+EXERCISES = (
+    Exercise(
+        name="second_payment",
+        notebook="00_start_here",
+        title="A payment of your own",
+        task="Sell a Fern for K35.50 to the same customer: make the intent with the description Fern, confirm it, and "
+        "enter the PIN.",
+        hints=(
+            'Steps 1 to 3 are all it takes. The amount is a Decimal of a text, the description "Fern".',
+            (
+                "pay.payment_intents.create, then pay.payment_intents.confirm with its id, phone and provider. Then the"
+                ' phone rings: press the keys, or call bench.phone(phone).enter_pin("1234").'
+            ),
+        ),
+        solution="""\
+fern = pay.payment_intents.create(amount=Decimal("35.50"), currency="ZMW", description="Fern")
+pay.payment_intents.confirm(fern.id, phone=phone, provider=provider)
+bench.phone(phone).enter_pin("1234")
+""",
+        check=_second_payment,
+    ),
+)

@@ -1,0 +1,50 @@
+"""Notebook 10: what the shop knows of an order that the customer refused."""
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.lab.exercises.facts import attempts_at
+from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
+
+if TYPE_CHECKING:
+    from workbench.bench import Workbench
+
+_REASON = "declined_by_customer"
+
+
+def _refused_order(bench: "Workbench", mint: dict[str, Any]) -> Verdict:
+    attempts = attempts_at(bench, mint["intent"])
+    if not attempts:
+        return not_yet("The shop has asked nobody for the money yet.")
+    last = attempts[-1]
+    if last.status == "pending":
+        return not_yet("The customer's phone rings. Refuse the payment on it.")
+    if last.failure_code != _REASON:
+        return wrong(f"The customer did not refuse: the charge is {last.status} ({last.failure_code or 'paid'}).")
+    if mint["status"] == "open":
+        return wrong("The customer has refused, and this is the order as it was before. Ask the shop for it again.")
+    if _REASON not in mint["status"]:
+        return wrong(f"The shop says {mint['status']!r} of an order that the customer has refused.")
+    return done("Refused on the phone, told by webhook, and the order is open with its reason.")
+
+
+EXERCISES = (
+    Exercise(
+        name="refused_order",
+        notebook="10_your_own_backend",
+        title="An order that the customer refuses",
+        task="Order a Mint at the shop, refuse the payment on the customer's phone, and then read the order at the "
+        "shop again. Put what the shop says into mint.",
+        hints=(
+            'buy("Mint") orders it. bench.phone(phone).cancel() is the key that refuses.',
+            "bench.clock.advance(0) waits until the webhook has been delivered.",
+            'browse(f"/orders/{number}") reads an order; the number stands in what buy has returned.',
+        ),
+        solution="""\
+mint = buy("Mint")
+bench.phone(phone).cancel()
+bench.clock.advance(0)
+mint = browse(f"/orders/{mint['number']}")
+""",
+        check=_refused_order,
+    ),
+)

@@ -1,0 +1,1 @@
+"""JupyterLab on a folder of notebooks: what `workbench lab` brings, lays out and serves."""

@@ -1,0 +1,82 @@
+// A tile in JupyterLab's launcher, an entry of its Help menu and its palette: the service's documentation, in a tab.
+//
+// JupyterLab loads an extension as a "container": an object with init, which is given the modules that all share,
+// and get, which answers with a module. A bundler writes such objects; this one is short enough to be written by hand.
+(() => {
+  const COMMAND = "workbench:docs";
+  const LABEL = "API docs";
+  const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><path class="jp-icon3"
+    fill="#616161" d="M5 3h10l4 4v14H5zm2 2v14h10V9h-4V5zm2 7h6v1.6H9zm0 3.2h6v1.6H9z"/></svg>`;
+  let shared = {};
+
+  // A module that JupyterLab brings; each is there in one version.
+  async function load(name) {
+    const [version] = Object.values(shared[name]);
+    return (await version.get())();
+  }
+
+  async function plugin() {
+    const [apputils, components, coreutils, launchers, menus] = await Promise.all(
+      ["apputils", "ui-components", "coreutils", "launcher", "mainmenu"].map((name) => load(`@jupyterlab/${name}`)),
+    );
+    const { ILayoutRestorer } = await load("@jupyterlab/application");
+
+    const icon = new components.LabIcon({ name: COMMAND, svgstr: ICON });
+
+    function page() {
+      const frame = new components.IFrame();
+      const inner = frame.node.querySelector("iframe");
+      inner.removeAttribute("sandbox"); // the page is ours, and its own policy holds it to this server
+      inner.title = LABEL;
+      frame.url = coreutils.URLExt.join(coreutils.PageConfig.getBaseUrl(), "docs");
+      const widget = new apputils.MainAreaWidget({ content: frame });
+      widget.id = "workbench-docs";
+      widget.title.label = LABEL;
+      widget.title.icon = icon;
+      widget.title.closable = true;
+      widget.toolbar.hide();
+      return widget;
+    }
+
+    function activate(app, launcher, palette, menu, restorer) {
+      const kept = new apputils.WidgetTracker({ namespace: "workbench-docs" });
+      let opened = null;
+      app.commands.addCommand(COMMAND, {
+        label: LABEL,
+        caption: "Read what the payment service takes and answers",
+        icon,
+        execute: async () => {
+          if (!opened || opened.isDisposed) {
+            opened = page();
+            await kept.add(opened);
+          }
+          if (!opened.isAttached) app.shell.add(opened, "main");
+          app.shell.activateById(opened.id);
+        },
+      });
+      launcher?.add({ command: COMMAND, category: "Workbench", rank: 0 });
+      palette?.addItem({ command: COMMAND, category: "Help" });
+      menu?.helpMenu.addGroup([{ command: COMMAND }], 0);
+      restorer?.restore(kept, { command: COMMAND, name: () => "docs" });
+    }
+
+    return {
+      id: "workbench-docs:plugin",
+      description: "Opens the service's documentation.",
+      autoStart: true,
+      optional: [launchers.ILauncher, apputils.ICommandPalette, menus.IMainMenu, ILayoutRestorer],
+      activate,
+    };
+  }
+
+  globalThis._JUPYTERLAB ??= {};
+  globalThis._JUPYTERLAB["workbench-docs"] = {
+    init: (modules) => {
+      shared = modules;
+    },
+    get: async () => {
+      const made = await plugin();
+      return () => ({ __esModule: true, default: made });
+    },
+  };
+})();

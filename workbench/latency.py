@@ -1,0 +1,40 @@
+"""How long answers took, by this machine's clock: the one thing about a call that differs from run to run."""
+
+import time
+from collections import OrderedDict
+
+import httpx
+
+_KEPT = 1000
+_STARTED = "workbench.started"
+
+
+class Latencies:
+    """How long each of the latest answers took, by its Request-Id; kept in memory alone."""
+
+    def __init__(self, kept: int = _KEPT) -> None:
+        self._kept = kept
+        self._ms: OrderedDict[str, int] = OrderedDict()
+
+    def watch(self, client: httpx.Client) -> None:
+        """Measure what this client sends from now on, up to the answer's headers."""
+        client.event_hooks["request"].append(self._start)
+        client.event_hooks["response"].append(self._end)
+
+    def of(self, request_id: str) -> int | None:
+        """Whole milliseconds; None where the answer was another client's, or is long past."""
+        return self._ms.get(request_id)
+
+    def _start(self, request: httpx.Request) -> None:
+        # The panel's calls are in no trace, and who looks on makes many.
+        if not request.url.path.startswith("/sandbox/"):
+            request.extensions[_STARTED] = time.perf_counter()
+
+    def _end(self, response: httpx.Response) -> None:
+        request_id = response.headers.get("Request-Id")
+        started = response.request.extensions.get(_STARTED)
+        if request_id is None or started is None:
+            return
+        self._ms[request_id] = round((time.perf_counter() - started) * 1000)
+        while len(self._ms) > self._kept:
+            self._ms.popitem(last=False)

@@ -1,0 +1,138 @@
+"""One call of the trace to look into: request, answer, how long it took, and the texts that do the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from workbench.latency import Latencies
+from workbench.live import is_live
+from workbench.render import bundle, preformatted
+from workbench.snippets import Snippet, snippet
+
+_NO_LATENCIES = Latencies()
+_OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
+"""How a masked credential begins, and whose it is; what begins otherwise is the secret key."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of the calls of a trace besides its rows."""
+
+    base_url: str = ""
+    latencies: Latencies = _NO_LATENCIES
+
+
+class Exchange:
+    """One HTTP request and its answer, as they went over the wire; keys and numbers are masked."""
+
+    def __init__(self, row: dict[str, Any], seen: Seen | None = None) -> None:
+        self._target: str = row["detail"]["target"]
+        self._request: dict[str, Any] = row["detail"]["request"]
+        self._response: dict[str, Any] = row["detail"]["response"]
+        self._row = row
+        self._seen = seen or Seen()
+
+    @property
+    def request(self) -> str:
+        """Request line, headers, body."""
+        return message(f"{self._target} HTTP/1.1", self._request["headers"], self._request["body"])
+
+    @property
+    def response(self) -> str:
+        """Status line, headers, body."""
+        return message(status_line(self.status), self._response["headers"], self._response["body"])
+
+    @property
+    def status(self) -> int:
+        """The answer's status."""
+        return int(self._response["status"])
+
+    @property
+    def latency_ms(self) -> int | None:
+        """How many milliseconds this bench waited for the answer.
+
+        None for another client's call, and where nobody looks: two runs of one notebook are to be equal.
+        """
+        return self._seen.latencies.of(self._response["headers"].get("Request-Id", "")) if is_live() else None
+
+    @property
+    def python(self) -> str:
+        """The call that sends this, in Python; what was masked is yours to fill in."""
+        return self._snippet.python
+
+    @property
+    def httpx(self) -> str:
+        """The same with `bench.http`."""
+        return self._snippet.httpx
+
+    @property
+    def curl(self) -> str:
+        """The same for a shell in which SECRET_KEY is set."""
+        return self._snippet.curl
+
+    @cached_property
+    def _snippet(self) -> Snippet:
+        method, _, path = self._target.partition(" ")
+        headers = {"Content-Type": "", **self._request["headers"]}
+        scheme, _, credential = headers.get("Authorization", "").partition(" ")
+        key = next((name for start, name in _OWN_KEYS if credential.startswith(start)), "secret_key")
+        return snippet(
+            method,
+            path,
+            self._request["body"] or None,
+            headers=headers,
+            scheme=scheme.title() if scheme.title() in {"Bearer", "Basic"} else "none",
+            key=key,
+            base_url=self._seen.base_url,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values, for whatever draws it."""
+        return {
+            "seq": self._row["seq"],
+            "at": self._row["at"],
+            "line": self._target,
+            "status": self.status,
+            "reason": reason(self.status),
+            "request": {"headers": self._request["headers"], "body": indented(self._request["body"])},
+            "response": {"headers": self._response["headers"], "body": indented(self._response["body"])},
+            "latency_ms": self.latency_ms,
+            **self._snippet._asdict(),
+        }
+
+    def __repr__(self) -> str:
+        return f"{self.request}\n\n{self.response}"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        html = preformatted(self.request, label="request") + preformatted(self.response, label="response")
+        if self.latency_ms is not None:
+            html += f"<p>answered in {self.latency_ms} ms</p>"
+        return bundle(repr(self), html)
+
+
+def reason(status: int) -> str:
+    """What a status is called; nothing for one that has no name."""
+    return HTTPStatus(status).phrase if status in list(HTTPStatus) else ""
+
+
+def status_line(status: int) -> str:
+    """The first line of an answer."""
+    return f"HTTP/1.1 {status} {reason(status)}".rstrip()
+
+
+def message(first_line: str, headers: Mapping[str, str], body: str) -> str:
+    """A request or an answer as it is written down."""
+    lines = [first_line, *(f"{name}: {value}" for name, value in headers.items())]
+    return "\n".join([*lines, "", indented(body)]) if body else "\n".join(lines)
+
+
+def indented(body: str) -> str:
+    """JSON laid out for reading, every number as it was written; anything else as it is."""
+    try:
+        return msgspec.json.format(body.encode(), indent=2).decode()
+    except (msgspec.MsgspecError, RecursionError):
+        return body
