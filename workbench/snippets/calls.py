@@ -109,7 +109,6 @@ CALLS: tuple[Call, ...] = (
     _of_bench("POST", "phones/{phone}/cancel", "phone({phone}).cancel"),
     _of_bench("POST", "phones/{phone}/ignore", "phone({phone}).ignore"),
     _of_bench("GET", "operator", "operator.states"),
-    _of_bench("GET", "operator", "operator.states"),
     _of_bench("POST", "operator/script", "operator.script", "phone", "answers"),
     _of_bench("POST", "operator/outage", "operator.outage", "provider", "seconds"),
     Call("POST", "/sandbox/operator/query", "bench.operator.query", {"charge": "charge_id"}, always=("charge_id",)),
@@ -129,7 +128,6 @@ NO_CALL = frozenset(
     {
         ("GET", "/sandbox/webhook_endpoints"),
         ("POST", "/sandbox/accounts"),
-        ("GET", "/sandbox/webhook_endpoints"),
         ("POST", "/sandbox/ledger/entries"),
         ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"),
     }
