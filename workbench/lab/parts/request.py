@@ -47,14 +47,14 @@ class RequestPart(Part):
         self._texts: tuple[str, ...] | None = None
         """The bodies as somebody wrote them; None while they follow the form."""
         self._errors: dict[str, str] = {}
+        self._has_key = False
         self.sent = Sent()
 
     # What is to be seen
 
     def section(self) -> Section:
         """What would be sent now, and as what."""
-        if not self.values["idempotency_key"] and not self.sent.idempotency_key:
-            self.values["idempotency_key"] = self._new_key()
+        self._draw_first()
         asked = self._asked()
         return Section(
             self.id,
@@ -168,6 +168,7 @@ class RequestPart(Part):
         self._take({name: value for name, value in values.items() if name != "idempotency_key"})
         if not self.sent.idempotency_key:
             return Said("Nothing was sent yet.", WARN)
+        self.values["idempotency_key"] = self.sent.idempotency_key
         return self._send(self.sent.idempotency_key)
 
     def new_key(self, _on: str, values: Values) -> Said:
@@ -186,8 +187,15 @@ class RequestPart(Part):
         "follow": follow, "send": send, "again": again, "new_key": new_key, "follow_form": follow_form,
     }  # fmt: skip
 
+    def _draw_first(self) -> None:
+        """The first key is drawn when it is first needed; who empties the field afterwards wants none."""
+        if not self._has_key:
+            self._has_key = True
+            self.values["idempotency_key"] = self._new_key()
+
     def _take(self, values: Values) -> None:
         """Take over what a form holds; whatever of it is new goes before JSON that was written by hand."""
+        self._draw_first()
         cleaned = {name: _clean(value) for name, value in values.items() if name in self.values}
         changed = {name for name, value in cleaned.items() if value != self.values[name]}
         self.values |= cleaned
