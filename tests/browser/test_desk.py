@@ -28,7 +28,7 @@ CUT_OFF = """(desk) => [desk, ...desk.querySelectorAll('*')].filter((each) => {
   const isField = ['INPUT', 'SELECT', 'TEXTAREA'].includes(each.tagName) || each.closest('.wb-phone, .wb-unseen');
   return !scrolls && !isField && each.clientWidth > 2 && each.scrollWidth > each.clientWidth + 1;
 }).map((each) => `${each.tagName} ${each.className}`)"""
-TALL = {"width": 1400, "height": 2600}
+TALL = {"width": 1400, "height": 4000}
 
 
 class Desk:

@@ -51,6 +51,11 @@ class Board:
         self._said: dict[str, Any] = {}
         self._code: tuple[Item, ...] = ()
 
+    @property
+    def said(self) -> str:
+        """What the status line says."""
+        return str(self._said.get("text", ""))
+
     def sections(self) -> tuple[Section, ...]:
         """What is to be seen now; where the sandbox does not answer, what was seen last, and that it does not."""
         with self._lock:

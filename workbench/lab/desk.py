@@ -2,11 +2,14 @@
 
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from workbench.errors import WorkbenchError
 from workbench.lab.board import Board
 from workbench.lab.parts.handset import HandsetPart
 from workbench.lab.parts.ledger import LedgerPart
+from workbench.lab.parts.part import Said
 from workbench.lab.parts.payment import PaymentPart, news
 from workbench.lab.parts.request import AnswerPart, RequestPart
 from workbench.lab.parts.seen import NOBODY, Seen
@@ -49,6 +52,13 @@ class Desk(Board):
             read=self._look,
             slot=lambda number: bench.phone(number).widget,
         )
+
+    def do(self, part: str, name: str, on: str = "", **values: str) -> Said | None:
+        """Press a button: what a click does, for a script. An error of the service is said, not raised."""
+        said = super().do(part, name, on, **values)
+        with suppress(WorkbenchError):
+            self._look()
+        return said
 
     def _look(self) -> None:
         """Read, and say what has become of the payment that is looked at."""

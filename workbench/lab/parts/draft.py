@@ -101,14 +101,17 @@ def code_of(
 ) -> tuple[str, str]:
     """The same in Python and for a shell: with the id that was made, or with a variable for it."""
     headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-    written = []
+    python, curl = [], []
     for each in asked:
         path = each.path.replace(MADE_ID, made_id or MADE_ID)
         body = each.text if as_written else json_in(each.text)
-        written.append(snippet("POST", path, body, headers=headers, key=key, base_url=base_url))
-    if made_id or len(written) == 1:
-        return _once([each.python for each in written]), "\n\n".join(each.curl for each in written)
-    return _python_of_two(*(each.python for each in written)), _shell_of_two(*(each.curl for each in written))
+        made = snippet("POST", path, body, headers=headers, key=key, base_url=base_url)
+        # The client would write the JSON in its own way.
+        python.append(made.httpx if as_written else made.python)
+        curl.append(made.curl)
+    if made_id or len(asked) == 1:
+        return _once(python), "\n\n".join(curl)
+    return _python_of_two(*python), _shell_of_two(*curl)
 
 
 def phone_of(texts: Sequence[str]) -> str:

@@ -24,6 +24,8 @@ _KEY_PROBLEM = "An idempotency key is 1 to 255 printable ASCII characters."
 _MAX_KEY = 255
 _ERRORS = 400
 _FORM, _JSON = "form", "json"
+_RINGS = "its handset rings. Type the PIN there; it is 1234."
+_WAITS = "no handset rings yet. Let time pass to see what comes of it."
 
 
 class Sent(NamedTuple):
@@ -47,14 +49,14 @@ class RequestPart(Part):
         self._texts: tuple[str, ...] | None = None
         """The bodies as somebody wrote them; None while they follow the form."""
         self._errors: dict[str, str] = {}
+        self._has_key = False
         self.sent = Sent()
 
     # What is to be seen
 
     def section(self) -> Section:
         """What would be sent now, and as what."""
-        if not self.values["idempotency_key"] and not self.sent.idempotency_key:
-            self.values["idempotency_key"] = self._new_key()
+        self._draw_first()
         asked = self._asked()
         return Section(
             self.id,
@@ -101,8 +103,8 @@ class RequestPart(Part):
         return bool(self._bench.publishable_key)
 
     def _endpoints(self, asked: tuple[Ask, ...]) -> tuple[tuple[str, str], ...]:
-        shown = [f"POST {self._bench.base_url}{each.path.replace(MADE_ID, '{id}')}" for each in asked]
-        return (("Endpoint", shown[0]), *(("then", each) for each in shown[1:]))
+        first, *others = (each.path.replace(MADE_ID, "{id}") for each in asked)
+        return (("Endpoint", f"POST {self._bench.base_url}{first}"), *(("then", f"POST {each}") for each in others))
 
     def _headers(self) -> tuple[tuple[str, str], ...]:
         key = mask(str(getattr(self._bench, self.values["key"])))
@@ -168,6 +170,7 @@ class RequestPart(Part):
         self._take({name: value for name, value in values.items() if name != "idempotency_key"})
         if not self.sent.idempotency_key:
             return Said("Nothing was sent yet.", WARN)
+        self.values["idempotency_key"] = self.sent.idempotency_key
         return self._send(self.sent.idempotency_key)
 
     def new_key(self, _on: str, values: Values) -> Said:
@@ -186,8 +189,15 @@ class RequestPart(Part):
         "follow": follow, "send": send, "again": again, "new_key": new_key, "follow_form": follow_form,
     }  # fmt: skip
 
+    def _draw_first(self) -> None:
+        """The first key is drawn when it is first needed; who empties the field afterwards wants none."""
+        if not self._has_key:
+            self._has_key = True
+            self.values["idempotency_key"] = self._new_key()
+
     def _take(self, values: Values) -> None:
         """Take over what a form holds; whatever of it is new goes before JSON that was written by hand."""
+        self._draw_first()
         cleaned = {name: _clean(value) for name, value in values.items() if name in self.values}
         changed = {name for name, value in cleaned.items() if value != self.values[name]}
         self.values |= cleaned
@@ -252,7 +262,8 @@ class RequestPart(Part):
             return Said("Sent.")
         if payment.status == "requires_action":
             number = mask_phone(self._seen.numbers.get(payment.id, ""))
-            return Said(f"{payment.money} asked of {number}: its handset rings. Type the PIN there; it is 1234.")
+            rings = any(row["kind"] == "screen" for row in self._seen.rows)
+            return Said(f"{payment.money} asked of {number}: {_RINGS if rings else _WAITS}")
         ended = news(payment, is_verified=bool(verified_at(self._seen.rows, self._seen.arrivals)))
         return ended or Said(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
 

@@ -78,7 +78,8 @@ def _call(row: Mapping[str, Any]) -> tuple[str, str]:
     is_done = method == "POST" and str(row["result"]).startswith("2")
     words = _DONE.get(last, "") if is_done else ""
     asked = "/".join(short_id(each) for each in path.split("/"))
-    return f"Merchant: {words or f'{method} {asked}'}", f"answered {row['result']}"
+    again = " again" if "Idempotent-Replayed" in row["detail"]["response"]["headers"] else ""
+    return f"Merchant: {words or f'{method} {asked}'}", f"answered {row['result']}{again}"
 
 
 def _screen(row: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,0 +1,458 @@
+"""The desk without a browser: what its buttons do, what it shows, and that it leaves the trace of a script."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from workbench import Workbench
+from workbench.control import SandboxControl
+from workbench.errors import WorkbenchError
+from workbench.lab.desk import Desk
+from workbench.lab.parts.part import Said
+from workbench.lab.parts.seen import Seen
+from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, as_data
+
+NUMBER, OTHER = "+260961234567", "+260971234567"
+SEED = 7
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    with Workbench(seed=SEED) as bench:
+        yield bench
+
+
+@pytest.fixture
+def desk(bench: Workbench) -> Desk:
+    return bench.desk()
+
+
+def section(desk: Desk, name: str) -> Section:
+    return next(each for each in desk.sections() if each.id == name)
+
+
+def text(desk: Desk, name: str) -> str:
+    return json.dumps(as_data(section(desk, name)), ensure_ascii=False)
+
+
+def items(section: Section, kind: type[Item]) -> list[Any]:
+    return [each for each in section.items if isinstance(each, kind)]
+
+
+def field(desk: Desk, name: str) -> Field:
+    forms = items(section(desk, "request"), Form)
+    return next(each for form in forms for each in form.fields if each.name == name)
+
+
+def act(desk: Desk, message: dict[str, Any]) -> None:
+    """A message of the browser."""
+    desk._act(message)  # noqa: SLF001  the widget calls it, where there is a browser
+
+
+def seen(desk: Desk) -> Seen:
+    return desk._seen  # noqa: SLF001  what it shows is made of this
+
+
+def send(desk: Desk, **values: str) -> Said:
+    said = desk.do("request", "send", **values)
+    assert said is not None
+    return said
+
+
+def cells(desk: Desk, name: str) -> list[tuple[str, ...]]:
+    (grid,) = items(section(desk, name), Grid)
+    return [row.cells for row in grid.rows]
+
+
+class TestAPayment:
+    def test_from_empty_to_verified_webhook(self, bench: Workbench, desk: Desk):
+        assert "Nothing was sent yet." in text(desk, "answer")
+        assert "rings" in send(desk).words
+        bench.phone(NUMBER).enter_pin("1234")
+        desk.sections()
+        assert desk.said == (
+            "Paid: ZMW 150.00 is booked in the ledger, and its webhook has come, its signature verified."
+        )
+        assert cells(desk, "webhooks")[-1][1:] == ("payment_intent.succeeded", "1, 200", "✓ verified", "✓ once")
+        assert "Debits equal credits: debits ZMW 151.50, credits ZMW 151.50." in text(desk, "ledger")
+        assert "webhook verified" in text(desk, "payment")
+
+    def test_the_trace_is_that_of_a_script(self, bench: Workbench, desk: Desk):
+        key = field(desk, "idempotency_key").value
+        _ = desk.widget
+        act(desk, {"id": 1, "part": "request", "do": "follow", "on": "form", "values": {"amount": "20.00"}})
+        act(desk, {"id": 2, "part": "request", "do": "send", "on": "", "values": {"amount": "20.00"}})
+        bench.phone(NUMBER).enter_pin("1234")
+        act(desk, {"id": 3, "part": "payment", "do": "wait", "on": "10", "values": {}})
+        with Workbench(seed=SEED) as other:
+            pay = other.client.payment_intents
+            intent = pay.create(
+                amount=Decimal("20.00"), currency="ZMW", payment_method_types=["mobile_money"],
+                description="Monstera", idempotency_key=key,
+            )  # fmt: skip
+            pay.confirm(intent.id, phone=NUMBER, provider="mtn", idempotency_key=key)
+            other.phone(NUMBER).enter_pin("1234")
+            other.clock.advance(10)
+            assert list(bench.trace) == list(other.trace)
+
+    def test_looking_changes_nothing(self, bench: Workbench, desk: Desk):
+        send(desk)
+        before = list(bench.trace), bench.clock.now_ms
+        for _ in range(3):
+            repr(desk)
+            desk._repr_mimebundle_()
+        assert (list(bench.trace), bench.clock.now_ms) == before
+
+    def test_two_runs_show_the_same(self, desk: Desk):
+        def run(desk: Desk) -> str:
+            send(desk)
+            send(desk, amount="1.00", phone=OTHER, provider="airtel")
+            return repr(desk) + str(desk._repr_mimebundle_())
+
+        with Workbench(seed=SEED) as other:
+            assert run(desk) == run(other.desk())
+
+    def test_a_charge_in_one_call(self, desk: Desk):
+        desk.do("request", "follow", "form", operation="charge")
+        assert field(desk, "amount").hint == "Sent as 15000, in whole ngwee."
+        assert send(desk).words.startswith("Paid: ZMW 150.00")
+        assert "POST /v1/charges → 200 OK" in text(desk, "answer")
+
+    def test_a_charge_in_whole_kwacha_where_the_register_says_so(self):
+        with Workbench(seed=SEED, gaps={"charge_amount_unit": "major"}) as bench:
+            desk = bench.desk()
+            assert "whole kwacha" in send(desk, operation="charge", amount="1.50").words
+            assert send(desk, amount="3.00").words.startswith("Paid: ZMW 3.00")
+
+    def test_a_declined_charge_is_looked_at(self, desk: Desk):
+        said = send(desk, operation="charge", phone="+260960000002")
+        assert said.tone == BAD
+        assert "insufficient funds" in text(desk, "payment")
+        assert "402 Payment Required" in text(desk, "answer")
+
+    def test_a_refused_attempt_is_told(self, bench: Workbench, desk: Desk):
+        send(desk)
+        bench.phone(NUMBER).cancel()
+        desk.sections()
+        assert desk.said == "Not paid: declined by customer."
+        assert "not paid" in text(desk, "payment")
+
+    def test_one_desk_for_each_bench(self, bench: Workbench):
+        assert bench.desk() is bench.desk()
+        assert bench.desk().widget is bench.desk().widget
+
+
+class TestTheKey:
+    def test_the_same_key_does_it_once(self, bench: Workbench, desk: Desk):
+        key = field(desk, "idempotency_key").value
+        nothing = desk.do("request", "again")
+        assert nothing is not None
+        assert nothing.words == "Nothing was sent yet."
+        send(desk)
+        assert field(desk, "idempotency_key").value != key
+        again = desk.do("request", "again")
+        assert again is not None
+        assert again.words == "The service gave the answer of before: nothing was done a second time."
+        assert len(bench.client.payment_intents.list()) == 1
+        assert "Idempotent-Replayed: true" in text(desk, "answer")
+
+    def test_another_body_with_the_same_key_is_refused_beside_it(self, desk: Desk):
+        key = field(desk, "idempotency_key").value
+        send(desk)
+        again = desk.do("request", "again", amount="151.00")
+        assert again is not None
+        assert "another body" in again.words
+        assert field(desk, "idempotency_key").value == key
+        assert "another body" in field(desk, "idempotency_key").error
+        desk.do("request", "new_key")
+        assert field(desk, "idempotency_key").value != key
+        assert field(desk, "idempotency_key").error == ""
+
+    def test_what_was_refused_is_sent_again_with_its_key(self, bench: Workbench, desk: Desk):
+        key = field(desk, "idempotency_key").value
+        said = send(desk, phone="+447911123456")
+        assert "not Zambian" in said.words
+        assert "The intent was created and is not confirmed." in said.words
+        assert "not Zambian" in field(desk, "phone").error
+        assert field(desk, "idempotency_key").value == key
+        assert "rings" in send(desk, phone=NUMBER).words
+        # The same key: no second intent for one order.
+        assert len(bench.client.payment_intents.list()) == 1
+
+    def test_no_key_is_drawn_twice(self, desk: Desk):
+        drawn = {field(desk, "idempotency_key").value}
+        for _ in range(3):
+            desk.do("request", "new_key")
+            drawn.add(field(desk, "idempotency_key").value)
+        assert len(drawn) == 4
+
+
+WRONG = [
+    ({"amount": "abc"}, "amount", "abc is no amount"),
+    ({"amount": "1,5"}, "amount", "Write the ngwee after a point: 1.5."),
+    ({"amount": "1e5"}, "amount", "1e5 is no amount"),
+    ({"amount": "-5"}, "amount", "-5 is not more than zero."),
+    ({"amount": "0"}, "amount", "0 is not more than zero."),
+    ({"amount": "1.005"}, "amount", "more decimals"),
+    ({"amount": "0.1000000000000000055511151231257827"}, "amount", "more decimals"),
+    ({"amount": ""}, "amount", "Fill in an amount"),
+    ({"amount": "NaN"}, "amount", "NaN is no amount"),
+    ({"amount": "٣"}, "amount", "is no amount"),
+    ({"amount": "1" * 10_000}, "amount", "is no amount"),
+    ({"amount": "1" * 30}, "amount", "more than 10 digits"),
+    ({"phone": "+447911123456"}, "phone", "not Zambian"),
+    ({"phone": ""}, "phone", "international form"),
+    ({"phone": "+260981234567"}, "phone", "No wallet"),
+    ({"phone": "x" * 10_000}, "phone", "international form"),
+    ({"provider": "mt"}, "provider", "not an operator"),
+    ({"idempotency_key": "clé"}, "idempotency_key", "printable ASCII"),
+    ({"idempotency_key": "a\nb"}, "idempotency_key", "printable ASCII"),
+    ({"idempotency_key": "x" * 300}, "idempotency_key", "printable ASCII"),
+    ({"operation": "charge", "amount": "1.005"}, "amount", "whole ngwee"),
+    ({"operation": "charge", "amount": "-1"}, "amount", "not more than zero"),
+    ({"operation": "charge", "phone": "+44"}, "phone", "not Zambian"),
+    ({"operation": "charge", "provider": "mt"}, "provider", "not an operator"),
+    ({"operation": "charge", "idempotency_key": ""}, "idempotency_key", "Idempotency-Key"),
+]
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(("values", "name", "words"), WRONG)
+    def test_it_is_said_beside_its_field(self, desk: Desk, values: dict[str, str], name: str, words: str):
+        said = send(desk, **values)
+        assert said.tone == BAD
+        assert words in said.words
+        assert words in field(desk, name).error
+        # Typing there takes it away.
+        desk.do("request", "follow", "form", **{name: "7"})
+        assert field(desk, name).error == ""
+
+    @pytest.mark.parametrize("description", ["x" * 10_000, "<script>alert(1)</script>", "\ud800", "a\x00b", "K̶"])
+    def test_any_description_is_sent_or_refused_in_words(self, desk: Desk, description: str):
+        said = send(desk, description=description)
+        assert said.words
+        assert "<script>" not in str(desk._repr_mimebundle_()["text/html"])
+        as_data(desk.sections())
+
+    def test_nothing_is_sent_of_what_cannot_be(self, bench: Workbench, desk: Desk):
+        before = list(bench.trace)
+        assert send(desk, amount="abc").words.startswith("Nothing was sent.")
+        assert list(bench.trace) == before
+
+    def test_an_empty_description_is_left_out(self, desk: Desk):
+        send(desk, description="")
+        assert "description" not in field(desk, "body0").value
+        assert "rings" in desk.said
+
+    def test_a_publishable_key_is_refused_in_words(self, desk: Desk):
+        assert "publishable key" in send(desk, key="publishable_key").words
+        assert "403 Forbidden" in text(desk, "answer")
+
+    @pytest.mark.parametrize("scenario", ["server_error", "server_error_after", "conflict", "slow"])
+    def test_faults_of_the_service(self, bench: Workbench, desk: Desk, scenario: str):
+        bench.operator.script(NUMBER, [scenario])
+        assert send(desk).words
+        assert "→" in text(desk, "answer")
+
+    def test_an_outage_is_seen(self, bench: Workbench, desk: Desk):
+        bench.operator.outage("mtn", 600)
+        assert "no handset rings yet" in send(desk).words
+        desk.do("payment", "wait", "10")
+        assert "operator unavailable" in text(desk, "payment")
+
+    def test_what_is_not_there_is_said(self, desk: Desk):
+        for part, name, on in (("request", "nothing", ""), ("nobody", "send", ""), ("payment", "wait", "x")):
+            said = desk.do(part, name, on)
+            assert said is not None
+        desk.do("payment", "follow", "choice", payment="pi_nobody")
+        desk.do("request", "follow", "nothing", nothing="1")
+        act(desk, {})
+
+    def test_a_closed_bench_is_said(self, bench: Workbench, desk: Desk):
+        send(desk)
+        bench.close()
+        assert "closed" in send(desk).words
+        assert "closed" in text(desk, "unread")
+        assert "closed" in repr(desk)
+
+
+class TestTheJson:
+    def test_it_follows_the_form(self, desk: Desk):
+        desk.do("request", "follow", "form", amount="9.75", description="")
+        assert json.loads(field(desk, "body0").value, parse_float=Decimal) == {
+            "amount": Decimal("9.75"), "currency": "ZMW", "payment_method_types": ["mobile_money"],
+        }  # fmt: skip
+
+    def test_it_is_sent_as_it_was_written(self, bench: Workbench, desk: Desk):
+        written = '{"amount":   9.50, "currency": "ZMW", "payment_method_types": ["mobile_money"], "more": null}'
+        desk.do("request", "follow", "json", body0=written)
+        assert field(desk, "body0").value == written
+        assert "rings" in send(desk).words
+        assert (
+            bench.trace.for_(str(bench.client.payment_intents.list()[0].id))[0]["detail"]["request"]["body"] == written
+        )
+        (intent,) = bench.client.payment_intents.list()
+        assert intent.amount == Decimal("9.50")
+
+    def test_typing_in_the_form_replaces_it(self, desk: Desk):
+        desk.do("request", "follow", "json", body0="{}")
+        desk.do("request", "follow", "form", amount="8.00")
+        assert '"amount": 8.00' in field(desk, "body0").value
+
+    def test_it_follows_again_when_asked(self, desk: Desk):
+        desk.do("request", "follow", "json", body0="{}")
+        desk.do("request", "follow_form")
+        assert '"amount": 150.00' in field(desk, "body0").value
+
+    @pytest.mark.parametrize(
+        "body",
+        ["", "{", "[]", "null", '"x"', "{" * 1000, '{"amount": 1e400}', '{"amount": "5"}', "\ud800", "{}" * 9_999],
+    )
+    def test_what_is_no_request_is_refused_beside_it(self, desk: Desk, body: str):
+        desk.do("request", "follow", "json", body0=body)
+        said = send(desk)
+        assert said.tone == BAD
+        assert field(desk, "body0").error
+        assert "400 Bad Request" in text(desk, "answer")
+
+    def test_a_charge_is_written_by_hand_too(self, desk: Desk):
+        desk.do("request", "follow", "form", operation="charge")
+        body = {"amount": 500, "currency": "zmw", "type": "mobile_money", "channel": "airtel", "phone": OTHER}
+        desk.do("request", "follow", "json", body0=json.dumps(body))
+        assert send(desk).words.startswith("Paid: ZMW 5.00")
+        assert seen(desk).number == OTHER
+
+
+def watched(asked: list[dict[str, str]]) -> Callable[..., list[dict[str, Any]]]:
+    rows = SandboxControl.rows
+
+    def watching(control: SandboxControl, path: str, **query: str) -> list[dict[str, Any]]:
+        asked.append(query)
+        return rows(control, path, **query)
+
+    return watching
+
+
+class TestSeveralPayments:
+    def test_the_one_chosen_is_looked_at(self, bench: Workbench, desk: Desk):
+        send(desk)
+        first = bench.client.payment_intents.list()[0].id
+        send(desk, amount="2.00", phone=OTHER, provider="airtel")
+        assert seen(desk).number == OTHER
+        desk.do("payment", "follow", "choice", payment=first)
+        assert seen(desk).number == NUMBER
+        assert "ZMW 150.00" in text(desk, "payment")
+        desk.do("payment", "follow", "choice", payment="")
+        assert seen(desk).number == OTHER
+
+    def test_a_handset_is_known_by_those_that_were_opened(self, bench: Workbench, desk: Desk):
+        pay = bench.client.payment_intents
+        intent = pay.create(amount=5)
+        pay.confirm(intent.id, phone=OTHER, provider="airtel")
+        assert "masked" in text(desk, "handset")
+        bench.phone(OTHER)
+        assert "Handset" in text(desk, "handset")
+
+    def test_a_reset_is_noticed(self, bench: Workbench, desk: Desk):
+        for _ in range(20):
+            send(desk)
+        bench.reset()
+        assert desk.sections()
+        assert seen(desk).payments == ()
+        send(desk)
+        assert len(seen(desk).payments) == 1
+
+    def test_many_payments_are_read_piece_by_piece(self, bench: Workbench, desk: Desk, monkeypatch: pytest.MonkeyPatch):
+        for _ in range(30):
+            send(desk, operation="charge")
+        desk.sections()
+        asked: list[dict[str, str]] = []
+        monkeypatch.setattr(SandboxControl, "rows", watched(asked))
+        desk.sections()
+        assert min(int(each["since"]) for each in asked if "since" in each) > 100
+        assert len(seen(desk).payments) == 30
+        assert seen(desk).rows == list(bench.trace.for_(seen(desk).payments[0].id))
+
+
+def sent_bodies(bench: Workbench) -> list[Any]:
+    """With every number as it was written."""
+    bodies = [row["detail"]["request"]["body"] for row in bench.trace if row["kind"] == "call"]
+    return [json.loads(body, parse_float=str, parse_int=str) for body in bodies]
+
+
+class TestTheCode:
+    def run(self, source: str, bench: Workbench) -> None:
+        exec(source, {"bench": bench})  # noqa: S102  what a person would copy
+
+    def python(self, desk: Desk) -> str:
+        fold = items(section(desk, "request"), Fold)[0]
+        return str(fold.items[0].text)
+
+    @pytest.mark.parametrize(
+        "values", [{}, {"operation": "charge"}, {"description": "a \"b\" 'c' \\ {x}\n"}, {"amount": "7"}]
+    )
+    def test_python_before_sending_does_the_same(self, bench: Workbench, desk: Desk, values: dict[str, str]):
+        desk.do("request", "follow", "form", **values)
+        source = self.python(desk)
+        send(desk)
+        with Workbench(seed=SEED) as other:
+            self.run(source, other)
+            assert list(other.trace) == list(bench.trace)
+
+    def test_python_of_json_written_by_hand_does_the_same(self, bench: Workbench, desk: Desk):
+        written = '{"amount": 9.50, "currency": "ZMW", "payment_method_types": ["mobile_money"], "more": [1.0]}'
+        desk.do("request", "follow", "json", body0=written)
+        source = self.python(desk)
+        send(desk)
+        with Workbench(seed=SEED) as other:
+            self.run(source, other)
+            assert sent_bodies(other) == sent_bodies(bench)
+
+    def test_what_was_done_is_told_with_its_id(self, bench: Workbench, desk: Desk):
+        said = send(desk)
+        name = bench.client.payment_intents.list()[0].id
+        python, curl = said.code
+        assert isinstance(python, Code)
+        assert isinstance(curl, Code)
+        assert name in python.text
+        assert name in curl.text
+
+    def test_no_key_is_in_any_text(self, bench: Workbench, desk: Desk):
+        send(desk)
+        everything = repr(desk) + str(desk._repr_mimebundle_()) + json.dumps(as_data(desk.sections()))
+        for secret in (bench.secret_key, bench.publishable_key, *bench.receiver.secrets):
+            assert str(secret) not in everything
+
+    def test_what_is_saved_masks_the_number(self, desk: Desk):
+        send(desk)
+        assert NUMBER not in repr(desk) + str(desk._repr_mimebundle_())
+
+
+class TestServed:
+    def test_a_payment_over_http_and_the_receiver_by_its_button(self, serving: Callable[..., Any]):
+        with serving("--port", "0", "--json") as server, Workbench.connect(**server.address) as bench:
+            desk = bench.desk()
+            assert "Nothing here receives webhooks yet." in text(desk, "webhooks")
+            assert not seen(desk).has_receiver
+            started = desk.do("webhooks", "start")
+            assert started is not None
+            assert "listens" in started.words
+            assert "Nothing here receives" not in text(desk, "webhooks")
+            assert re.fullmatch("desk-[0-9a-f]{8}", field(desk, "idempotency_key").value)
+            assert "rings" in send(desk).words
+            assert f"{bench.base_url}/v1/payment_intents" in text(desk, "request")
+            bench.phone(NUMBER).enter_pin("1234")
+            for _ in range(100):
+                desk.sections()
+                if "verified" in desk.said:
+                    break
+                time.sleep(0.05)
+            assert "verified" in desk.said
+        with pytest.raises(WorkbenchError):
+            bench.clock.now_ms  # noqa: B018  it is closed
+        assert send(desk).tone == BAD

@@ -1,0 +1,324 @@
+"""The parts of the desk: rows of the trace in, what is to be seen out. No sandbox, no browser."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from workbench.domain.t_accounts import t_accounts
+from workbench.domain.wire import Delivery, DeliveryAttempt
+from workbench.lab import drawn
+from workbench.lab.board import Board
+from workbench.lab.parts import draft
+from workbench.lab.parts.answer import answer, was_replayed
+from workbench.lab.parts.ledger import ledger
+from workbench.lab.parts.part import Part
+from workbench.lab.parts.payment import news
+from workbench.lab.parts.seen import Payment, pretty
+from workbench.lab.parts.timeline import steps, timeline
+from workbench.lab.parts.webhooks import verified_at, webhooks
+from workbench.lab.views import (
+    AHEAD,
+    BAD,
+    DONE,
+    FAILED,
+    GOOD,
+    NOW,
+    Beside,
+    Code,
+    Field,
+    Form,
+    Grid,
+    Note,
+    Section,
+    Slot,
+    Step,
+    Steps,
+    as_data,
+    slots,
+)  # fmt: skip
+from workbench.receiver import Arrival
+
+AT = "2026-01-05T06:00:00.000Z"
+LATER = "2026-01-05T22:30:00.000Z"
+PHONE_DETAIL = {"phone": "+26096••••567", "pressed": None, "words": ""}
+
+
+def call(
+    status: int = 200, path: str = "/v1/payment_intents", *, at: str = AT, body: str = "{}", **headers: str
+) -> dict[str, Any]:
+    detail = {
+        "request": {"headers": {"Host": "h"}, "body": '{"amount":1.50}'},
+        "response": {"status": status, "headers": {"Request-Id": "req_1", **headers}, "body": body},
+    }
+    what = f"POST {path}"
+    return {
+        "seq": 1,
+        "at": at,
+        "kind": "call",
+        "payment": "pi_1",
+        "what": what,
+        "result": str(status),
+        "detail": detail,
+    }
+
+
+def screen(result: str = "prompt", *, pressed: str | None = None) -> dict[str, Any]:
+    detail = {**PHONE_DETAIL, "pressed": pressed}
+    return {
+        "seq": 2,
+        "at": AT,
+        "kind": "screen",
+        "payment": "pi_1",
+        "what": "MTN / Pay",
+        "result": result,
+        "detail": detail,
+    }
+
+
+def entry(*postings: tuple[str, str, int, str], kind: str = "funds_secured") -> dict[str, Any]:
+    detail = {"postings": [list(each) for each in postings]}
+    return {
+        "seq": 3,
+        "at": AT,
+        "kind": "entry",
+        "payment": "pi_1",
+        "what": "received",
+        "result": kind,
+        "detail": detail,
+    }
+
+
+def webhook(event: str = "evt_1", result: str = "200", *, at: str = AT, fault: str | None = None) -> dict[str, Any]:
+    detail = {
+        "event": event, "endpoint": "we_1", "delivery": f"del_{event}", "headers": {"webhook-id": event},
+        "body": '{"id":"x"}', "answer": "accepted", "fault": fault,
+    }  # fmt: skip
+    return {
+        "seq": 4,
+        "at": at,
+        "kind": "webhook",
+        "payment": "pi_1",
+        "what": "charge.succeeded",
+        "result": result,
+        "detail": detail,
+    }
+
+
+def arrival(verdict: str = "accepted", reason: str = "", event: str = "evt_1") -> Arrival:
+    return Arrival(200, verdict, reason, f'{{"id":"{event}"}}'.encode(), {})
+
+
+class TestTimeline:
+    def test_moments_are_of_lusaka_and_days_are_named_where_there_are_two(self):
+        one, two = timeline([call()]), timeline([call(), call(at=LATER)])
+        assert (one.caption, one.rows[0].cells[0]) == ("Timeline on 2026-01-05, time in Lusaka", "08:00:00")
+        assert [row.cells[0] for row in two.rows] == ["2026-01-05 08:00:00", "2026-01-06 00:30:00"]
+
+    def test_what_happened_is_said_in_words(self):
+        calls = [call(), call(400), call(path="/v1/payment_intents/pi_1/confirm")]
+        rows = [
+            *calls,
+            screen(),
+            screen("pressed ••••", pressed="••••"),
+            entry(),
+            webhook(),
+            webhook(result="no answer"),
+        ]
+        assert [row.cells[1:] for row in timeline(rows).rows] == [
+            ("Merchant: intent created", "answered 200"),
+            ("Merchant: POST /v1/payment_intents", "answered 400"),
+            ("Merchant: intent confirmed", "answered 200"),
+            ("Phone: MTN / Pay", "rings"),
+            ("Phone: MTN / Pay", "PIN ••••"),
+            ("Ledger: received", "funds secured"),
+            ("Webhook: charge.succeeded", "answered 200"),
+            ("Webhook: charge.succeeded", "no answer"),
+        ]
+
+    def test_an_answer_given_again_is_told(self):
+        (row,) = timeline([call(**{"Idempotent-Replayed": "true"})]).rows
+        assert row.cells[2] == "answered 200 again"
+
+    def test_steps(self):
+        assert {each.state for each in steps([], "", "", "").steps} == {AHEAD}
+        asked = steps([call(), screen()], "requires_action", "", "")
+        assert [each.state for each in asked.steps] == [DONE, DONE, NOW, AHEAD, AHEAD]
+        paid = steps([call(), screen(), screen("pressed"), entry()], "succeeded", "", "08:00:01")
+        assert [each.state for each in paid.steps] == [DONE] * 5
+        failed = steps([call(), screen()], "requires_payment_method", "prompt_timeout", "")
+        assert failed.steps[-1] == Step("not paid", FAILED, "prompt timeout")
+        # Of another account's webhook it is not said that it was verified.
+        assert steps([call()], "succeeded", "", "08:00:01").steps[-1].state == AHEAD
+
+    def test_news(self):
+        payment = Payment("pi_1", "ZMW 1.00", AT, "succeeded")
+        assert "webhook" in news(payment, is_verified=True).words  # type: ignore[union-attr]  it is paid
+        assert "webhook" not in news(payment, is_verified=False).words  # type: ignore[union-attr]  the same
+        assert news(payment._replace(status="requires_action"), is_verified=False) is None
+
+
+class TestLedger:
+    POSTINGS = (
+        ("debit", "operator:mtn:float", 15_000, "ZMW"), ("debit", "expense:operator_fee:mtn", 150, "ZMW"),
+        ("credit", "merchant:m:pending", 14_625, "ZMW"), ("credit", "income:merchant_fee", 375, "ZMW"),
+        ("credit", "operator:mtn:float", 150, "ZMW"),
+    )  # fmt: skip
+    ACCOUNTS = (
+        {"account": "operator:mtn:float", "code": 1100, "currency": "ZMW", "debit_minor": 30_000, "credit_minor": 300},
+        {"account": "merchant:m:pending", "code": 2000, "currency": "ZMW", "debit_minor": 0, "credit_minor": 14_625},
+    )
+
+    def test_each_account_is_a_grid_and_debits_equal_credits(self):
+        note, beside = ledger([entry(*self.POSTINGS)], self.ACCOUNTS)
+        assert note == Note("Debits equal credits: debits ZMW 151.50, credits ZMW 151.50.", GOOD)
+        assert isinstance(beside, Beside)
+        grids = {str(each.caption).split()[1]: [row.cells for row in each.rows] for each in beside.items}  # type: ignore[union-attr]  grids
+        assert grids["operator:mtn:float"] == [
+            ("funds secured", "150.00", "1.50"),
+            ("balance", "148.50", ""),
+            ("of all payments", "297.00", ""),
+        ]
+        assert grids["merchant:m:pending"] == [("funds secured", "", "146.25"), ("balance", "", "146.25")]
+
+    def test_what_does_not_balance_is_said(self):
+        note, _ = ledger([entry(*self.POSTINGS[:2])], self.ACCOUNTS)
+        assert isinstance(note, Note)
+        assert note.tone == BAD
+
+    def test_large_amounts_stay_exact(self):
+        amount_minor = 999_999_999_999
+        (account,) = t_accounts(
+            {"entry": n, "code": 1, "account": "a", "side": "debit", "amount_minor": amount_minor, "currency": "ZMW"}
+            for n in range(3)
+        )
+        assert (account.balance_minor, account.balance) == (3 * amount_minor, ("29,999,999,999.97", ""))
+        assert all(type(each.money.amount_minor) is int for each in account.debits)
+
+    def test_before_any_money_it_says_when(self):
+        assert ledger([call()], ()) == (Note("No entry yet: money is booked when the customer has paid."),)
+
+
+class TestWebhooks:
+    @pytest.mark.parametrize(
+        ("arrivals", "verified", "handled"),
+        [
+            ([], "not received here", "no"),
+            ([arrival()], "✓ verified", "✓ once"),
+            ([arrival(), arrival("duplicate")], "✓ verified", "✓ once; 1 repeated"),
+            ([arrival("refused", "stale")], "✗ stale", "no"),
+            ([arrival("failed", "KeyError: 'x'")], "✓ verified", "✗ KeyError: 'x'"),
+            ([arrival("failed", "KeyError"), arrival()], "✓ verified", "✓ once"),
+            ([arrival(event="evt_2")], "not received here", "no"),
+        ],
+    )
+    def test_what_the_receiver_made_of_it(self, arrivals: list[Arrival], verified: str, handled: str):
+        (grid,) = webhooks([webhook()], arrivals, {})
+        assert isinstance(grid, Grid)
+        assert grid.rows[0].cells[3:] == (verified, handled)
+
+    def test_attempts_are_counted_and_the_next_one_told(self):
+        attempt = DeliveryAttempt(number=1, at=0, latency_ms=0, status_code=None, fault="refused", answer="")
+        delivery = Delivery("del_evt_1", "pending", "evt_1", "t", "we_1", "http://h", [attempt], 1_767_592_805)
+        rows = [webhook(result="no answer", fault="connection refused"), webhook(result="no answer, attempt 2")]
+        (grid,) = webhooks(rows, [], {"del_evt_1": delivery})
+        assert isinstance(grid, Grid)
+        (row,) = grid.rows
+        assert row.cells[2] == "2, no answer, attempt 2, next at 08:00:05"
+        assert "connection refused" in str(row.more)
+
+    def test_when_the_end_was_verified(self):
+        assert verified_at([webhook()], [arrival()]) == "08:00:00"
+        assert verified_at([webhook()], [arrival("refused", "stale")]) == ""
+        assert verified_at([], []) == ""
+
+
+class TestAnswer:
+    def test_the_last_call_is_open_and_what_was_refused_names_its_field(self):
+        items = answer([call(), call(400, body='{"param": "amount", "detail": "no"}')])
+        assert items[0].label == "POST /v1/payment_intents → 200 OK"  # type: ignore[union-attr]  a fold
+        assert items[1] == Note("POST /v1/payment_intents → 400 Bad Request", BAD)
+        assert Note("The field is amount.", "warn") in items
+
+    @pytest.mark.parametrize("body", ["", "no JSON", "[1]", "null", '{"param": 5}'])
+    def test_any_body_is_shown(self, body: str):
+        texts = [each.text for each in answer([call(500, body=body)]) if isinstance(each, Code)]
+        assert texts[0].endswith(pretty(body))
+
+    def test_nothing_was_replayed_where_nothing_was_sent(self):
+        assert not was_replayed([])
+
+
+class TestDraft:
+    @pytest.mark.parametrize(
+        ("typed", "unit", "amount"),
+        [("150.00", 1, 15_000), ("150", 1, 15_000), ("0.5", 1, 50), ("1.500", 1, 150), ("7", 100, 7), ("7.00", 100, 7),
+         ("9999999999.99", 1, 999_999_999_999), ("-1.5", 1, -150)],
+    )  # fmt: skip
+    def test_a_charges_amount_is_whole(self, typed: str, unit: int, amount: int):
+        found = draft.amount_of({**draft.START, "operation": draft.CHARGE, "amount": typed}, unit)
+        assert (type(found), found) == (int, amount)
+
+    @pytest.mark.parametrize("typed", ["150.00", "0.1", "12345678901234567890.123456789012345678901234567890"])
+    def test_an_intents_amount_is_every_digit_that_was_typed(self, typed: str):
+        found = draft.amount_of({**draft.START, "amount": typed}, 1)
+        assert (type(found), str(found)) == (Decimal, typed)
+
+    def test_a_number_of_another_operator_is_told(self):
+        assert draft.phone_hint({**draft.START, "provider": "airtel"}).startswith("This number is of MTN MoMo")
+        assert draft.phone_hint(draft.START) == draft.phone_hint({**draft.START, "phone": "x"}) == ""
+
+    @pytest.mark.parametrize(
+        "text", ["", "[]", '{"payment_method": 5}', '{"payment_method": {"mobile_money": []}}', '{"phone": 5}']
+    )
+    def test_no_number_is_found_where_there_is_none(self, text: str):
+        assert draft.phone_of([text]) == ""
+
+    def test_the_shell_hands_the_id_on(self):
+        asked = draft.asks(draft.START, 1)
+        _, curl = draft.code_of(asked, idempotency_key="k", key=draft.SECRET, base_url="", as_written=False)
+        assert curl.startswith("INTENT_ID=$(curl ")
+        assert "/v1/payment_intents/$INTENT_ID/confirm" in curl
+
+    def test_json_is_laid_out_with_its_numbers_as_they_were(self):
+        assert pretty('{"a":[1.50,"[x"],"b":{"c":{"d":1e2}}}') == (
+            '{\n  "a": [1.50, "[x"],\n  "b": {\n    "c": {"d": 1e2}\n  }\n}'
+        )
+        assert pretty("no JSON") == "no JSON"
+
+
+class Typed(Part):
+    id = "typed"
+
+    def section(self) -> Section:
+        fields = (
+            Field("phone", "Number", "+260961234567"), Field("op", "Operator", "mtn", "select", (("mtn", "MTN MoMo"),)),
+            Field("amount", "Amount", "x", error="no amount"), Field("body", "JSON", '{\n  "a": 1\n}', "area"),
+        )  # fmt: skip
+        slot = Slot("+260961234567", "Handset", (Code("Handset", "call +260961234567"),))
+        return Section(
+            self.id, "Typed", (Form("f", "To fill in", fields), Beside((slot,)), Steps("Way", (Step("a", NOW, "b"),)))
+        )
+
+
+class TestWhereNoWidgetRuns:
+    def board(self) -> Board:
+        return Board("A board", (Typed(),), lambda _: lambda: None, name="typed")
+
+    def test_forms_are_tables_errors_are_said_and_numbers_masked(self):
+        for shown in (repr(self.board()), str(self.board()._repr_mimebundle_()["text/html"])):
+            assert "+26096••••567" in shown
+            assert "1234567" not in shown
+            assert "MTN MoMo" in shown
+            assert "✗ no amount" in shown
+            assert "● a (b)" in shown
+        assert 'JSON:\n{\n  "a": 1\n}' in repr(self.board())
+
+    def test_a_place_without_a_widget_is_drawn_as_what_stands_for_it(self):
+        board = self.board()
+        widget: Any = board.widget
+        assert widget.view["widgets"] == {}
+        assert [each.on for each in slots(board.sections()[0].items)] == ["+260961234567"]
+        assert widget.view["name"] == "typed"
+        assert as_data(board.sections()) == widget.view["sections"]
+        assert drawn.html("t", board.sections()).count("<h4>") == 1
