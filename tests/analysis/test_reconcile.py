@@ -393,6 +393,21 @@ class TestCarryForward:
         ]  # fmt: skip
         assert second.proof.loc[0, "holds"]
 
+    def test_a_duplicate_of_a_line_that_two_files_told_stays_one(self):
+        one = statement_of(movement("a", 100), name="one.csv")
+        two = statement_of(movement("a", 100), movement("a", 100), name="two.csv")
+        ledger = ledger_of(movement("a", 90))
+        first = reconcile(ledger, [one, two])
+        assert sorted(first.breaks["variance_minor"]) == [-100, -10, 0]
+        nothing = file_of(one.iloc[:0], name="empty.csv", opening_minor=200, closing_minor=200)
+        again = reconcile(ledger, nothing, carry_forward=first.carry_forward)
+        assert sorted(again.breaks["variance_minor"]) == [-100, -10]
+        overlapping = reconcile(
+            ledger, statement_of(*[movement("a", 100)] * 2, name="two.csv"), carry_forward=first.carry_forward
+        )
+        assert sorted(overlapping.breaks["variance_minor"]) == [-100, -10, 0, 0]
+        assert overlapping.proof.loc[0, "holds"]
+
     def test_a_duplicate_that_is_settled_is_open_no_more(self):
         ledger = ledger_of(movement("a", 100), movement("a", 100), movement("b", 50))
         theirs = statement_of(movement("a", 100), movement("b", 50), movement("b", 50))

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import httpx
 import nbformat
 import pytest
+from nbformat.sign import NotebookNotary
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Locator, Page
@@ -103,6 +104,7 @@ RESTART = f"""async (path) => {{
 ERRORS = f"""(path) => ({PANEL})(path).content.model.sharedModel.cells.flatMap(
   (cell) => (cell.outputs || []).filter((output) => output.output_type === 'error').map(
     (output) => output.ename + ': ' + output.evalue))"""
+SOURCES = f"(path) => ({PANEL})(path).content.model.sharedModel.cells.map((cell) => cell.source)"
 THEME = """async (theme) => {
   await window.jupyterapp.commands.execute('apputils:change-theme', {theme});
 }"""
@@ -313,11 +315,14 @@ class Lab:
 
         A cell that begins "## " is Markdown. `more` are files to lie beside the notebook, by name.
         """
-        written = self.jupyter.folder / self.path
         if notebook:
-            shutil.copy(notebook, written)
+            self.path = notebook.name
+            shutil.copy(notebook, self.jupyter.folder / self.path)
+            # As `workbench lab` does: else its outputs, and its widgets when the tab is opened again, are not shown.
+            data = self.jupyter.settings.with_name(KEPT["JUPYTER_DATA_DIR"])
+            NotebookNotary(data_dir=str(data)).sign(nbformat.read(notebook, as_version=nbformat.NO_CONVERT))
         else:
-            nbformat.write(made_of(cells), written)
+            nbformat.write(made_of(cells), self.jupyter.folder / self.path)
         for name, text in (more or {}).items():
             (self.jupyter.folder / name).write_text(text, "utf-8")
         self._go()
@@ -332,6 +337,10 @@ class Lab:
         self.page.goto(f"{self.jupyter.url}/lab/workspaces/{self.name}/tree/{self.path}")
         self.page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for(timeout=PATIENCE_MS)
         self.page.evaluate(READY, self.path)
+
+    def sources(self) -> list[str]:
+        """What stands in each cell."""
+        return list(self.page.evaluate(SOURCES, self.path))
 
     def run_all(self) -> None:
         """Run every cell and wait for the last; a cell that fails is a failure."""
@@ -396,6 +405,14 @@ class Lab:
         folder.mkdir(parents=True, exist_ok=True)
         self._at(where).screenshot(path=folder / f"{name}.png", animations="disabled")
         return folder / f"{name}.png"
+
+    def lay_out(self, workspace: dict[str, Any]) -> None:
+        """Save the workspace in which `open` opens, before it does."""
+        from jupyterlab_server.workspaces_handler import WorkspacesManager
+
+        folder = self.jupyter.settings.with_name(KEPT["JUPYTERLAB_WORKSPACES_DIR"])
+        saved = {**workspace, "metadata": {"id": self.name}}
+        WorkspacesManager(str(folder)).save(self.name, json.dumps(saved))
 
     def _at(self, where: "Locator | str") -> "Locator":
         return self.page.locator(where) if isinstance(where, str) else where

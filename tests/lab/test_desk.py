@@ -261,7 +261,7 @@ class TestBadInput:
 
     def test_an_outage_is_seen(self, bench: Workbench, desk: Desk):
         bench.operator.outage("mtn", 600)
-        send(desk)
+        assert "no handset rings yet" in send(desk).words
         desk.do("payment", "wait", "10")
         assert "operator unavailable" in text(desk, "payment")
 

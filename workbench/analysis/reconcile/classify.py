@@ -82,16 +82,17 @@ def _placed(engine: Engine, rows: Frame) -> Frame:
     """The rows of special groups; `told_twice` where periods overlap and a line stands in another file too.
 
     The same line in another file is the same movement: the balance moved once. Of a line that one file has
-    twice and another three times, three moved it.
+    twice and another three times, three moved it. What was carried forward is as one file.
     """
     line = (*GROUP, "side", "key", "currency", "day", "signed")
     counted = rows.with_columns(
         one=nw.lit(1),
         source=nw.col("source").fill_null(""),
         fresh=nw.when(nw.col("was").is_null()).then(1).otherwise(0),
+        teller=nw.when(nw.col("was").is_null()).then(nw.col("source")).otherwise(nw.lit("")),
     )
     copies = counted.with_columns(
-        copy=nw.col("one").cum_sum().over(*line, "source", "fresh", order_by=_TIES),
+        copy=nw.col("one").cum_sum().over(*line, "fresh", "teller", order_by=_TIES),
         batches=nw.col("batch").count().over(*GROUP),
     )
     tellings = copies.with_columns(telling=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))

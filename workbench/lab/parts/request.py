@@ -24,6 +24,8 @@ _KEY_PROBLEM = "An idempotency key is 1 to 255 printable ASCII characters."
 _MAX_KEY = 255
 _ERRORS = 400
 _FORM, _JSON = "form", "json"
+_RINGS = "its handset rings. Type the PIN there; it is 1234."
+_WAITS = "no handset rings yet. Let time pass to see what comes of it."
 
 
 class Sent(NamedTuple):
@@ -101,8 +103,8 @@ class RequestPart(Part):
         return bool(self._bench.publishable_key)
 
     def _endpoints(self, asked: tuple[Ask, ...]) -> tuple[tuple[str, str], ...]:
-        shown = [f"POST {self._bench.base_url}{each.path.replace(MADE_ID, '{id}')}" for each in asked]
-        return (("Endpoint", shown[0]), *(("then", each) for each in shown[1:]))
+        first, *others = (each.path.replace(MADE_ID, "{id}") for each in asked)
+        return (("Endpoint", f"POST {self._bench.base_url}{first}"), *(("then", f"POST {each}") for each in others))
 
     def _headers(self) -> tuple[tuple[str, str], ...]:
         key = mask(str(getattr(self._bench, self.values["key"])))
@@ -260,7 +262,8 @@ class RequestPart(Part):
             return Said("Sent.")
         if payment.status == "requires_action":
             number = mask_phone(self._seen.numbers.get(payment.id, ""))
-            return Said(f"{payment.money} asked of {number}: its handset rings. Type the PIN there; it is 1234.")
+            rings = any(row["kind"] == "screen" for row in self._seen.rows)
+            return Said(f"{payment.money} asked of {number}: {_RINGS if rings else _WAITS}")
         ended = news(payment, is_verified=bool(verified_at(self._seen.rows, self._seen.arrivals)))
         return ended or Said(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
 
