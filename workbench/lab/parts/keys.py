@@ -7,11 +7,12 @@ from workbench.domain.masking import mask
 from workbench.lab.parts.pages import Pages
 from workbench.lab.parts.part import Doing, Part, Reveal, Said, Values
 from workbench.lab.parts.source import Source, options, when
-from workbench.lab.views import Action, Field, Form, Grid, Note, Row, Section, headings
+from workbench.lab.views import BAD, Action, Field, Form, Grid, Note, Row, Section, headings
 
 _PATH: Final = "/v1/api_keys"
 _KINDS: Final = ("secret", "publishable")
 _ACTIVE: Final = "active"
+_KEPT: Final = "This bench calls with this key, which would be its end: roll it instead."
 _TAKES: Final = "bench.use_key({}.value)"
 """What makes the bench go on after its own key was rolled."""
 
@@ -58,8 +59,7 @@ class KeysPart(Part):
 
     def roll(self, on: str, values: Values) -> Said:
         """A new key in place of one; the bench goes on with the new one where it was its own."""
-        was = self._source.looking.api_keys
-        is_own = any(each.id == on and self._is_own(each) for each in was.each())
+        is_own = any(each.id == on and self._is_own(each) for each in self._source.looking.api_keys.each())
         made = self._source.pay.api_keys.roll(on)
         if is_own:
             self._source.bench.use_key(str(made.value))
@@ -71,7 +71,9 @@ class KeysPart(Part):
         )
 
     def revoke(self, on: str, values: Values) -> Said:
-        """End a key."""
+        """End a key, but for the one that the bench calls with."""
+        if any(each.id == on and self._is_own(each) for each in self._source.looking.api_keys.each()):
+            return Said(_KEPT, BAD)
         ended = self._source.pay.api_keys.revoke(on)
         return Said(f"{ended.masked} has ended.", code=self._source.code("DELETE", f"{_PATH}/{on}"))
 
@@ -87,7 +89,7 @@ class KeysPart(Part):
 
     def _actions(self, key: wire.ApiKey, *, is_own: bool) -> tuple[Action, ...]:
         goes_on = " This bench goes over to the new one." if is_own else ""
-        kept = "This bench calls with this key, which would be its end: roll it instead." if is_own else ""
+        kept = _KEPT if is_own else ""
         return (
             Action("roll", "Roll", key.id, confirm=f"The old key ends at once.{goes_on} Roll it?"),
             Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept),
