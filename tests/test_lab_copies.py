@@ -13,6 +13,7 @@ from workbench.cli import app
 from workbench.errors import LabRefused
 from workbench.lab.server.copies import Copies, bring
 from workbench.lab.server.layout import START, first_notebook, layout
+from workbench.resources import notebooks
 
 NAMES = ("00_a.ipynb", "01_b.ipynb")
 
@@ -236,3 +237,11 @@ def test_the_first_notebook_is_where_one_starts(tmp_path: Path):
     assert first_notebook(tmp_path).name == "01_a.ipynb"
     (tmp_path / START).touch()
     assert first_notebook(tmp_path).name == START
+
+
+def test_the_shipped_one_has_a_handset_to_lay_beside_it():
+    start = notebooks()[0]
+    assert start.name == START
+    (view,) = [name for name in layout(start)["data"] if name.startswith("cloned-outputs:")]
+    cell = json.loads(start.read_text("utf-8"))["cells"][int(view.rpartition(":")[2])]
+    assert "bench.phone" in "".join(cell["source"])

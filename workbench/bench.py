@@ -204,7 +204,7 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
     @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order."""
-        return Trace(self._control.rows("trace"), self._seen)
+        return Trace(self._control.rows("trace"), self._seen, self._trace_widget)
 
     @property
     def gaps(self) -> GapRows:

@@ -313,11 +313,11 @@ class Lab:
 
         A cell that begins "## " is Markdown. `more` are files to lie beside the notebook, by name.
         """
-        written = self.jupyter.folder / self.path
         if notebook:
-            shutil.copy(notebook, written)
+            self.path = notebook.name
+            shutil.copy(notebook, self.jupyter.folder / self.path)
         else:
-            nbformat.write(made_of(cells), written)
+            nbformat.write(made_of(cells), self.jupyter.folder / self.path)
         for name, text in (more or {}).items():
             (self.jupyter.folder / name).write_text(text, "utf-8")
         self._go()
@@ -396,6 +396,14 @@ class Lab:
         folder.mkdir(parents=True, exist_ok=True)
         self._at(where).screenshot(path=folder / f"{name}.png", animations="disabled")
         return folder / f"{name}.png"
+
+    def lay_out(self, workspace: dict[str, Any]) -> None:
+        """Save the workspace in which `open` opens, before it does."""
+        from jupyterlab_server.workspaces_handler import WorkspacesManager
+
+        folder = self.jupyter.settings.with_name(KEPT["JUPYTERLAB_WORKSPACES_DIR"])
+        saved = {**workspace, "metadata": {"id": self.name}}
+        WorkspacesManager(str(folder)).save(self.name, json.dumps(saved))
 
     def _at(self, where: "Locator | str") -> "Locator":
         return self.page.locator(where) if isinstance(where, str) else where

@@ -109,6 +109,14 @@ def test_it_says_what_it_did_in_three_lines(opened: Opened):
     assert "bench.phone" in (opened.folder / FIRST).read_text()
 
 
+def test_what_was_shipped_is_trusted_and_what_was_not_is_not(opened: Opened):
+    base, token = opened.url.partition("/lab/")[0], opened.url.partition("token=")[2]
+    with httpx.Client(base_url=base, headers={"Authorization": f"token {token}"}) as http:
+        read = {name: http.get(f"/api/contents/{name}").json() for name in (FIRST, notebooks()[-1].name)}
+    cells = [[cell for cell in each["content"]["cells"] if cell["cell_type"] == "code"] for each in read.values()]
+    assert [{cell["metadata"]["trusted"] for cell in each} for each in cells] == [{False}, {True}]
+
+
 def test_it_answers_nobody_without_its_token(opened: Opened):
     base = opened.url.partition("/lab")[0]
     assert base.startswith("http://127.0.0.1:")

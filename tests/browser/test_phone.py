@@ -50,6 +50,9 @@ CUT_OFF = """(phone) => [phone, ...phone.querySelectorAll('*')].filter((each) =>
 }).map((each) => each.className)"""
 
 
+KINDS = "() => window.jupyterapp.shell.currentWidget.model.sharedModel.cells.map((cell) => cell.cell_type)"
+
+
 class Handset:
     """What the tests press on a handset, and what they read."""
 
@@ -164,9 +167,7 @@ class TestAPayment:
         lab.page.keyboard.press("Escape")
         expect(phone.inbox).to_be_hidden()
         assert phone.status(intent) == "succeeded"
-        # None of the keys did anything to the notebook around it.
-        kinds = "() => window.jupyterapp.shell.currentWidget.model.sharedModel.cells.map((cell) => cell.cell_type)"
-        assert lab.page.evaluate(kinds) == ["code", "code", "code"]
+        assert lab.page.evaluate(KINDS) == ["code", "code", "code"]
 
     def test_digits_typed_on_a_key_go_where_the_keypads_go(self, lab: "Lab"):
         phone = opened(lab)
@@ -175,6 +176,12 @@ class TestAPayment:
         lab.page.keyboard.type("12")
         lab.page.keyboard.press("Enter")
         expect(phone.pin).to_have_value("125")
+        # Letters and digits are shortcuts of the notebook around it: insert a cell, make it a heading.
+        lab.page.keyboard.type("ab12")
+        expect(phone.pin).to_have_value("12512")
+        assert lab.page.evaluate(KINDS) == ["code", "code"]
+        lab.page.keyboard.press("Backspace")
+        lab.page.keyboard.press("Backspace")
         lab.page.keyboard.press("Backspace")
         expect(phone.pin).to_have_value("12")
         phone.press("Clear")

@@ -323,7 +323,11 @@ class TestWhichBench:
 
 def test_in_a_notebook_that_is_run(command: str, tmp_path: Path):
     setup = "from workbench import Workbench\nbench = Workbench(seed=7)\n%load_ext workbench\n%load_ext workbench"
-    good = ["%%http -o answer\nPOST /v1/payment_intents\n" + KEY + "\n\n" + INTENT, "assert answer.status_code == 200"]
+    good = [
+        "%%http -o answer\nPOST /v1/payment_intents\n" + KEY + "\n\n" + INTENT,
+        "assert answer.status_code == 200",
+        "bench.trace.sequence",
+    ]
     bad = ["%%http\nPSOT /v1/payment_intents", "print('went on')"]
     for name, cells in (("good", good), ("bad", bad)):
         notebook = new_notebook(cells=[new_code_cell(each, id=f"c{n}") for n, each in enumerate([setup, *cells])])
@@ -341,3 +345,6 @@ def test_in_a_notebook_that_is_run(command: str, tmp_path: Path):
         shown[0].data["text/plain"].startswith("POST /v1/payment_intents HTTP/1.1\nAuthorization: Bearer sk_test_••••")
     )
     assert "went on" not in (tmp_path / "out" / "bad.ipynb").read_text("utf-8").replace("print('went on')", "")
+    page = (tmp_path / "out" / "good.html").read_text("utf-8")
+    assert re.search(r'<img[^>]* src="data:image/svg\+xml;base64,[^>]*>', page)
+    assert re.search(r'<img[^>]* alt="Who told whom what[^>]*>', page)

@@ -40,7 +40,7 @@ def lab(
     def tell(url: str) -> None:
         click.echo(f"JupyterLab answers at {url}\nCtrl-C ends it and its kernels.")
 
-    launch(folder, bound, pages=_pages(), browser=not no_browser, tell=tell)
+    launch(folder, bound, trusted=copies.shipped, pages=_pages(), browser=not no_browser, tell=tell)
 
 
 def _pages() -> "Pages":

@@ -12,6 +12,7 @@ from workbench.domain import wire
 from workbench.domain.masking import Secret
 from workbench.live import Widget
 from workbench.receiver import Receiver
+from workbench.trace import Trace
 from workbench.watching import Watchers
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ class ForTheLab:
 
             self._dashboard = Dashboard(cast("Workbench", self))
         return self._dashboard
+
+    def _trace_widget(self, trace: Trace) -> Widget:
+        """The trace to look through, as it was when it was asked for."""
+        from workbench.lab.trace_board import trace_board
+
+        return trace_board(trace).widget
 
     def _phone_widget(self, phone: "Phone") -> Widget:
         """The handset to touch: one for each number, kept up to date until the bench is closed."""

@@ -55,13 +55,14 @@ class PhoneWidget(anywidget.AnyWidget):
         """Show what the sandbox tells now; called from any thread."""
         with self._changing:
             if not self._ended:
-                self._show(self._looked(self.view))
+                # A trait is sent only where it differs: what is drawn without need flickers, and is read aloud twice.
+                self.view = self._looked(self.view)
 
     def end(self) -> None:
         """The Workbench is closed: say so, and ask it nothing any more."""
         with self._changing:
             self._ended = True
-            self._show({**self.view, "waiting": False, "trouble": CLOSED})
+            self.view = {**self.view, "waiting": False, "trouble": CLOSED}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.view['name']!r})"
@@ -95,11 +96,6 @@ class PhoneWidget(anywidget.AnyWidget):
             logging.getLogger("workbench").info("The handset cannot ask the sandbox: %s", error)
             return {**before, "waiting": False, "trouble": str(error)}
         return view_of(shown, messages, now, before)
-
-    def _show(self, view: dict[str, Any]) -> None:
-        # Sent only where it differs: what is drawn anew without need flickers, and is read aloud twice.
-        if view != self.view:
-            self.view = view
 
 
 def _kernel_ms() -> int:

@@ -74,12 +74,16 @@ class Row(_View, frozen=True):
 
 
 class Grid(_View, frozen=True):
-    """A captioned table; `empty` is said where it has no rows."""
+    """A captioned table; `empty` is said where it has no rows.
+
+    Where it is narrow, the rows of one with buttons, or that may be `cards`, are laid out one below the other.
+    """
 
     caption: str
     headings: tuple[Heading, ...]
     rows: tuple[Row, ...]
     empty: str = "Nothing yet."
+    cards: bool = False
 
 
 class Field(_View, frozen=True):

@@ -17,6 +17,12 @@ _OFFLINE = """
  alt="{{ (output | get_metadata('alt', 'image/png')) or output.data.get('text/plain', '') | escape_html }}">
 </div>
 {%- endblock -%}
+{%- block data_svg scoped -%}
+<div class="jp-RenderedSVG jp-OutputArea-output {{ extra_class }}">
+<img src="data:image/svg+xml;base64,{{ output.data['image/svg+xml'] | text_base64 | escape_html }}"
+ alt="{{ (output | get_metadata('alt', 'image/svg+xml')) or output.data.get('text/plain', '') | escape_html }}">
+</div>
+{%- endblock -%}
 {%- block extra_css -%}
 <link rel="icon" href="data:,">
 <style>
@@ -24,6 +30,8 @@ _OFFLINE = """
   .jp-RenderedHTMLCommon caption { text-align: left; font-weight: 600; padding: .3rem 0; caption-side: top; }
   .jp-RenderedMarkdown .highlight { margin: 0 0 1em; }
   .jp-OutputArea-output { overflow-x: auto; padding-left: .6rem; }
+  main .jp-OutputArea-prompt { box-sizing: border-box; width: 76px; }
+  main .jp-OutputArea-output pre { word-break: normal; overflow-wrap: anywhere; }
 </style>
 {%- endblock -%}
 """

@@ -105,6 +105,7 @@ CALLS: tuple[Call, ...] = (
     _of_bench("POST", "clock/advance", "clock.advance", "seconds"),
     _of_bench("GET", "phones/{phone}", "phone"),
     Call("POST", "/sandbox/phones/{phone}/input", "bench.phone({phone}).enter_pin", {"text": "pin"}, always=("pin",)),
+    _of_bench("GET", "phones/{phone}/messages", "phone({phone}).messages", is_attribute=True),
     _of_bench("POST", "phones/{phone}/cancel", "phone({phone}).cancel"),
     _of_bench("POST", "phones/{phone}/ignore", "phone({phone}).ignore"),
     _of_bench("GET", "operator", "operator.states"),

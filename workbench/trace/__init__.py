@@ -1,8 +1,10 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, overload
 
+from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
 from workbench.trace.exchange import Exchange, Seen
 from workbench.trace.sequence import SequenceDiagram
@@ -20,9 +22,15 @@ class Trace(Sequence["dict[str, Any]"]):
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
 
-    def __init__(self, rows: list[dict[str, Any]], seen: Seen | None = None) -> None:
+    def __init__(
+        self,
+        rows: list[dict[str, Any]],
+        seen: Seen | None = None,
+        widget: "Callable[[Trace], Widget] | None" = None,
+    ) -> None:
         self._rows = rows
         self._seen = seen or Seen()
+        self._make_widget = widget
 
     def for_(self, payment: str) -> "Trace":
         """The rows of one payment, by the id of its intent, its charge or a refund of it; or those of one payout."""
@@ -67,14 +75,15 @@ class Trace(Sequence["dict[str, Any]"]):
         return str(self._table())
 
     def _of(self, rows: list[dict[str, Any]]) -> "Trace":
-        return Trace(rows, self._seen)
+        return Trace(rows, self._seen, self._make_widget)
 
     def _table(self) -> Table:
         return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, [_cells(row) for row in self._rows])
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         made = self._table()
-        return bundle(str(made), made.html())
+        shown = bundle(str(made), made.html())
+        return with_widget(shown, partial(self._make_widget, self)) if self._make_widget else {**shown}
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ def attempts(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
     """Each attempt, and what follows."""
     rows = tuple(_attempt(each) for each in delivery.attempts)
     columns = headings("No.", "Time (Lusaka)", "Status", "Took", "Answer", numeric=("No.", "Took"))
-    return (Grid(f"Attempts at delivery {delivery.id}", columns, rows, "None yet."), _next(delivery, now_s))
+    return (Grid(f"Attempts at delivery {delivery.id}", columns, rows, "None yet.", cards=True), _next(delivery, now_s))
 
 
 def replay(delivery: wire.Delivery) -> Action:
@@ -26,7 +26,7 @@ def replay(delivery: wire.Delivery) -> Action:
 def grid(caption: str, rows: Sequence[Row]) -> Grid:
     """A table of deliveries."""
     columns = headings("Delivery", "Event", "To", "Status")
-    return Grid(caption, columns, tuple(rows), "None.")
+    return Grid(caption, columns, tuple(rows), "None.", cards=True)
 
 
 def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:

@@ -33,7 +33,9 @@ class OutagesPart(Part):
             self.id,
             "Sandbox: operators",
             (
-                Grid("Mobile network operators", headings("Operator", "Status", "Down until (Lusaka)"), rows),
+                Grid(
+                    "Mobile network operators", headings("Operator", "Status", "Down until (Lusaka)"), rows, cards=True
+                ),
                 Form("outage", "An outage", fields, (Action("start", "Start outage", primary=True),), row=True),
                 Note("While an operator is down, payments by its wallets fail with operator_unavailable."),
             ),

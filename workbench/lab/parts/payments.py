@@ -37,7 +37,7 @@ class PaymentsPart(Part):
                     ("Pending, cleared at night", _sum(balance.pending)),
                     ("Owed", _sum(balance.owed)),
                 )),
-                Grid("Payment intents, newest first", columns, rows),
+                Grid("Payment intents, newest first", columns, rows, cards=True),
                 *self._pages.buttons("Payments"),
             ),
             wide=True,

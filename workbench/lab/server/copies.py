@@ -26,6 +26,11 @@ class Copies(NamedTuple):
     theirs: tuple[str, ...] = ()
     """Changed by the person, or never brought by the workbench: left as they are."""
 
+    @property
+    def shipped(self) -> tuple[str, ...]:
+        """Those that are as they were shipped."""
+        return (*self.new, *self.updated, *self.same)
+
     def __str__(self) -> str:
         counted = [(self.new, "new"), (self.updated, "brought up to date"), (self.same, "as shipped")]
         said = [f"{len(names)} {words}" for names, words in counted if names]

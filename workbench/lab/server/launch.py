@@ -2,13 +2,15 @@
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import quote
 
+import nbformat
 from jupyterlab.labapp import LabApp
 from jupyterlab_server.workspaces_handler import WorkspacesManager
+from nbformat.sign import NotebookNotary
 from traitlets.config import Config
 
 from workbench.lab.server import docs
@@ -39,10 +41,19 @@ _TOKEN_BYTES: Final = 24
 _EVERY_HOST: Final = ".*$"
 
 
-def launch(folder: Path, at: Address, *, pages: docs.Pages, browser: bool, tell: Callable[[str], None]) -> None:
+def launch(
+    folder: Path,
+    at: Address,
+    *,
+    trusted: Iterable[str],
+    pages: docs.Pages,
+    browser: bool,
+    tell: Callable[[str], None],
+) -> None:
     """Serve JupyterLab until it is interrupted; its kernels end with it.
 
-    `pages` are its documentation; `tell` is given the address to open.
+    `trusted` names notebooks whose outputs are shown as they are, pictures and all, before they are run; `pages` are
+    the documentation; `tell` is given the address to open.
 
     Raises LabRefused: no notebook is in the folder.
     """
@@ -55,6 +66,7 @@ def launch(folder: Path, at: Address, *, pages: docs.Pages, browser: bool, tell:
     server = LabApp.initialize_server(
         argv=[], config=_config(folder, workspaces, at, token=token, path=path, browser=browser)
     )
+    _trust(server.contents_manager.notary, (folder / name for name in trusted))
     server.web_app.add_handlers(_EVERY_HOST, docs.handlers(pages))
     tell(f"{at.base_url}{path}?token={token}")
     server.start()
@@ -88,6 +100,11 @@ def _config(folder: Path, workspaces: Path, at: Address, *, token: str, path: st
             "extension_manager": "readonly",
         },
     })  # fmt: skip
+
+
+def _trust(notary: NotebookNotary, paths: Iterable[Path]) -> None:
+    for path in paths:
+        notary.sign(nbformat.read(path, as_version=nbformat.NO_CONVERT))
 
 
 def _lay_out(workspaces: Path, notebook: Path) -> None:

@@ -3,7 +3,6 @@
 
 const PATIENCE_MS = 6000;
 const TYPING_MS = 200;
-const WORDY = 40; // a cell of more letters than these wraps
 const NO_ANSWER =
   "No answer yet. If a cell is running, this is done when it has ended; if the kernel was restarted, run the cells again.";
 const SIGNS = { plain: "", good: "✓", bad: "✗", warn: "!" };
@@ -184,7 +183,6 @@ class Board {
     if (!grid.rows.length) {
       return h("p", { class: "wb-empty" }, h("span", { class: "wb-caption" }, grid.caption), " ", grid.empty ?? "Nothing yet.");
     }
-    const isWordy = grid.rows.some((row) => row.cells.some((text) => text.length > WORDY));
     const acts = grid.rows.some((row) => row.actions?.length || row.more?.length);
     const headings = grid.headings.map((each) => h("th", { scope: "col", role: "columnheader", class: each.numeric ? "wb-number" : null }, each.text));
     if (acts) headings.push(h("th", { scope: "col", role: "columnheader" }, h("span", { class: "wb-unseen" }, "Actions")));
@@ -192,7 +190,7 @@ class Board {
     // Named, since where it is narrow it is laid out as no table.
     const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, headings));
     const table = h("table", { role: "table" }, caption, head, h("tbody", { role: "rowgroup" }, rows));
-    return h("div", { class: `wb-scroll${acts || isWordy ? " wb-rows" : ""}`, tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
+    return h("div", { class: `wb-scroll${acts || grid.cards ? " wb-rows" : ""}`, tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
   }
 
   row(row, grid, acts, part, path) {

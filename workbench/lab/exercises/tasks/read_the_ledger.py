@@ -50,7 +50,7 @@ EXERCISES = (
     Exercise(
         name="net_of_39",
         notebook="03_read_the_ledger",
-        title="What the customer pays so that the merchant gets K39.00",
+        title="K39.00 for the merchant",
         task="A gardener wants exactly K39.00 of a sale. Take a payment that leaves the merchant with that.",
         hints=(
             "Work backwards: the merchant keeps 97.5 percent.",
@@ -67,7 +67,7 @@ pay.wait(sale.id)
     Exercise(
         name="smallest_fee",
         notebook="03_read_the_ledger",
-        title="The smallest payment on which the operator earns",
+        title="The smallest fee",
         task="The operator's fee is one percent, rounded half up to a whole ngwee. Take the smallest payment of which "
         "the operator keeps anything.",
         hints=(

@@ -1,0 +1,48 @@
+"""The first notebook in a real JupyterLab: a payment by hand, and an exercise that is remembered."""
+
+import json
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+from workbench.lab.exercises.tasks.start_here import EXERCISES
+from workbench.resources import notebooks
+
+if TYPE_CHECKING:
+    from tests.browser.conftest import Lab
+
+START = notebooks()[0]
+CELLS = json.loads(START.read_text("utf-8"))["cells"]
+WAITS_MS = 30_000
+
+
+def place_of(words: str) -> int:
+    """The place of the one code cell in which these words stand."""
+    (place,) = [at for at, cell in enumerate(CELLS) if cell["cell_type"] == "code" and words in "".join(cell["source"])]
+    return place
+
+
+RING = next(place for place, cell in enumerate(CELLS) if "handset" in cell["metadata"].get("tags", ()))
+LOOK, TASK, REPORT = (place_of(words) for words in ("what_to_do", "exercises.check", "exercises.report"))
+
+
+def test_the_first_payment_is_taken_by_hand(lab: "Lab"):
+    lab.open(notebook=START)
+    lab.run_all()
+    expect(lab.output(LOOK)).to_contain_text("The phone rings. Enter the PIN on it, then run this cell again.")
+    expect(lab.output(TASK)).to_contain_text("Not done yet")
+    for key in ("1", "2", "3", "4", "Send"):
+        lab.output(RING).get_by_role("button", name=key, exact=True).click()
+    expect(lab.output(RING)).to_contain_text("Approved.", timeout=WAITS_MS)
+    lab.run_cell(LOOK)
+    expect(lab.output(LOOK)).to_contain_text("the intent is succeeded")
+
+    lab.run(EXERCISES[0].solution)
+    lab.run_cell(TASK)
+    expect(lab.output(TASK)).to_contain_text("Done: The Fern is paid")
+    lab.run_cell(REPORT)
+    expect(lab.output(REPORT)).to_contain_text("1 of")
+    lab.restart()
+    lab.run_all()
+    expect(lab.output(LOOK)).to_contain_text("The phone rings.")
+    expect(lab.output(REPORT)).to_contain_text("✓ done")

@@ -1,0 +1,89 @@
+"""The trace in JupyterLab: the diagram, the rows that were chosen, and one exchange to look into and to copy."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+    from tests.browser.conftest import Lab
+
+THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
+PAID = """
+from decimal import Decimal
+from workbench import Workbench
+
+bench = Workbench(seed=7)
+
+def sell(amount):
+    intent = bench.client.payment_intents.create(
+        amount=Decimal(amount), currency="ZMW", payment_method_types=["mobile_money"], description="Monstera"
+    )
+    bench.client.payment_intents.confirm(intent.id, phone="+260961234567", provider="mtn")
+    bench.phone("+260961234567").enter_pin("1234")
+    return intent.id
+
+first, second = sell("150.00"), sell("20.00")
+"""
+
+
+@pytest.fixture
+def board(lab: "Lab") -> "Locator":
+    lab.page.set_viewport_size({"width": 1400, "height": 2200})
+    lab.open(cells=[PAID, "bench.trace"])
+    lab.run_all()
+    return lab.output(1).locator(".wb-board")
+
+
+def test_a_payment_is_chosen_and_an_exchange_is_looked_into(lab: "Lab", board: "Locator"):
+    everything = board.get_by_role("row").count()
+    board.get_by_label("Payment").select_option(lab.run("first").strip("'"))
+    expect(board).not_to_contain_text("ZMW 20.00")
+    assert board.get_by_role("row").count() < everything
+    diagram = board.get_by_role("img", name="Sequence diagram")
+    expect(diagram).to_be_visible()
+    assert diagram.evaluate("(image) => image.complete && image.naturalWidth > 100")
+    lab.shot(board, "trace-one-payment")
+    confirm = board.get_by_role("row").filter(has_text="/confirm").get_by_role("button").first
+    confirm.focus()
+    lab.page.keyboard.press("Enter")
+    expect(confirm).to_have_attribute("aria-expanded", "true")
+    expect(confirm).to_be_focused()
+    expect(board.get_by_role("group", name="Request", exact=True)).to_contain_text("Authorization: Bearer sk_test_••••")
+    expect(board.get_by_role("group", name="Answer", exact=True)).to_contain_text("HTTP/1.1 200 OK")
+    expect(board).to_contain_text("answered in")
+    board.get_by_text("The same call in curl, httpx and Python").click()
+    expect(board.get_by_role("group", name="curl", exact=True)).to_contain_text("/confirm")
+    board.get_by_role("button", name="Copy curl").click()
+    expect(board.get_by_role("status")).to_contain_text("curl copied")
+    lab.shot(board, "trace-exchange")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_axe_objects_to_nothing(lab: "Lab", board: "Locator", theme: str):
+    lab.theme(theme)
+    board.get_by_role("button", name="Look: 5", exact=True).click()
+    expect(board.get_by_role("group", name="Request", exact=True)).to_be_visible()
+    assert lab.axe(board) == []
+    lab.shot(board, f"trace-{theme}")
+
+
+def test_a_screen_reader_is_told(lab: "Lab", board: "Locator"):
+    board.get_by_label("Kind").select_option("screen")
+    expect(board).not_to_contain_text("funds_secured")
+    lab.snapshot(board, "trace")
+
+
+def test_on_a_narrow_screen_nothing_is_cut_off(lab: "Lab", board: "Locator"):
+    lab.page.set_viewport_size({"width": 360, "height": 1600})
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('application:set-mode', {mode: 'single-document'})")
+    assert board.evaluate("(board) => board.scrollWidth <= board.clientWidth + 1")
+    lab.shot(board, "trace-360")
+
+
+def test_the_rows_are_those_that_a_script_reads(lab: "Lab", board: "Locator"):
+    told = lab.run("[str(row['seq']) for row in bench.trace]")
+    assert told == str(board.get_by_role("rowheader").all_inner_texts())

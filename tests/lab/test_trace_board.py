@@ -1,0 +1,141 @@
+"""The trace to look through: what is chosen, turned to and unfolded, and that it tells what the trace tells."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from workbench import Workbench
+from workbench.lab.board import Board
+from workbench.lab.parts.trace import PAGE
+from workbench.lab.trace_board import trace_board
+from workbench.live import is_live
+
+NUMBER = "+260961234567"
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture
+def bench():
+    with Workbench(seed=7) as made:
+        yield made
+
+
+def paid(bench: Workbench, amount: str = "150.00") -> str:
+    made = bench.client.payment_intents.create(
+        amount=Decimal(amount), currency="ZMW", payment_method_types=["mobile_money"], description="<b>Monstera</b>"
+    )
+    bench.client.payment_intents.confirm(made.id, phone=NUMBER, provider="mtn")
+    bench.phone(NUMBER).enter_pin("1234")
+    return made.id
+
+
+def seen(board: Board) -> dict[str, Any]:
+    """What the browser holds of it."""
+    widget: Any = board.widget
+    board.refresh()
+    return json.loads(json.dumps(widget.view))
+
+
+def items(board: Board, kind: str) -> list[dict[str, Any]]:
+    return [each for each in seen(board)["sections"][0]["items"] if each["kind"] == kind]
+
+
+def rows(board: Board) -> list[dict[str, Any]]:
+    return items(board, "grid")[0].get("rows", [])
+
+
+def test_the_table_is_that_of_the_text(bench: Workbench):
+    paid(bench)
+    trace = bench.trace
+    told = repr(trace).splitlines()[3:]
+    assert [" ".join(row["cells"]).split() for row in rows(trace_board(trace))] == [line.split() for line in told]
+
+
+def test_one_payment_and_one_kind_can_be_chosen(bench: Workbench):
+    first, second = paid(bench), paid(bench, "20.00")
+    board = trace_board(bench.trace)
+    options = items(board, "form")[0]["fields"][0]["options"]
+    assert [value for value, _ in options] == ["", second, first]
+    board.do("trace", "follow", payment=first, of_kind="entry")
+    assert [row["cells"][3] for row in rows(board)] == ["ZMW 150.00 received through mtn"]
+    assert "ZMW 20.00" not in items(board, "fold")[0]["items"][0]["svg"]
+    board.do("trace", "follow", payment="", of_kind="entry")
+    assert len(rows(board)) == 2
+
+
+@pytest.mark.parametrize("values", [{"payment": "pi_unknown", "of_kind": "nothing"}, {}])
+def test_what_there_is_not_is_not_chosen(bench: Workbench, values: dict[str, str]):
+    paid(bench)
+    board = trace_board(bench.trace)
+    board.do("trace", "follow", **values)
+    assert len(rows(board)) == len(bench.trace)
+
+
+def test_every_row_unfolds_and_folds_up_again(bench: Workbench):
+    paid(bench)
+    board = trace_board(bench.trace)
+    for row in rows(board):
+        board.do("trace", "unfold", row["id"])
+        unfolded = [each for each in rows(board) if each.get("beneath")]
+        assert [each["id"] for each in unfolded] == [row["id"]]
+        board.do("trace", "unfold", row["id"])
+        assert not any(each.get("beneath") for each in rows(board))
+
+
+def test_an_exchange_shows_both_sides_and_what_to_copy(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
+    paid(bench)
+    monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
+    trace = bench.trace
+    call = next(row for row in trace if row["what"] == "POST /v1/payment_intents")
+    board = trace_board(trace)
+    board.do("trace", "unfold", str(call["seq"]))
+    shown = json.dumps(rows(board), ensure_ascii=False)
+    for part in ("POST /v1/payment_intents HTTP/1.1", "HTTP/1.1 200 OK", "curl ", "bench.http", "answered in"):
+        assert part in shown
+    assert str(bench.secret_key) not in shown
+
+
+def test_an_entry_shows_its_sides_in_kwacha(bench: Workbench):
+    paid(bench)
+    board = trace_board(bench.trace.only("entry"))
+    (entry,) = rows(board)
+    board.do("trace", "unfold", entry["id"])
+    sides = [row["cells"] for row in rows(board)[0]["beneath"][0]["rows"]]
+    debits = sum(Decimal(cells[1]) for cells in sides if cells[1])
+    credited = sum(Decimal(cells[2]) for cells in sides if cells[2])
+    assert debits == credited == Decimal("151.50")
+
+
+def test_long_traces_are_turned_page_by_page(bench: Workbench):
+    for _ in range(12):
+        paid(bench, "1.00")
+    trace = bench.trace
+    board = trace_board(trace)
+    every = [str(row["seq"]) for row in trace]
+    assert [row["id"] for row in rows(board)] == every[-PAGE:]
+    board.do("trace", "turn", "older")
+    assert [row["id"] for row in rows(board)] == every[-2 * PAGE : -PAGE]
+    for _ in range(9):
+        board.do("trace", "turn", "older")
+    assert rows(board)[0]["id"] == every[0]
+    for _ in range(9):
+        board.do("trace", "turn", "newer")
+    assert [row["id"] for row in rows(board)] == every[-PAGE:]
+
+
+def test_an_empty_trace_says_so():
+    with Workbench(seed=7) as bench:
+        board = trace_board(bench.trace[:0])
+        assert rows(board) == []
+        assert items(board, "fold") == []
+
+
+def test_it_is_live_only_where_somebody_looks(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
+    paid(bench)
+    assert not is_live()
+    assert set(bench.trace._repr_mimebundle_()) == {"text/plain", "text/html"}
+    monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
+    assert VIEW in bench.trace._repr_mimebundle_()
+    assert VIEW in bench.trace.for_(paid(bench))._repr_mimebundle_()

@@ -1,0 +1,58 @@
+"""What one row of the trace has to tell: an exchange to look into, a screen's words, an entry's sides, a webhook."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.domain.ledger import DEBIT
+from workbench.domain.money import Money
+from workbench.lab.views import Beside, Code, Facts, Fold, Grid, Item, Row, headings
+from workbench.trace import Exchange
+from workbench.trace.exchange import indented, message
+
+
+def exchange(looked_at: Exchange) -> tuple[Item, ...]:
+    """Request and answer side by side, how long it took, and the same call in code."""
+    known = [("status", str(looked_at.status))]
+    if looked_at.latency_ms is not None:
+        known.append(("answered in", f"{looked_at.latency_ms} ms"))
+    copies = (Code("curl", looked_at.curl), Code("httpx", looked_at.httpx), Code("Python", looked_at.python))
+    return (
+        Facts(tuple(known)),
+        Beside((Code("Request", looked_at.request), Code("Answer", looked_at.response))),
+        Fold("code", "The same call in curl, httpx and Python", copies),
+    )
+
+
+def details(row: Mapping[str, Any]) -> tuple[Item, ...]:
+    """Of a row that is no call."""
+    return _DETAILS[row["kind"]](row["detail"])
+
+
+def _screen(detail: Mapping[str, Any]) -> tuple[Item, ...]:
+    pressed = (("pressed", detail["pressed"]),) if detail["pressed"] else ()
+    return Facts((("handset", detail["phone"]), *pressed)), Code("Screen", detail["words"])
+
+
+def _entry(detail: Mapping[str, Any]) -> tuple[Item, ...]:
+    rows = []
+    for place, (side, account, minor, currency) in enumerate(detail["postings"]):
+        amount = f"{Money(minor, currency).major:,}"
+        rows.append(
+            Row(str(place), (account, amount if side == DEBIT else "", "" if side == DEBIT else amount, currency))
+        )
+    columns = headings("account", "debit", "credit", "currency", numeric=("debit", "credit"))
+    return (Grid("Postings", columns, tuple(rows)),)
+
+
+def _webhook(detail: Mapping[str, Any]) -> tuple[Item, ...]:
+    answer = detail["answer"] or detail["fault"] or "(nothing)"
+    sent = message("POST (the endpoint's URL) HTTP/1.1", detail["headers"], detail["body"])
+    named = tuple((name, detail[name]) for name in ("event", "delivery", "endpoint"))
+    return Facts(named), Beside((Code("Message", sent), Code("Answer", indented(answer))))
+
+
+_DETAILS: Mapping[str, Callable[[Mapping[str, Any]], tuple[Item, ...]]] = {
+    "screen": _screen,
+    "entry": _entry,
+    "webhook": _webhook,
+}

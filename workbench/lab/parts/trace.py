@@ -1,0 +1,104 @@
+"""The trace to look through: who told whom what as a picture, the rows as a table, and each of them unfolded."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from workbench.lab.parts.details import details, exchange
+from workbench.lab.parts.part import Doing, Part, Values
+from workbench.lab.views import (
+    Action,
+    Actions,
+    Field,
+    Fold,
+    Form,
+    Grid,
+    Heading,
+    Item,
+    Picture,
+    Row,
+    Section,
+    headings,
+)
+from workbench.trace import KINDS, Exchange, Trace
+
+PAGE: Final = 50
+_ALL: Final = ""
+_KINDS: Final = ((_ALL, "all"), *((kind, f"{kind}s" if kind != "entry" else "entries") for kind in KINDS))
+_COLUMNS: Final[tuple[Heading, ...]] = headings("seq", "moment (UTC)", "kind", "what", "result", numeric=("seq",))
+_SAYS: Final = "Sequence diagram: who told whom what. The table beneath tells the same."
+
+
+class TracePart(Part):
+    """Rows of one payment or of all, of one kind or of all; the latest page first, in the order in which they came."""
+
+    id = "trace"
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._payments = tuple(dict.fromkeys(row["payment"] for row in reversed(trace) if row["payment"]))
+        self._payment = _ALL
+        self._kind = _ALL
+        self._pages_back = 0
+        self._open = ""
+
+    def section(self) -> Section:
+        """What is to be seen of the rows that were chosen."""
+        chosen = self._chosen()
+        last = len(chosen) - self._pages_back * PAGE
+        shown = chosen[max(0, last - PAGE) : last]
+        items: list[Item] = [self._choice()]
+        if len(shown):
+            items.append(Fold("diagram", "Who told whom what", (Picture(shown.sequence.svg, _SAYS),), open=True))
+        items.append(Grid("Trace, in order, secrets masked", _COLUMNS, self._rows(shown)))
+        items += self._turns(len(chosen))
+        return Section(self.id, "What happened", tuple(items), wide=True)
+
+    def follow(self, _on: str, values: Values) -> None:
+        """Another payment or kind was chosen."""
+        self._payment = values.get("payment", _ALL) if values.get("payment") in self._payments else _ALL
+        self._kind = values.get("of_kind", _ALL) if values.get("of_kind") in KINDS else _ALL
+        self._pages_back = 0
+
+    def unfold(self, on: str, _values: Values) -> None:
+        """Look into one row, or fold it up."""
+        self._open = "" if on == self._open else on
+
+    def turn(self, on: str, _values: Values) -> None:
+        """Older rows, or newer ones."""
+        most = max(0, (len(self._chosen()) - 1) // PAGE)
+        self._pages_back = min(most, max(0, self._pages_back + (1 if on == "older" else -1)))
+
+    doings: ClassVar[Mapping[str, Doing]] = {"follow": follow, "unfold": unfold, "turn": turn}
+
+    def _chosen(self) -> Trace:
+        trace = self._trace.for_(self._payment) if self._payment else self._trace
+        return trace.only(self._kind) if self._kind else trace
+
+    def _choice(self) -> Form:
+        payments = ((_ALL, "all"), *((each, each) for each in self._payments))
+        fields = (
+            Field("payment", "Payment", self._payment, "select", payments),
+            Field("of_kind", "Kind", self._kind, "select", _KINDS),
+        )
+        return Form("choice", "Which rows", fields, follow=True, row=True)
+
+    def _rows(self, shown: Trace) -> tuple[Row, ...]:
+        calls = iter(shown.exchanges)
+        by_seq = {row["seq"]: next(calls) for row in shown if row["kind"] == "call"}
+        cells = shown.as_dicts()
+        return tuple(self._row(row, told, by_seq) for row, told in zip(shown, cells, strict=True))
+
+    def _row(self, row: Mapping[str, Any], told: Mapping[str, str], calls: Mapping[int, Exchange]) -> Row:
+        identifier = str(row["seq"])
+        is_open = identifier == self._open
+        beneath = () if not is_open else exchange(calls[row["seq"]]) if row["kind"] == "call" else details(row)
+        look = Action("unfold", "Look", identifier, expanded="yes" if is_open else "no")
+        return Row(identifier, tuple(told.values()), (look,), beneath=beneath)
+
+    def _turns(self, rows: int) -> tuple[Item, ...]:
+        if rows <= PAGE:
+            return ()
+        is_first, is_last = self._pages_back == 0, (self._pages_back + 1) * PAGE >= rows
+        newer = Action("turn", "Newer", "newer", off="These are the newest." if is_first else "")
+        older = Action("turn", "Older", "older", off="These are the oldest." if is_last else "")
+        return (Actions("Pages of the trace", (newer, older)),)
