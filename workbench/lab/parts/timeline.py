@@ -28,6 +28,7 @@ def timeline(rows: Rows) -> Grid:
         headings("time", "what", "result"),
         shown,
         "Nothing yet: send a request.",
+        cards=True,
     )
 
 

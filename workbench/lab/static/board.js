@@ -3,7 +3,6 @@
 
 const PATIENCE_MS = 6000;
 const TYPING_MS = 200;
-const WORDY = 40; // a cell of more letters than these wraps
 const NO_ANSWER =
   "No answer yet. If a cell is running, this is done when it has ended; if the kernel was restarted, run the cells again.";
 const SIGNS = { plain: "", good: "✓", bad: "✗", warn: "!" };
@@ -184,7 +183,6 @@ class Board {
     if (!grid.rows.length) {
       return h("p", { class: "wb-empty" }, h("span", { class: "wb-caption" }, grid.caption), " ", grid.empty ?? "Nothing yet.");
     }
-    const isWordy = grid.rows.some((row) => row.cells.some((text) => text.length > WORDY));
     const acts = grid.rows.some((row) => row.actions?.length || row.more?.length);
     const headings = grid.headings.map((each) => h("th", { scope: "col", role: "columnheader", class: each.numeric ? "wb-number" : null }, each.text));
     if (acts) headings.push(h("th", { scope: "col", role: "columnheader" }, h("span", { class: "wb-unseen" }, "Actions")));
