@@ -37,6 +37,9 @@ for phone in ("+260961234567", "+260961111222", "+260971234567"):
 bench.clock.advance(days=4)
 """
 """An endpoint that takes nothing for as long as it is tried."""
+TOO_SMALL = """(board) => [...board.querySelectorAll('button, select, input:not([type=checkbox]), summary')].filter(
+    (each) => each.getClientRects().length && each.getBoundingClientRect().height < 43.5
+).map((each) => each.outerHTML.slice(0, 120))"""
 STAGES = ("Payments", "API keys", "Webhook endpoints", "Events", "Deliveries", "Operators")
 
 
@@ -214,47 +217,39 @@ def test_an_endpoint_is_added_and_managed(lab: "Lab", board: "Locator"):
     expect(board).not_to_contain_text("127.0.0.1:9/two")
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_axe_finds_nothing(lab: "Lab", board: "Locator", theme: str):
-    lab.theme(theme)
-    for name in STAGES:
-        go(board, name)
-        if name == "Events":
-            board.get_by_role("button", name=re.compile("^Details: ")).first.click()
-            expect(board.get_by_role("group", name="Payload, numbers masked")).to_be_visible()
-        if name == "Webhook endpoints":
-            board.get_by_role("button", name=re.compile("^Manage")).first.click()
-        if name == "API keys":
-            board.get_by_role("button", name="Create key").click()
-            expect(board.get_by_role("group", name="New secret key")).to_be_visible()
-        assert lab.axe(board) == [], name
-        lab.shot(board, f"{theme.rsplit(maxsplit=1)[-1].lower()}-{name.replace(' ', '-').lower()}")
-
-
-def test_what_a_screen_reader_is_told(lab: "Lab", board: "Locator"):
+def test_axe_finds_nothing_and_a_screen_reader_is_told_all(lab: "Lab", board: "Locator"):
     for name in STAGES:
         go(board, name)
         lab.snapshot(board, f"dashboard-{name.replace(' ', '-').lower()}")
+    go(board, "API keys")
+    board.get_by_role("button", name="Create key").click()
+    expect(board.get_by_role("group", name="New secret key")).to_be_visible()
+    go(board, "Events")
+    board.get_by_role("button", name=re.compile("^Details: ")).first.click()
+    expect(board.get_by_role("group", name="Payload, numbers masked")).to_be_visible()
+    for theme in THEMES:
+        lab.theme(theme)
+        for name in STAGES:
+            go(board, name)
+            manage = board.get_by_role("button", name=re.compile("^Manage"), expanded=False)
+            if name == "Webhook endpoints" and manage.count() > 1:
+                manage.first.click()
+            assert lab.axe(board) == [], (theme, name)
+            lab.shot(board, f"{theme.rsplit(maxsplit=1)[-1].lower()}-{name.replace(' ', '-').lower()}")
 
 
-@pytest.mark.parametrize(("name", "width", "height"), [("phone", 360, 740), ("zoomed", 320, 256)])
-def test_it_is_whole_where_it_is_narrow(lab: "Lab", board: "Locator", name: str, width: int, height: int):
+def test_it_is_whole_where_it_is_narrow(lab: "Lab", board: "Locator"):
     """A zoom of 400 % on a screen of 1280 by 1024 leaves 320 by 256."""
     lab.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
-    lab.page.set_viewport_size({"width": width, "height": height})
-    for stage in STAGES:
-        go(board, stage)
-        over = board.evaluate("(each) => each.scrollWidth - each.clientWidth")
-        assert over <= 1, (stage, over)
-        small = board.evaluate(
-            """(each) => [...each.querySelectorAll('button, select, input:not([type=checkbox]), summary')].filter(
-                (one) => one.getClientRects().length && one.getBoundingClientRect().height < 43.5
-            ).map((one) => one.outerHTML.slice(0, 120))"""
-        )
-        assert small == []
-        lab.page.set_viewport_size({"width": width, "height": 1800})
-        lab.shot(board, f"{name}-{stage.replace(' ', '-').lower()}")
-        lab.page.set_viewport_size({"width": width, "height": height})
+    for name, width, height in (("phone", 360, 740), ("zoomed", 320, 256)):
+        for stage in STAGES:
+            lab.page.set_viewport_size({"width": width, "height": height})
+            go(board, stage)
+            over = board.evaluate("(each) => each.scrollWidth - each.clientWidth")
+            assert over <= 1, (name, stage, over)
+            assert board.evaluate(TOO_SMALL) == [], (name, stage)
+            lab.page.set_viewport_size({"width": width, "height": 1800})
+            lab.shot(board, f"{name}-{stage.replace(' ', '-').lower()}")
 
 
 def test_after_a_restart_it_says_what_to_do(lab: "Lab", board: "Locator"):

@@ -465,3 +465,11 @@ def test_a_check_that_breaks_is_told_and_not_raised(monkeypatch: pytest.MonkeyPa
     broken = BY_NAME["exact_amount"]._replace(name="broken", check=lambda bench: done(bench.no_such_thing))
     monkeypatch.setattr(exercises, "EXERCISES", (broken,))
     assert "came to an end at AttributeError" in said(exercises.check, "broken", 7)
+
+
+def test_a_check_leaves_no_trace_of_its_own(bench: Workbench):
+    do(bench, BY_NAME["second_try"].solution)
+    before = len(bench.trace)
+    for each in ON_THE_BENCH:
+        exercises.check(each.name, bench)
+    assert len(bench.trace) == before

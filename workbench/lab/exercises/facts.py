@@ -15,18 +15,18 @@ def kwacha(minor: int) -> str:
 def intents_for(bench: "Workbench", description: str) -> "list[PaymentIntent]":
     """The intents with this description, however its letters are written; the newest last."""
     wanted = description.casefold()
-    found = [each for each in bench.client.payment_intents.each() if str(each.description).casefold() == wanted]
+    found = [each for each in bench.looking().payment_intents.each() if str(each.description).casefold() == wanted]
     return found[::-1]
 
 
 def attempts_at(bench: "Workbench", intent_id: str) -> "list[Charge]":
     """The charges of an intent, the newest last."""
-    return [each for each in bench.client.charges.each() if each.payment_intent == intent_id][::-1]
+    return [each for each in bench.looking().charges.each() if each.payment_intent == intent_id][::-1]
 
 
 def charges_for(bench: "Workbench", reference: str) -> "list[Charge]":
     """The charges with this reference, the newest last."""
-    return [each for each in bench.client.charges.each() if each.reference == reference][::-1]
+    return [each for each in bench.looking().charges.each() if each.reference == reference][::-1]
 
 
 def calls_to(bench: "Workbench", target: str) -> list[dict[str, Any]]:

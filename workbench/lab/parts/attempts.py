@@ -25,17 +25,19 @@ def replay(delivery: wire.Delivery) -> Action:
 
 def grid(caption: str, rows: Sequence[Row]) -> Grid:
     """A table of deliveries."""
-    columns = headings("Delivery", "Event", "To", "Status")
+    columns = headings("Delivery", "Event, and where to", "Status")
     return Grid(caption, columns, tuple(rows), "None.", cards=True)
 
 
 def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
     """What the table says of one."""
     said = SAYS.get(delivery.status, delivery.status)
-    status = [said, counted(len(delivery.attempts), "attempt")]
+    status = [said]
+    if delivery.status != DELIVERED or len(delivery.attempts) > 1:
+        status.append(counted(len(delivery.attempts), "attempt"))
     if delivery.next_attempt_at is not None:
         status.append(f"next in {span(delivery.next_attempt_at - now_s)}")
-    return (brief(delivery.id), delivery.event_type, _place(delivery.url), ", ".join(status))
+    return (brief(delivery.id), f"{delivery.event_type} to {_place(delivery.url)}", ", ".join(status))
 
 
 def _place(url: str) -> str:

@@ -101,8 +101,8 @@ class RequestPart(Part):
         return bool(self._bench.publishable_key)
 
     def _endpoints(self, asked: tuple[Ask, ...]) -> tuple[tuple[str, str], ...]:
-        shown = [f"POST {self._bench.base_url}{each.path.replace(MADE_ID, '{id}')}" for each in asked]
-        return (("Endpoint", shown[0]), *(("then", each) for each in shown[1:]))
+        first, *others = (each.path.replace(MADE_ID, "{id}") for each in asked)
+        return (("Endpoint", f"POST {self._bench.base_url}{first}"), *(("then", f"POST {each}") for each in others))
 
     def _headers(self) -> tuple[tuple[str, str], ...]:
         key = mask(str(getattr(self._bench, self.values["key"])))

@@ -20,7 +20,9 @@ LATEST = ""
 """The choice of the payment that was made last, whichever that is."""
 _OVERLAP = 64
 """How many rows are read again: what was recorded late stands among them, and a reset shows by their absence."""
-_FIRST_SHOWN = 50
+_MOST_SHOWN = 50
+_MOST_READ = 20_000
+_ASKING = ("POST /v1/payment_intents", "POST /v1/charges")
 _LINE = 64
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _INNERMOST = re.compile(rf'(?<=: )(?:\[(?:[^"\[\]{{}}]|{_STRING})*\]|\{{(?:[^"\[\]{{}}]|{_STRING})*\}})')
@@ -115,8 +117,8 @@ class Seen:
         by_payment: dict[str, list[dict[str, Any]]] = {}
         for row in self._rows.values():
             by_payment.setdefault(row["payment"] or "", []).append(row)
-        made = (self._payment(name, rows) for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"})
-        self.payments = tuple(reversed([each for each in made if each is not None]))[:_FIRST_SHOWN]
+        names = [name for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"} and _asked(rows)]
+        self.payments = tuple(self._payment(name, by_payment[name]) for name in names[: -_MOST_SHOWN - 1 : -1])
         found = [each for each in self.payments if each.id == self.chosen]
         latest = next(iter(found or self.payments), None)
         self.payment = latest and self._now(latest)
@@ -125,22 +127,25 @@ class Seen:
         self.deliveries = self._delivered()
 
     def _read_rows(self) -> None:
-        known = sorted(self._rows)
-        since = known[-_OVERLAP][0] - 1 if len(known) >= _OVERLAP else 0
+        known = list(self._rows)
+        since = known[-_OVERLAP][0] - 1 if len(known) >= _OVERLAP else self._first()
         fresh = self._after(since)
-        if since and any(key[0] > since and key not in fresh for key in known):
-            known, since, fresh = [], 0, self._after(0)
+        if any(key[0] > since and key not in fresh for key in known):
+            self._rows, since = {}, self._first()
+            fresh = self._after(since)
         kept = {key: row for key, row in self._rows.items() if key[0] <= since}
-        self._rows = dict(sorted({**kept, **fresh}.items(), key=lambda each: each[0]))
+        self._rows = {**kept, **fresh}
+
+    def _first(self) -> int:
+        """Where reading begins: of a month of traffic, its last hours."""
+        return max(0, self.seq() - _MOST_READ)
 
     def _after(self, seq: int) -> dict[tuple[int, str], dict[str, Any]]:
         return {(row["seq"], row["kind"]): row for row in self._control.rows("trace", since=str(seq))}
 
-    def _payment(self, name: str, rows: list[dict[str, Any]]) -> Payment | None:
-        """What a payment's first rows tell of it; None for what was only asked about."""
-        call = next((row for row in rows if row["kind"] == "call"), None)
-        if call is None or not call["what"].startswith(("POST /v1/payment_intents", "POST /v1/charges")):
-            return None
+    def _payment(self, name: str, rows: list[dict[str, Any]]) -> Payment:
+        """What the call that asked for a payment tells of it."""
+        call = next(row for row in rows if row["kind"] == "call" and row["what"].startswith(_ASKING))
         return Payment(name, self._money(call), call["at"])
 
     def _money(self, call: dict[str, Any]) -> str:
@@ -176,6 +181,11 @@ class Seen:
         except WorkbenchError:
             return {}
         return {each.id: each for each in page.data if each.id in named} if page else {}
+
+
+def _asked(rows: list[dict[str, Any]]) -> bool:
+    """Whether these rows are of a payment that was asked for, not only asked about."""
+    return any(row["kind"] == "call" and row["what"].startswith(_ASKING) for row in rows)
 
 
 def _of_intent(payment: Payment, intent: wire.PaymentIntent) -> Payment:

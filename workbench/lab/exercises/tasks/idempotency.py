@@ -36,7 +36,7 @@ def _over_a_bad_line(bench: "Workbench") -> "PaymentsClient":
 
 
 def _charge_surely(bench: "Workbench", charge_surely: "Callable[[PaymentsClient, dict[str, Any]], object]") -> Verdict:
-    number = sum(str(each.reference).startswith("SURE-") for each in bench.client.charges.each()) + 1
+    number = sum(str(each.reference).startswith("SURE-") for each in bench.looking().charges.each()) + 1
     reference = f"SURE-{number}"
     order = {"amount": 2_500, "channel": "mtn", "phone": _PHONE, "reference": reference}
     try:
