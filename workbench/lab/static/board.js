@@ -190,7 +190,7 @@ class Board {
     // Named, since where it is narrow it is laid out as no table.
     const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, headings));
     const table = h("table", { role: "table" }, caption, head, h("tbody", { role: "rowgroup" }, rows));
-    return h("div", { class: `wb-scroll${acts || grid.cards || isWordy ? " wb-rows" : ""}`, tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
+    return h("div", { class: `wb-scroll${acts || grid.cards ? " wb-rows" : ""}`, tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
   }
 
   row(row, grid, acts, part, path) {
