@@ -117,6 +117,18 @@ def test_what_was_shipped_is_trusted_and_what_was_not_is_not(opened: Opened):
     assert [{cell["metadata"]["trusted"] for cell in each} for each in cells] == [{False}, {True}]
 
 
+def test_a_notebook_that_is_saved_keeps_its_widgets_and_no_news_are_asked_for(opened: Opened):
+    base, token = opened.url.partition("/lab/")[0], opened.url.partition("token=")[2]
+    wanted = {
+        "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    }
+    with httpx.Client(base_url=base, headers={"Authorization": f"token {token}"}) as http:
+        for plugin, settings in wanted.items():
+            schema = http.get(f"/lab/api/settings/{plugin}").raise_for_status().json()["schema"]["properties"]
+            assert {name: schema[name]["default"] for name in settings} == settings
+
+
 def test_it_answers_nobody_without_its_token(opened: Opened):
     base = opened.url.partition("/lab")[0]
     assert base.startswith("http://127.0.0.1:")

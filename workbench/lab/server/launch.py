@@ -35,6 +35,7 @@ class Address(Protocol):
 
 
 _EXTENSIONS: Final = Path(__file__).with_name("extension")
+_SETTINGS: Final = Path(__file__).with_name("settings")
 _ERRORS: Final = 40
 """The lowest level that is printed."""
 _TOKEN_BYTES: Final = 24
@@ -94,6 +95,8 @@ def _config(folder: Path, workspaces: Path, at: Address, *, token: str, path: st
             "open_browser": browser,
             "extra_labextensions_path": [str(_EXTENSIONS)],
             "workspaces_dir": str(workspaces),
+            # A notebook that is opened again shows its widgets as they were last; else it would show errors.
+            "app_settings_dir": str(_SETTINGS),
             # Nothing is asked of other machines: no news, no newer versions, no lists of extensions.
             "news_url": None,
             "check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
