@@ -188,3 +188,13 @@ class TestAnotherAccount:
         body = {"email": "a@example.com", "password": "open sesame"}
         token = shop.post("/v1/auth/token", body).json()["access_token"]
         assert shop.get(f"/v1/payment_intents/{intent}", key=token).status_code == 404
+
+
+def test_a_store_whose_publishable_key_was_revoked_opens_again(tmp_path: Path):
+    store = tmp_path / "shop.db"
+    with Workbench(seed=1, store=store) as bench:
+        published = next(each for each in bench.client.api_keys.each() if each.kind == "publishable")
+        bench.client.api_keys.revoke(published.id)
+    with Workbench(store=store) as bench:
+        assert str(bench.publishable_key) == ""
+        assert {each.id: each.status for each in bench.client.api_keys.each()}[published.id] == "revoked"
