@@ -139,3 +139,21 @@ def test_it_is_live_only_where_somebody_looks(bench: Workbench, monkeypatch: pyt
     monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
     assert VIEW in bench.trace._repr_mimebundle_()
     assert VIEW in bench.trace.for_(paid(bench))._repr_mimebundle_()
+
+
+def test_what_a_board_shows_is_in_nothing_that_is_saved_with_the_notebook(bench: Workbench):
+    paid(bench)
+    for widget in (trace_board(bench.trace).widget, bench.desk().widget, bench.dashboard().widget):
+        state = json.dumps({name: value for name, value in widget.get_state().items() if name not in {"_esm", "_css"}})
+        assert NUMBER not in state
+        assert "Monstera" not in state
+        assert widget.view["sections"]
+
+
+def test_a_page_that_is_opened_asks_to_see(bench: Workbench):
+    widget: Any = trace_board(bench.trace).widget
+    sent: list[dict[str, Any]] = []
+    widget.send = sent.append
+    widget._handle_custom_msg({"look": True, "id": 5}, [])  # noqa: SLF001  what arrives from a browser
+    assert sent == [{"view": widget.view}]
+    assert widget.answered == 5

@@ -11,25 +11,41 @@ from workbench.lab.parts.part import Reveal
 
 
 class BoardWidget(anywidget.AnyWidget):
-    """`view` is what is to be seen, `answered` the last message that was carried out."""
+    """`view` is what is to be seen, `answered` the last message that was carried out.
+
+    The view goes to the browser as a message: a notebook that is saved with its widgets would hold what is synced,
+    and in a view stand the numbers and texts that somebody has typed.
+    """
 
     _esm = asset("board.js")
     _css = asset("theme.css") + asset("board.css")
-    view = traitlets.Dict().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    view = traitlets.Dict()
     answered = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, act: Callable[[dict[str, Any]], None]) -> None:
         super().__init__()
-        self.on_msg(lambda _widget, message, _buffers: act(message))
+        self._act = act
+        self.on_msg(lambda _widget, message, _buffers: self._heard(message))
 
     def show(self, view: dict[str, Any]) -> None:
         """Send what is to be seen, unless it is what is seen already."""
         if view != self.view:
             self.view = view
+            self.title = str(view.get("title", ""))
+            self.send({"view": view})
 
     def reveal(self, secret: Reveal) -> None:
         """Show a secret this once: a message, which no saved notebook holds."""
         self.send({"reveal": {"label": secret.label, "secret": secret.secret}})
 
+    def _heard(self, message: dict[str, Any]) -> None:
+        """A page that has just been opened asks to see; anything else is pressed."""
+        if not message.get("look"):
+            self._act(message)
+            return
+        self.send({"view": self.view})
+        self.answered = int(message.get("id") or 0)
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.view.get('title', '')!r})"
+        return f"{type(self).__name__}({self.title!r})"

@@ -53,6 +53,7 @@ class Board {
     this.last = 0;
     this.told = 0;
     this.prefix = `wb-${Math.random().toString(36).slice(2)}`;
+    this.view = {};
     this.title = h("h3", { class: "wb-title", id: `${this.prefix}-title` });
     this.status = h("div", { class: "wb-status", role: "status", "aria-live": "polite" });
     this.secret = h("div", { class: "wb-secret", hidden: true });
@@ -69,11 +70,19 @@ class Board {
     }
     el.append(this.root);
     this.listeners = [
-      ["change:view", () => this.draw()],
       ["change:answered", () => this.answer()],
-      ["msg:custom", (message) => message.reveal && this.reveal(message.reveal)],
+      ["msg:custom", (message) => this.hear(message)],
     ];
     for (const [name, heard] of this.listeners) model.on(name, heard);
+    this.title.textContent = model.get("title");
+    this.send({ look: true });
+  }
+
+  // The view comes as a message, and is in nothing that is saved with the notebook.
+  hear({ view, reveal }) {
+    if (reveal) this.reveal(reveal);
+    if (!view) return;
+    this.view = view;
     this.draw();
   }
 
@@ -86,7 +95,7 @@ class Board {
   // ---- what is to be seen -------------------------------------------------------------------------------------
 
   draw() {
-    const view = this.model.get("view");
+    const view = this.view;
     const sections = view.sections ?? [];
     const focus = this.focused();
     this.title.textContent = view.title ?? "";
@@ -318,7 +327,7 @@ class Board {
   // ---- other widgets ------------------------------------------------------------------------------------------
 
   modelOf(slot) {
-    return this.model.get("view").widgets?.[slot.on] ?? null;
+    return this.view.widgets?.[slot.on] ?? null;
   }
 
   draw_slot(slot, part, path) {

@@ -1,0 +1,73 @@
+"""How soon what the kernel has answered is to be seen: the time of the widgets' own drawing, without the kernel's."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.browser.conftest import Lab
+
+MOST_MS = 100
+TIMES = 3
+PAYMENTS = """
+for _ in range(20):
+    intent = bench.client.payment_intents.create(
+        amount=Decimal("150.00"), currency="ZMW", payment_method_types=["mobile_money"]
+    )
+    bench.client.payment_intents.confirm(intent.id, phone="+260961234567", provider="mtn")
+    bench.phone("+260961234567").enter_pin("1234")
+"""
+CELLS = [
+    "from decimal import Decimal\nfrom workbench import Workbench\n\nbench = Workbench(seed=7)",
+    PAYMENTS,
+    "bench.phone('+260961234567')",
+    "bench.desk()",
+    "bench.dashboard()",
+    "bench.trace",
+]
+LISTEN = """
+  const Socket = window.WebSocket;
+  window.WebSocket = class extends Socket {
+    constructor(...given) {
+      super(...given);
+      // Heard before JupyterLab hears it: the first listener is called first.
+      this.addEventListener('message', () => { window.lastAnswer = performance.now(); });
+    }
+  };
+"""
+PRESS = """async (button) => {
+  const board = button.closest('.wb');
+  const began = performance.now();
+  window.lastAnswer = 0;
+  const drawn = new Promise((resolve) => {
+    const looking = new MutationObserver(() => {
+      if (window.lastAnswer <= began) return;  // what is drawn before the kernel has said anything
+      looking.disconnect();
+      const answered = window.lastAnswer;
+      requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - answered)));
+    });
+    looking.observe(board, {subtree: true, childList: true, attributes: true, characterData: true});
+  });
+  button.click();
+  return Promise.race([drawn, new Promise((resolve) => setTimeout(() => resolve(-1), 20000))]);
+}"""
+"""Milliseconds from the kernel's latest message to the frame after the first change that it made."""
+PRESSED = {
+    "a row of the trace": (5, "Older"),
+    "a part of the dashboard": (4, "Events"),
+    "a request of the desk": (3, "Send request"),
+    "a key of the handset that the service refuses": (2, "Send"),
+}
+
+
+@pytest.mark.parametrize("what", PRESSED)
+def test_what_the_kernel_answers_is_drawn_at_once(lab: "Lab", what: str):
+    place, name = PRESSED[what]
+    lab.page.add_init_script(LISTEN)
+    lab.open(cells=CELLS)
+    lab.run_all()
+    button = lab.output(place).get_by_role("button", name=name, exact=True).first
+    button.scroll_into_view_if_needed()
+    took = [button.evaluate(PRESS) for _ in range(TIMES)]
+    assert min(took) >= 0, "nothing was drawn"
+    assert sorted(took)[TIMES // 2] < MOST_MS, took
