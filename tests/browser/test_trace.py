@@ -85,5 +85,5 @@ def test_on_a_narrow_screen_nothing_is_cut_off(lab: "Lab", board: "Locator"):
 
 
 def test_the_rows_are_those_that_a_script_reads(lab: "Lab", board: "Locator"):
-    told = lab.run("[str(row['seq']) for row in bench.trace]")
+    told = lab.run("print([str(row['seq']) for row in bench.trace])")
     assert told == str(board.get_by_role("rowheader").all_inner_texts())
