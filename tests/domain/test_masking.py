@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.masking import Secret, mask
+from workbench.domain.masking import Secret, mask, mask_secrets
 from workbench.domain.wire.panel import Input
 
 TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
@@ -121,3 +121,9 @@ def test_a_secret_is_whole_but_for_its_repr(word: str):
 @given(st.text("0123456789", min_size=1, max_size=8))
 def test_what_is_typed_on_a_handset_is_dots_in_a_repr(pin: str):
     assert repr(Input(text=pin)) == f"Input({'•' * len(pin)})"
+
+
+def test_a_request_to_repeat_keeps_its_numbers_and_none_of_its_secrets():
+    told = f"Bearer {key('sk_test')} pays for +260961234567"
+    assert mask_secrets(told) == "Bearer sk_test_•••• pays for +260961234567"
+    assert mask(mask_secrets(told)) == mask(told)
