@@ -51,7 +51,8 @@ settings.register_profile("long")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=5, help="How often the served sandbox is killed under load.")
-    parser.addoption("--examples", type=int, default=2, help="How many random requests each operation is tried with.")
+    parser.addoption("--examples", type=int, help="With how many random requests each operation is tried.")
+    parser.addoption("--installed", action="store_true", help="Install the wheel elsewhere, and run its notebooks.")
     parser.addoption("--months", type=int, default=2, help="Over how many seeds months are simulated and reconciled.")
     parser.addoption("--payments", type=int, help="With how many, and four times as many, memory is told.")
     parser.addoption("--renew", action="store_true", help="Write the description's examples anew, from their run.")

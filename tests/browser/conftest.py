@@ -13,7 +13,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -119,9 +118,8 @@ class Tools(NamedTuple):
 
 
 def _axe() -> Path | None:
-    """axe.min.js: below the folder that WORKBENCH_AXE names, or where .ci/run puts it."""
-    named = os.environ.get("WORKBENCH_AXE")
-    folder = Path(named) if named else Path(tempfile.gettempdir()) / "workbench-axe"
+    """axe.min.js, in the folder that WORKBENCH_AXE names or in its node_modules."""
+    folder = Path(os.environ.get("WORKBENCH_AXE") or os.devnull)
     for inside in ("", "node_modules/axe-core", "axe-core"):
         if (found := folder / inside / "axe.min.js").is_file():
             return found
@@ -136,16 +134,24 @@ def _missing() -> tuple[Tools | None, list[str]]:
     return (None if missing or not chromium or not axe else Tools(chromium, axe)), missing
 
 
+def _reason(missing: list[str]) -> str:
+    return f"THE LAB WAS NOT TRIED IN A BROWSER. It needs {', and '.join(missing)}."
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip these tests, aloud, where there is no browser; with --require-browser each of them fails."""
+    _, missing = _missing()
+    if missing and not config.getoption("--require-browser"):
+        for each in items:
+            if each.path.is_relative_to(Path(__file__).parent):
+                each.add_marker(pytest.mark.skip(reason=_reason(missing)))
+
+
 @pytest.fixture(scope="session")
-def tools(pytestconfig: pytest.Config) -> Tools:
-    """Skips, aloud, where there is no browser; with --require-browser that is a failure."""
+def tools() -> Tools:
+    """What there is, or a failure."""
     found, missing = _missing()
-    if found:
-        return found
-    reason = f"THE LAB WAS NOT TRIED IN A BROWSER. It needs {', and '.join(missing)}."
-    if pytestconfig.getoption("--require-browser"):
-        pytest.fail(reason)
-    pytest.skip(reason)
+    return found or pytest.fail(_reason(missing))
 
 
 def free_port() -> int:
