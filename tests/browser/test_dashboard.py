@@ -49,7 +49,9 @@ def board(lab: "Lab") -> "Locator":
     lab.page.set_viewport_size({"width": 1400, "height": 1400})
     lab.open(cells=[SHOP, DEAD_LETTERS, "bench.dashboard()"])
     lab.run_all()
-    return lab.output(2).locator(".wb-board")
+    shown = lab.output(2).locator(".wb-board")
+    expect(shown.get_by_role("button", name="+1 minute")).to_be_visible()
+    return shown
 
 
 def go(board: "Locator", name: str) -> None:

@@ -34,7 +34,9 @@ def board(lab: "Lab") -> "Locator":
     lab.page.set_viewport_size({"width": 1400, "height": 2200})
     lab.open(cells=[PAID, "bench.trace"])
     lab.run_all()
-    return lab.output(1).locator(".wb-board")
+    shown = lab.output(1).locator(".wb-board")
+    expect(shown.get_by_role("row").last).to_be_visible()
+    return shown
 
 
 def test_a_payment_is_chosen_and_an_exchange_is_looked_into(lab: "Lab", board: "Locator"):
