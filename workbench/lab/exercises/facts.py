@@ -24,6 +24,19 @@ def attempts_at(bench: "Workbench", intent_id: str) -> "list[Charge]":
     return [each for each in bench.looking().charges.each() if each.payment_intent == intent_id][::-1]
 
 
+def most_tried(bench: "Workbench", description: str) -> "tuple[PaymentIntent, list[str | None]] | None":
+    """Of the intents with this description the one that was tried again, else the newest; its failures, in order.
+
+    None where there is no such intent. An attempt that has not failed has None for its failure.
+    """
+    found = intents_for(bench, description)
+    if not found:
+        return None
+    attempts = {each.id: attempts_at(bench, each.id) for each in found}
+    tried = next((each for each in found if len(attempts[each.id]) > 1), found[-1])
+    return tried, [each.failure_code for each in attempts[tried.id]]
+
+
 def charges_for(bench: "Workbench", reference: str) -> "list[Charge]":
     """The charges with this reference, the newest last."""
     return [each for each in bench.looking().charges.each() if each.reference == reference][::-1]

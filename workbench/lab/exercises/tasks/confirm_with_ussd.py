@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import attempts_at, intents_for
+from workbench.lab.exercises.facts import most_tried
 from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
 
 if TYPE_CHECKING:
@@ -10,12 +10,10 @@ if TYPE_CHECKING:
 
 
 def _second_try(bench: "Workbench") -> Verdict:
-    found = intents_for(bench, "Basil")
-    if not found:
+    found = most_tried(bench, "Basil")
+    if found is None:
         return not_yet("No intent with the description Basil is there.")
-    attempts = {each.id: attempts_at(bench, each.id) for each in found}
-    intent = next((each for each in found if len(attempts[each.id]) > 1), found[-1])
-    codes = [each.failure_code for each in attempts[intent.id]]
+    intent, codes = found
     if not codes:
         return not_yet("The intent for the Basil is there, and not confirmed.")
     if intent.status == "requires_action":
