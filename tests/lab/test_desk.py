@@ -350,6 +350,19 @@ class TestSeveralPayments:
         desk.do("payment", "follow", "choice", payment="")
         assert seen(desk).number == OTHER
 
+    def test_an_older_one_tells_when_its_webhooks_are_tried_again(self, bench: Workbench, desk: Desk):
+        for place in range(3):
+            bench.client.webhook_endpoints.create(url=f"http://127.0.0.1:9/hooks/{place}")
+        send(desk)
+        first = seen(desk).payment
+        assert first is not None
+        for order in range(30):
+            bench.client.charges.create(amount=100, channel="mtn", phone="+260960000001", idempotency_key=str(order))
+        assert len(bench.client.deliveries.list(limit=100).data) == 100
+        desk.do("payment", "follow", payment=first.id)
+        assert seen(desk).payment == first
+        assert any(", next at " in row[2] for row in cells(desk, "webhooks"))
+
     def test_a_handset_is_known_by_those_that_were_opened(self, bench: Workbench, desk: Desk):
         pay = bench.client.payment_intents
         intent = pay.create(amount=5)

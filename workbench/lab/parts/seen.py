@@ -9,8 +9,8 @@ import msgspec
 from workbench.client import PaymentsClient
 from workbench.control import SandboxControl
 from workbench.domain import wire
-from workbench.domain.money import Money, money_from_integer, money_from_major
 from workbench.domain.money import currency_named as currency
+from workbench.domain.money import money_from_integer, money_from_major
 from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
 from workbench.errors import WorkbenchError
@@ -175,12 +175,12 @@ class Seen:
         return payment._replace(status=charge.status, failure=charge.failure_code or "", phone=charge.phone)
 
     def _delivered(self) -> dict[str, wire.Delivery]:
-        named = {row["detail"]["delivery"] for row in self.rows if row["kind"] == "webhook"}
+        """Each by its id: of a payment that is long past, none is on the first page of a list."""
+        named = dict.fromkeys(row["detail"]["delivery"] for row in self.rows if row["kind"] == "webhook")
         try:
-            page = self._client.deliveries.list(limit=100) if named else None
+            return {name: self._client.deliveries.retrieve(name) for name in named}
         except WorkbenchError:
             return {}
-        return {each.id: each for each in page.data if each.id in named} if page else {}
 
 
 def _asked(rows: list[dict[str, Any]]) -> bool:
@@ -195,11 +195,6 @@ def _of_intent(payment: Payment, intent: wire.PaymentIntent) -> Payment:
         failure=error.code if error else "",
         phone=method.mobile_money.phone if method else "",
     )
-
-
-def amount_text(amount_minor: int, code: str) -> str:
-    """An amount as it stands in a table whose caption names the currency."""
-    return f"{Money(amount_minor, code).major:,}"
 
 
 def json_in(text: str) -> Any:  # noqa: ANN401  JSON is of any type
