@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from workbench.domain import wire
+from workbench.domain.masking import mask
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
-from workbench.lab.parts.source import brief, counted, short, span, when
+from workbench.lab.parts.words import counted, short, short_id, span, when
 from workbench.lab.views import BAD, GOOD, Action, Grid, Item, Note, Row, headings
 
+_ANSWER: Final = 300
+"""So many characters are shown of what a receiver answered."""
 SAYS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
 
 
@@ -37,7 +40,7 @@ def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
         status.append(counted(len(delivery.attempts), "attempt"))
     if delivery.next_attempt_at is not None:
         status.append(f"next in {span(delivery.next_attempt_at - now_s)}")
-    return (brief(delivery.id), f"{delivery.event_type} to {_place(delivery.url)}", ", ".join(status))
+    return (short_id(delivery.id), f"{delivery.event_type} to {_place(delivery.url)}", ", ".join(status))
 
 
 def _place(url: str) -> str:
@@ -46,7 +49,7 @@ def _place(url: str) -> str:
 
 def _attempt(attempt: wire.DeliveryAttempt) -> Row:
     status = "none" if attempt.status_code is None else str(attempt.status_code)
-    answer = short(attempt.answer.strip()) or short(attempt.fault or "") or "(empty)"
+    answer = short(mask(attempt.answer.strip() or attempt.fault or "(empty)"), _ANSWER)
     return Row(str(attempt.number), (str(attempt.number), when(attempt.at), status, f"{attempt.latency_ms} ms", answer))
 
 

@@ -5,7 +5,8 @@ from typing import ClassVar, Final
 
 from workbench.domain.moments import moment
 from workbench.lab.parts.part import Doing, Part, Said, Values
-from workbench.lab.parts.source import Source, when
+from workbench.lab.parts.source import Source
+from workbench.lab.parts.words import when
 from workbench.lab.views import BAD, Action, Actions, Beside, Facts, Field, Fold, Form, Item, Section
 
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}

@@ -7,7 +7,8 @@ from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
 from workbench.lab.parts import attempts
 from workbench.lab.parts.pages import Pages
 from workbench.lab.parts.part import Doing, Part, Said, Values
-from workbench.lab.parts.source import Source, counted
+from workbench.lab.parts.source import Source
+from workbench.lab.parts.words import counted
 from workbench.lab.views import PLAIN, WARN, Action, Actions, Field, Form, Note, Row, Section
 
 _STATES: Final = (("", "all"), (PENDING, "on their way"), (DELIVERED, "delivered"), (DEAD_LETTER, "dead letters"))

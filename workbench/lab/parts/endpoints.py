@@ -7,7 +7,8 @@ from workbench.domain.masking import Secret
 from workbench.domain.webhooks import DISABLED, ENABLED, FAULTS
 from workbench.lab.parts.pages import Pages
 from workbench.lab.parts.part import Doing, Part, Reveal, Said, Values
-from workbench.lab.parts.source import Source, when
+from workbench.lab.parts.source import Source
+from workbench.lab.parts.words import when
 from workbench.lab.views import Action, Actions, Facts, Field, Form, Grid, Item, Row, Section, headings
 
 _PATH: Final = "/v1/webhook_endpoints"

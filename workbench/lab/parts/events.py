@@ -13,7 +13,8 @@ from workbench.errors import NotFound
 from workbench.lab.parts import attempts
 from workbench.lab.parts.pages import Pages
 from workbench.lab.parts.part import Doing, Part, Said, Values
-from workbench.lab.parts.source import Source, brief, counted, when
+from workbench.lab.parts.source import Source
+from workbench.lab.parts.words import counted, short_id, when
 from workbench.lab.views import (
     BAD,
     WARN,
@@ -144,7 +145,7 @@ class EventsPart(Part):
         at = when(datetime.fromisoformat(event.timestamp).timestamp())
         return Row(
             event.id,
-            (brief(event.id), event.type, brief(_payment(event)), at),
+            (short_id(event.id), event.type, short_id(_payment(event)), at),
             (unfold,),
             beneath=self._details(event) if is_open else (),
         )

@@ -6,7 +6,8 @@ from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.lab.parts.pages import Pages
 from workbench.lab.parts.part import Doing, Part, Reveal, Said, Values
-from workbench.lab.parts.source import Source, options, when
+from workbench.lab.parts.source import Source
+from workbench.lab.parts.words import options, when
 from workbench.lab.views import BAD, Action, Field, Form, Grid, Note, Row, Section, headings
 
 _PATH: Final = "/v1/api_keys"

@@ -5,7 +5,8 @@ from typing import Any, ClassVar, Final
 
 from workbench.domain.phones import OPERATORS
 from workbench.lab.parts.part import Doing, Part, Said, Values
-from workbench.lab.parts.source import Source, span, when
+from workbench.lab.parts.source import Source
+from workbench.lab.parts.words import span, when
 from workbench.lab.views import BAD, Action, Field, Form, Grid, Note, Row, Section, headings
 
 _PATH: Final = "/sandbox/operator/outage"

@@ -8,7 +8,8 @@ from msgspec import UNSET
 from workbench.domain import wire
 from workbench.lab.parts.pages import Pages
 from workbench.lab.parts.part import Doing, Part, Values
-from workbench.lab.parts.source import Source, when
+from workbench.lab.parts.source import Source
+from workbench.lab.parts.words import when
 from workbench.lab.views import Facts, Grid, Row, Section, headings
 
 _PAID, _FAILED, _ENDED = "succeeded", "requires_payment_method", "canceled"

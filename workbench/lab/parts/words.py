@@ -1,12 +1,13 @@
 """Words and moments that several parts show."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
-from workbench.domain.moments import LUSAKA
+from workbench.domain.moments import LUSAKA, moment
 
 _WIDEST = 96
-_IDENTIFIER = re.compile("[a-z]{2,4}_[0-9A-Za-z]{20,}")
+_IDENTIFIER = re.compile("([a-z]{2,4}_[0-9A-Za-z]{6})[0-9A-Za-z]{14,}")
 
 
 def lusaka(at: str) -> tuple[str, str]:
@@ -22,4 +23,31 @@ def short(text: str, width: int = _WIDEST) -> str:
 
 def short_id(name: str) -> str:
     """An identifier by its first letters, `pi_3CwQs4…`; anything else as it is."""
-    return f"{name[:9]}…" if _IDENTIFIER.fullmatch(name) else name
+    found = _IDENTIFIER.fullmatch(name)
+    return f"{found[1]}…" if found else name
+
+
+def when(at_s: float | None) -> str:
+    """A moment in Lusaka, to the second; a dash for none."""
+    return "-" if at_s is None else moment(int(at_s * 1000)).astimezone(LUSAKA).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def span(seconds: float) -> str:
+    """How long that is, in the two largest units that count: `1 d 2 h`, `5 min`, `20 s`."""
+    left, said = max(0, round(seconds)), []
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            said.append(f"{count} {unit}")
+    return " ".join(said[:2]) or "0 s"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """`1 event`, `2 events`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def options(values: Sequence[str], all_of_them: str = "") -> tuple[tuple[str, str], ...]:
+    """The options of a choice; underscores are blanks to a person."""
+    every = (("", all_of_them),) if all_of_them else ()
+    return (*every, *((each, each.replace("_", " ")) for each in values))
