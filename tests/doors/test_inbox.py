@@ -28,7 +28,7 @@ def press(shop: "Shop", phone: str, what: str, text: str | None = None) -> None:
 
 
 def entries(shop: "Shop", kind: str, payment: str) -> list[dict[str, Any]]:
-    rows = shop.read("/sandbox/ledger/entries?limit=1000")["data"]
+    rows = shop.read("/sandbox/ledger/entries")["data"]
     return [each for each in rows if each["kind"] == kind and each["payment"] == payment]
 
 
