@@ -232,7 +232,7 @@ class TestWhatElseMayHappen:
         phone.press("0", "0", "0", "0", "Send")
         expect(phone.words).to_contain_text("Wrong PIN too often.")
         expect(phone.receipt).to_contain_text("was not paid")
-        expect(phone.root.locator(".wb-outcome")).to_have_text("✕")
+        expect(phone.root.locator(".wb-outcome")).to_have_text("✗")
         assert phone.status(intent) == "requires_payment_method"
         lab.shot(phone.root, "phone-blocked")
         lab.snapshot(phone.root, "phone-blocked")
