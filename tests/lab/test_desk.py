@@ -278,6 +278,7 @@ class TestBadInput:
         bench.close()
         assert "closed" in send(desk).words
         assert "closed" in text(desk, "unread")
+        assert "run the cells again" in text(desk, "unread")
         assert "closed" in repr(desk)
 
 
