@@ -190,6 +190,19 @@ def test_an_endpoint_is_added_paused_changed_and_deleted(bench: Workbench, page:
     assert row["id"] not in [each["id"] for each in page.rows("endpoints")]
 
 
+def test_what_happens_while_an_endpoint_is_paused_is_replayed_from_the_events():
+    with Workbench(seed=7) as bench:
+        page = Browser(bench.dashboard())
+        (own,) = page.show("endpoints")["items"][0]["rows"]
+        assert "replayed from the events" in page.press("endpoints", "pause", own["id"])["text"]
+        pay(bench)
+        assert page.press("deliveries", "replay_all")["text"].startswith("No dead letter")
+        page.press("endpoints", "enable", own["id"])
+        page.show("events")
+        assert page.press("events", "replay", page.rows("events")[0]["id"])["text"] == "Sent again to 1 endpoint."
+        assert [each.verdict for each in bench.receiver.arrivals] == ["accepted"]
+
+
 def test_the_receiver_of_the_bench_is_handed_its_new_secret():
     with Workbench(seed=7) as bench:
         page = Browser(bench.dashboard())
