@@ -2,9 +2,11 @@
 
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -435,6 +437,26 @@ class TestTheCode:
         assert isinstance(curl, Code)
         assert name in python.text
         assert name in curl.text
+
+    @pytest.mark.parametrize("values", [{}, {"operation": "charge"}, {"description": "it's ü"}])
+    @pytest.mark.parametrize("by_hand", ["", "\n"])
+    def test_curl_of_what_was_sent_is_given_the_answer_of_before(
+        self, bench: Workbench, desk: Desk, values: dict[str, str], by_hand: str
+    ):
+        desk.do("request", "follow", "form", **values)
+        desk.do("request", "follow", "json", body0=field(desk, "body0").value + by_hand)
+        curl = str(send(desk, **values).code[1].text)
+        for each in curl.split("\n\n"):
+            words = shlex.split(each.replace("$SECRET_KEY", str(bench.secret_key)).replace("$BASE_URL", bench.base_url))
+            headers = dict(word.split(": ", 1) for option, word in pairwise(words) if option == "-H")
+            users = [(word[:-1], "") for option, word in pairwise(words) if option == "-u"]
+            answer = bench.http.post(
+                words[3],
+                headers=headers,
+                content=words[words.index("--data-raw") + 1],
+                auth=users[0] if users else None,
+            )
+            assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, "true")
 
     def test_no_key_is_in_any_text(self, bench: Workbench, desk: Desk):
         send(desk)
