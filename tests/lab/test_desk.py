@@ -458,6 +458,16 @@ class TestTheCode:
             )
             assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, "true")
 
+    @pytest.mark.parametrize(("key", "reason"), [("Cancel", "declined by customer"), ("Ignore", "prompt timeout")])
+    def test_each_key_of_the_handset_is_told_in_code(self, bench: Workbench, desk: Desk, key: str, reason: str):
+        send(desk)
+        (fold,) = items(section(desk, "handset"), Fold)
+        told = {each.label: each.text for each in fold.items}
+        assert f"/{key.lower()}" in told[f"{key} in curl"]
+        self.run(told[f"{key} in Python"], bench)
+        bench.clock.advance(600)
+        assert reason in text(desk, "payment")
+
     def test_no_key_is_in_any_text(self, bench: Workbench, desk: Desk):
         send(desk)
         everything = repr(desk) + str(desk._repr_mimebundle_()) + json.dumps(as_data(desk.sections()))
