@@ -2,9 +2,11 @@
 
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -278,6 +280,7 @@ class TestBadInput:
         bench.close()
         assert "closed" in send(desk).words
         assert "closed" in text(desk, "unread")
+        assert "run the cells again" in text(desk, "unread")
         assert "closed" in repr(desk)
 
 
@@ -434,6 +437,36 @@ class TestTheCode:
         assert isinstance(curl, Code)
         assert name in python.text
         assert name in curl.text
+
+    @pytest.mark.parametrize("values", [{}, {"operation": "charge"}, {"description": "it's ü"}])
+    @pytest.mark.parametrize("by_hand", ["", "\n"])
+    def test_curl_of_what_was_sent_is_given_the_answer_of_before(
+        self, bench: Workbench, desk: Desk, values: dict[str, str], by_hand: str
+    ):
+        desk.do("request", "follow", "form", **values)
+        desk.do("request", "follow", "json", body0=field(desk, "body0").value + by_hand)
+        curl = str(send(desk, **values).code[1].text)
+        for each in curl.split("\n\n"):
+            words = shlex.split(each.replace("$SECRET_KEY", str(bench.secret_key)).replace("$BASE_URL", bench.base_url))
+            headers = dict(word.split(": ", 1) for option, word in pairwise(words) if option == "-H")
+            users = [(word[:-1], "") for option, word in pairwise(words) if option == "-u"]
+            answer = bench.http.post(
+                words[3],
+                headers=headers,
+                content=words[words.index("--data-raw") + 1],
+                auth=users[0] if users else None,
+            )
+            assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, "true")
+
+    @pytest.mark.parametrize(("key", "reason"), [("Cancel", "declined by customer"), ("Ignore", "prompt timeout")])
+    def test_each_key_of_the_handset_is_told_in_code(self, bench: Workbench, desk: Desk, key: str, reason: str):
+        send(desk)
+        (fold,) = items(section(desk, "handset"), Fold)
+        told = {each.label: each.text for each in fold.items}
+        assert f"/{key.lower()}" in told[f"{key} in curl"]
+        self.run(told[f"{key} in Python"], bench)
+        bench.clock.advance(600)
+        assert reason in text(desk, "payment")
 
     def test_no_key_is_in_any_text(self, bench: Workbench, desk: Desk):
         send(desk)

@@ -164,6 +164,8 @@ class Handset {
     const newest = view.messages?.at(-1)?.seq ?? 0;
     const before = this.known ?? { prompt: "", newest };
     this.known = { prompt: view.waiting ? view.prompt : "", newest };
+    // What was typed for one payment is no part of the PIN for the next.
+    if (before.prompt && before.prompt !== this.known.prompt) this.pin.value = "";
     const prompt = view.waiting && view.prompt !== before.prompt;
     const came = (view.messages ?? []).filter((each) => each.seq > before.newest);
     if (!this.inbox) this.unread += came.length;
