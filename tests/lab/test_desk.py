@@ -17,7 +17,7 @@ from workbench.errors import WorkbenchError
 from workbench.lab.desk import Desk
 from workbench.lab.parts.part import Said
 from workbench.lab.parts.seen import Seen
-from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, as_data
+from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, Steps, as_data
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SEED = 7
@@ -101,6 +101,17 @@ class TestAPayment:
             other.phone(NUMBER).enter_pin("1234")
             other.clock.advance(10)
             assert list(bench.trace) == list(other.trace)
+
+    def test_a_refused_number_that_is_mended_has_its_handset_before_it_is_sent(self, desk: Desk):
+        assert "national form" in send(desk, phone="0961234567").words
+        assert "national form" in text(desk, "handset")
+        assert "now" not in [each.state for each in items(section(desk, "payment"), Steps)[0].steps]
+        desk.do("request", "follow", "form", phone=OTHER)
+        assert "national form" not in text(desk, "handset")
+        assert OTHER in text(desk, "handset")
+        send(desk, phone=NUMBER)
+        desk.do("request", "follow", "form", phone=OTHER)
+        assert OTHER not in text(desk, "handset")
 
     def test_looking_changes_nothing(self, bench: Workbench, desk: Desk):
         send(desk)

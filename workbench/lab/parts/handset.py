@@ -21,7 +21,7 @@ _UNKNOWN = (
 
 
 class HandsetPart(Part):
-    """The phone of the payment chosen; before there is one, that of the number in the form."""
+    """The phone of the payment chosen; before that has one, the phone of the number in the form."""
 
     id: ClassVar[str] = "handset"
 
@@ -32,7 +32,8 @@ class HandsetPart(Part):
 
     def section(self) -> Section:
         """A place for the phone's widget, and its buttons in code."""
-        number = self._seen.number if self._seen.payment else self._request.values["phone"]
+        payment = self._seen.payment
+        number = self._seen.number if payment and payment.phone else self._request.values["phone"]
         return Section(self.id, "Handset of the customer", self._items(number))
 
     def _items(self, number: str) -> tuple[Item, ...]:
