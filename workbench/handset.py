@@ -13,6 +13,7 @@ from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
 
 _WIDTH = 32
+_STILL = "A still picture of that moment. Run this cell in JupyterLab, and the phone can be used."
 
 
 class Phone:
@@ -116,11 +117,13 @@ def _html(shown: dict[str, Any]) -> str:
     words = "<br>".join(escape(line) for line in shown["screen"].split("\n"))
     number = mask_phone(shown["phone"])
     name = f"Phone {number}, {shown['operator']}"
+    # One that seems to ring, and has no keys, is explained.
+    still = f"<p><small>{_STILL}</small></p>" if shown["waiting"] else ""
     return (
         f'<section aria-label="{escape(name)}" style="display:inline-block;min-width:15em;border:2px solid;'
         'border-radius:14px;padding:.8em 1em">'
         f"<div><strong>{escape(number)}</strong> {escape(shown['operator'])}</div>"
         f'<p style="font-family:monospace;font-size:1.1em;border:1px solid;border-radius:6px;'
         f'padding:.6em .8em">{words}</p>'
-        f"<div><small>{escape(_status(shown))}</small></div></section>"
+        f"<div><small>{escape(_status(shown))}</small></div></section>{still}"
     )
