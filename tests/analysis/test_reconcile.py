@@ -195,6 +195,14 @@ class TestStatementFiles:
         assert result.breaks["bucket"].tolist() == ["8–30", "8–30"]  # noqa: RUF001  an en dash, as in print
         assert result.proof.loc[0, "holds"]
 
+    @pytest.mark.parametrize("ledger", [LEDGER.iloc[:0], LEDGER.assign(account="bank:settlement")])
+    def test_payments_that_all_failed_need_no_account_in_the_ledger(self, ledger: pd.DataFrame):
+        failed = statement_of(movement("a", 100, status="failed"), movement("b", 200, status="pending"))
+        result = reconcile(ledger, failed)
+        assert result.breaks.empty
+        assert result.matches["rule"].tolist() == ["nothing_moved"] * 2
+        assert result.proof.loc[0, "holds"]
+
     def test_a_balance_that_does_not_follow_is_a_line_of_its_own(self):
         result = reconcile(LEDGER, statement_of(movement("a", 100), movement("b", 200, fee_minor=2), jump=7))
         line = result.proof.iloc[0]

@@ -66,6 +66,8 @@ class Book:
     currencies: tuple[str, ...]
     """Those of its rows, or the one that it declares."""
     rows: int
+    value: int
+    """What its rows move, without their signs."""
     signed: int
     first_day: int | None
     last_day: int | None
@@ -87,6 +89,7 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
                 source=str(name),
                 currencies=tuple(sorted(set(group["currency"].dropna()))) or ((says.currency,) if says else ()),
                 rows=int(group["rows"].sum()),
+                value=int(group["value"].sum()),
                 signed=int(group["signed"].sum()),
                 first_day=_whole(group["day"].min()),
                 last_day=_declared(says) or _whole(group["good_day"].max()),
@@ -97,7 +100,9 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
         )
     seen = {(book.account, book.source) for book in found}
     found += [
-        Book(each.account, name, (each.currency,), 0, 0, None, _declared(each), each.opening_minor, each.closing_minor)
+        Book(
+            each.account, name, (each.currency,), 0, 0, 0, None, _declared(each), each.opening_minor, each.closing_minor
+        )
         for name, each in told.items()
         if (each.account, name) not in seen
     ]
@@ -146,8 +151,8 @@ def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Seque
     """Raises ReconcileRefused: an account that the ledger does not have, or has only in another currency."""
     for book in found:
         mine = ledger[ledger["account"] == book.account]
-        if mine.empty and not book.rows:
-            # Nothing on either side is no contradiction: a month in which nobody used this operator.
+        if mine.empty and not book.value:
+            # Nothing that moved on either side is no contradiction: a month in which nobody paid by this operator.
             continue
         if mine.empty:
             raise ReconcileRefused(
