@@ -129,6 +129,13 @@ def test_a_line_of_totals_that_is_not_at_the_end_is_a_row(tmp_path: Path):
     assert read.rows["problem"].notna().tolist() == [True, False]
 
 
+@pytest.mark.parametrize("key", ["Summe", "SUMMER-SALE-7"])
+def test_nor_is_a_row_whose_key_begins_as_a_line_of_totals(key: str, tmp_path: Path):
+    read = corner(tmp_path, CORNER, *ROWS, f"{key}|08.01.2026||1,00|8,00|", "Summe||4,00|12,00||")
+    assert read.rows["key"].tolist() == ["A1", "A2", "A3", key]
+    assert read.closing_minor == 800
+
+
 @pytest.mark.parametrize(
     ("out", "into", "problem"),
     [
