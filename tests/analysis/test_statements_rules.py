@@ -218,6 +218,31 @@ def test_what_is_passed_must_not_contradict_the_file(tmp_path: Path):
         read_statement(path, account="bank:other")
 
 
+AGGREGATED = (
+    ",".join(LAYOUTS["aggregator"].columns.values()),
+    "T1,,2026/01/08 00:00:00,x,Settlement,Booked,CR,5.00,0.00,5.00,ZMW,,",
+)
+
+
+def aggregated(folder: Path, *above: str) -> Path:
+    path = folder / "aggregator.csv"
+    path.write_text("\n".join([*above, *AGGREGATED]))
+    return path
+
+
+def test_rows_that_are_in_another_currency_than_the_file_says_are_refused(tmp_path: Path):
+    with pytest.raises(StatementRefused, match="is said to be in USD, and its rows are in ZMW"):
+        read_statement(aggregated(tmp_path, "Currency,USD"))
+    with pytest.raises(StatementRefused, match="is said to be in ZMK"):
+        read_statement(aggregated(tmp_path), currency="zmk")
+    assert read_statement(aggregated(tmp_path), currency="zmw").currency == "ZMW"
+
+
+def test_a_period_that_ends_before_it_begins_is_refused(tmp_path: Path):
+    with pytest.raises(StatementRefused, match="ends on 2026-01-06, before it begins on 2026-01-31"):
+        read_statement(aggregated(tmp_path, "Period From,2026-01-31", "Period To,2026-01-06"))
+
+
 def test_an_account_that_nobody_says_is_asked_for(tmp_path: Path):
     path = tmp_path / "plain.csv"
     path.write_text("Ref,Day,Sum\n1,2026-01-05,-1.50")

@@ -58,7 +58,7 @@ def read_statement(
     whole = _Whole(
         source.name,
         _agreed(source.name, "account", account, said.account, found.layout.account),
-        _agreed(source.name, "currency", currency, said.currency, found.layout.currency),
+        _agreed(source.name, "currency", currency and currency.strip().upper(), said.currency, found.layout.currency),
         found.layout,
     )
     formats = [DateFormat(date_format)] if date_format else [DateFormat(each) for each in found.layout.dates]
@@ -66,7 +66,10 @@ def read_statement(
     reader = PieceReader(found.layout, found.header, dates, whole.currency)
     pieces = list(_pieces(_without_footers(found, formats), reader))
     local, chosen = dates.decided()
-    return _statement(whole, digest, said, _frame(whole, pieces, local, chosen), local)
+    rows = _frame(whole, pieces, local, chosen)
+    if currency or said.currency:
+        _refuse_other_currency(whole, rows)
+    return _statement(whole, digest, said, rows, local)
 
 
 class _Whole(NamedTuple):
@@ -105,6 +108,18 @@ def _agreed(name: str, what: str, passed: str | None, declared: str | None, othe
     if value is None:
         raise StatementRefused(f"{name} does not say which {what} it is of.", hint=f"Pass {what}='…'.", file=name)
     return value
+
+
+def _refuse_other_currency(whole: _Whole, rows: pd.DataFrame) -> None:
+    """Raises StatementRefused: no row is in the currency that the file, or the caller, says it is in."""
+    found = sorted(rows["currency"].dropna().unique())
+    if found and whole.currency not in found:
+        raise StatementRefused(
+            f"{whole.name} is said to be in {whole.currency}, and its rows are in {' and '.join(found)}.",
+            file=whole.name,
+            passed=whole.currency,
+            found=tuple(found),
+        )
 
 
 def _pieces(rows: Iterator[Line], reader: PieceReader) -> Iterator[pa.Table]:
