@@ -401,6 +401,17 @@ class TestCarryForward:
         ]  # fmt: skip
         assert second.proof.loc[0, "holds"]
 
+    @pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
+    def test_what_was_booked_twice_after_the_closing_date_still_meets_its_line(self, engine: str):
+        ledger = ledger_of(movement("a", 100), movement("b", 50, day=8), movement("b", 50, day=8))
+        first = reconcile(ledger, statement_of(movement("a", 100)), engine=engine)
+        assert codes(first) == [("b", "duplicate_in_ledger"), ("b", "timing")]
+        theirs = statement_of(movement("b", 50, day=8), movement("c", 9, day=12), opening=100, name="next.csv")
+        second = reconcile(ledger, theirs, engine=engine, carry_forward=first.carry_forward)
+        assert codes(second) == [("b", "duplicate_in_ledger"), ("c", "timing")]
+        assert second.breaks.loc[0, "entry"] == "je_3"
+        assert second.proof.loc[0, "holds"]
+
     def test_a_duplicate_of_a_line_that_two_files_told_stays_one(self):
         one = statement_of(movement("a", 100), name="one.csv")
         two = statement_of(movement("a", 100), movement("a", 100), name="two.csv")
