@@ -337,6 +337,29 @@ class TestBadRows:
         assert result.breaks["key"].tolist() == [long]
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
+class TestTablesOfOtherMakes:
+    def test_an_empty_text_is_neither_a_key_nor_a_batch(self, engine: str):
+        ledger = ledger_of(movement("a", 300, batch=""), movement("b", 5, batch=""), movement("", 7))
+        theirs = statement_of(movement("a", 5, batch=""), movement("b", 300, batch=""), movement("", 7))
+        result = reconcile(ledger, theirs, engine=engine)
+        assert sorted(result.breaks["code"]) == ["amount_mismatch", "amount_mismatch", "invalid_row", "invalid_row"]
+        assert result.breaks.loc[result.breaks["code"] == "invalid_row", "reason"].unique().tolist() == [
+            "The row cannot be used: no key."
+        ]
+
+    @pytest.mark.parametrize("unit", ["ns", "us", "s"])
+    def test_moments_may_be_finer_or_coarser_and_of_any_zone(self, unit: str, engine: str, tmp_path: Path):
+        phoned = [movement(key, 100, phone="+26096••••567") for key in ("a", "z")]
+        tables = [
+            rows.assign(occurred_at=rows["occurred_at"].dt.as_unit(unit).dt.tz_convert("Africa/Lusaka"))
+            for rows in (ledger_of(phoned[0]), statement_of(phoned[1]))
+        ]
+        tables[0].to_parquet(tmp_path / "ledger.parquet")
+        for ledger in (tables[0], tmp_path / "ledger.parquet"):
+            assert codes(reconcile(ledger, tables[1], engine=engine)) == [("z", "wrong_reference")]
+
+
 class TestCarryForward:
     def test_what_was_matched_before_is_refused_when_it_is_told_again(self):
         ledger = ledger_of(*(movement(key, 100, day=day) for key, day in (("a", 3), ("b", 5), ("c", 6))))
