@@ -235,6 +235,12 @@ class TestStatementFiles:
         theirs["line"] = [3, 2]
         assert reconcile(ledger_of(*rows), theirs).proof.loc[0, "holds"]
 
+    def test_an_old_row_that_comes_last_is_no_sign_of_that(self):
+        rows = [movement("a", 100, day=4), movement("b", 200, fee_minor=2), movement("c", 7, day=3)]
+        line = reconcile(ledger_of(*rows), statement_of(*rows)).proof.iloc[0]
+        assert line["holds"]
+        assert (line["statement_minor"], line["opening_minor"], line["gap_minor"]) == (305, 0, 0)
+
     def test_overlapping_files_tell_a_line_twice_and_the_proof_still_holds(self):
         one = statement_of(movement("a", 100, day=4), movement("b", 200, fee_minor=2), name="first.csv")
         two = statement_of(movement("b", 200, fee_minor=2), movement("c", 50, day=6), name="second.csv", opening=100)

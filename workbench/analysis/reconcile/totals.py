@@ -133,18 +133,34 @@ def _ends(engine: Engine, loaded: Frame, counted: pd.DataFrame) -> dict[tuple[An
     shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
     rows = engine.collect(conform(engine, loaded.filter(reduce(or_, wanted)), shape)).to_pylist()
     told = {(row["account"], row["source"], row["no"]): row for row in rows if row["balance_minor"] is not None}
+    moved = counted.groupby(["account", "source"])["signed"].sum().to_dict()
     return {
-        (account, name): _end_balances(told.get((account, name, first)), told.get((account, name, last)))
+        (account, name): _end_balances(
+            told.get((account, name, first)), told.get((account, name, last)), int(moved[account, name])
+        )
         for (account, name), (first, last) in spans.items()
     }
 
 
-def _end_balances(first: Mapping[str, Any] | None, last: Mapping[str, Any] | None) -> tuple[int | None, int | None]:
-    """The balance before the earlier of two rows and after the later one."""
-    # Some operators print the newest row first.
+_End = Mapping[str, Any] | None
+
+
+def _end_balances(first: _End, last: _End, moved: int) -> tuple[int | None, int | None]:
+    """The balance before the earlier of two rows and after the later one; all rows together moved so much."""
+    as_it_stands, turned = _between(first, last), _between(last, first)
+    # Some operators print the newest row first; with others an old row comes late, and the balances tell that.
     if first and last and first["order"] > last["order"]:
-        first, last = last, first
+        return as_it_stands if _follows(as_it_stands, moved) and not _follows(turned, moved) else turned
+    return as_it_stands
+
+
+def _between(first: _End, last: _End) -> tuple[int | None, int | None]:
     return (first["balance_minor"] - first["signed"] if first else None), (last["balance_minor"] if last else None)
+
+
+def _follows(ends: tuple[int | None, int | None], moved: int) -> bool:
+    opening, closing = ends
+    return opening is not None and closing is not None and opening + moved == closing
 
 
 def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Sequence[str]) -> None:
