@@ -75,6 +75,7 @@ def codes(result: Reconciliation) -> list[tuple[str | None, str]]:
 
 LEDGER = ledger_of(movement("a", 100), movement("b", 200, fee_minor=2))
 STATEMENT = statement_of(movement("a", 100), movement("b", 200, fee_minor=2))
+UNTOLD = pd.Series([None, None], dtype="category")
 
 
 class TestWhatAgrees:
@@ -132,6 +133,7 @@ class TestWhatIsRefused:
             (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String, where a date belongs"),
             (LEDGER.astype({"business_date": "string"}), STATEMENT, "files.read.path, LEDGER_MOVEMENT"),
             (LEDGER, STATEMENT.assign(currency="USD"), "mtn.csv is in USD, the ledger's operator:mtn:float in ZMW"),
+            (LEDGER.assign(currency=UNTOLD), STATEMENT.assign(currency=UNTOLD), "says in which currency operator:mtn"),
             (LEDGER.assign(account="bank:settlement"), STATEMENT, "no row of operator:mtn:float"),
             (LEDGER.iloc[:0], STATEMENT, "It has no row at all"),
             (LEDGER, STATEMENT.iloc[:0], "The statement has no rows"),

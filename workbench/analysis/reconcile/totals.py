@@ -164,9 +164,14 @@ def _follows(ends: tuple[int | None, int | None], moved: int) -> bool:
 
 
 def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Sequence[str]) -> None:
-    """Raises ReconcileRefused: an account that the ledger does not have, or has only in another currency."""
+    """Raises ReconcileRefused: an account that the ledger does not have, has only in another currency, or in none."""
     for book in found:
         mine = ledger[ledger["account"] == book.account]
+        currencies = sorted({str(each) for each in mine["currency"].dropna()})
+        if not currencies and not book.currencies:
+            raise ReconcileRefused(
+                f"Neither the ledger nor {book.source} says in which currency {book.account} is.", account=book.account
+            )
         if mine.empty and not book.value:
             # Nothing that moved on either side is no contradiction: a month in which nobody paid by this operator.
             continue
@@ -176,7 +181,6 @@ def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Seque
                 hint=f"It has {', '.join(in_ledger) or 'no row at all'}.",
                 account=book.account,
             )
-        currencies = sorted({str(each) for each in mine["currency"].dropna()})
         if currencies and book.currencies and not set(book.currencies) & set(currencies):
             theirs, ours = " and ".join(book.currencies), " and ".join(currencies)
             raise ReconcileRefused(
