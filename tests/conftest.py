@@ -23,7 +23,8 @@ from workbench import Workbench
 COMMAND = str(Path(sys.executable).with_name("workbench"))
 START_S = 30
 STOP_S = 15
-LIFE_S = 600
+LIFE_S = 1800
+"""Longer than any run of the tests: one served sandbox lives as long as they do."""
 DOORS = ("in_process", "served")
 
 
@@ -45,6 +46,7 @@ class Server(NamedTuple):
 
 
 Serving = Callable[..., AbstractContextManager[Server]]
+Bounded = Callable[[subprocess.Popen[Any]], AbstractContextManager[None]]
 
 settings.register_profile("long")
 
@@ -69,7 +71,32 @@ def command() -> str:
 
 
 @pytest.fixture(scope="session")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Serving:
+def bounded() -> Bounded:
+    """Ends a process by its id when the block is left: asks it to, waits, and makes it. None outlives a test run."""
+
+    @contextmanager
+    def started(process: subprocess.Popen[Any]) -> Iterator[None]:
+        limit = threading.Timer(LIFE_S, process.kill)
+        limit.daemon = True
+        limit.start()
+        try:
+            yield
+        finally:
+            limit.cancel()
+            process.terminate()
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(STOP_S)
+            if process.stdout:
+                process.stdout.close()
+
+    return started
+
+
+@pytest.fixture(scope="session")
+def serving(bounded: Bounded, tmp_path_factory: pytest.TempPathFactory) -> Serving:
     """Start `workbench serve` with options; ended by its process id when the block is left."""
 
     @contextmanager
@@ -79,31 +106,13 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Serving:
             process = subprocess.Popen(  # noqa: S603  our own command
                 [COMMAND, "serve", *options], stdout=subprocess.PIPE, stderr=stderr, text=True
             )
-        limit = threading.Timer(LIFE_S, process.kill)
-        limit.daemon = True
-        limit.start()
-        try:
+        with bounded(process):
             ready, _, _ = select.select([process.stdout], [], [], START_S)
             line = process.stdout.readline() if ready and process.stdout else ""
             assert line, f"the server said nothing: {errors.read_text()}"
             yield Server(process, line, errors)
-        finally:
-            limit.cancel()
-            end(process)
 
     return start
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    """Ask it to end, wait, and make it."""
-    process.terminate()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(STOP_S)
-    if process.stdout:
-        process.stdout.close()
 
 
 @pytest.fixture(scope="session")

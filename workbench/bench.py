@@ -159,11 +159,15 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         """Call with another key from now on: the secret one after it was rolled, or the publishable one.
 
         What was made from the bench before, such as a client by `client_with`, holds what it held.
-        Raises LiveKeyRefused: a live key.
+        Raises AuthenticationFailed: no key of this sandbox; the bench keeps the one it has. Raises LiveKeyRefused: a
+        live key.
         """
+        tried = self.client_with(key)
         if key.startswith("pk_"):
             self.publishable_key = Secret(key)
             return
+        tried.calls.always = self.looking().calls.always
+        SandboxControl(tried).check()
         for each in (self.client, self._control.client, self.looking()):
             each.calls.hold(key)
         self.secret_key = Secret(key)

@@ -76,7 +76,10 @@ class Calls:
         )
         self._check(key or "")
         if self._http.is_closed:
-            raise ServiceUnreachable("This client is closed, as is the Workbench it belongs to.")
+            raise ServiceUnreachable(
+                "This client is closed, as is the Workbench it belongs to.",
+                hint="In a notebook, run the cells again, from the one that makes it.",
+            )
         try:
             response = self._http.request(method, url, content=content, params=query, headers=sent, auth=auth)
         except httpx.TransportError as error:

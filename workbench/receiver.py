@@ -7,6 +7,7 @@ parses them; a message that came before is answered 200 and not handled again; w
 answered 500, so that the service sends the message again.
 """
 
+import atexit
 import difflib
 import inspect
 import json
@@ -160,9 +161,12 @@ class Receiver:
         server = make_server("127.0.0.1", port, self, handler_class=_Quiet)
         thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
         thread.start()
+        # A script that ends in the midst of it: afterwards the thread stands still, and would be waited for for ever.
+        atexit.register(server.shutdown)
         try:
             yield f"http://127.0.0.1:{server.server_port}/webhooks"
         finally:
+            atexit.unregister(server.shutdown)
             server.shutdown()
             server.server_close()
             thread.join()

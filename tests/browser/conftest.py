@@ -13,7 +13,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -28,10 +27,12 @@ from nbformat.sign import NotebookNotary
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
+    from tests.conftest import Bounded
+
 ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 HERE = "127.0.0.1"
-LIFE_S, START_S, STOP_S = 1800, 60, 15
+START_S = 60
 PATIENCE_MS, ACTION_MS = 60_000, 30_000
 """For what waits for a kernel, and for what a widget answers: a machine may be busy with other tests."""
 SETTLES_S = 3
@@ -192,6 +193,7 @@ def kept_apart() -> Callable[[Path], dict[str, str]]:
 @pytest.fixture(scope="session")
 def jupyter(
     tools: Tools,  # noqa: ARG001  skips before a server is started for nobody
+    bounded: "Bounded",
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Jupyter]:
     """JupyterLab, started once; ended by its process id, with its kernels."""
@@ -206,23 +208,12 @@ def jupyter(
     ]  # fmt: skip
     with log.open("w") as told:
         process = subprocess.Popen(command, env=apart(top), stdout=told, stderr=told)  # noqa: S603  our own server
-    limit = threading.Timer(LIFE_S, process.kill)
-    limit.daemon = True
-    limit.start()
     found = Jupyter(f"http://{HERE}:{port}", served, top / "settings")
-    try:
+    with bounded(process):
         wait_for(found.url + "/api", process, log)
         quiet(found.settings)
         yield found
         found.end_kernels()
-    finally:
-        limit.cancel()
-        process.terminate()
-        try:
-            process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(STOP_S)
 
 
 def wait_for(url: str, process: subprocess.Popen[Any], log: Path) -> None:

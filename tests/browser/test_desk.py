@@ -368,6 +368,19 @@ class TestForEveryone:
         assert desk.root.evaluate(SMALL) == []
         lab.shot(desk.root, f"desk-{width}")
 
+    @pytest.mark.parametrize(("width", "height"), [(360, 740), (320, 256)], ids=["360px", "400%"])
+    def test_on_a_small_screen(self, lab: "Lab", width: int, height: int):
+        """Of which JupyterLab keeps a third for itself."""
+        desk = opened(lab)
+        lab.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+        lab.page.set_viewport_size({"width": width, "height": height})
+        desk.send()
+        desk.says("its handset rings")
+        desk.type_pin()
+        desk.is_paid()
+        assert desk.root.evaluate(CUT_OFF) == []
+        assert desk.root.evaluate(SMALL) == []
+
     def test_at_400_percent(self, lab: "Lab"):
         desk = opened(lab)
         lab.page.set_viewport_size({"width": 1280, "height": 1024})

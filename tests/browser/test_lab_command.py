@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,8 +21,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
     from tests.browser.conftest import Watch
+    from tests.conftest import Bounded
 
-LIFE_S, START_S, STOP_S, READY_MS = 600, 60, 30, 60_000
+START_S, STOP_S, READY_MS = 60, 30, 60_000
 LINES = 3
 FIRST = "00_start_here.ipynb"
 SHOWN = """from workbench import Workbench
@@ -58,6 +58,7 @@ def opened(
     tools: object,  # noqa: ARG001  skips before a server is started for nobody
     command: str,
     kept_apart: Callable[[Path], dict[str, str]],
+    bounded: "Bounded",
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Opened]:
     top = tmp_path_factory.mktemp("command")
@@ -69,20 +70,13 @@ def opened(
             [command, "lab", str(folder), "--port", "0", "--no-browser"],
             env=kept_apart(top), stdout=out, stderr=err, cwd=top,
         )  # fmt: skip
-    limit = threading.Timer(LIFE_S, process.kill)
-    limit.daemon = True
-    limit.start()
-    try:
+    with bounded(process):
         until = time.monotonic() + START_S
         while said.read_text().count("\n") < LINES:
             assert process.poll() is None, errors.read_text()
             assert time.monotonic() < until, f"it said no more than {said.read_text()!r}: {errors.read_text()}"
             time.sleep(0.05)
         yield Opened(process, said.read_text(), errors, folder)
-    finally:
-        limit.cancel()
-        process.terminate()
-        process.wait(STOP_S)
 
 
 @pytest.fixture

@@ -232,7 +232,7 @@ class TestWhatElseMayHappen:
         phone.press("0", "0", "0", "0", "Send")
         expect(phone.words).to_contain_text("Wrong PIN too often.")
         expect(phone.receipt).to_contain_text("was not paid")
-        expect(phone.root.locator(".wb-outcome")).to_have_text("✕")
+        expect(phone.root.locator(".wb-outcome")).to_have_text("✗")
         assert phone.status(intent) == "requires_payment_method"
         lab.shot(phone.root, "phone-blocked")
         lab.snapshot(phone.root, "phone-blocked")
@@ -293,6 +293,29 @@ class TestWhatElseMayHappen:
         expect(phone.inbox).to_contain_text("No messages.")
         phone.asked()
         expect(phone.inbox).to_be_hidden()
+
+    def test_what_was_typed_for_a_payment_that_ended_is_not_sent_for_the_next(self, lab: "Lab"):
+        phone = opened(lab)
+        phone.asked()
+        phone.press("1", "2")
+        lab.run("bench.clock.advance(400)")
+        expect(phone.words).to_contain_text("expired")
+        expect(phone.pin).to_have_value("")
+        intent = phone.asked("20.00")
+        phone.press("1", "2", "3", "4", "Send")
+        expect(phone.words).to_contain_text("Approved.")
+        assert phone.status(intent) == "succeeded"
+
+    def test_the_longest_prompt_is_seen_whole(self, lab: "Lab"):
+        """A reference of forty letters, a wrong PIN, and another payment behind it."""
+        phone = opened(lab, SHOW, setup=SETUP.replace("Monstera", "Monstera deliciosa for the waiting rooms"))
+        lab.run("ask(); ask()")
+        expect(phone.left).to_contain_text("1 more behind")
+        phone.press("9", "9", "9", "9", "Send")
+        expect(phone.words).to_contain_text("Wrong PIN. Tries left: 2")
+        home = phone.root.locator(".wb-home")
+        assert home.evaluate("(home) => home.scrollHeight - home.clientHeight") <= 1
+        lab.shot(phone.root, "phone-longest")
 
     def test_prompts_queue(self, lab: "Lab"):
         phone = opened(lab)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.browser.conftest import Lab
 
 MOST_BYTES, COLOURS, MARGIN = 200_000, 64, 8
-WIDE = {"width": 1360, "height": 820}
+WIDE = {"width": 1360, "height": 860}
 TALL = {"width": 1900, "height": 3000}
 PIN = "1234"
 Keep = Callable[[Path, str], None]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from workbench import Workbench
+from workbench.errors import AuthenticationFailed, LiveKeyRefused
 
 if TYPE_CHECKING:
     from tests.conftest import Shop
@@ -95,6 +96,26 @@ class TestKeys:
         values = [shop.post("/v1/api_keys").json()["value"], shop.key, shop.publishable]
         told = shop.get("/sandbox/trace").text
         assert not [each for each in values if each in told]
+
+
+def test_a_bench_goes_over_to_a_key_of_its_sandbox_and_to_no_other():
+    with Workbench(seed=7) as bench:
+        pay, held = bench.client, bench.secret_key
+        made = pay.api_keys.create(kind="secret").value
+        rows = len(bench.trace)
+        for wrong in (f"{held}x", "sk_test_bad", "nonsense"):
+            with pytest.raises(AuthenticationFailed, match="not one of this sandbox"):
+                bench.use_key(wrong)
+        with pytest.raises(LiveKeyRefused):
+            bench.use_key("sk_live_bad")
+        assert (bench.secret_key, len(bench.trace)) == (held, rows)
+        (old,) = [each for each in pay.api_keys.each() if each.masked.endswith(held[-4:])]
+        bench.use_key(made)
+        pay.api_keys.roll(old.id)
+        assert bench.secret_key == made
+        with pytest.raises(AuthenticationFailed, match="use_key"):
+            bench.use_key(held)
+        assert pay.balance.retrieve()
 
 
 def test_a_store_is_opened_again_with_the_key_that_is_active(tmp_path: Path):

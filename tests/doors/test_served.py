@@ -4,6 +4,8 @@ import http.client
 import json
 import re
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -149,6 +151,22 @@ class TestItsEnd:
         backend = Workbench.connect(served.base_url, served.secret_key)
         with backend, pytest.raises(ServeRefused, match="served already"):
             backend.serve()
+
+
+ELSEWHERE = "bench = Workbench.connect(*sys.argv[1:]);"
+UNCLOSED = {
+    "a receiver": f"{ELSEWHERE} bench.receiver",
+    "boards that watch": f"{ELSEWHERE} boards = bench.desk(), bench.dashboard()",
+    "a sandbox on a port": "bench = Workbench(); served = bench.serve()",
+}
+
+
+@pytest.mark.parametrize("kept", UNCLOSED.values(), ids=UNCLOSED)
+def test_a_script_that_closes_nothing_ends(served: Served, kept: str):
+    script = f"import sys; from workbench import Workbench; {kept}; sys.exit(7)"
+    command = [sys.executable, "-c", script, served.base_url, str(served.secret_key)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603  our own lines
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 class TestHttp:

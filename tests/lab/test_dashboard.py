@@ -14,6 +14,7 @@ from workbench.domain.moments import LUSAKA
 from workbench.domain.webhooks import DEAD_LETTER
 from workbench.lab.board import Board
 from workbench.lab.dashboard import Dashboard
+from workbench.lab.parts.clock import ClockPart
 from workbench.lab.parts.pages import SIZE
 
 DEAF = "http://127.0.0.1:9/hooks"
@@ -189,6 +190,19 @@ def test_an_endpoint_is_added_paused_changed_and_deleted(bench: Workbench, page:
     assert row["id"] not in [each["id"] for each in page.rows("endpoints")]
 
 
+def test_what_happens_while_an_endpoint_is_paused_is_replayed_from_the_events():
+    with Workbench(seed=7) as bench:
+        page = Browser(bench.dashboard())
+        (own,) = page.show("endpoints")["items"][0]["rows"]
+        assert "replayed from the events" in page.press("endpoints", "pause", own["id"])["text"]
+        pay(bench)
+        assert page.press("deliveries", "replay_all")["text"].startswith("No dead letter")
+        page.press("endpoints", "enable", own["id"])
+        page.show("events")
+        assert page.press("events", "replay", page.rows("events")[0]["id"])["text"] == "Sent again to 1 endpoint."
+        assert [each.verdict for each in bench.receiver.arrivals] == ["accepted"]
+
+
 def test_the_receiver_of_the_bench_is_handed_its_new_secret():
     with Workbench(seed=7) as bench:
         page = Browser(bench.dashboard())
@@ -254,6 +268,35 @@ def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
     assert page.rows("events")
     page.press("events", "clear")
     assert "All events" in page.said["text"]
+
+
+@pytest.mark.parametrize("since", ["9999-12-31", "0001-01-01", "2101-01-01"])
+def test_a_moment_that_the_service_does_not_take_is_said_beside_its_field(page: Browser, since: str):
+    page.show("events")
+    page.press("events", "follow", "filter", since=since)
+    form = page.section("events")["items"][0]
+    assert "A moment in Lusaka" in next(each for each in form["fields"] if each["name"] == "since")["error"]
+    assert page.press("events", "search", "filter", since=since)["tone"] == "bad"
+
+
+@pytest.mark.parametrize("values", [{"type": "charge.sold"}, {"search": "\ud800"}], ids=["type", "half a character"])
+def test_what_is_looked_for_can_be_changed_after_it_was_refused(page: Browser, values: dict[str, str]):
+    page.show("events")
+    page.press("events", "search", "filter", **values)
+    assert page.section("events")["items"][0]["id"] == "filter"
+    page.press("events", "clear")
+    assert page.rows("events") or page.section("events")["items"][1]["empty"]
+
+
+def test_what_breaks_is_said_and_the_button_answered(page: Browser, monkeypatch: pytest.MonkeyPatch):
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setitem(ClockPart.doings, "advance", broken)
+    with pytest.raises(RuntimeError):
+        page.board._act({"id": 7, "part": "clock", "do": "advance", "on": "60"})  # noqa: SLF001  as its widget calls it
+    assert page.widget.answered == 7
+    assert "the kernel's log says what" in page.said["text"]
 
 
 def test_an_event_shows_what_was_sent_and_how_it_arrived(bench: Workbench, page: Browser):

@@ -2,9 +2,11 @@
 
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from workbench.errors import WorkbenchError
 from workbench.lab.desk import Desk
 from workbench.lab.parts.part import Said
 from workbench.lab.parts.seen import Seen
-from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, as_data
+from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, Steps, as_data
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SEED = 7
@@ -99,6 +101,17 @@ class TestAPayment:
             other.phone(NUMBER).enter_pin("1234")
             other.clock.advance(10)
             assert list(bench.trace) == list(other.trace)
+
+    def test_a_refused_number_that_is_mended_has_its_handset_before_it_is_sent(self, desk: Desk):
+        assert "national form" in send(desk, phone="0961234567").words
+        assert "national form" in text(desk, "handset")
+        assert "now" not in [each.state for each in items(section(desk, "payment"), Steps)[0].steps]
+        desk.do("request", "follow", "form", phone=OTHER)
+        assert "national form" not in text(desk, "handset")
+        assert OTHER in text(desk, "handset")
+        send(desk, phone=NUMBER)
+        desk.do("request", "follow", "form", phone=OTHER)
+        assert OTHER not in text(desk, "handset")
 
     def test_looking_changes_nothing(self, bench: Workbench, desk: Desk):
         send(desk)
@@ -278,6 +291,7 @@ class TestBadInput:
         bench.close()
         assert "closed" in send(desk).words
         assert "closed" in text(desk, "unread")
+        assert "run the cells again" in text(desk, "unread")
         assert "closed" in repr(desk)
 
 
@@ -434,6 +448,36 @@ class TestTheCode:
         assert isinstance(curl, Code)
         assert name in python.text
         assert name in curl.text
+
+    @pytest.mark.parametrize("values", [{}, {"operation": "charge"}, {"description": "it's ü"}])
+    @pytest.mark.parametrize("by_hand", ["", "\n"])
+    def test_curl_of_what_was_sent_is_given_the_answer_of_before(
+        self, bench: Workbench, desk: Desk, values: dict[str, str], by_hand: str
+    ):
+        desk.do("request", "follow", "form", **values)
+        desk.do("request", "follow", "json", body0=field(desk, "body0").value + by_hand)
+        curl = str(send(desk, **values).code[1].text)
+        for each in curl.split("\n\n"):
+            words = shlex.split(each.replace("$SECRET_KEY", str(bench.secret_key)).replace("$BASE_URL", bench.base_url))
+            headers = dict(word.split(": ", 1) for option, word in pairwise(words) if option == "-H")
+            users = [(word[:-1], "") for option, word in pairwise(words) if option == "-u"]
+            answer = bench.http.post(
+                words[3],
+                headers=headers,
+                content=words[words.index("--data-raw") + 1],
+                auth=users[0] if users else None,
+            )
+            assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, "true")
+
+    @pytest.mark.parametrize(("key", "reason"), [("Cancel", "declined by customer"), ("Ignore", "prompt timeout")])
+    def test_each_key_of_the_handset_is_told_in_code(self, bench: Workbench, desk: Desk, key: str, reason: str):
+        send(desk)
+        (fold,) = items(section(desk, "handset"), Fold)
+        told = {each.label: each.text for each in fold.items}
+        assert f"/{key.lower()}" in told[f"{key} in curl"]
+        self.run(told[f"{key} in Python"], bench)
+        bench.clock.advance(600)
+        assert reason in text(desk, "payment")
 
     def test_no_key_is_in_any_text(self, bench: Workbench, desk: Desk):
         send(desk)

@@ -142,6 +142,8 @@ class TestTimeline:
 
     def test_steps(self):
         assert {each.state for each in steps([], "", "", "").steps} == {AHEAD}
+        unasked = steps([call()], "requires_payment_method", "", "")
+        assert [each.state for each in unasked.steps] == [DONE, AHEAD, AHEAD, AHEAD, AHEAD]
         asked = steps([call(), screen()], "requires_action", "", "")
         assert [each.state for each in asked.steps] == [DONE, DONE, NOW, AHEAD, AHEAD]
         paid = steps([call(), screen(), screen("pressed"), entry()], "succeeded", "", "08:00:01")

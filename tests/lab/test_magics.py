@@ -136,8 +136,12 @@ class TestARequestAsWritten:
         assert ran.result.json() == {"name": "Ngoni Ümbrella 🌱"}
         assert "Ngoni Ümbrella 🌱" in ran.shown
 
+    def test_a_slip_in_json_is_said_and_no_header_missed(self, cell: Cell):
+        ran = cell("%%http", "POST /v1/payment_intents", KEY, "", '{"amount": 1,}')
+        assert (ran.result.status_code, ran.result.json()["code"]) == (400, "body_not_json")
+
     def test_a_body_that_is_no_json_has_no_type_unless_one_is_written(self, cell: Cell, bench: Workbench):
-        assert cell("%%http", "POST /plants", KEY, "", "{not json").result.status_code == 400
+        assert cell("%%http", "POST /plants", KEY, "", "not json").result.status_code == 400
         assert "Content-Type" not in bench.trace.exchanges[-1].request
         ran = cell("%%http", "POST /v1/payouts", KEY, "content-type: text/plain", "", '{"amount": 1}')
         assert ran.result.status_code == 415

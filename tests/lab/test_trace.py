@@ -144,8 +144,8 @@ class TestTheDiagram:
         with Workbench(seed=7) as bench:
             bench.http.get("/v1/balance")
             sequence = bench.trace.sequence
-            assert any(each.startswith("✕ 401 ") for each in words_in(sequence.svg))
-            assert "✕ 401" in repr(sequence)
+            assert any(each.startswith("✗ 401 ") for each in words_in(sequence.svg))
+            assert "✗ 401" in repr(sequence)
 
     def test_of_thousands_of_rows_the_last_are_drawn_and_it_says_so(self, shop: Shop):
         rows = list(shop.bench.trace) * 200

@@ -12,8 +12,9 @@ _Rule = tuple[re.Pattern[str], str]
 _SECRETS: tuple[_Rule, ...] = (
     # An intent's client secret first: it contains an id that stays readable.
     (re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
-    # Six characters at least: a bare prefix, as in a sentence, is no key.
-    (re.compile(r"\b([sp]k(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?|at_|rt_)[0-9A-Za-z_]{6,}"), r"\1••••"),
+    # A bare prefix, as in a sentence, is no key; a token has six characters at least, as `at_once` has not.
+    (re.compile(r"\b([sp]k(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*"), r"\1••••"),
+    (re.compile(r"\b(at_|rt_)[0-9A-Za-z_]{6,}"), r"\1••••"),
     (re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), r"\1••••"),
     (re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,}\]"]+)"""), r'\1"••••"'),
     (re.compile(r"\b(password=)[^&\s]+"), r"\1••••"),

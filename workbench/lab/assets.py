@@ -7,6 +7,6 @@ _STATIC = Path(__file__).parent / "static"
 
 
 @cache
-def asset(name: str) -> str:
-    """The text of a file of `static/`."""
-    return (_STATIC / name).read_text("utf-8")
+def asset(*names: str) -> str:
+    """The text of files of `static/`, one after the other: a widget's script is one module of several files."""
+    return "\n".join((_STATIC / name).read_text("utf-8") for name in names)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import WorkbenchError
 from workbench.lab import drawn
 from workbench.lab.parts.part import Part, Said
+from workbench.lab.parts.words import whole_text
 from workbench.lab.views import BAD, Item, Note, Section, as_data, slots
 from workbench.live import Widget, with_widget
 from workbench.render import bundle
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 FOLLOW = "follow"
 """What a form that is typed into asks its part to do."""
+_BROKEN = "Something in the workbench failed; the kernel's log says what."
 
 
 def _no_widget(on: str) -> Widget:
@@ -127,14 +129,27 @@ class Board:
         """A message of the browser: press the button, draw, answer."""
         values = {str(name): str(value) for name, value in dict(message.get("values") or {}).items()}
         with self._lock:
-            said = self.do(str(message.get("part")), str(message.get("do")), str(message.get("on") or ""), **values)
-            self.refresh()
-            if self._widget is not None:
-                if said is not None and said.reveal is not None:
+            try:
+                said = self.do(str(message.get("part")), str(message.get("do")), str(message.get("on") or ""), **values)
+                self.refresh()
+                if self._widget is not None and said is not None and said.reveal is not None:
                     self._widget.reveal(said.reveal)
-                self._widget.answered = int(message.get("id") or 0)
+            except Exception:
+                self._fail()
+                raise
+            finally:
+                # A button that is not answered waits, and then blames the kernel.
+                if self._widget is not None:
+                    self._widget.answered = int(message.get("id") or 0)
+
+    def _fail(self) -> None:
+        """Say that something broke, over what was drawn last: to draw anew may be what failed."""
+        self.say(Said(_BROKEN, BAD))
+        if self._widget is not None:
+            self._widget.show({**self._widget.view, **self._told()})
 
     def _done(self, part: str, name: str, on: str, values: dict[str, str]) -> Said | None:
+        values = {each: whole_text(value) for each, value in values.items()}
         doing = self._parts[part].doings.get(name) if part in self._parts else None
         if doing is None:
             return Said("This board has changed: run its cell again.", BAD)

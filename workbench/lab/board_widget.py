@@ -17,8 +17,8 @@ class BoardWidget(anywidget.AnyWidget):
     and in a view stand the numbers and texts that somebody has typed.
     """
 
-    _esm = asset("board.js")
-    _css = asset("theme.css") + asset("board.css")
+    _esm = asset("dom.js", "pieces.js", "forms.js", "board.js")
+    _css = asset("theme.css", "board.css")
     title = traitlets.Unicode().tag(sync=True)
     view = traitlets.Dict()
     answered = traitlets.Int(0).tag(sync=True)

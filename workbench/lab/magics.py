@@ -26,8 +26,8 @@ Send a raw HTTP request to the sandbox, as it is written in the cell:
 
 The first line is the method and the path; HTTP/1.1 may be left out. Headers follow, and after an empty line the
 body. $name and $name.attribute are filled in from the notebook's variables; $$ is a dollar sign. No Authorization
-header is sent that you do not write. Without a Content-Type, a body of JSON is sent as application/json;
-Content-Length is worked out. Lines that begin with # before the request are comments.
+header is sent that you do not write. Without a Content-Type, a body that begins with { or [ is sent as
+application/json; Content-Length is worked out. Lines that begin with # before the request are comments.
 
 BENCH    the variable that holds the Workbench; `bench`, or the only one there is, if it is left out
 -o NAME  keep the httpx response in a variable; the last one is in _ anyway"""

@@ -39,8 +39,8 @@ class PhoneWidget(anywidget.AnyWidget):
     browser tells how much its own is off.
     """
 
-    _esm = asset("phone.js")
-    _css = asset("theme.css") + asset("phone.css")
+    _esm = asset("dom.js", "phone.js")
+    _css = asset("theme.css", "phone.css")
     view = traitlets.Dict(EMPTY).tag(sync=True)
 
     def __init__(self, phone: Phone, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""What a board shows, as data: sections of notes, tables, forms and code. Drawn in `drawn.py` and in `board.js`."""
+"""What a board shows, as data: sections of notes, tables, forms and code. Drawn by `drawn.py` and `static/`."""
 
 from collections.abc import Iterator
 from typing import Any, TypeAlias

@@ -30,6 +30,7 @@ _OFFLINE = """
   .jp-RenderedHTMLCommon caption { text-align: left; font-weight: 600; padding: .3rem 0; caption-side: top; }
   .jp-RenderedMarkdown .highlight { margin: 0 0 1em; }
   .jp-OutputArea-output { overflow-x: auto; padding-left: .6rem; }
+  .jp-OutputArea-output > img { max-width: 100%; height: auto; }
   main .jp-OutputArea-prompt { box-sizing: border-box; width: 76px; }
   main .jp-OutputArea-output pre { word-break: normal; overflow-wrap: anywhere; }
 </style>

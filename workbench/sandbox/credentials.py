@@ -75,7 +75,11 @@ _FOR_TOKENS = "/plants"
 def _known(tx: Transaction, credential: Credential) -> Caller:
     key = tx.api_keys.first(digest=digest_of(credential.value))
     if key is not None and key.status == ROLLED:
-        raise AuthenticationFailed("The key was rolled: a newer one is in its place.", code="key_rolled")
+        raise AuthenticationFailed(
+            "The key was rolled: a newer one is in its place.",
+            code="key_rolled",
+            hint="The newer one was shown once, where the key was rolled; bench.use_key takes it.",
+        )
     if key is not None and key.status == REVOKED:
         raise AuthenticationFailed("The key was revoked.", code="key_revoked")
     if key is not None:

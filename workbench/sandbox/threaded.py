@@ -4,6 +4,7 @@ The standard library's WSGI server, with what it leaves out: bodies in chunks, a
 should, no look-up of this machine's name. A connection carries one request and is closed.
 """
 
+import atexit
 import io
 import socketserver
 import sys
@@ -43,9 +44,12 @@ def listening(
     server.app, server.after_each, server.new_request_id = app, after_each, new_request_id
     thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
     thread.start()
+    # A script that ends in the midst of it: afterwards the thread stands still, and would be waited for for ever.
+    atexit.register(server.shutdown)
     try:
         yield bound.base_url
     finally:
+        atexit.unregister(server.shutdown)
         server.shutdown()
         server.server_close()
         thread.join()

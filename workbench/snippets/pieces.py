@@ -24,7 +24,10 @@ _INDENT = "    "
 
 
 def json_pieces(value: Any) -> list[Piece]:  # noqa: ANN401  JSON is of any type
-    """JSON with every digit of its numbers; a variable stands between quotes, as a string's content."""
+    """JSON with every digit of its numbers; a variable stands between quotes, as a string's content.
+
+    Written as the client writes it, to the byte: another blank is another body to an idempotency key.
+    """
     pieces: list[Piece] = []
     _write_json(value, pieces)
     return joined(pieces)
@@ -34,7 +37,7 @@ def _write_json(value: Any, to: list[Piece]) -> None:  # noqa: ANN401  JSON is o
     if isinstance(value, Variable):
         to += ['"', value, '"']
     elif isinstance(value, Mapping):
-        _write_all(((f"{_json_text(str(name))}: ", each) for name, each in value.items()), "{}", to)
+        _write_all(((f"{_json_text(str(name))}:", each) for name, each in value.items()), "{}", to)
     elif isinstance(value, list | tuple):
         _write_all((("", each) for each in value), "[]", to)
     elif isinstance(value, str):
@@ -47,7 +50,7 @@ def _write_json(value: Any, to: list[Piece]) -> None:  # noqa: ANN401  JSON is o
 def _write_all(members: Iterable[tuple[str, Any]], brackets: str, to: list[Piece]) -> None:
     to.append(brackets[0])
     for place, (before, each) in enumerate(members):
-        to.append((", " if place else "") + before)
+        to.append(("," if place else "") + before)
         _write_json(each, to)
     to.append(brackets[1])
 

@@ -36,6 +36,8 @@ class Request:
     scheme: str
     key: str
     base_url: str
+    written: str | None = None
+    """The body's own text, where it was given as one and holds nothing that is secret."""
 
     def header(self, name: str) -> str | None:
         """The value of a header, whatever the case of its name."""
@@ -49,6 +51,8 @@ class Request:
     @property
     def content(self) -> list[Piece] | None:
         """The body as it is sent, a text with variables in it."""
+        if self.written is not None:
+            return [self.written]
         if self.body is None or isinstance(self.body, str):
             return None if self.body is None else [self.body]
         return json_pieces(self.body)
@@ -69,6 +73,7 @@ def read(request: Request) -> Request:
         query=_hidden(query),
         headers=headers,
         body=_body(request.body, path),
+        written=_as_written(request.body, path),
         scheme=request.scheme or _usual_scheme(request.method, path),
     )
     if made.body is not None and made.header(CONTENT_TYPE) is None:
@@ -99,6 +104,15 @@ def _body(body: Any, path: str) -> Any:  # noqa: ANN401  JSON is of any type
     if isinstance(body, Mapping) and _PIN_PATH.fullmatch(path) and body.get("text") != SANDBOX_PIN:
         body = {**body, "text": Variable("pin")}
     return _hidden(body)
+
+
+def _as_written(body: Any, path: str) -> str | None:  # noqa: ANN401  JSON is of any type
+    """A text that is JSON with no secret in it: every blank of it is what an idempotency key stands for."""
+    try:
+        plain = json_from(body.encode("utf-8", "surrogatepass")) if isinstance(body, str) else None
+    except InvalidRequest:
+        return None
+    return body if plain is not None and json_pieces(plain) == json_pieces(_body(body, path)) else None
 
 
 def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type

@@ -150,7 +150,7 @@ def _arrow(step: Step, source: str, target: str, y: int, place: _Place) -> list[
         f'<line x1="{start}" y1="{y}" x2="{end - sign * 8}" y2="{y}" stroke="{colour}" stroke-width="1.6"{dashes}/>',
         f'<polygon points="{tip}" fill="{colour}"/>',
         f'<circle cx="{start}" cy="{y}" r="3.2" fill="{colour}"/>',
-        _label((start + end) // 2, y - 7, f"✕ {words}" if is_bad else words, colour, anchor="middle", halo=True),
+        _label((start + end) // 2, y - 7, f"✗ {words}" if is_bad else words, colour, anchor="middle", halo=True),
     ]
 
 

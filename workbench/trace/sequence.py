@@ -41,8 +41,8 @@ class SequenceDiagram:
 
 
 def _marked(words: str, step: Step) -> str:
-    return f"✕ {words}" if step.is_bad and not step.answer else words
+    return f"✗ {words}" if step.is_bad and not step.answer else words
 
 
 def _answer(step: Step) -> str:
-    return f"✕ {step.answer}" if step.is_bad and step.answer else step.answer
+    return f"✗ {step.answer}" if step.is_bad and step.answer else step.answer

@@ -17,6 +17,10 @@ _HINT: Final = "* for all, or types and families, separated by commas: charge.*,
 _FAULT_LABELS: Final = {"duplicate": "Deliver everything twice", "out_of_order": "Deliver out of order"}
 _TAKES: Final = "bench.receiver.secrets.append({}.secret)"
 """What makes the bench's own receiver know the new secret."""
+_PAUSED: Final = (
+    "Paused: nothing is sent there. What waits becomes a dead letter when it is due; what happens meanwhile is sent "
+    "nowhere, and can be replayed from the events once it is enabled."
+)
 _MASKED: Final = "whsec_••••"
 
 
@@ -60,7 +64,7 @@ class EndpointsPart(Part):
 
     def pause(self, on: str, values: Values) -> Said:
         """Send nothing there for now."""
-        return self._turned(on, DISABLED, "Paused: what is sent meanwhile, and what waits, becomes a dead letter.")
+        return self._turned(on, DISABLED, _PAUSED)
 
     def enable(self, on: str, values: Values) -> Said:
         """Send there again."""

@@ -7,9 +7,9 @@ import msgspec
 
 from workbench.domain import wire
 from workbench.domain.masking import mask
-from workbench.domain.moments import LUSAKA, milliseconds, rfc3339
+from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339
 from workbench.domain.webhooks import EVENT_TYPES
-from workbench.errors import NotFound
+from workbench.errors import InvalidRequest, NotFound
 from workbench.lab.parts import attempts
 from workbench.lab.parts.pages import Pages
 from workbench.lab.parts.part import Doing, Part, Said, Values
@@ -70,16 +70,12 @@ class EventsPart(Part):
     def section(self) -> Section:
         """What is to be seen now."""
         query, error = self._query()
-        rows = tuple(self._row(each) for each in self._pages.rows(**query))
-        empty = "None found." if query else "None yet."
-        columns = headings("Event", "Type", "Payment", "Time (Lusaka)")
-        caption = f"Events{', as filtered' if query else ''}, newest first"
-        return Section(
-            self.id,
-            "Developers: events",
-            (self._form(error), Grid(caption, columns, rows, empty), *self._pages.buttons("Events")),
-            wide=True,
-        )
+        try:
+            found: tuple[Item, ...] = (self._found(query), *self._pages.buttons("Events"))
+        except InvalidRequest as refused:
+            # What is looked for can still be changed.
+            found = (Note(str(refused), BAD),)
+        return Section(self.id, "Developers: events", (self._form(error), *found), wide=True)
 
     def search(self, on: str, values: Values) -> Said:
         """Find what was filled in."""
@@ -123,6 +119,12 @@ class EventsPart(Part):
     def turn(self, on: str, values: Values) -> None:
         """Another page."""
         self._pages.turn(on)
+
+    def _found(self, query: dict[str, str]) -> Grid:
+        rows = tuple(self._row(each) for each in self._pages.rows(**query))
+        columns = headings("Event", "Type", "Payment", "Time (Lusaka)")
+        caption = f"Events{', as filtered' if query else ''}, newest first"
+        return Grid(caption, columns, rows, "None found." if query else "None yet.")
 
     def _query(self) -> tuple[dict[str, str], str]:
         try:
@@ -174,9 +176,15 @@ class EventsPart(Part):
 
 
 def _in_lusaka(text: str) -> str:
-    """A moment as the service takes it, in Lusaka unless it names its zone. Raises ValueError: none."""
+    """A moment as the service takes it, in Lusaka unless it names its zone. Raises ValueError: none that it takes."""
     at = datetime.fromisoformat(text)
-    return rfc3339(milliseconds(at if at.tzinfo else at.replace(tzinfo=LUSAKA)))
+    try:
+        taken = rfc3339(milliseconds(at if at.tzinfo else at.replace(tzinfo=LUSAKA)))
+    except OverflowError:
+        taken = ""
+    if not RFC3339.fullmatch(taken):
+        raise ValueError(_NO_MOMENT)
+    return taken
 
 
 def _payment(event: wire.Event) -> str:

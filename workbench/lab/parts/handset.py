@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from workbench.bench import Workbench
 
 _PIN = "1234"
+_KEYS = (("The PIN", "input", {"text": _PIN}), ("Cancel", "cancel", None), ("Ignore", "ignore", None))
+"""What a person presses, and the call that is the same."""
 _UNKNOWN = (
     "The number of this payment is masked, and nobody has typed it here: open its handset with bench.phone(number)."
 )
 
 
 class HandsetPart(Part):
-    """The phone of the payment chosen; before there is one, that of the number in the form."""
+    """The phone of the payment chosen; before that has one, the phone of the number in the form."""
 
     id: ClassVar[str] = "handset"
 
@@ -30,7 +32,8 @@ class HandsetPart(Part):
 
     def section(self) -> Section:
         """A place for the phone's widget, and its buttons in code."""
-        number = self._seen.number if self._seen.payment else self._request.values["phone"]
+        payment = self._seen.payment
+        number = self._seen.number if payment and payment.phone else self._request.values["phone"]
         return Section(self.id, "Handset of the customer", self._items(number))
 
     def _items(self, number: str) -> tuple[Item, ...]:
@@ -41,8 +44,14 @@ class HandsetPart(Part):
             shown = repr(phone)
         except WorkbenchError as error:
             return (Note(str(error), WARN),)
-        pin = snippet("POST", f"/sandbox/phones/{number}/input", {"text": _PIN}, base_url=self._bench.base_url)
         return (
             Slot(number, "Handset", (Code("Handset", shown), Note(f"The PIN of every wallet here is {_PIN}."))),
-            Fold("code", "The PIN in Python and curl", (Code("Python", pin.python), Code("curl", pin.curl))),
+            Fold("code", "Its keys in Python and curl", self._code(number)),
         )
+
+    def _code(self, number: str) -> tuple[Item, ...]:
+        items: list[Item] = []
+        for name, path, body in _KEYS:
+            same = snippet("POST", f"/sandbox/phones/{number}/{path}", body, base_url=self._bench.base_url)
+            items += [Code(f"{name} in Python", same.python), Code(f"{name} in curl", same.curl)]
+        return tuple(items)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.bench import Workbench
 
 _LONGEST = 20_000
+"""What is endless is cut."""
 _KEY_PROBLEM = "An idempotency key is 1 to 255 printable ASCII characters."
 _MAX_KEY = 255
 _ERRORS = 400
@@ -198,7 +199,7 @@ class RequestPart(Part):
     def _take(self, values: Values) -> None:
         """Take over what a form holds; whatever of it is new goes before JSON that was written by hand."""
         self._draw_first()
-        cleaned = {name: _clean(value) for name, value in values.items() if name in self.values}
+        cleaned = {name: value[:_LONGEST] for name, value in values.items() if name in self.values}
         changed = {name for name, value in cleaned.items() if value != self.values[name]}
         self.values |= cleaned
         for name in changed:
@@ -209,7 +210,7 @@ class RequestPart(Part):
 
     def _take_texts(self, values: Values) -> None:
         asked = self._asked()
-        texts = tuple(_clean(values.get(f"body{place}", each.text)) for place, each in enumerate(asked))
+        texts = tuple(values.get(f"body{place}", each.text)[:_LONGEST] for place, each in enumerate(asked))
         if texts != tuple(each.text for each in asked):
             self._texts = texts
             self._errors.pop(_JSON, None)
@@ -286,8 +287,3 @@ class AnswerPart(Part):
     def section(self) -> Section:
         """Status, headers, body."""
         return Section(self.id, "Answer", answer(self._request.sent.calls))
-
-
-def _clean(text: str) -> str:
-    """Text that can be sent: half of a surrogate pair is replaced, and what is endless is cut."""
-    return text[:_LONGEST].encode("utf-8", "replace").decode()

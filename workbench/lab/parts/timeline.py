@@ -7,7 +7,8 @@ from workbench.lab.parts.words import lusaka, short, short_id
 from workbench.lab.views import AHEAD, DONE, FAILED, NOW, Grid, Row, Step, Steps, headings
 
 Rows = Sequence[Mapping[str, Any]]
-_ENDED = {"succeeded", "failed", "canceled", "refunded"}
+_AT_REST = {"requires_payment_method", "succeeded", "failed", "canceled", "refunded"}
+"""In which nothing happens until somebody asks for it."""
 _DONE: Mapping[str, str] = {
     "payment_intents": "intent created",
     "confirm": "intent confirmed",
@@ -54,7 +55,7 @@ def steps(rows: Rows, status: str, failure: str, verified: str) -> Steps:
     is_next = True
     made = []
     for text, note in reached:
-        made.append(Step(text, DONE if note else NOW if is_next and status not in _ENDED else AHEAD, note))
+        made.append(Step(text, DONE if note else NOW if is_next and status not in _AT_REST else AHEAD, note))
         is_next = is_next and bool(note)
     return Steps("How far it is", tuple(made))
 

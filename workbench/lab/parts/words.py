@@ -21,6 +21,11 @@ def short(text: str, width: int = _WIDEST) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
+def whole_text(text: str) -> str:
+    """Text that can be sent: half of a surrogate pair, which a browser may send, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def short_id(name: str) -> str:
     """An identifier by its first letters, `pi_3CwQs4…`; anything else as it is."""
     found = _IDENTIFIER.fullmatch(name)

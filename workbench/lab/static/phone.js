@@ -1,5 +1,5 @@
 // Draws a handset from its view, which is plain data, and sends back which key was pressed. It decides nothing.
-// The PIN is kept here until it is sent, once. Text only ever becomes a text node.
+// The PIN is kept here until it is sent, once.
 
 const PATIENCE_MS = 4000;
 const RING_MS = 6000;
@@ -7,24 +7,12 @@ const SURE_MS = 5000;
 const MOST_DIGITS = 12;
 const NO_ANSWER =
   "No answer from the kernel. If it is busy, this is done when it is free; if it was restarted, run the cells again.";
-const SIGNS = { good: "✓", bad: "✕" };
 const LETTERS = { 2: "abc", 3: "def", 4: "ghi", 5: "jkl", 6: "mno", 7: "pqrs", 8: "tuv", 9: "wxyz" };
 const RECEIVER =
   "M3.2 8.9C8 4.1 16 4.1 20.8 8.9l.6 3-4.4 1.5-1.8-2.9c-2-.7-4.4-.7-6.4 0L7 13.4 2.6 11.9z";
 const BELL = "M12 3a5.5 5.5 0 0 0-5.5 5.5V13L4.5 16.5h15L17.5 13V8.5A5.5 5.5 0 0 0 12 3zm-2.2 15a2.2 2.2 0 0 0 4.4 0z";
 const STROKE = "M3 3l18 18";
 const ENVELOPE = "M3 6h18v12H3zm0 0 9 7 9-7";
-
-function h(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children);
-  return node;
-}
 
 function icon(path, kind = "") {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -176,6 +164,8 @@ class Handset {
     const newest = view.messages?.at(-1)?.seq ?? 0;
     const before = this.known ?? { prompt: "", newest };
     this.known = { prompt: view.waiting ? view.prompt : "", newest };
+    // What was typed for one payment is no part of the PIN for the next.
+    if (before.prompt && before.prompt !== this.known.prompt) this.pin.value = "";
     const prompt = view.waiting && view.prompt !== before.prompt;
     const came = (view.messages ?? []).filter((each) => each.seq > before.newest);
     if (!this.inbox) this.unread += came.length;
