@@ -75,6 +75,7 @@ def codes(result: Reconciliation) -> list[tuple[str | None, str]]:
 
 LEDGER = ledger_of(movement("a", 100), movement("b", 200, fee_minor=2))
 STATEMENT = statement_of(movement("a", 100), movement("b", 200, fee_minor=2))
+UNTOLD = pd.Series([None, None], dtype="category")
 
 
 class TestWhatAgrees:
@@ -132,6 +133,7 @@ class TestWhatIsRefused:
             (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String, where a date belongs"),
             (LEDGER.astype({"business_date": "string"}), STATEMENT, "files.read.path, LEDGER_MOVEMENT"),
             (LEDGER, STATEMENT.assign(currency="USD"), "mtn.csv is in USD, the ledger's operator:mtn:float in ZMW"),
+            (LEDGER.assign(currency=UNTOLD), STATEMENT.assign(currency=UNTOLD), "says in which currency operator:mtn"),
             (LEDGER.assign(account="bank:settlement"), STATEMENT, "no row of operator:mtn:float"),
             (LEDGER.iloc[:0], STATEMENT, "It has no row at all"),
             (LEDGER, STATEMENT.iloc[:0], "The statement has no rows"),
@@ -195,6 +197,14 @@ class TestStatementFiles:
         assert result.breaks["bucket"].tolist() == ["8–30", "8–30"]  # noqa: RUF001  an en dash, as in print
         assert result.proof.loc[0, "holds"]
 
+    @pytest.mark.parametrize("ledger", [LEDGER.iloc[:0], LEDGER.assign(account="bank:settlement")])
+    def test_payments_that_all_failed_need_no_account_in_the_ledger(self, ledger: pd.DataFrame):
+        failed = statement_of(movement("a", 100, status="failed"), movement("b", 200, status="pending"))
+        result = reconcile(ledger, failed)
+        assert result.breaks.empty
+        assert result.matches["rule"].tolist() == ["nothing_moved"] * 2
+        assert result.proof.loc[0, "holds"]
+
     def test_a_balance_that_does_not_follow_is_a_line_of_its_own(self):
         result = reconcile(LEDGER, statement_of(movement("a", 100), movement("b", 200, fee_minor=2), jump=7))
         line = result.proof.iloc[0]
@@ -226,6 +236,12 @@ class TestStatementFiles:
         theirs = statement_of(*rows)
         theirs["line"] = [3, 2]
         assert reconcile(ledger_of(*rows), theirs).proof.loc[0, "holds"]
+
+    def test_an_old_row_that_comes_last_is_no_sign_of_that(self):
+        rows = [movement("a", 100, day=4), movement("b", 200, fee_minor=2), movement("c", 7, day=3)]
+        line = reconcile(ledger_of(*rows), statement_of(*rows)).proof.iloc[0]
+        assert line["holds"]
+        assert (line["statement_minor"], line["opening_minor"], line["gap_minor"]) == (305, 0, 0)
 
     def test_overlapping_files_tell_a_line_twice_and_the_proof_still_holds(self):
         one = statement_of(movement("a", 100, day=4), movement("b", 200, fee_minor=2), name="first.csv")
@@ -329,6 +345,29 @@ class TestBadRows:
         assert result.breaks["key"].tolist() == [long]
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
+class TestTablesOfOtherMakes:
+    def test_an_empty_text_is_neither_a_key_nor_a_batch(self, engine: str):
+        ledger = ledger_of(movement("a", 300, batch=""), movement("b", 5, batch=""), movement("", 7))
+        theirs = statement_of(movement("a", 5, batch=""), movement("b", 300, batch=""), movement("", 7))
+        result = reconcile(ledger, theirs, engine=engine)
+        assert sorted(result.breaks["code"]) == ["amount_mismatch", "amount_mismatch", "invalid_row", "invalid_row"]
+        assert result.breaks.loc[result.breaks["code"] == "invalid_row", "reason"].unique().tolist() == [
+            "The row cannot be used: no key."
+        ]
+
+    @pytest.mark.parametrize("unit", ["ns", "us", "s"])
+    def test_moments_may_be_finer_or_coarser_and_of_any_zone(self, unit: str, engine: str, tmp_path: Path):
+        phoned = [movement(key, 100, phone="+26096••••567") for key in ("a", "z")]
+        tables = [
+            rows.assign(occurred_at=rows["occurred_at"].dt.as_unit(unit).dt.tz_convert("Africa/Lusaka"))
+            for rows in (ledger_of(phoned[0]), statement_of(phoned[1]))
+        ]
+        tables[0].to_parquet(tmp_path / "ledger.parquet")
+        for ledger in (tables[0], tmp_path / "ledger.parquet"):
+            assert codes(reconcile(ledger, tables[1], engine=engine)) == [("z", "wrong_reference")]
+
+
 class TestCarryForward:
     def test_what_was_matched_before_is_refused_when_it_is_told_again(self):
         ledger = ledger_of(*(movement(key, 100, day=day) for key, day in (("a", 3), ("b", 5), ("c", 6))))
@@ -391,6 +430,17 @@ class TestCarryForward:
             ("a", "duplicate_in_ledger"), ("a", "timing"), ("b", "duplicate_in_statement"),
             ("b", "duplicate_in_statement"),
         ]  # fmt: skip
+        assert second.proof.loc[0, "holds"]
+
+    @pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
+    def test_what_was_booked_twice_after_the_closing_date_still_meets_its_line(self, engine: str):
+        ledger = ledger_of(movement("a", 100), movement("b", 50, day=8), movement("b", 50, day=8))
+        first = reconcile(ledger, statement_of(movement("a", 100)), engine=engine)
+        assert codes(first) == [("b", "duplicate_in_ledger"), ("b", "timing")]
+        theirs = statement_of(movement("b", 50, day=8), movement("c", 9, day=12), opening=100, name="next.csv")
+        second = reconcile(ledger, theirs, engine=engine, carry_forward=first.carry_forward)
+        assert codes(second) == [("b", "duplicate_in_ledger"), ("c", "timing")]
+        assert second.breaks.loc[0, "entry"] == "je_3"
         assert second.proof.loc[0, "holds"]
 
     def test_a_duplicate_of_a_line_that_two_files_told_stays_one(self):

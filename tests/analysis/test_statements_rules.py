@@ -129,6 +129,13 @@ def test_a_line_of_totals_that_is_not_at_the_end_is_a_row(tmp_path: Path):
     assert read.rows["problem"].notna().tolist() == [True, False]
 
 
+@pytest.mark.parametrize("key", ["Summe", "SUMMER-SALE-7"])
+def test_nor_is_a_row_whose_key_begins_as_a_line_of_totals(key: str, tmp_path: Path):
+    read = corner(tmp_path, CORNER, *ROWS, f"{key}|08.01.2026||1,00|8,00|", "Summe||4,00|12,00||")
+    assert read.rows["key"].tolist() == ["A1", "A2", "A3", key]
+    assert read.closing_minor == 800
+
+
 @pytest.mark.parametrize(
     ("out", "into", "problem"),
     [
@@ -209,6 +216,31 @@ def test_what_is_passed_must_not_contradict_the_file(tmp_path: Path):
     assert read_statement(path, account="bank:settlement").account == "bank:settlement"
     with pytest.raises(StatementRefused, match="declares the account 'bank:settlement', and 'bank:other' was passed"):
         read_statement(path, account="bank:other")
+
+
+AGGREGATED = (
+    ",".join(LAYOUTS["aggregator"].columns.values()),
+    "T1,,2026/01/08 00:00:00,x,Settlement,Booked,CR,5.00,0.00,5.00,ZMW,,",
+)
+
+
+def aggregated(folder: Path, *above: str) -> Path:
+    path = folder / "aggregator.csv"
+    path.write_text("\n".join([*above, *AGGREGATED]))
+    return path
+
+
+def test_rows_that_are_in_another_currency_than_the_file_says_are_refused(tmp_path: Path):
+    with pytest.raises(StatementRefused, match="is said to be in USD, and its rows are in ZMW"):
+        read_statement(aggregated(tmp_path, "Currency,USD"))
+    with pytest.raises(StatementRefused, match="is said to be in ZMK"):
+        read_statement(aggregated(tmp_path), currency="zmk")
+    assert read_statement(aggregated(tmp_path), currency="zmw").currency == "ZMW"
+
+
+def test_a_period_that_ends_before_it_begins_is_refused(tmp_path: Path):
+    with pytest.raises(StatementRefused, match="ends on 2026-01-06, before it begins on 2026-01-31"):
+        read_statement(aggregated(tmp_path, "Period From,2026-01-31", "Period To,2026-01-06"))
 
 
 def test_an_account_that_nobody_says_is_asked_for(tmp_path: Path):

@@ -283,6 +283,8 @@ class TestMoments:
     def test_a_moment_needs_its_zone(self, bench: Workbench):
         with pytest.raises(ValueError, match="A moment needs its zone"):
             bench.ledger.trial_balance(as_of=datetime(2026, 1, 5))  # noqa: DTZ001  the point
+        with pytest.raises(TypeError, match=r"such as date.2026, 1, 5., not '2026-01-05'"):
+            bench.ledger.trial_balance(known_at="2026-01-05")
 
     @pytest.mark.parametrize("name", ["as_of", "known_at"])
     @pytest.mark.parametrize("text", ["yesterday", "", "2026-01-05", "2026-02-30T00:00:00Z"])

@@ -61,7 +61,7 @@ class Ledger:
 
         Of what had occurred by `as_of`, and of that what was recorded by `known_at`: an aware datetime, itself
         included, or a business day, to its end. An entry that settles last week's difference occurred then
-        and is known since today. Raises ValueError: a datetime without a zone.
+        and is known since today. Raises ValueError: a datetime without a zone. Raises TypeError: neither of both.
         """
         bounds = {"as_of": as_of, "known_at": known_at}
         query = {name: _moment(bound) for name, bound in bounds.items() if bound is not None}
@@ -139,6 +139,8 @@ class Ledger:
 
 
 def _moment(bound: Instant) -> str:
+    if not isinstance(bound, date):
+        raise TypeError(f"A day or a moment is wanted, such as date(2026, 1, 5), not {bound!r}.")
     if not isinstance(bound, datetime):
         bound = datetime(bound.year, bound.month, bound.day, tzinfo=LUSAKA) + timedelta(days=1, milliseconds=-1)
     if bound.tzinfo is None:

@@ -88,7 +88,8 @@ def _placed(engine: Engine, rows: Frame) -> Frame:
     counted = rows.with_columns(
         one=nw.lit(1),
         source=nw.col("source").fill_null(""),
-        fresh=nw.when(nw.col("was").is_null()).then(1).otherwise(0),
+        # Of the ledger an open row may be read again, after the closing date, beside a duplicate that was carried.
+        fresh=nw.when(nw.col("was").is_null() & (nw.col("side") == STATEMENT)).then(1).otherwise(0),
         teller=nw.when(nw.col("was").is_null()).then(nw.col("source")).otherwise(nw.lit("")),
     )
     copies = counted.with_columns(

@@ -55,7 +55,8 @@ class _DuckDB:
     _READ: Mapping[str, str] = {
         TEXT: 'CAST("{0}" AS VARCHAR) AS "{0}"',
         WHOLE: 'CAST("{0}" AS BIGINT) AS "{0}"',
-        INSTANT: 'epoch_ms("{0}") AS "{0}"',
+        # A moment to the nanosecond is of a type that `epoch_ms` does not take.
+        INSTANT: 'epoch_ms(CAST("{0}" AS TIMESTAMPTZ)) AS "{0}"',
         DATE: 'CAST("{0}" - DATE \'1970-01-01\' AS BIGINT) AS "{0}"',
     }
 

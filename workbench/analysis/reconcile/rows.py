@@ -26,11 +26,12 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = 
     """The rows of one side in the shape ROW, but for the account, which is still its name.
 
     `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`; those numbers
-    named by `keep` stand at the end.
+    named by `keep` stand at the end. An empty text names nothing: many a table has it where a null belongs.
     """
     names = _NAMES[side]
     given = frame.select(
-        "account", "key", "batch", "direction", "currency", "status", "phone",
+        "account", "direction", "currency", "status", "phone",
+        *(nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")),
         *(nw.col(theirs).alias(ours) for ours, theirs in names.items()),
         *(nothing("account").alias(name) for name in ("source", "entry", "state", "problem") if name not in names),
         was=nw.col("was") if carried else nothing("account"),

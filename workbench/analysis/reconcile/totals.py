@@ -66,6 +66,8 @@ class Book:
     currencies: tuple[str, ...]
     """Those of its rows, or the one that it declares."""
     rows: int
+    value: int
+    """What its rows move, without their signs."""
     signed: int
     first_day: int | None
     last_day: int | None
@@ -87,6 +89,7 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
                 source=str(name),
                 currencies=tuple(sorted(set(group["currency"].dropna()))) or ((says.currency,) if says else ()),
                 rows=int(group["rows"].sum()),
+                value=int(group["value"].sum()),
                 signed=int(group["signed"].sum()),
                 first_day=_whole(group["day"].min()),
                 last_day=_declared(says) or _whole(group["good_day"].max()),
@@ -97,7 +100,9 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
         )
     seen = {(book.account, book.source) for book in found}
     found += [
-        Book(each.account, name, (each.currency,), 0, 0, None, _declared(each), each.opening_minor, each.closing_minor)
+        Book(
+            each.account, name, (each.currency,), 0, 0, 0, None, _declared(each), each.opening_minor, each.closing_minor
+        )
         for name, each in told.items()
         if (each.account, name) not in seen
     ]
@@ -128,26 +133,47 @@ def _ends(engine: Engine, loaded: Frame, counted: pd.DataFrame) -> dict[tuple[An
     shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
     rows = engine.collect(conform(engine, loaded.filter(reduce(or_, wanted)), shape)).to_pylist()
     told = {(row["account"], row["source"], row["no"]): row for row in rows if row["balance_minor"] is not None}
+    moved = counted.groupby(["account", "source"])["signed"].sum().to_dict()
     return {
-        (account, name): _end_balances(told.get((account, name, first)), told.get((account, name, last)))
+        (account, name): _end_balances(
+            told.get((account, name, first)), told.get((account, name, last)), int(moved[account, name])
+        )
         for (account, name), (first, last) in spans.items()
     }
 
 
-def _end_balances(first: Mapping[str, Any] | None, last: Mapping[str, Any] | None) -> tuple[int | None, int | None]:
-    """The balance before the earlier of two rows and after the later one."""
-    # Some operators print the newest row first.
+_End = Mapping[str, Any] | None
+
+
+def _end_balances(first: _End, last: _End, moved: int) -> tuple[int | None, int | None]:
+    """The balance before the earlier of two rows and after the later one; all rows together moved so much."""
+    as_it_stands, turned = _between(first, last), _between(last, first)
+    # Some operators print the newest row first; with others an old row comes late, and the balances tell that.
     if first and last and first["order"] > last["order"]:
-        first, last = last, first
+        return as_it_stands if _follows(as_it_stands, moved) and not _follows(turned, moved) else turned
+    return as_it_stands
+
+
+def _between(first: _End, last: _End) -> tuple[int | None, int | None]:
     return (first["balance_minor"] - first["signed"] if first else None), (last["balance_minor"] if last else None)
 
 
+def _follows(ends: tuple[int | None, int | None], moved: int) -> bool:
+    opening, closing = ends
+    return opening is not None and closing is not None and opening + moved == closing
+
+
 def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Sequence[str]) -> None:
-    """Raises ReconcileRefused: an account that the ledger does not have, or has only in another currency."""
+    """Raises ReconcileRefused: an account that the ledger does not have, has only in another currency, or in none."""
     for book in found:
         mine = ledger[ledger["account"] == book.account]
-        if mine.empty and not book.rows:
-            # Nothing on either side is no contradiction: a month in which nobody used this operator.
+        currencies = sorted({str(each) for each in mine["currency"].dropna()})
+        if not currencies and not book.currencies:
+            raise ReconcileRefused(
+                f"Neither the ledger nor {book.source} says in which currency {book.account} is.", account=book.account
+            )
+        if mine.empty and not book.value:
+            # Nothing that moved on either side is no contradiction: a month in which nobody paid by this operator.
             continue
         if mine.empty:
             raise ReconcileRefused(
@@ -155,7 +181,6 @@ def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Seque
                 hint=f"It has {', '.join(in_ledger) or 'no row at all'}.",
                 account=book.account,
             )
-        currencies = sorted({str(each) for each in mine["currency"].dropna()})
         if currencies and book.currencies and not set(book.currencies) & set(currencies):
             theirs, ours = " and ".join(book.currencies), " and ".join(currencies)
             raise ReconcileRefused(

@@ -27,7 +27,8 @@ class Declared(NamedTuple):
 def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> Declared:
     """The fields of a preamble: `Label,value`, `Label:,value` or `Label: value`.
 
-    Raises StatementRefused: a value that is no day or amount, or a label twice with different values.
+    Raises StatementRefused: a value that is no day or amount, a label twice with different values, or a period
+    that ends before it begins.
     """
     labels = {heading_key(label): field for field, label in layout.preamble.items()}
     readers = _readers(layout)
@@ -46,7 +47,14 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> Declared:
                 f"{name} has two values for {label}, the other in line {line}.", file=name, line=line
             )
     values = {field: found if field == "closing" else found[1] for field, found in made.items()}
-    return Declared(**values)
+    declared = Declared(**values)
+    if declared.first and declared.last and declared.first > declared.last:
+        raise StatementRefused(
+            f"{name} says that its period ends on {declared.last}, before it begins on {declared.first}.",
+            hint=f"Days are read as {layout.preamble_date}.",
+            file=name,
+        )
+    return declared
 
 
 def _pair(cells: list[Cell]) -> tuple[str, Cell]:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.shapes import DAY, MOMENT, STATEMENT_ROW
 from workbench.analysis.statements.balances import checked
-from workbench.analysis.statements.cells import text_of
+from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.grids import Line, digest_of, grids_of
 from workbench.analysis.statements.known import LAYOUTS
@@ -58,14 +58,18 @@ def read_statement(
     whole = _Whole(
         source.name,
         _agreed(source.name, "account", account, said.account, found.layout.account),
-        _agreed(source.name, "currency", currency, said.currency, found.layout.currency),
+        _agreed(source.name, "currency", currency and currency.strip().upper(), said.currency, found.layout.currency),
         found.layout,
     )
     formats = [DateFormat(date_format)] if date_format else [DateFormat(each) for each in found.layout.dates]
     dates = DateColumn(source.name, formats)
-    pieces = list(_pieces(found, PieceReader(found.layout, found.header, dates, whole.currency)))
+    reader = PieceReader(found.layout, found.header, dates, whole.currency)
+    pieces = list(_pieces(_without_footers(found, formats), reader))
     local, chosen = dates.decided()
-    return _statement(whole, digest, said, _frame(whole, pieces, local, chosen), local)
+    rows = _frame(whole, pieces, local, chosen)
+    if currency or said.currency:
+        _refuse_other_currency(whole, rows)
+    return _statement(whole, digest, said, rows, local)
 
 
 class _Whole(NamedTuple):
@@ -106,26 +110,47 @@ def _agreed(name: str, what: str, passed: str | None, declared: str | None, othe
     return value
 
 
-def _pieces(found: Found, reader: PieceReader) -> Iterator[pa.Table]:
-    rows = _without_footers(found)
+def _refuse_other_currency(whole: _Whole, rows: pd.DataFrame) -> None:
+    """Raises StatementRefused: no row is in the currency that the file, or the caller, says it is in."""
+    found = sorted(rows["currency"].dropna().unique())
+    if found and whole.currency not in found:
+        raise StatementRefused(
+            f"{whole.name} is said to be in {whole.currency}, and its rows are in {' and '.join(found)}.",
+            file=whole.name,
+            passed=whole.currency,
+            found=tuple(found),
+        )
+
+
+def _pieces(rows: Iterator[Line], reader: PieceReader) -> Iterator[pa.Table]:
     while piece := list(itertools.islice(rows, _PIECE)):
         yield reader.read([line for line, _ in piece], [cells for _, cells in piece])
 
 
-def _without_footers(found: Found) -> Iterator[Line]:
-    """The rows; lines of totals are left out at the end, and elsewhere are rows like others."""
+def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Line]:
+    """The rows; lines of totals are left out at the end. Elsewhere, or with a date, they are rows like others."""
     footers = tuple(word_key(footer) for footer in found.layout.footers)
     if not footers:
         yield from found.rows()
         return
+    moments = found.place_of("moment")
     held: list[Line] = []
     for line in found.rows():
-        if word_key(next(text_of(cell) for cell in line[1] if cell != "")).startswith(footers):
+        begins = word_key(next(text_of(cell) for cell in line[1] if cell != ""))
+        # A key may begin as a total does.
+        if begins.startswith(footers) and not _has_date(line[1][moments : moments + 1], formats):
             held.append(line)
             continue
         yield from held
         held.clear()
         yield line
+
+
+def _has_date(cells: Sequence[Cell], formats: Sequence[DateFormat]) -> bool:
+    return any(
+        isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
+        for cell in cells
+    )
 
 
 def _frame(whole: _Whole, pieces: Sequence[pa.Table], local: NDArray[np.int64], chosen: DateFormat) -> pd.DataFrame:

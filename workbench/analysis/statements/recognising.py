@@ -24,6 +24,10 @@ class Found(NamedTuple):
     line: int
     above: tuple[Line, ...]
 
+    def place_of(self, field: str) -> int:
+        """Where in a line the column of a field stands, one that every file has."""
+        return _headings(self.header).index(heading_key(self.layout.columns[field]))
+
     def rows(self) -> Iterator[Line]:
         """The lines below the header."""
         columns = {heading_key(heading) for heading in self.layout.columns.values()}
