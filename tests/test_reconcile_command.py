@@ -117,6 +117,23 @@ class TestOutcome:
         assert done.stdout.startswith("Nothing to settle. The proof holds to the last ngwee.\n")
         assert "Breaks by code" not in done.stdout
 
+    def test_a_layout_of_ones_own_stands_in_a_file(self, run: Run, clean: Case, tmp_path: Path):
+        (tmp_path / "mine.toml").write_text(
+            'account = "operator:mtn:float"\ndates = ["%d.%m.%Y"]\ndelimiter = ";"\ndecimal = ","\n'
+            '[columns]\nkey = "Ref"\nmoment = "Day"\namount = "In"\nfee = "Cost"\n'
+        )
+        rows = [movement(place) for place in range(90)]
+        lines = [
+            f"{row['key']};{row['business_date']:%d.%m.%Y};{row['amount_minor'] // 100},{row['amount_minor'] % 100:02};1,00"
+            for row in rows
+        ]
+        (tmp_path / "mine.csv").write_text("\n".join(["Ref;Day;In;Cost", *lines]))
+        done = run(clean.ledger, str(tmp_path / "mine.csv"), "--layout", str(tmp_path / "mine.toml"))
+        assert (done.exit_code, done.stderr) == (0, ""), done.stdout
+        unknown = run(clean.ledger, str(tmp_path / "mine.csv"))
+        assert unknown.exit_code == 2
+        assert ".toml" in unknown.stderr
+
     def test_breaks_end_with_1_and_are_summed(self, run: Run, broken: Case):
         done = run(broken.ledger, broken.statement)
         assert (done.exit_code, done.stderr) == (1, "")

@@ -118,3 +118,11 @@ def picture(figure: Figure, says: str) -> Picture:
     # Without this, the version of the library that drew it would stand in the file.
     figure.savefig(written, format="png", dpi=110, bbox_inches="tight", metadata={"Software": None})
     return Picture(written.getvalue(), says)
+
+
+def percent(part: int, whole: int) -> str:
+    """A share with two decimals, cut and not rounded: only the whole is `100.00 %`."""
+    if not whole:
+        return "none"
+    hundredths = part * 10_000 // whole
+    return f"{hundredths // 100}.{hundredths % 100:02} %"

@@ -87,6 +87,13 @@ class TestWhatAgrees:
         assert result.proof.loc[0, "note"] == "to the last minor unit"
         assert result.rates.loc[0, ["by_count", "by_value"]].tolist() == [1.0, 1.0]
 
+    def test_what_the_proof_rests_on_is_shown(self):
+        assert repr(reconcile(LEDGER, STATEMENT)).endswith("holds")
+        unreadable = statement_of(movement(None, 0, problem="no amount"), opening=None)
+        shown = repr(reconcile(LEDGER, unreadable))
+        assert "holds: the statement gives no closing balance" in shown
+        assert "0.00 %" in shown
+
     def test_every_frame_has_its_declared_columns_and_types(self):
         for result in (reconcile(LEDGER, STATEMENT), reconcile(LEDGER, statement_of(movement("c", 1, day=2)))):
             for shape, frame in {

@@ -1,5 +1,6 @@
 """Dates that two formats read, balances that do not follow, and a layout of one's own."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -273,3 +274,73 @@ def test_a_layout_that_cannot_work_says_so_when_it_is_made(declared: dict[str, o
     whole = {"name": "x", "columns": {"key": "Ref", "moment": "Day", "amount": "A"}, "dates": ("%Y-%m-%d",)}
     with pytest.raises(StatementRefused, match=words):
         Layout(**{**whole, **declared})  # type: ignore[arg-type]  what is wrong is the point
+
+
+def test_an_own_layout_that_does_not_fit_is_not_looked_for_among_those_known(tmp_path: Path):
+    path = tmp_path / "own.csv"
+    path.write_text("Ref;Day;A\nA1;2026-01-05;1,00\n")
+    own = Layout("own", {"key": "Ref", "moment": "Day", "amount": "A"}, ("%Y-%m-%d",), account="bank:settlement")
+    with pytest.raises(StatementRefused, match=r"replace\(own, delimiter=';'\)"):
+        read_statement(path, layout=own)
+    read = read_statement(path, layout=replace(own, delimiter=";", decimal=","))
+    assert read.rows["amount_minor"].tolist() == [100]
+
+
+IN_A_FILE = """
+account = "bank:settlement"
+dates = ["%d.%m.%Y"]
+decimal = ","
+delimiter = ";"
+optional = ["balance"]
+footers = ["Summe"]
+
+[columns]
+key = "Ref"
+moment = "Day"
+amount = "Betrag"
+status = "S"
+balance = "Saldo"
+
+[statuses]
+ok = "completed"
+offen = "pending"
+"""
+
+
+def test_a_layout_in_a_file_is_the_same_table(tmp_path: Path):
+    declared, path = tmp_path / "corner.toml", tmp_path / "corner.csv"
+    declared.write_text(IN_A_FILE)
+    path.write_text("Ref;Day;Betrag;S\nA1;05.01.2026;1,50;ok\nA2;06.01.2026;-2,00;Offen\nSumme;;-0,50;\n")
+    same = Layout(
+        name="corner", account="bank:settlement", dates=("%d.%m.%Y",), decimal=",", delimiter=";",
+        optional=frozenset({"balance"}), footers=("Summe",), statuses={"ok": "completed", "offen": "pending"},
+        columns={"key": "Ref", "moment": "Day", "amount": "Betrag", "status": "S", "balance": "Saldo"},
+    )  # fmt: skip
+    by_file = read_statement(path, layout=declared)
+    assert by_file.rows.equals(read_statement(path, layout=same).rows)
+    assert by_file.rows.equals(read_statement(path, layout=str(declared)).rows)
+    assert by_file.rows["amount_minor"].tolist() == [150, 200]
+    assert by_file.rows["status"].tolist() == ["completed", "pending"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "cannot be read: No such file"),
+        ("dates = [", "cannot be read: "),
+        (IN_A_FILE.replace("Ref", "R\udce9f"), "cannot be read: "),
+        ('dates = ["%Y"]', "lacks columns"),
+        ("delimeter = ';'\n" + IN_A_FILE, "has delimeter, which no layout has"),
+        ("utc_offset_hours = '2'\n" + IN_A_FILE, "utc_offset_hours: Expected `int`"),
+        (IN_A_FILE.replace('["%d.%m.%Y"]', '"%d.%m.%Y"'), "dates: Expected `array`"),
+        (IN_A_FILE.replace('"Betrag"', "7"), "columns: Expected `str`, got `int`"),
+        (IN_A_FILE.replace("completed", "done"), "status done does not exist"),
+    ],
+)
+def test_a_layout_in_a_file_that_makes_none_says_why(text: str | None, words: str, tmp_path: Path):
+    declared, path = tmp_path / "corner.toml", tmp_path / "corner.csv"
+    path.write_text("Ref;Day;Betrag;S\n")
+    if text is not None:
+        declared.write_text(text, "utf-8", "surrogateescape")
+    with pytest.raises(StatementRefused, match=words):
+        read_statement(path, layout=declared)

@@ -233,6 +233,8 @@ PROOF: Columns = {
 runs) + `unexplained`. The last is zero where the proof holds; `opening`, by which the two opening balances
 differ, less `gap`, by which the file's balances jump beyond its rows, say where it comes from.
 """
+EXACT = "to the last minor unit"
+"""The `note` of an account whose closing balances are both told, and explained."""
 
 INPUTS: Columns = {
     "side": "category",

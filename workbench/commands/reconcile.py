@@ -54,7 +54,11 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 @click.option(
     "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="What does the work."
 )
-@click.option("--layout", metavar="NAME", help="The layout of the statements; recognised, if not named.")
+@click.option(
+    "--layout",
+    metavar="NAME|FILE",
+    help="The layout of the statements, named or in a .toml file; else it is recognised.",
+)
 @click.option("--account", metavar="NAME", help="The ledger account of the statements, where they do not say it.")
 @click.option(
     "--date-format",

@@ -9,9 +9,10 @@ import matplotlib as mpl
 import pytest
 
 from workbench.analysis.report import Figures, draw, totals
-from workbench.analysis.report.source import amount, percent
+from workbench.analysis.report.source import amount
 from workbench.analysis.report.totals import Net
 from workbench.errors import ReportRefused
+from workbench.render import percent
 
 Make = Callable[..., SimpleNamespace]
 Row = Callable[..., dict[str, Any]]

@@ -168,6 +168,14 @@ class TestOutcome:
         ]
         assert '<div class="outcome">' in page.page(result)
 
+    def test_a_closing_balance_that_nobody_told_is_said(self, reconciled: Make, proof_row: Row):
+        said = "the statement gives no closing balance: it is worked out from its rows"
+        told, untold = proof_row("bank:settlement", 5, 5, 0), proof_row("operator:mtn:float", 5, 5, 0, note=said)
+        assert headline(reconciled(breaks=[], proof=[told, untold])) == (
+            "Nothing to settle. The proof holds to the last ngwee, for operator:mtn:float against a closing balance "
+            "worked out from the rows."
+        )
+
     def test_a_proof_that_does_not_hold_names_the_rest(self, reconciled: Make, proof_row: Row):
         row = proof_row("operator:mtn:float", 123_456, 100_000, 20_000, "line 9 does not follow")
         result = reconciled(breaks=[], proof=[row])

@@ -10,7 +10,7 @@ from workbench.analysis.reconcile.breaks import typed
 from workbench.analysis.reconcile.inputs import Jump
 from workbench.analysis.reconcile.totals import Book
 from workbench.analysis.reconcile.words import amount_text
-from workbench.analysis.shapes import PROOF
+from workbench.analysis.shapes import EXACT, PROOF
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_
         said.append(f"the statement's balances jump by {_said(line, 'gap_minor')} beyond its rows")
     if worked_out:
         said.append("the statement gives no closing balance: it is worked out from its rows")
-    return "; ".join(said) or "to the last minor unit"
+    return "; ".join(said) or EXACT
 
 
 def _said(line: Mapping[str, Any], name: str) -> str:

@@ -1,19 +1,20 @@
 """What a reconciliation found: frames with declared columns, and how it shows itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from workbench.analysis.reconcile.carry import CarryForward
 from workbench.analysis.reconcile.rules import TIMING
 from workbench.analysis.reconcile.words import amount_text
+from workbench.analysis.shapes import EXACT
 from workbench.closing import Closing
-from workbench.render import Column, Table, table
+from workbench.render import Column, Table, percent, table
 
 if TYPE_CHECKING:
     # Figures need matplotlib, which takes its time to load.
@@ -64,13 +65,8 @@ class Reconciliation(Closing):
     @property
     def rates(self) -> pd.DataFrame:
         """For each account the share of its rows that matched, and of their value: from 0 to 1."""
-        counted = self.summary.assign(
-            rows=self.summary["ledger_rows"] + self.summary["statement_rows"],
-            value=self.summary["ledger_value_minor"] + self.summary["statement_value_minor"],
-        )
-        total = counted.groupby("account")[["rows", "value"]].sum()
-        matched = counted[counted["code"] == "matched"].groupby("account")[["rows", "value"]].sum()
-        share = matched.reindex(total.index, fill_value=0) / total.where(total > 0)
+        total, matched = self._counted()
+        share = matched / total.where(total > 0)
         return share.fillna(1.0).rename(columns={"rows": "by_count", "value": "by_value"}).reset_index()
 
     @property
@@ -100,17 +96,26 @@ class Reconciliation(Closing):
         """Let go of what the engine holds; ask for `matches` before."""
         self._close()
 
+    def _counted(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """`rows` and `value` of both sides by account: all of them, and those that matched."""
+        counted = self.summary.assign(
+            rows=self.summary["ledger_rows"] + self.summary["statement_rows"],
+            value=self.summary["ledger_value_minor"] + self.summary["statement_value_minor"],
+        )
+        total = counted.groupby("account")[["rows", "value"]].sum()
+        matched = counted[counted["code"] == "matched"].groupby("account")[["rows", "value"]].sum()
+        return total, matched.reindex(total.index, fill_value=0)
+
     def _told(self) -> Table:
-        rates = {row["account"]: row for row in self.rates.to_dict("records")}
+        total, matched = self._counted()
         rows = [
             (
                 line["account"],
-                f"{rates[line['account']]['by_count']:.2%}",
-                f"{rates[line['account']]['by_value']:.2%}",
+                *(percent(int(matched[name][line["account"]]), int(total[name][line["account"]])) for name in total),
                 str(int((self.breaks["account"] == line["account"]).sum())),
                 amount_text(line["difference_minor"], line["currency"]),
                 amount_text(line["breaks_minor"], line["currency"]),
-                "holds" if line["holds"] else f"does not hold: {line['note']}",
+                _proven(line),
             )
             for line in self.proof.to_dict("records")
         ]
@@ -123,6 +128,11 @@ class Reconciliation(Closing):
 
     def _repr_html_(self) -> str:
         return self._told().html()
+
+
+def _proven(line: Mapping[Hashable, Any]) -> str:
+    said = "holds" if line["holds"] else "does not hold"
+    return said if line["note"] == EXACT else f"{said}: {line['note']}"
 
 
 _HEADINGS = ("account", "rows matched", "value matched", "breaks", "ledger − statement", "sum of breaks", "proof")  # noqa: RUF001  a minus

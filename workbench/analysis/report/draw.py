@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.analysis.report.source import amount, decimals_of, percent
+from workbench.analysis.report.source import amount, decimals_of
 from workbench.analysis.report.totals import Account, Net
+from workbench.render import percent
 
 _BLUE, _ORANGE, _GREY = "#0072b2", "#e69f00", "#bbbbbb"
 """Of the Okabe-Ito palette, which colour-blind people tell apart; lightness differs too."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from workbench.analysis.report import totals
-from workbench.analysis.report.source import Reconciled, amount, percent
+from workbench.analysis.report.source import Reconciled, amount
 from workbench.analysis.report.words import counted
-from workbench.render import Picture, picture
+from workbench.render import Picture, percent, picture
 
 _MOST_NAMED: Final = 8
 

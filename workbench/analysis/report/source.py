@@ -48,11 +48,3 @@ def amount(minor: int, currency: str | None = ZMW.code, *, signed: bool = False)
     whole, rest = divmod(abs(minor), 10**places)
     sign = "-" if minor < 0 else "+" if signed and minor else ""
     return f"{sign}{whole:,}.{rest:0{places}}" if places else f"{sign}{whole:,}"
-
-
-def percent(part: int, whole: int) -> str:
-    """A share with two decimals, cut and not rounded: only the whole is `100.00 %`."""
-    if not whole:
-        return "none"
-    hundredths = part * 10_000 // whole
-    return f"{hundredths // 100}.{hundredths % 100:02} %"

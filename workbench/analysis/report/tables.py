@@ -2,8 +2,8 @@
 
 from workbench.analysis.report import totals
 from workbench.analysis.report.cells import heading
-from workbench.analysis.report.source import Reconciled, amount, percent, rows
-from workbench.render import Column, Table, table
+from workbench.analysis.report.source import Reconciled, amount, rows
+from workbench.render import Column, Table, percent, table
 
 
 def _numbers(*headings: str) -> list[Column]:
@@ -24,7 +24,7 @@ def accounts(result: Reconciled) -> Table:
             amount(each.variance_minor, each.currency, signed=True), each.currency,
         ) for each in totals.by_account(result)
     ]  # fmt: skip
-    return table("Rows of each account, and how many agree", columns, made)
+    return table("Rows of each account on both sides, and how many of them agree", columns, made)
 
 
 def codes(result: Reconciled) -> Table:

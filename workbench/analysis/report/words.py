@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from workbench.analysis.report.source import Reconciled, amount, rows
+from workbench.analysis.shapes import EXACT
 
 TIMING: Final = "timing"
 MATCHED: Final = "matched"
@@ -56,7 +57,9 @@ def _proof_in_short(result: Reconciled) -> str:
     if not len(result.proof):
         return "There is no account to prove."
     if is_proven(result):
-        return "The proof holds to the last ngwee."
+        noted = [account for account, note in rows(result.proof, "account", "note") if note and note != EXACT]
+        only = f", for {', '.join(noted)} against a closing balance worked out from the rows" if noted else ""
+        return f"The proof holds to the last ngwee{only}."
     failing = [account for account, holds in rows(result.proof, "account", "holds") if not holds]
     return f"The proof does not hold for {', '.join(failing)}."
 

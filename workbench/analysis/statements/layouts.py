@@ -28,47 +28,50 @@ class Layout:
     The direction of a row is told by what `columns` has: `direction` (words, see `directions`), `debit` and
     `credit`, `from` and `to` (see `own`), or else by the sign of `amount`.
 
+    name: what messages call it.
+    columns: field (one of FIELDS) → the heading of its column. Headings are compared without case and double spaces.
+    dates: the formats in which `moment` may stand, in local time; one holds for a whole file. The first is written.
+    account: the ledger account that the statement is of, unless the file or the caller says another.
+    currency: of the file, where neither a column nor the preamble says it.
+    optional: fields whose column a file may lack.
+    ignored: further headings, of columns that are not read.
+    kinds: the kinds of file, `csv` and `xlsx`.
+    delimiter, encoding: of CSV files; the encoding of those without a byte order mark.
+    decimal, thousands: the separators in amounts; `thousands` is none by default.
+    directions: word → `in` or `out`, from where the account stands. Of several words the first is written, as below.
+    own: how the account's own party is written, `*` standing for anything: `FRI:*/USER`.
+    party: how a customer's number is written: `FRI:{phone}/MSISDN`.
+    statuses: word → `completed`, `failed` or `pending`; without a column `status`, every row is completed.
+    types: word → one of TYPES; a word that is not here means `other`.
+    preamble: field (one of PREAMBLE_FIELDS) → its label, in lines above the header: label, then value.
+    preamble_date: the format of the period's days.
+    footers: how lines of totals below the rows begin; they are no rows.
+    utc_offset_hours: of the times in the file; Lusaka's by default.
+
     Raises StatementRefused: a field, word or format that does not exist, or too little to read a row by.
     """
 
     name: str
     columns: Mapping[str, str]
-    """Field (see FIELDS) → the heading of its column. Headings are compared without case and double spaces."""
     dates: tuple[str, ...]
-    """The formats in which `moment` may stand, in local time; one holds for a whole file. The first is written."""
     account: str | None = None
-    """The ledger account that the statement is of, unless the file or the caller says another."""
     currency: str = ZMW.code
-    """Of the file, where neither a column nor the preamble says it."""
     optional: frozenset[str] = frozenset()
-    """Fields whose column a file may lack."""
     ignored: tuple[str, ...] = ()
-    """Further headings, of columns that are not read."""
     kinds: tuple[str, ...] = KINDS
     delimiter: str = ","
     encoding: str = "utf-8"
-    """Of CSV files without a byte order mark."""
     decimal: str = "."
     thousands: str = ""
-    """A separator that amounts may have; none by default."""
     directions: Mapping[str, str] = field(default_factory=dict)
-    """Word → `in` or `out`, from where the account stands. Of several words the first is written, here and below."""
     own: str = ""
-    """How the account's own party is written, `*` standing for anything: `FRI:*/USER`."""
     party: str = "{phone}"
-    """How a customer's number is written: `FRI:{phone}/MSISDN`."""
     statuses: Mapping[str, str] = field(default_factory=lambda: {status: status for status in STATUSES})
-    """Word → `completed`, `failed` or `pending`; without a column `status`, every row is completed."""
     types: Mapping[str, str] = field(default_factory=lambda: {kind: kind for kind in TYPES})
-    """Word → one of TYPES; a word that is not here means `other`."""
     preamble: Mapping[str, str] = field(default_factory=dict)
-    """Field (see PREAMBLE_FIELDS) → its label, in lines above the header: label, then value."""
     preamble_date: str = "%Y-%m-%d"
-    """The format of the period's days."""
     footers: tuple[str, ...] = ()
-    """How lines of totals below the rows begin; they are no rows."""
     utc_offset_hours: int = 2
-    """Of the times in the file; Lusaka's by default."""
 
     def __post_init__(self) -> None:
         for what, found, known in (

@@ -17,6 +17,7 @@ from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.grids import Line, digest_of, grids_of
 from workbench.analysis.statements.known import LAYOUTS
+from workbench.analysis.statements.layout_files import SUFFIX, layout_in
 from workbench.analysis.statements.layouts import Layout, word_key
 from workbench.analysis.statements.moments import ABSENT, DateColumn
 from workbench.analysis.statements.pieces import KINDS, PieceReader
@@ -34,16 +35,16 @@ _LUSAKA_MS: Final = 2 * _HOUR_MS
 def read_statement(
     path: str | Path,
     *,
-    layout: str | Layout | None = None,
+    layout: str | Path | Layout | None = None,
     account: str | None = None,
     date_format: str | None = None,
     currency: str | None = None,
 ) -> Statement:
     """Read a statement from a `.csv` or `.xlsx` file.
 
-    `layout` is a name of LAYOUTS or one of your own; without it, the layout is recognised from the
-    headings. `account` is the ledger account, where the file and its layout do not say it;
-    `date_format` (such as `%d/%m/%Y %H:%M:%S`) says which of several is meant. Rows that cannot be read
+    `layout` is a name of LAYOUTS, one of your own, or the path of a `.toml` file with one; without it, the
+    layout is recognised from the headings. `account` is the ledger account, where the file and its layout do not
+    say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) says which of several is meant. Rows that cannot be read
     are kept, with the reason in `problem`.
 
     Raises StatementRefused: the file cannot be read without guessing.
@@ -81,18 +82,22 @@ class _Whole(NamedTuple):
     layout: Layout
 
 
-def _layouts(layout: str | Layout | None) -> tuple[Layout, ...]:
+def _layouts(layout: str | Path | Layout | None) -> tuple[Layout, ...]:
     if isinstance(layout, Layout):
         return (layout,)
     if layout is None:
         return tuple(LAYOUTS.values())
-    if not isinstance(layout, str):
+    if not isinstance(layout, str | Path):
         raise StatementRefused(f"A layout is wanted, Layout(name=…, …) or its name, not a {type(layout).__name__}.")
+    if Path(layout).suffix == SUFFIX:
+        return (layout_in(Path(layout)),)
     if layout not in LAYOUTS:
         raise StatementRefused(
-            f"{layout!r} is not a layout; there are {', '.join(LAYOUTS)}.", layout=layout, layouts=tuple(LAYOUTS)
+            f"{str(layout)!r} is not a layout; there are {', '.join(LAYOUTS)}, and those in {SUFFIX} files.",
+            layout=str(layout),
+            layouts=tuple(LAYOUTS),
         )
-    return (LAYOUTS[layout],)
+    return (LAYOUTS[str(layout)],)
 
 
 def _agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:

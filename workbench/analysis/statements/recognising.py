@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from workbench.analysis.shapes import MOVEMENT
 from workbench.analysis.statements.cells import Cell, error_in, text_of
 from workbench.analysis.statements.grids import CsvGrid, Grid, Line
+from workbench.analysis.statements.known import LAYOUTS
 from workbench.analysis.statements.layouts import Layout, heading_key
 from workbench.errors import StatementRefused
 
@@ -122,7 +123,8 @@ def _unknown(name: str, heads: list[tuple[Grid, list[Line]]], layouts: tuple[Lay
         + (f" {_why_not(near, best)}" if likeness else ""),
         hint=_OF_A_LEDGER
         if set(MOVEMENT) <= set(headings)
-        else "Declare its columns in Python: read_statement(…, layout=Layout(name=…, columns={'key': …}, dates=(…))).",
+        else "Declare its columns: layout=Layout(name=…, columns={'key': …}, dates=(…)), or the same in a .toml file, "
+        "layout='mine.toml'.",
         file=name,
         headings=headings,
         layouts=tuple(layout.name for layout in layouts),
@@ -174,11 +176,12 @@ def _why_not(layout: Layout, cut: _Cut) -> str:
     known = {heading_key(heading) for heading in (*layout.columns.values(), *layout.ignored)}
     lacking = [heading for heading in layout.required.values() if heading_key(heading) not in present]
     extra = [heading for heading in headings if heading_key(heading) not in known]
+    whose = f"LAYOUTS[{layout.name!r}]" if LAYOUTS.get(layout.name) is layout else layout.name
     parts = [
         f"lacks {', '.join(lacking)}" if lacking else "",
         f"has besides {', '.join(text[:40] for text in extra)}" if extra else "",
         f"has {cut.delimiter!r} between its cells and not {layout.delimiter!r}: "
-        f"pass layout=dataclasses.replace(LAYOUTS[{layout.name!r}], delimiter={cut.delimiter!r}), "
+        f"pass layout=dataclasses.replace({whose}, delimiter={cut.delimiter!r}), "
         "and if its decimals stand after a comma, decimal=','"
         if cut.delimiter and cut.delimiter != layout.delimiter
         else "",
