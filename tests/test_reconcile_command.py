@@ -122,10 +122,9 @@ class TestOutcome:
             'account = "operator:mtn:float"\ndates = ["%d.%m.%Y"]\ndelimiter = ";"\ndecimal = ","\n'
             '[columns]\nkey = "Ref"\nmoment = "Day"\namount = "In"\nfee = "Cost"\n'
         )
-        rows = [movement(place) for place in range(90)]
         lines = [
-            f"{row['key']};{row['business_date']:%d.%m.%Y};{row['amount_minor'] // 100},{row['amount_minor'] % 100:02};1,00"
-            for row in rows
+            f"{row['key']};{row['business_date']:%d.%m.%Y};100,{row['amount_minor'] - 10_000:02};1,00"
+            for row in (movement(place) for place in range(90))
         ]
         (tmp_path / "mine.csv").write_text("\n".join(["Ref;Day;In;Cost", *lines]))
         done = run(clean.ledger, str(tmp_path / "mine.csv"), "--layout", str(tmp_path / "mine.toml"))
