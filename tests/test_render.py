@@ -28,6 +28,11 @@ class TestPicture:
 
 
 class TestTable:
+    def test_one_without_rows_says_so(self):
+        made = table("Shop", ["plant", "price"], [])
+        assert str(made).splitlines()[-1] == "(none)"
+        assert '<tbody><tr><td colspan="2">(none)</td></tr></tbody>' in made.html()
+
     def test_it_shows_itself_as_text_and_as_html(self):
         made = table("Shop", ["plant", Column("price", numeric=True)], [("Fern", "20.00"), ("<Cactus>", "5.00")])
         shown = made._repr_mimebundle_()

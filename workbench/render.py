@@ -7,6 +7,8 @@ from html import escape
 from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 
+_EMPTY = "(none)"
+
 
 class Column(NamedTuple):
     """A heading; `numeric` columns are set flush right."""
@@ -31,6 +33,7 @@ class Table:
         headings = tuple(column.heading for column in self.columns)
         ruled = tuple("─" * width for width in widths)
         lines = [self._line(row, widths) for row in (headings, ruled, *self.rows)]
+        lines += [] if self.rows else [_EMPTY]
         return "\n".join([self.caption, *lines] if self.caption else lines)
 
     def __repr__(self) -> str:
@@ -54,6 +57,7 @@ class Table:
             + "</tr>"
             for row in self.rows
         )
+        body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

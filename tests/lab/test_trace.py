@@ -211,6 +211,8 @@ class TestTheInspector:
             basic, none, bearer, publishable, bare = (each.curl for each in bench.trace.exchanges[1:])
         assert '-u "$SECRET_KEY:"' in basic
         assert "Authorization" not in none + bare
+        assert "Content-Type" in basic
+        assert "Content-Type" not in bare + publishable
         assert "$PASSWORD" in none
         assert "Bearer $ACCESS_TOKEN" in bearer
         assert "Bearer $PUBLISHABLE_KEY" in publishable

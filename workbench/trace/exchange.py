@@ -77,13 +77,15 @@ class Exchange:
     @cached_property
     def _snippet(self) -> Snippet:
         method, _, path = self._target.partition(" ")
-        headers = {"Content-Type": "", **self._request["headers"]}
+        body = self._request["body"] or None
+        # A body that was sent without this header is repeated without it.
+        headers = {**({"Content-Type": ""} if body else {}), **self._request["headers"]}
         scheme, _, credential = headers.get("Authorization", "").partition(" ")
         key = next((name for start, name in _OWN_KEYS if credential.startswith(start)), "secret_key")
         return snippet(
             method,
             path,
-            self._request["body"] or None,
+            body,
             headers=headers,
             scheme=scheme.title() if scheme.title() in {"Bearer", "Basic"} else "none",
             key=key,

@@ -75,7 +75,7 @@ class TracePart(Part):
         return trace.only(self._kind) if self._kind else trace
 
     def _choice(self) -> Form:
-        payments = ((_ALL, "all"), *((each, each) for each in self._payments))
+        payments = ((_ALL, "all of this trace"), *((each, each) for each in self._payments))
         fields = (
             Field("payment", "Payment", self._payment, "select", payments),
             Field("of_kind", "Kind", self._kind, "select", _KINDS),

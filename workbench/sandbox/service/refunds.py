@@ -137,7 +137,8 @@ def _amount(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
     amount_minor = left if body.amount is None else _asked(tx, charge, body.amount, of_intent=body.charge is None)
     if amount_minor > left:
         raise InvalidRequest(
-            f"{Money(left, charge.currency)} of this charge can still be refunded.",
+            f"{Money(left, charge.currency)} of this charge can still be refunded, not "
+            f"{Money(amount_minor, charge.currency)}.",
             code="refund_exceeds_charge",
             param="amount",
         )
