@@ -102,7 +102,7 @@ def test_the_curl_lines_work_one_after_another():
                 environment["ID"] = answers[1]["id"]
         assert bench.client.payment_intents.retrieve(environment["ID"]).status == "succeeded"
     assert [each["object"] for each in answers] == [
-        "webhook_endpoint", "payment_intent", "payment_intent", "phone", "charge",
+        "webhook_endpoint", "payment_intent", "payment_intent", "phone", "clock", "charge",
     ]  # fmt: skip
 
 
