@@ -13,7 +13,7 @@ from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
 
 _WIDTH = 32
-_STILL = "A still picture of that moment. Run this cell in JupyterLab, and the phone can be used."
+_STILL = "A still picture of that moment. Run the cells in JupyterLab, and the phone can be used."
 
 
 class Phone:
