@@ -1,6 +1,6 @@
 """`Workbench`: a sandbox to work at, in this process or served, and everything one does with it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
@@ -112,14 +112,15 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
             raise
         return bench
 
-    def serve(self, port: int = 0) -> Served:
+    def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = ()) -> Served:
         """Answer over real HTTP too, on a port of this machine's loopback.
 
         A backend on this machine and this notebook then see one ledger, one clock, which moves when
         it is advanced, and one receiver. Port 0 takes a free one. Until `close`, or the end of the block
         that takes the result; each call opens a port of its own. What a call makes due is run once it
-        has been answered.
-        Raises PortTaken: something listens there. Raises ServeRefused: no such port, or a Workbench that is
+        has been answered. `allow_hosts` are names to answer by beside 127.0.0.1, [::1], localhost and *.localhost,
+        such as a proxy's: a request with another one in `Host`, or from a page of another `Origin`, is refused.
+        Raises PortTaken: something listens there. Raises ServeRefused: no such port or name, or a Workbench that is
         connected or closed.
         """
         if self.http.is_closed:
@@ -127,7 +128,9 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         if self._engine is None:
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
         serving = self._closing.enter_context(ExitStack())
-        base_url = serving.enter_context(self._engine.listening(port, after_each=self._watchers.tell))
+        base_url = serving.enter_context(
+            self._engine.listening(port, allow_hosts=allow_hosts, after_each=self._watchers.tell)
+        )
         return Served(base_url, self.secret_key, self.publishable_key, serving)
 
     def _open(

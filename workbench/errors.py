@@ -8,9 +8,11 @@ WorkbenchError
 │   ├── PermissionDenied          403
 │   ├── NotFound                  404
 │   ├── MethodNotAllowed          405
+│   ├── RequestTimeout            408
 │   ├── StateConflict             409
 │   ├── PayloadTooLarge           413
 │   ├── UnsupportedMediaType      415
+│   ├── HostRefused               421
 │   ├── IdempotencyKeyReused      422
 │   └── ServiceFailed             500
 ├── LiveKeyRefused           a live key where only test keys belong, stopped before anything is sent
@@ -105,9 +107,9 @@ class PaymentDeclined(ApiError):
 
 
 class PermissionDenied(ApiError):
-    """A valid key that may not do this."""
+    """A valid key that may not do this, or a page of another origin."""
 
-    status, title, default_code = 403, "Not allowed with this key", "key_not_allowed"
+    status, title, default_code = 403, "Not allowed", "key_not_allowed"
 
 
 class NotFound(ApiError):
@@ -120,6 +122,12 @@ class MethodNotAllowed(ApiError):
     """The path exists, the method on it does not."""
 
     status, title, default_code = 405, "Method not allowed", "method_not_allowed"
+
+
+class RequestTimeout(ApiError):
+    """A body that did not arrive in time; nothing was done."""
+
+    status, title, default_code = 408, "The request took too long", "body_late"
 
 
 class StateConflict(ApiError):
@@ -138,6 +146,12 @@ class UnsupportedMediaType(ApiError):
     """A body that is not JSON."""
 
     status, title, default_code = 415, "The body is not JSON", "media_type_unsupported"
+
+
+class HostRefused(ApiError):
+    """A host by whose name the sandbox does not answer (RFC 9110, 421 Misdirected Request)."""
+
+    status, title, default_code = 421, "Not the host of this sandbox", "host_refused"
 
 
 class IdempotencyKeyReused(ApiError):

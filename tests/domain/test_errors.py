@@ -37,7 +37,7 @@ def test_the_tree_tells_the_status(kind: type[ApiError]):
 
 
 def test_the_statuses_are_these():
-    assert {kind.status for kind in API_ERRORS} == {400, 401, 402, 403, 404, 405, 409, 413, 415, 422, 500}
+    assert {kind.status for kind in API_ERRORS} == {400, 401, 402, 403, 404, 405, 408, 409, 413, 415, 421, 422, 500}
 
 
 def test_an_answer_carries_its_members():

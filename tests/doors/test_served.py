@@ -66,7 +66,7 @@ def raw(served: Served, message: bytes) -> bytes:
 
 
 def intent(served: Served, framing: str, body: str) -> tuple[int, dict[str, Any]]:
-    head = f"POST /v1/payment_intents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.secret_key!s}\r\n"
+    head = f"POST /v1/payment_intents HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {served.secret_key!s}\r\n"
     answer = raw(served, f"{head}Content-Type: application/json\r\n{framing}\r\n\r\n{body}".encode())
     top, _, rest = answer.partition(b"\r\n\r\n")
     return int(top.split()[1]), json.loads(rest)
@@ -184,16 +184,16 @@ class TestHttp:
         "chunks", ["x\r\n", "-1\r\n", "", "2\r\n{}x\r\n0\r\n\r\n", "FFFFFFFFFFFF\r\n", "0x1\r\n{\r\n"]
     )
     def test_chunks_that_are_none(self, served: Served, chunks: str):
-        head = b"POST /v1/payment_intents HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = b"POST /v1/payment_intents HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
         with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
             connection.sendall(head + chunks.encode())
             connection.shutdown(socket.SHUT_WR)
-            assert connection.recv(65_536).startswith(b"HTTP/1.1 400 ")
+            assert connection.recv(65_536).split(b" ")[1] == b"400"
 
     @pytest.mark.parametrize(
         ("status", "message"),
         [
-            (400, b"POST /v1/charges HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"),
+            (400, b"POST /v1/charges HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"),
             (431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n"),
             (414, b"GET /" + b"x" * 70_000),
         ],
@@ -218,7 +218,7 @@ class TestHttp:
 
     def test_a_client_that_asks_before_it_sends(self, served: Served):
         framing = f"Content-Length: {len(self.BODY)}\r\nExpect: 100-continue"
-        head = f"POST /plants HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n".encode()
+        head = f"POST /plants HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n".encode()
         with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
             connection.sendall(head)
             assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -227,7 +227,7 @@ class TestHttp:
 
     @pytest.mark.parametrize("path", ["/plants/openapi.json", "/v1/charges", "/nowhere"])
     def test_head_has_no_body(self, served: Served, path: str):
-        head, _, body = raw(served, f"HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()).partition(b"\r\n\r\n")
+        head, _, body = raw(served, f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).partition(b"\r\n\r\n")
         assert (head[:5], body) == (b"HTTP/", b"")
 
     def test_a_connection_is_closed_cleanly_and_the_next_call_has_another(self, served: Served):
@@ -240,7 +240,7 @@ class TestHttp:
 
     @pytest.mark.parametrize("path", ["/v1/charges/%C3%A9", "/v1/charges/\xe9", "/v1/charges/%FF", "/v1/charges/%00"])
     def test_paths_that_are_not_ascii(self, served: Served, path: str):
-        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.secret_key!s}\r\n\r\n"
+        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {served.secret_key!s}\r\n\r\n"
         answer = raw(served, head.encode("latin-1"))
         assert answer.split(b" ")[1] in {b"400", b"404"}
         assert b"application/problem+json" in answer

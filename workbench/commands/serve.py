@@ -45,6 +45,13 @@ _CHARGE = (
 )
 @click.option("--webhook", metavar="URL", help="Where every event is sent; its signing secret is printed.")
 @click.option(
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name to answer by beside 127.0.0.1, localhost and --host, such as a proxy's; may be given again.",
+)
+@click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="How many processes share the store."
 )
 @click.option(
@@ -61,6 +68,7 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
     clock: str,
     gaps_file: Path | None,
     webhook: str | None,
+    allow_hosts: tuple[str, ...],
     workers: int,
     as_json: bool,  # noqa: FBT001  a flag of the command line
 ) -> None:
@@ -78,7 +86,9 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
     settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps)
     announce = _as_json if as_json else _for_people
     try:
-        server.serve(settings, host=host, port=port, workers=workers, webhook=webhook, announce=announce)
+        server.serve(
+            settings, host=host, port=port, workers=workers, webhook=webhook, allow_hosts=allow_hosts, announce=announce
+        )
     except InvalidRequest as error:
         # The one request that is made on the way is the endpoint's.
         raise click.BadParameter(str(error), param_hint="--webhook") from None

@@ -13,7 +13,8 @@ from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFoun
 from workbench.sandbox import operations, panel
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
-from workbench.sandbox.messages import MAX_BODY_BYTES, Answer, Request
+from workbench.sandbox.hosts import Hosts
+from workbench.sandbox.messages import MAX_BODY_BYTES, NOT_WHOLE, Answer, Request
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.live_keys import holds_live_key
@@ -22,15 +23,13 @@ _TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
 _NOTED_HEADERS = (
     "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
 )  # fmt: skip
-_CHUNK = 65_536
 _SLOW_S = 10
 """How long the scenario `slow` keeps an answer back."""
-_MAX_READ = 32 * MAX_BODY_BYTES
 
 
-def build(exchanges: Exchanges, driver: Driver) -> WSGIApplication:
-    """The application."""
-    app = falcon.App(middleware=_Methods())
+def build(exchanges: Exchanges, driver: Driver, hosts: Hosts) -> WSGIApplication:
+    """The application, which answers by the names of `hosts` alone. `wsgi.input` holds the whole body."""
+    app = falcon.App(middleware=[_Door(exchanges, hosts), _Methods()])
     app.req_options.strip_url_path_trailing_slash = False
     paths = {operation.path: _Resource(exchanges, driver) for operation in _TABLE}
     for operation in _TABLE:
@@ -42,6 +41,23 @@ def build(exchanges: Exchanges, driver: Driver) -> WSGIApplication:
     app.add_error_handler(falcon.HTTPError, _router_handler(exchanges))
     app.add_error_handler(Exception, _raise)
     return app
+
+
+class _Door:
+    """Whoever may not come in is turned away before a path is looked for."""
+
+    def __init__(self, exchanges: Exchanges, hosts: Hosts) -> None:
+        self._exchanges = exchanges
+        self._hosts = hosts
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        try:
+            self._hosts.check(req.get_header("Host"), req.get_header("Origin"))
+            if not_whole := req.env.get(NOT_WHOLE):
+                raise not_whole
+        except ApiError as error:
+            _write(resp, self._exchanges.turn_away(_request_of(req, {}), error))
+            resp.complete = True
 
 
 class _Methods:
@@ -123,18 +139,9 @@ def _request_of(req: falcon.Request, path_params: dict[str, str]) -> Request:
 
 
 def _body_of(req: falcon.Request) -> bytes:
-    """The body, up to one byte over the limit.
-
-    A chunked one tells no length, so it is read to its end; so is one over the limit, within reason:
-    a server that answers while its caller still writes breaks the connection, and the answer is lost.
-    """
-    stream, left = req.env["wsgi.input"], _MAX_READ
-    if req.content_length is not None:
-        left = min(left, req.content_length)
-    body = b""
-    while left > 0 and (chunk := stream.read(min(left, _CHUNK))):
-        body += chunk[: MAX_BODY_BYTES + 1 - len(body)]
-        left -= len(chunk)
+    """The body, up to one byte over the limit; one in chunks tells no length."""
+    length = MAX_BODY_BYTES + 1 if req.content_length is None else req.content_length
+    body: bytes = req.env["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1))
     return body
 
 

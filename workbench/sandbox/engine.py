@@ -1,7 +1,7 @@
 """The running parts of one sandbox, put together: the store, what is due, and the application."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from wsgiref.types import WSGIApplication
 
@@ -12,6 +12,7 @@ from workbench.errors import InvalidRequest
 from workbench.sandbox import api, faults, threaded
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
+from workbench.sandbox.hosts import Hosts
 from workbench.sandbox.messages import JSON, Request
 from workbench.sandbox.operations import OPERATIONS
 from workbench.sandbox.outbound import Outbound
@@ -31,24 +32,29 @@ class Engine:
         self._outbound = Outbound(mounted)
         self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs)
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
-        self.app = api.build(self._exchanges, self._driver)
+        self.app = api.build(self._exchanges, self._driver, Hosts())
 
-    def app_to_serve(self) -> WSGIApplication:
+    def app_to_serve(self, hosts: Hosts) -> WSGIApplication:
         """The application for a real port: a bug is logged, masked, and answered as a 500."""
-        return faults.guarded(api.build(Exchanges(self.store, raise_bugs=False), self._driver))
+        return faults.guarded(api.build(Exchanges(self.store, raise_bugs=False), self._driver, hosts))
 
-    def listening(self, port: int, *, after_each: Callable[[], object]) -> AbstractContextManager[str]:
+    def listening(
+        self, port: int, *, allow_hosts: Iterable[str], after_each: Callable[[], object]
+    ) -> AbstractContextManager[str]:
         """Answer on a port of this machine's loopback too while the block runs; its base URL.
 
-        `after_each` is called after each answer, when what the call made due has been done.
+        `allow_hosts` are names to answer by beside the loopback's own. `after_each` is called after each answer,
+        when what the call made due has been done.
+        Raises ServeRefused: what is allowed is no name of a host. Raises PortTaken: something listens there.
         """
+        hosts = Hosts(allow_hosts)
 
         def done() -> None:
             self.run_due()
             after_each()
 
         return threaded.listening(
-            self.app_to_serve(), port=port, after_each=done, new_request_id=self._exchanges.new_request_id
+            self.app_to_serve(hosts), port=port, after_each=done, new_request_id=self._exchanges.new_request_id
         )
 
     def signing_secret(self, url: str) -> str | None:

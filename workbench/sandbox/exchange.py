@@ -47,6 +47,14 @@ class Exchanges:
 
         return self._answered(request, None, run)
 
+    def turn_away(self, request: Request, error: ApiError) -> Answer:
+        """Answer what may not come in, or did not come whole, whoever sends it."""
+
+        def run(tx: Transaction) -> Answer:  # noqa: ARG001  the same shape as a run
+            raise error
+
+        return self._answered(request, None, run)
+
     def show(self, request: Request, page: Callable[[Request, Gaps], Answer]) -> Answer:
         """Answer what is for everybody, such as a document: numbered as all is, and no call of the merchant's."""
         try:

@@ -5,10 +5,27 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from workbench.domain import wire
+from workbench.errors import InvalidRequest, RequestTimeout
 
 MAX_BODY_BYTES: Final = 1 << 20
+MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
+"""How much of a body over the limit is read before it is refused."""
+BODY_S: Final = 10
+"""How long the whole of a body may take to arrive."""
+NOT_WHOLE: Final = "workbench.not_whole"
+"""In the WSGI environment of a request that did not arrive whole: the ApiError that says so."""
 JSON: Final = "application/json"
 _LOOKS: Final = ("GET", "HEAD")
+
+
+def body_late() -> RequestTimeout:
+    """A body that had not arrived when its time was up."""
+    return RequestTimeout(f"The body had not arrived whole after {BODY_S} seconds.")
+
+
+def body_incomplete() -> InvalidRequest:
+    """A body that ended, or could not be read on, before its end."""
+    return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
 
 
 @dataclass(frozen=True, kw_only=True)

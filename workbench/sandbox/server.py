@@ -8,22 +8,23 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import NamedTuple
-from wsgiref.types import WSGIApplication
 
 import granian
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
 
 from workbench.errors import WorkbenchError
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.faults import log_fault
+from workbench.sandbox.front import Front
+from workbench.sandbox.hosts import Hosts
 from workbench.sandbox.ports import Port, free_port
 from workbench.sandbox.store import Settings
 
@@ -31,8 +32,8 @@ _LOG = logging.getLogger(__name__)
 _TICK_S = 0.05
 _AFTER_A_FAULT_S = 1.0
 _START_S = 30.0
-_STOP_S = 10
-"""How long requests in flight may take once the server is asked to end."""
+_STOP_S = 15
+"""How long requests in flight may take once the server is asked to end; longer than a body may take to arrive."""
 _THREADS = 4
 """For each worker: a backend may call back while `advance` waits for its answer."""
 _LOG_TO_STDERR = {
@@ -52,24 +53,27 @@ class Address(NamedTuple):
     webhook_secret: str | None = None
 
 
-def serve(
+def serve(  # noqa: PLR0913  one argument per option, handed over by name
     settings: Settings,
     *,
     host: str,
     port: int,
     workers: int,
     webhook: str | None,
+    allow_hosts: Sequence[str] = (),
     announce: Callable[[Address], object],
 ) -> None:
     """Serve a sandbox at `host` until interrupted; call it from the main thread.
 
     `announce` is called once requests are answered. Without a path in `settings` the store is
     thrown away at the end. Port 0 takes a free one. `webhook` is a URL that is sent every event: an
-    enabled endpoint of the store with this URL is used again, or one is made.
+    enabled endpoint of the store with this URL is used again, or one is made. `allow_hosts` are names to answer by
+    beside the loopback's own and `host`.
     Raises PortTaken: something listens there. Raises ServeRefused: no address of this machine.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
     bound = free_port(host, port)
+    hosts = Hosts((host, bound.address, *allow_hosts))
     with _store_path(settings.path) as path, _interrupt_means_terminate():
         served = replace(settings, path=path)
         # Open to the end: who closes last folds into the file what was written last.
@@ -83,23 +87,35 @@ def serve(
                 "workbench",
                 address=bound.address,
                 port=bound.port,
-                interface=Interfaces.WSGI,
+                # With the lifespan protocol, so that a worker is told of its end.
+                interface=Interfaces.ASGI,
+                http=HTTPModes.http1,
+                websockets=False,
                 workers=workers,
-                blocking_threads=_THREADS,
                 workers_kill_timeout=_STOP_S,
                 log_level=LogLevels.error,
                 log_dictconfig=_LOG_TO_STDERR,
             ).serve(
-                target_loader=partial(_load, replace(served, seed=None, start_ms=None), os.getpid()), wrap_loader=False
+                target_loader=partial(_load, replace(served, seed=None, start_ms=None), hosts, os.getpid()),
+                wrap_loader=False,
             )
 
 
-def _load(settings: Settings, parent: int) -> WSGIApplication:
+def _load(settings: Settings, hosts: Hosts, parent: int) -> Front:
     """In the worker: the application, with its two threads."""
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     engine = Engine(settings, raise_bugs=False)
     threading.Thread(target=_tick, args=(engine,), daemon=True).start()
-    return engine.app_to_serve()
+    return Front(engine.app_to_serve(hosts), threads=_THREADS, at_end=partial(_end, engine))
+
+
+def _end(engine: Engine) -> None:
+    """End the worker, whose last request is answered, here and now.
+
+    The interpreter's own end would race with the server's threads, which then abort (granian 2.8).
+    """
+    engine.close()
+    os._exit(0)
 
 
 def _tick(engine: Engine) -> None:

@@ -1,28 +1,29 @@
 """An application of this process on a port of this machine's loopback: a thread for each connection.
 
 The standard library's WSGI server, with what it leaves out: bodies in chunks, a body that ends where it
-should, no look-up of this machine's name. A connection carries one request and is closed.
+should and arrives in time, no look-up of this machine's name. A connection carries one request and is closed.
 """
 
 import atexit
 import io
+import socket
 import socketserver
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from socketserver import ThreadingMixIn
 from typing import Any, BinaryIO, cast
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
-from wsgiref.types import WSGIApplication
+from wsgiref.types import WSGIApplication, WSGIEnvironment
 
+from workbench.errors import ApiError
 from workbench.sandbox.faults import log_fault
+from workbench.sandbox.messages import BODY_S, MAX_READ_BYTES, NOT_WHOLE, body_incomplete, body_late
 from workbench.sandbox.ports import LOOPBACK, free_port
 
 _POLL_S = 0.05
-_IDLE_S = 5
-"""How long a connection may say nothing; one that is idle keeps `close` waiting as long."""
-_MAX_BODY_BYTES = 64 << 20
 _MAX_LINE_BYTES = 65_536
 _MAX_SIZE_DIGITS = 16
 _HEX = frozenset(b"0123456789abcdefABCDEF")
@@ -51,6 +52,7 @@ def listening(
     finally:
         atexit.unregister(server.shutdown)
         server.shutdown()
+        server.stop_receiving()
         server.server_close()
         thread.join()
 
@@ -61,6 +63,15 @@ class _Server(ThreadingMixIn, WSGIServer):
     app: WSGIApplication
     after_each: Callable[[], object]
     new_request_id: Callable[[], str]
+
+    def __init__(self, *args: Any) -> None:  # noqa: ANN401  the base class's arguments
+        super().__init__(*args)
+        self.receiving: set[_Arriving] = set()
+
+    def stop_receiving(self) -> None:
+        """What has not arrived yet does not keep the server's end waiting."""
+        for each in tuple(self.receiving):
+            each.stop()
 
     def server_bind(self) -> None:
         # Not HTTPServer's, which asks the resolver for this machine's name and may wait for it.
@@ -79,35 +90,63 @@ class _Handler(WSGIRequestHandler):
     server: _Server
     # So that "Expect: 100-continue" is answered.
     protocol_version = "HTTP/1.1"
-    timeout = _IDLE_S
+
+    def setup(self) -> None:
+        super().setup()
+        self._arriving = _Arriving(self.connection)
+        self.rfile = io.BufferedReader(self._arriving)
+        self.server.receiving.add(self._arriving)
 
     def handle(self) -> None:
-        self.raw_requestline = self.rfile.readline(_MAX_LINE_BYTES + 1)
-        self.requestline, self.request_version, self.command = "", "", ""
-        if len(self.raw_requestline) > _MAX_LINE_BYTES:
-            self.send_error(414)
+        """One request: received whole, then answered."""
+        try:
+            environ = self._received()
+        except TimeoutError:
+            # Not even its head has come.
             return
-        if not self.parse_request():
+        finally:
+            self.server.receiving.discard(self._arriving)
+        if environ is None:
             return
-        body = self._body()
-        if body is None:
-            self.send_error(400, "The chunks of the body cannot be read")
-            return
-        answering = _Answering(body, cast("BinaryIO", self.wfile), sys.stderr, self.get_environ())
+        # For as long, what is sent may stay unread.
+        self.connection.settimeout(BODY_S)
+        answering = _Answering(environ["wsgi.input"], cast("BinaryIO", self.wfile), sys.stderr, environ)
         # As wsgiref's own handler does: this is who writes a line for each request, or does not.
         answering.request_handler = self
         answering.run(self.server.app)
         self.server.after_each()
 
-    def _body(self) -> BinaryIO | None:
-        """The body and nothing behind it; None when its chunks are not well formed."""
-        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            del self.headers["Content-Length"]
-            return _unchunked(cast("BinaryIO", self.rfile))
-        length = self.headers.get("Content-Length", "")
-        # A length that is no number is the application's to refuse.
-        wanted = int(length) if length.isascii() and length.isdigit() else 0
-        return io.BytesIO(self.rfile.read(min(wanted, _MAX_BODY_BYTES)))
+    def _received(self) -> WSGIEnvironment | None:
+        """The request with its body; None when it was no request, and is answered."""
+        self.raw_requestline = self.rfile.readline(_MAX_LINE_BYTES + 1)
+        self.requestline, self.request_version, self.command = "", "", ""
+        if len(self.raw_requestline) > _MAX_LINE_BYTES:
+            self.send_error(414)
+            return None
+        if not self.parse_request():
+            return None
+        body, not_whole = self._body()
+        environ: WSGIEnvironment = self.get_environ()
+        environ["wsgi.input"] = io.BytesIO(body)
+        if not_whole is not None:
+            environ[NOT_WHOLE] = not_whole
+        return environ
+
+    def _body(self) -> tuple[bytes, ApiError | None]:
+        """The body and nothing behind it, and what is wrong with how it came."""
+        source = cast("BinaryIO", self.rfile)
+        try:
+            if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+                del self.headers["Content-Length"]
+                body = _unchunked(source)
+                return (body, None) if body is not None else (b"", body_incomplete())
+            length = self.headers.get("Content-Length", "")
+            # A length that is no number is the application's to refuse.
+            wanted = min(int(length) if length.isascii() and length.isdigit() else 0, MAX_READ_BYTES)
+            body = source.read(wanted)
+            return body, body_incomplete() if len(body) < wanted else None
+        except TimeoutError:
+            return b"", body_late()
 
     def send_response(self, code: int, message: str | None = None) -> None:
         """The head of a refusal of this server's own: what the application answers does not come this way."""
@@ -123,20 +162,42 @@ class _Answering(ServerHandler):
     request_handler: WSGIRequestHandler
 
 
-def _unchunked(stream: BinaryIO) -> BinaryIO | None:
-    """A body sent in chunks, whole (RFC 9112 §7.1)."""
-    body = io.BytesIO()
+class _Arriving(io.RawIOBase):
+    """What a connection sends, all of it within one time, however slowly it drips."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._until = time.monotonic() + BODY_S
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  the base class's signature
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+    def stop(self) -> None:
+        """Let whoever reads see the end."""
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RD)
+
+
+def _unchunked(stream: BinaryIO) -> bytes | None:
+    """A body sent in chunks, whole (RFC 9112 §7.1); None when they are not well formed, or too many."""
+    body = bytearray()
     while size := _chunk_size(stream.readline(_MAX_LINE_BYTES)):
-        if size < 0 or body.tell() + size > _MAX_BODY_BYTES:
+        if size < 0 or len(body) + size > MAX_READ_BYTES:
             return None
-        body.write(stream.read(size))
+        body += stream.read(size)
         if stream.readline(3) != b"\r\n":
             return None
     # What may follow the last chunk, up to an empty line.
     while stream.readline(_MAX_LINE_BYTES).strip():
         pass
-    body.seek(0)
-    return body
+    return bytes(body)
 
 
 def _chunk_size(line: bytes) -> int:
