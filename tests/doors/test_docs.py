@@ -1,6 +1,10 @@
 """The description and the pages through both doors: for everybody, numbered, and nothing from elsewhere."""
 
+import html
+import json
+import os
 import re
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +27,7 @@ ASSETS = {
     "docs.css": "text/css; charset=utf-8",
 }
 TYPES = {
+    "/": HTML,
     "/openapi.json": "application/json",
     "/plants/openapi.json": "application/json",
     "/docs": HTML,
@@ -30,7 +35,7 @@ TYPES = {
     "/docs/test-numbers": HTML,
     **{f"/docs/assets/{name}": media_type for name, media_type in ASSETS.items()},
 }
-PAGES_FOR_PEOPLE = ("/docs", "/docs/errors", "/docs/test-numbers")
+PAGES_FOR_PEOPLE = ("/", "/docs", "/docs/errors", "/docs/test-numbers")
 NOT_THERE = (
     "VERSION", "swagger-ui.js", "..%2fpages.py", "..%2f..%2ftemplates%2fdocs.html", "%2e%2e%2fdocs.js", "docs.js%00",
     "%2fetc%2fpasswd", ".", "docs.js/",
@@ -61,13 +66,41 @@ class TestNothingFromElsewhere:
             assert wire.get(address, {}).status_code == 200
 
     def test_a_page_names_no_other_host(self, wire: "Wire", path: str):
-        assert "//" not in wire.get(path, {}).text
+        assert "//" not in wire.get(path, {}).text.replace(f"curl {wire.bench.base_url}/", "")
 
     def test_the_browser_is_held_to_that(self, wire: "Wire", path: str):
         policy = wire.get(path, {}).headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self';")
         assert "http" not in policy
         assert "*" not in policy
+
+
+class TestTheFirstPage:
+    @pytest.fixture
+    def page(self, wire: "Wire") -> str:
+        return wire.get("/", {}).text
+
+    def test_it_leads_to_the_others_and_holds_no_key(self, wire: "Wire", page: str):
+        assert all(f'<a href="{each}">' in page for each in (*PAGES_FOR_PEOPLE[1:], "/openapi.json"))
+        assert str(wire.bench.secret_key) not in page
+        assert not re.search(r"[sp]k_test_\w", page)
+
+    def test_its_calls_work_as_they_are_copied(self, wire: "Wire", page: str):
+        if wire.bench.base_url.endswith("sandbox.localhost"):
+            pytest.skip("curl calls a port")
+        calls = [html.unescape(each) for each in re.findall(r"<pre><code>(.+?)</code></pre>", page, re.DOTALL)]
+        # The served sandbox is shared: the key of the one call that makes something is made its own.
+        calls = [each.replace("order-1", wire.new_key()) for each in calls]
+        env = {"PATH": os.environ["PATH"], "KEY": str(wire.bench.secret_key)}
+        done = [subprocess.run(["bash", "-c", each], env=env, capture_output=True, check=True) for each in calls]  # noqa: S603, S607  our own page's lines
+        charge, listed, postings = (json.loads(each.stdout) for each in done)
+        assert (charge["status"], charge["amount"]) == ("succeeded", 15_000)
+        assert listed["data"][0]["id"] == charge["id"]
+        assert [row["amount_minor"] for row in postings["data"] if row["payment"] == charge["id"]][:1] == [15_000]
+
+    def test_it_calls_the_sandbox_by_the_name_that_it_was_called_by(self, wire: "Wire"):
+        response = wire.bench.http.get("/", headers={"Host": "shop.localhost:4242"})
+        assert "curl http://shop.localhost:4242/v1/charges" in response.text
 
 
 class TestAssets:
@@ -161,7 +194,7 @@ def test_an_unknown_path_below_docs_is_a_problem(wire: "Wire"):
     assert response.headers["request-id"]
 
 
-@pytest.mark.parametrize("path", ["/", "/v1/plants", "/v1"])
+@pytest.mark.parametrize("path", ["/v1/plants", "/v1"])
 def test_a_path_that_there_is_not_points_to_those_that_there_are(wire: "Wire", path: str):
     response = wire.get(path, {})
     assert (response.status_code, response.json()["code"]) == (404, "path_not_found")

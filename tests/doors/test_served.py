@@ -201,7 +201,7 @@ class TestHttp:
     )
     def test_what_is_refused_before_it_is_a_call_is_numbered_too(self, served: Served, status: int, message: bytes):
         answers = [raw(served, message).decode("latin-1") for _ in range(2)]
-        found = [re.search(r"\r\nRequest-Id: (req_\w{24})\r\n", each) for each in answers]
+        found = [re.search(r"\r\n[Rr]equest-[Ii]d: (req_\w{24})\r\n", each) for each in answers]
         assert all(each.split(" ")[1] == str(status) for each in answers)
         assert len({each[1] for each in found if each}) == 2
 

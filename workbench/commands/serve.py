@@ -117,7 +117,7 @@ def _as_json(address: "Address") -> None:
 def _for_people(address: "Address") -> None:
     signing = f"\n  signing secret   {address.webhook_secret}" if address.webhook_secret else ""
     click.echo(
-        f"""The sandbox answers at {address.base_url}. Ctrl-C ends it.
+        f"""The sandbox answers at {address.base_url}, a page to begin with. Ctrl-C ends it.
 
   secret key       {address.secret_key}
   publishable key  {address.publishable_key}{signing}

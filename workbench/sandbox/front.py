@@ -3,8 +3,9 @@
 import asyncio
 import io
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 from wsgiref.types import WSGIApplication, WSGIEnvironment
@@ -25,13 +26,19 @@ class _Answer(NamedTuple):
     body: bytes
 
 
+_Job = tuple[WSGIEnvironment, "asyncio.Future[_Answer]", asyncio.AbstractEventLoop]
+
+
 class Front:
     """`app` for an ASGI server, run in `threads` threads; `at_end` is called when the last request is answered."""
 
     def __init__(self, app: WSGIApplication, *, threads: int, at_end: Callable[[], object]) -> None:
         self._app = app
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="answering")
         self._at_end = at_end
+        self._arrived: SimpleQueue[_Job | None] = SimpleQueue()
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
+        for each in self._threads:
+            each.start()
 
     async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
         """One request, or the server's life; nothing else is asked of it."""
@@ -43,7 +50,10 @@ class Front:
         environ["wsgi.input"] = io.BytesIO(body)
         if not_whole is not None:
             environ[NOT_WHOLE] = not_whole
-        answer = await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, environ)
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[_Answer] = loop.create_future()
+        self._arrived.put((environ, answered, loop))
+        answer = await answered
         # What is still to come of a body would be read as the next request.
         headers = answer.headers if not_whole is None else [*answer.headers, _CLOSE]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
@@ -53,9 +63,18 @@ class Front:
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        self._threads.shutdown()
+        for _ in self._threads:
+            self._arrived.put(None)
+        for each in self._threads:
+            each.join()
         self._at_end()
         await send({"type": "lifespan.shutdown.complete"})
+
+    def _work(self) -> None:
+        """Answer what has arrived, one request after the other: a hand-over is all that a pool is needed for."""
+        while job := self._arrived.get():
+            environ, answered, loop = job
+            loop.call_soon_threadsafe(answered.set_result, self._answer(environ))
 
     def _answer(self, environ: WSGIEnvironment) -> _Answer:
         started: list[tuple[int, list[tuple[bytes, bytes]]]] = []
@@ -96,20 +115,26 @@ def _environ(scope: Mapping[str, Any]) -> WSGIEnvironment:
 
 async def _received(environ: WSGIEnvironment, receive: _Receive) -> tuple[bytes, ApiError | None]:
     """The body, up to one byte over the limit, and what is wrong with how it came."""
-    length = environ.get("CONTENT_LENGTH", "0")
-    if "HTTP_TRANSFER_ENCODING" not in environ and not (length.isdecimal() and int(length)):
+    told = environ.get("CONTENT_LENGTH", "0")
+    length = int(told) if told.isdecimal() else 0
+    if "HTTP_TRANSFER_ENCODING" in environ:
+        length = MAX_READ_BYTES
+    elif length == 0:
         return b"", None
     try:
         async with asyncio.timeout(BODY_S):
-            return await _read(receive)
+            return await _read(receive, min(length, MAX_READ_BYTES))
     except TimeoutError:
         return b"", body_late()
 
 
-async def _read(receive: _Receive) -> tuple[bytes, ApiError | None]:
-    """To the end, also past the limit within reason: answered while it still writes, a client sees no answer."""
+async def _read(receive: _Receive, most: int) -> tuple[bytes, ApiError | None]:
+    """So much, or to the end, also what is over the limit: answered while it still writes, a client sees no answer.
+
+    Who knows the length does not ask for the end behind it, which costs a turn of the server's loop.
+    """
     body, read, more = bytearray(), 0, True
-    while more and read < MAX_READ_BYTES:
+    while more and read < most:
         message = await receive()
         if message["type"] == "http.disconnect":
             return b"", body_incomplete()

@@ -84,7 +84,7 @@ def _shortest(address: str) -> str | None:
 def _named(name: str) -> str:
     """A name to allow, as `_host_in` gives it."""
     plain = name.lower().partition("%")[0]
-    address = _shortest(plain.removeprefix("[").removesuffix("]"))
+    address = _shortest(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
     if address is None and _NAME.fullmatch(plain) is None:
         raise ServeRefused(
             f"{name[:_SHOWN]!r} is neither a name nor an address that a request could be sent to.",

@@ -45,6 +45,25 @@ _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
 """Name → the package that it is from, ours for none, and its type. What is not here is not served."""
 
 
+_CALLS: Final = (
+    (
+        "A customer pays 150.00 kwacha, 15000 ngwee:",
+        """curl {url}/v1/charges -u "$KEY:" -H 'Idempotency-Key: order-1' -H 'Content-Type: application/json' \\
+  -d '{{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": "{phone}"}}'""",
+    ),
+    ("What became of it, newest first:", """curl {url}/v1/charges -H "Authorization: Bearer $KEY\""""),
+    ("Where each ngwee went:", """curl {url}/sandbox/ledger/postings -H "Authorization: Bearer $KEY\""""),
+)
+"""What each of the first page's calls does, and the call."""
+_A_NUMBER: Final = f"{COUNTRY_CODE}{OPERATORS['mtn'].prefixes[0]}1234567"
+
+
+def start(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signature
+    """GET /: what this is, and how to begin."""
+    address = {"url": f"http://{request.headers['Host']}", "phone": _A_NUMBER}
+    return _page("start.html", calls=[(says, call.format(**address)) for says, call in _CALLS])
+
+
 def openapi(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signature
     """GET /openapi.json: the description of this very sandbox."""
     return Answer(200, JSON, _openapi(gaps))
@@ -142,6 +161,7 @@ def _templates() -> Any:  # noqa: ANN401  loaded when it is first used
 
 
 PAGES: Final[Mapping[str, Page]] = {
+    "/": start,
     "/openapi.json": openapi,
     "/plants/openapi.json": plant_store,
     "/docs": docs,

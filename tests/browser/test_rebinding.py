@@ -1,0 +1,106 @@
+"""A page of another site, whose name comes to be resolved to this machine, does not reach a sandbox that is served."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from workbench import Workbench
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.browser.conftest import Tools
+    from tests.conftest import Serving
+
+EVIL = "evil.example"
+CALL = """async ([url, options]) => {
+    try { const got = await fetch(url, options); return [got.status, await got.text()] } catch { return [0, ""] }
+}"""
+TOKEN = {
+    "method": "POST",
+    "headers": {"Content-Type": "application/json"},
+    "body": '{"email": "a@b.example", "password": "x"}',
+}
+
+
+class Elsewhere(http.server.BaseHTTPRequestHandler):
+    """The other site: an empty page."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<title>evil</title>")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
+        del format, args
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[int]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def page(tools: "Tools", flags: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Iterator["Page"]:
+    """A browser for which the other site's name is this machine."""
+    from playwright.sync_api import sync_playwright
+
+    own = [each for each in flags if "host-resolver-rules" not in each]
+    rebound = f"--host-resolver-rules=MAP {EVIL} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    home: dict[str, str | float | bool] = {"HOME": str(tmp_path_factory.mktemp("home"))}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=tools.chromium, args=[*own, rebound], env=home)
+        yield browser.new_page()
+        browser.close()
+
+
+@pytest.fixture(scope="module", params=["served", "threaded"])
+def port(request: pytest.FixtureRequest, serving: "Serving") -> Iterator[int]:
+    if request.param == "served":
+        with serving("--port", "0", "--json") as server:
+            yield urlsplit(server.address["base_url"]).port or 0
+        return
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        yield urlsplit(served.base_url).port or 0
+
+
+def calls(page: "Page", url: str, **options: Any) -> tuple[int, str]:  # noqa: ANN401  options of fetch
+    status, text = page.evaluate(CALL, [url, options])
+    return status, text
+
+
+def test_at_home_a_page_may_ask_for_a_token(page: "Page", port: int):
+    page.goto(f"http://127.0.0.1:{port}/")
+    status, text = calls(page, "/v1/auth/token", **TOKEN)
+    assert (status, "access_token" in text) == (200, True)
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/sandbox/ledger/entries"])
+def test_a_name_that_leads_here_shows_nothing(page: "Page", port: int, path: str):
+    response = page.goto(f"http://{EVIL}:{port}{path}")
+    assert response is not None
+    assert (response.status, response.json()["code"]) == (421, "host_refused")
+
+
+def test_a_page_of_that_name_gets_nothing_from_its_own_origin(page: "Page", port: int):
+    page.goto(f"http://{EVIL}:{port}/")
+    status, text = calls(page, "/v1/auth/token", **TOKEN)
+    assert (status, "access_token" in text) == (421, False)
+    assert calls(page, "/openapi.json")[0] == 421
+
+
+@pytest.mark.parametrize("mode", ["cors", "no-cors"])
+def test_a_page_elsewhere_cannot_have_anything_done(page: "Page", port: int, site: int, mode: str):
+    page.goto(f"http://{EVIL}:{site}/")
+    seen: list[int] = []
+    page.on("response", lambda response: seen.append(response.status))
+    assert calls(page, f"http://127.0.0.1:{port}/v1/auth/token", method="POST", mode=mode, body="{}") == (0, "")
+    assert set(seen) <= {403}

@@ -1,0 +1,316 @@
+"""Who may reach the sandbox, and how a request has to arrive: by the names of this machine, whole, and in time."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from workbench import Workbench
+from workbench.errors import HostRefused, InvalidRequest, PermissionDenied, ServeRefused
+from workbench.sandbox.messages import BODY_S
+
+if TYPE_CHECKING:
+    from tests.conftest import Serving
+
+HOME = ["127.0.0.1", "[::1]", "localhost", "LocalHost", "shop.localhost", "a.b.localhost", "[0:0:0:0:0:0:0:1]"]
+MALFORMED = ["", "localhost,localhost", "localhost:x", "localhost:65536", "user@localhost", "[::1", "::1", "local host",
+             "localhost/", "http://localhost"]  # fmt: skip
+FOREIGN = [
+    "evil.example", "localhost.evil.example", "evillocalhost", "localhost.", "127.0.0.1.nip.io", "127.0.0.2",
+    "0.0.0.0", "2130706433", "0x7f.1", "[::]", "[::ffff:127.0.0.1]", "192.168.1.7", ".localhost", "-.localhost",  # noqa: S104  a name
+    "allowed.example.x",
+]  # fmt: skip
+ORIGINS = ["null", "", "https://evil.example", "http://localhost.evil.example", "file://", "http://", "localhost",
+           "http://localhost http://evil.example", "chrome-extension://localhost",
+           "http://evil.example,http://localhost"]  # fmt: skip
+PATHS = ["/", "/docs", "/openapi.json", "/docs/assets/docs.js", "/v1/auth/token", "/sandbox/ledger/entries", "/nowhere"]
+ALLOWED = "allowed.example"
+
+
+def whole(connection: socket.socket) -> bytes:
+    """All that comes until the other end closes the connection."""
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+class Door(NamedTuple):
+    """A socket at which a sandbox answers, and the key to it."""
+
+    port: int
+    key: str
+
+    def send(self, *messages: bytes, close: bool = False, within_s: float = 15) -> tuple[int, str, str]:
+        """Raw bytes, a connection of their own: the status, the code of a refusal, all that came."""
+        with self.connection(within_s) as connection:
+            for each in messages:
+                connection.sendall(each)
+            if close:
+                connection.shutdown(socket.SHUT_WR)
+            got = whole(connection).decode("latin-1")
+        body = got.partition("\r\n\r\n")[2]
+        return int(got.split(" ")[1]), json.loads(body).get("code", "") if body.startswith("{") else "", got
+
+    def connection(self, within_s: float = 15) -> "closing[socket.socket]":
+        return closing(socket.create_connection(("127.0.0.1", self.port), timeout=within_s))
+
+    def head(self, path: str, *lines: str, method: str = "GET") -> bytes:
+        every = [f"{method} {path} HTTP/1.1", *lines, "Connection: close", "", ""]
+        return "\r\n".join(every).encode("latin-1")
+
+
+@pytest.fixture(scope="module")
+def served(serving: "Serving") -> Iterator[Door]:
+    with serving("--port", "0", "--json", "--allow-host", ALLOWED, "--allow-host", "192.0.2.7") as server:
+        yield Door(urlsplit(server.address["base_url"]).port or 0, server.address["secret_key"])
+
+
+@pytest.fixture(scope="module")
+def threaded() -> Iterator[Door]:
+    with Workbench(seed=7) as bench, bench.serve(allow_hosts=[ALLOWED, "192.0.2.7"]) as served:
+        yield Door(urlsplit(served.base_url).port or 0, str(served.secret_key))
+
+
+@pytest.fixture(params=["served", "threaded"])
+def door(request: pytest.FixtureRequest) -> Door:
+    return request.getfixturevalue(request.param)
+
+
+class TestHost:
+    @pytest.mark.parametrize("port", ["", ":4242", ":80"])
+    @pytest.mark.parametrize("host", [*HOME, ALLOWED, ALLOWED.upper(), "192.0.2.7"])
+    def test_a_name_of_this_machine_or_an_allowed_one_is_answered(self, door: Door, host: str, port: str):
+        assert door.send(door.head("/openapi.json", f"Host: {host}{port}"))[0] == 200
+
+    @pytest.mark.parametrize("host", FOREIGN)
+    def test_another_name_is_misdirected(self, door: Door, host: str):
+        status, code, said = door.send(door.head("/openapi.json", f"Host: {host}:{door.port}"))
+        assert (status, code) == (421, "host_refused")
+        assert "proxy" in said
+        assert "--allow-host NAME" in said
+        assert "allow_hosts=[NAME]" in said
+
+    @pytest.mark.parametrize("host", MALFORMED)
+    def test_what_is_no_host_is_malformed(self, door: Door, host: str):
+        assert door.send(door.head("/openapi.json", f"Host: {host}"))[:2] == (400, "host_malformed")
+
+    @pytest.mark.parametrize("names", [(), ("localhost", "localhost"), ("evil.example", "localhost"),
+                                       ("localhost", "evil.example")])  # fmt: skip
+    def test_none_and_two_are_malformed(self, door: Door, names: tuple[str, ...]):
+        lines = [f"Host: {each}" for each in names]
+        assert door.send(door.head("/openapi.json", *lines))[:2] == (400, "host_malformed")
+
+    @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE", "OPTIONS", "FOO"])
+    @pytest.mark.parametrize("path", PATHS)
+    def test_it_is_refused_before_a_path_is_looked_for(self, door: Door, path: str, method: str):
+        key = f"Authorization: Bearer {door.key}"
+        assert door.send(door.head(path, "Host: evil.example", key, "Content-Length: 0", method=method))[0] == 421
+
+    def test_a_page_that_is_rebound_gets_no_token(self, door: Door):
+        body = b'{"email": "a@b.example", "password": "x"}'
+        lines = ("Content-Type: application/json", f"Content-Length: {len(body)}")
+        at_home = door.send(door.head("/v1/auth/token", "Host: localhost", *lines, method="POST"), body)
+        rebound = door.send(door.head("/v1/auth/token", "Host: evil.example", *lines, method="POST"), body)
+        assert (at_home[0], rebound[0]) == (200, 421)
+        assert "access_token" not in rebound[2]
+
+    def test_http_2_is_not_spoken(self, served: Door):
+        with served.connection() as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+            assert b"\x00\x00\x00\x04\x01" not in connection.recv(65_536)
+
+
+class TestOrigin:
+    @pytest.mark.parametrize("origin", ["http://localhost", "https://shop.localhost:3000", "http://[::1]:8888",
+                                        "http://127.0.0.1:4242", f"https://{ALLOWED}"])  # fmt: skip
+    def test_a_page_of_this_machine_or_of_an_allowed_host_may_call(self, door: Door, origin: str):
+        assert door.send(door.head("/openapi.json", "Host: localhost", f"Origin: {origin}"))[0] == 200
+
+    @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "DELETE"])
+    @pytest.mark.parametrize("origin", ORIGINS)
+    def test_another_page_may_not_by_any_method(self, door: Door, origin: str, method: str):
+        lines = ("Host: localhost", f"Origin: {origin}", f"Authorization: Bearer {door.key}", "Content-Length: 0")
+        assert door.send(door.head("/sandbox/reset", *lines, method=method))[:2] == (403, "origin_refused")
+
+    def test_two_are_one_too_many(self, door: Door):
+        lines = ("Host: localhost", "Origin: http://localhost", "Origin: http://localhost")
+        assert door.send(door.head("/docs", *lines))[:2] == (403, "origin_refused")
+
+
+class TestInProcess:
+    """The third door: httpx straight into the application."""
+
+    def test_the_sandboxs_own_name_is_answered(self):
+        with Workbench(seed=7) as bench:
+            assert bench.base_url == "http://sandbox.localhost"
+            assert bench.http.get("/openapi.json").status_code == 200
+
+    @pytest.mark.parametrize(
+        ("headers", "refusal"),
+        [
+            ({"Host": "evil.example"}, HostRefused),
+            ({"Host": "localhost,localhost"}, InvalidRequest),
+            ({"Origin": "null"}, PermissionDenied),
+        ],
+    )
+    def test_others_are_refused(self, headers: dict[str, str], refusal: type[HostRefused]):
+        with Workbench(seed=7) as bench:
+            assert bench.http.get("/docs", headers=headers).status_code == refusal.status
+            bench.client.calls.always = headers
+            with pytest.raises(refusal):
+                bench.client.payment_intents.list()
+
+
+class TestAllowed:
+    @pytest.mark.parametrize("name", ["http://shop", "shop:80", "*", "*.shop", "", "a b", "-x", "[::1", "sh\x00p"])
+    def test_what_is_no_name_is_refused(self, name: str):
+        with Workbench(seed=7) as bench, pytest.raises(ServeRefused, match="neither a name nor an address"):
+            bench.serve(allow_hosts=[name])
+
+    def test_it_is_refused_on_the_command_line_too(self, command: str):
+        from click.testing import CliRunner
+
+        from workbench.cli import app
+
+        done = CliRunner().invoke(app, ["serve", "--port", "0", "--allow-host", "http://shop"])
+        assert (done.exit_code, "neither a name" in done.output) == (2, True), command
+
+    def test_one_name_is_a_name_and_not_its_letters(self):
+        with Workbench(seed=7) as bench, bench.serve(allow_hosts="shop") as served:
+            door = Door(urlsplit(served.base_url).port or 0, "")
+            assert door.send(door.head("/docs", "Host: shop"))[0] == 200
+            assert door.send(door.head("/docs", "Host: s"))[0] == 421
+
+    @pytest.mark.parametrize(
+        ("host", "answered", "refused"),
+        [
+            ("127.0.0.2", ["127.0.0.2", "localhost"], ["127.0.0.1.nip.io", "127.0.0.3"]),
+            ("0.0.0.0", ["0.0.0.0", "127.0.0.1", "shop"], ["192.168.1.7", "evil.example"]),  # noqa: S104  what is tested
+        ],
+    )
+    def test_bound_elsewhere_it_answers_by_that_address_beside_the_loopbacks_names(
+        self, serving: "Serving", host: str, answered: list[str], refused: list[str]
+    ):
+        with serving("--port", "0", "--json", "--host", host, "--allow-host", "shop") as server:
+            url = urlsplit(server.address["base_url"])
+
+            def status(name: str) -> int:
+                return httpx.get(f"{url.geturl()}/docs", headers={"Host": name}, trust_env=False).status_code
+
+            assert [status(each) for each in answered] == [200] * len(answered)
+            assert [status(each) for each in refused] == [421] * len(refused)
+
+
+HALF = ("Host: localhost", "Content-Type: application/json", "Content-Length: 80")
+
+
+def half_bodies(door: Door, held: ExitStack, count: int) -> list[socket.socket]:
+    """So many connections that have sent half of what they said they would."""
+    found = []
+    for _ in range(count):
+        connection = held.enter_context(door.connection(BODY_S + 10))
+        connection.sendall(door.head("/v1/payment_intents", *HALF, method="POST") + b'{"amount": 1')
+        found.append(connection)
+    time.sleep(0.5)
+    return found
+
+
+class TestTheBody:
+    def test_half_bodies_hold_nobody_up_and_are_given_up(self, door: Door):
+        with ExitStack() as held:
+            connections = half_bodies(door, held, 64)
+            for _ in range(3):
+                before = time.monotonic()
+                head = door.head("/sandbox/clock", "Host: localhost", f"Authorization: Bearer {door.key}")
+                assert door.send(head)[0] == 200
+                assert time.monotonic() - before < 1
+            answers = [whole(each) for each in connections]
+            assert all(each.split(b" ")[1] == b"408" and b'"code":"body_late"' in each for each in answers)
+
+    def test_one_that_drips_has_one_time_for_all_of_it(self, door: Door):
+        begun = time.monotonic()
+        with door.connection(BODY_S + 10) as connection:
+            connection.sendall(door.head("/v1/payment_intents", *HALF, method="POST"))
+            connection.settimeout(0.25)
+            got = b""
+            while not got and time.monotonic() - begun < BODY_S + 5:
+                connection.sendall(b" ")
+                with suppress(TimeoutError):
+                    got = connection.recv(65_536)
+        assert got.split(b" ")[1] == b"408"
+        assert BODY_S - 1 < time.monotonic() - begun < BODY_S + 5
+
+    @pytest.mark.parametrize("framing", ["Content-Length: 80", "Transfer-Encoding: chunked"])
+    def test_one_that_ends_early_is_refused(self, door: Door, framing: str):
+        sent = '{"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}'
+        sent = sent if framing.startswith("C") else f"{len(sent):x}\r\n{sent}\r\n"
+        lines = ("Host: localhost", f"Authorization: Bearer {door.key}", "Content-Type: application/json", framing)
+        with door.connection() as connection:
+            connection.sendall(door.head("/v1/payment_intents", *lines, method="POST") + sent.encode())
+            connection.shutdown(socket.SHUT_WR)
+            got = whole(connection)
+        # A server may also drop a connection whose other end is gone; what it must not do is answer 200.
+        assert got == b"" or got.split(b" ")[1] == b"400", got
+
+    def test_a_block_is_left_though_somebody_still_sends(self):
+        with ExitStack() as held, Workbench(seed=7) as bench:
+            with bench.serve() as served:
+                half_bodies(Door(urlsplit(served.base_url).port or 0, ""), held, 4)
+                begun = time.monotonic()
+            assert time.monotonic() - begun < 2
+            assert bench.client.payment_intents.create(amount=1).id
+
+    def test_asked_to_end_a_server_does_so_within_its_grace(self, serving: "Serving"):
+        with ExitStack() as held, serving("--port", "0", "--json") as server:
+            half_bodies(Door(urlsplit(server.address["base_url"]).port or 0, ""), held, 64)
+            begun = time.monotonic()
+            server.process.terminate()
+            assert server.process.wait(20) == 0
+            assert time.monotonic() - begun < BODY_S + 5
+            assert server.errors == ""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_under_load_the_end_is_quiet_and_what_is_in_flight_is_answered(
+    serving: "Serving", tmp_path: Path, workers: str
+):
+    store = tmp_path / "s.db"
+    with serving("--port", "0", "--json", "--workers", workers, "--store", str(store)) as server:
+        url, key, answered, broken = server.address["base_url"], server.address["secret_key"], [], []
+        going = threading.Event()
+        going.set()
+        threads = [threading.Thread(target=busy, args=(url, key, going, answered, broken)) for _ in range(8)]
+        for each in threads:
+            each.start()
+        time.sleep(3)
+        server.process.terminate()
+        status = server.process.wait(20)
+        going.clear()
+        for each in threads:
+            each.join()
+        assert (status, server.errors) == (0, "")
+    # Nothing but that file: the log is folded into it. What is in it was answered, and the other way round.
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("s.db")] == ["s.db"]
+    with Workbench(store=store) as bench:
+        kept = {each.id for each in bench.client.payment_intents.each()}
+    assert len(answered) > 50
+    assert set(answered) == kept
+    assert len(broken) == len(threads)
+
+
+def busy(url: str, key: str, going: threading.Event, answered: list[str], broken: list[type[Exception]]) -> None:
+    """Create intents over one connection until it ends."""
+    body = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+    with httpx.Client(base_url=url, trust_env=False, headers={"Authorization": f"Bearer {key}"}, timeout=20) as client:
+        while going.is_set():
+            try:
+                answered.append(client.post("/v1/payment_intents", json=body).json()["id"])
+            except httpx.TransportError as error:
+                broken.append(type(error))
+                return
