@@ -19,6 +19,7 @@ from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.creation import KEY_PREFIXES, create, key_value
 from workbench.sandbox.store.transaction import Transaction
+from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
 SCHEMA_VERSION = 3
@@ -79,7 +80,7 @@ def keep_private(store: Path) -> None:
         except FileNotFoundError:
             continue
         except OSError as error:
-            _LOG.warning("%s can be read by others, and holds signing secrets: %s.", path, error.strerror)
+            _LOG.warning("%s can be read by others, and holds signing secrets: %s.", visible(str(path)), error.strerror)
 
 
 class Store:
