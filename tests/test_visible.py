@@ -239,8 +239,16 @@ class TestTheCommandLine:
 
 
 class TestRawHttp:
-    def test_a_cells_mistake_quotes_no_control(self, bench: Workbench):
+    @pytest.fixture
+    def shell(self) -> Iterator[InteractiveShell]:
+        # A singleton, which other tests must not find; no history file is written.
+        InteractiveShell.clear_instance()
         shell = InteractiveShell.instance()
+        shell.history_manager.enabled = False
+        yield shell
+        InteractiveShell.clear_instance()
+
+    def test_a_cells_mistake_quotes_no_control(self, bench: Workbench, shell: InteractiveShell):
         shell.user_ns["bench"] = bench
         magics.load(shell)
         with pytest.raises(UsageError) as raised:

@@ -1,6 +1,6 @@
 """The merchant's side of a webhook: verify, dedupe, handle. Take it into your own backend.
 
-This file, `domain/signatures.py` and `errors.py` need nothing but the standard library. `Receiver` is a
+This file, `domain/signatures.py`, `errors.py` and `visible.py` need nothing but the standard library. `Receiver` is a
 WSGI application, so it runs in process under the sandbox's clock and on a real port under any WSGI
 server. The order is what matters: the signature is checked on the bytes that arrived, before anything
 parses them; a message that came before is answered 200 and not handled again; what a handler raises is
