@@ -38,7 +38,8 @@ def _visibly() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        error.message = visible(error.message, lines=True)
+        # Declared final, and still what every kind of them is shown by.
+        vars(error)["message"] = visible(error.message, lines=True)
         raise
 
 
