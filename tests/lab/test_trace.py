@@ -145,7 +145,9 @@ class TestTheDiagram:
             key, signing = str(bench.secret_key), "whsec_" + "A1b2" * 8
             intent = bench.client.payment_intents.create(amount=Decimal("1.00"), description=f"{key[:38]} {NUMBER}")
             bench.client.payment_intents.confirm(intent.id, phone=NUMBER, provider="mtn")
-            bench.phone(NUMBER).enter_pin("1234")
+            handset = bench.phone(NUMBER)
+            asked = [repr(handset), handset._repr_mimebundle_()["text/html"], str(handset.widget.view)]
+            handset.enter_pin("1234")
             booked = {"recipe": "unknown_credit", "amount_minor": 5, "account": "operator:mtn:float", "reference": "r"}
             bench.http.post(
                 "/sandbox/ledger/entries",
@@ -156,7 +158,8 @@ class TestTheDiagram:
             told = [repr(trace), repr(trace.sequence), trace.sequence.svg, json.dumps(list(trace), ensure_ascii=False)]
         assert {"screen", "entry"} <= {row["kind"] for row in trace}
         hidden = [key[:20], signing[:12], NUMBER]
-        assert [(place, each) for place, text in enumerate(told) for each in hidden if each in text] == []
+        assert all("sk_test_••••" in each for each in asked)
+        assert [(place, each) for place, text in enumerate([*told, *asked]) for each in hidden if each in text] == []
         assert "Ref: sk_test_••••" in told[3]
         assert "whsec_••••" in told[0]
 
