@@ -17,7 +17,7 @@ from workbench.domain.signatures import headers_for
 from workbench.receiver import MAX_BODY_BYTES, Event
 
 PACKAGE = Path(workbench.__file__).parent
-TAKEN = ("receiver.py", "errors.py", "domain/signatures.py")
+TAKEN = ("receiver.py", "errors.py", "visible.py", "domain/signatures.py")
 BACKEND = """
 import base64, json, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -38,7 +38,7 @@ print([receiver.receive(each, headers) for each in (body, body, body + b" ")], s
 """
 
 
-def test_three_files_and_the_standard_library_are_a_webhook_endpoint(tmp_path: Path):
+def test_four_files_and_the_standard_library_are_a_webhook_endpoint(tmp_path: Path):
     for name in TAKEN:
         there = tmp_path / "workbench" / name
         there.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from workbench.analysis import files
-from workbench.analysis.shapes import BREAK, LEDGER_MOVEMENT
+from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT
 from workbench.analysis.statements import LAYOUTS, write_statement
 from workbench.cli import app
 
@@ -208,6 +208,67 @@ class TestFiles:
         done = run(str(ledger), broken.statement)
         assert done.stdout == run(broken.ledger, broken.statement).stdout
         assert done.exit_code == 1
+
+
+SPELLINGS = [
+    "+260961234567", "260961234567", "0961234567", "961234567", "+260 96 123 4567", "096-123-4567", "00260961234567",
+    "+254712345678", "0211-123-4567",
+]  # fmt: skip
+"""How a merchant's own books may write a customer's number; the last two are no Zambian mobile number."""
+
+
+def digits(text: str) -> str:
+    return "".join(each for each in text if each.isdigit())
+
+
+class TestPhones:
+    """A merchant's own ledger may hold whole numbers: nothing that is shown or written does."""
+
+    @pytest.fixture
+    def phoned(self, tmp_path: Path) -> Case:
+        """Breaks of the ledger alone, and one under another reference, each with a whole number."""
+        ledger = [movement(place, phone=phone) for place, phone in enumerate(SPELLINGS)]
+        other = movement(20, phone="+26096••••567")
+        return written(tmp_path, [*ledger, movement(20, phone=SPELLINGS[0])], [other | {"key": "1999999999"}])
+
+    def test_no_whole_number_is_shown_or_written(self, run: Run, phoned: Case):
+        names = ["b.csv", "b.html", "b.xlsx", "b.parquet"]
+        outs = [part for name in names for part in ("--out", name)]
+        done = run(phoned.ledger, phoned.statement, *outs, "--carry-to", "kept")
+        assert done.exit_code == 1
+        here = phoned.folder / "here"
+        shown = [done.output, *((here / name).read_text("utf-8") for name in names[:2])]
+        book = openpyxl.load_workbook(here / "b.xlsx")
+        shown += [str(cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row]
+        book.close()
+        for path in (here / "b.parquet", *(here / "kept").iterdir()):
+            shown += map(str, pd.read_parquet(path).to_numpy().ravel().tolist())
+        whole = [digits(each)[-7:] for each in SPELLINGS]
+        assert [text for text in shown for each in whole if each in digits(text) and len(text) < 100] == []
+        assert [each for text in shown for each in SPELLINGS if each in text] == []
+        assert "+26096••••567" in shown[1]
+        assert "+26096••••567" in shown[2]
+
+    def test_one_movement_under_two_references_is_still_found(self, run: Run, phoned: Case):
+        run(phoned.ledger, phoned.statement, "--out", "b.csv")
+        with (phoned.folder / "here" / "b.csv").open(newline="", encoding="utf-8") as file:
+            found = {row["key"]: row for row in csv.DictReader(file)}
+        assert found["1999999999"]["code"] == "wrong_reference"
+        recipes = [body["recipe"] for body in json.loads(found["1999999999"]["proposal"])]
+        assert recipes == ["reversed", "reposted"]
+
+    def test_what_an_earlier_run_kept_whole_is_not_handed_on_whole(self, run: Run, phoned: Case):
+        run(phoned.ledger, phoned.statement, "--carry-to", "kept")
+        kept = phoned.folder / "here" / "kept" / "rows.parquet"
+        files.write(files.read(kept, CARRIED).assign(phone=SPELLINGS[0]), kept, CARRIED)
+        Path(phoned.statement).unlink()
+        later = movement(24 * 3, key="1888888888", type="payment", line=2, balance_minor=None)
+        write_statement([later], phoned.folder / "next.csv", LAYOUTS["mtn"])
+        done = run(phoned.ledger, str(phoned.folder / "next.csv"), "--carry-forward", "kept", "--carry-to", "again")
+        assert done.exit_code == 1, done.output
+        again = files.read(phoned.folder / "here" / "again" / "rows.parquet", CARRIED)
+        assert len(again)
+        assert [each for each in again["phone"].dropna() if "1234" in each] == []
 
 
 UNUSABLE = {

@@ -1,5 +1,9 @@
 """The command `workbench`: what it offers, and how it says that something cannot be."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import click
 
 from workbench.commands.gaps import gaps
@@ -10,16 +14,33 @@ from workbench.commands.run import run
 from workbench.commands.serve import serve
 from workbench.commands.simulate import simulate
 from workbench.errors import WorkbenchError
+from workbench.visible import visible
 
 
 class _Command(click.Group):
-    """What this package raises on purpose is shown as one line, with exit status 2."""
+    """What this package raises on purpose is shown as one line, with exit status 2; no message steers a terminal."""
+
+    def make_context(self, *given: Any, **more: Any) -> click.Context:  # noqa: ANN401  the base class's arguments
+        with _visibly():
+            return super().make_context(*given, **more)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            return super().invoke(ctx)
+            with _visibly():
+                return super().invoke(ctx)
         except WorkbenchError as error:
             raise click.UsageError(str(error)) from None
+
+
+@contextmanager
+def _visibly() -> Iterator[None]:
+    """Messages quote arguments and the names of files."""
+    try:
+        yield
+    except click.ClickException as error:
+        # Declared final, and still what every kind of them is shown by.
+        vars(error)["message"] = visible(error.message, lines=True)
+        raise
 
 
 @click.group(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})

@@ -37,6 +37,8 @@ WorkbenchError
 
 from typing import Any, ClassVar, NamedTuple
 
+from workbench.visible import visible
+
 
 class FieldProblem(NamedTuple):
     """One field of a request and what is wrong with it."""
@@ -52,10 +54,13 @@ def field_problem(param: str, detail: str) -> FieldProblem:
 
 
 class WorkbenchError(Exception):
-    """The root. `facts` holds what a program may want to read, `hint` what a person can do."""
+    """The root. `facts` holds what a program may want to read, `hint` what a person can do.
+
+    It often quotes what was given: controls are symbols in what is shown of it, `message` and `hint` are as they came.
+    """
 
     def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:  # noqa: ANN401  facts are of any type
-        super().__init__(f"{message} {hint}".strip())
+        super().__init__(visible(f"{message} {hint}".strip(), lines=True))
         self.message = message
         self.hint = hint
         self.facts = facts

@@ -7,10 +7,12 @@ from typing import Any
 
 from workbench.calls import checked_text
 from workbench.control import SandboxControl
+from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text
 from workbench.domain.phones import mask_phone
 from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
+from workbench.visible import visible
 
 _WIDTH = 32
 _STILL = "A still picture of that moment. Run the cells in JupyterLab, and the phone can be used."
@@ -19,7 +21,8 @@ _STILL = "A still picture of that moment. Run the cells in JupyterLab, and the p
 class Phone:
     """A handset of the sandbox, by its number. Each method returns the handset, which shows its screen.
 
-    Its text and HTML mask the number, as a notebook saves them; `number` is whole.
+    Its text and HTML mask the number, and a key that stands on the screen, as a notebook saves them; `number` and
+    `screen` are whole.
     The PIN of every sandbox wallet is 1234.
     """
 
@@ -92,7 +95,7 @@ class Messages(list[dict[str, Any]]):
         return bundle(str(self._table()), self._table().html())
 
     def _table(self) -> Table:
-        return table("Messages, oldest first", ("from", "text"), [(row["sender"], row["text"]) for row in self])
+        return table("Messages, oldest first", ("from", "text"), [(row["sender"], mask(row["text"])) for row in self])
 
 
 def _status(shown: dict[str, Any]) -> str:
@@ -104,8 +107,13 @@ def _status(shown: dict[str, Any]) -> str:
     return f"waits for a PIN until {until} in Lusaka, {tries} {'try' if tries == 1 else 'tries'} left{more}"
 
 
+def on_screen(words: str) -> list[str]:
+    """The lines of a screen as they may be saved: a merchant's own text is on it."""
+    return [visible(line) for line in mask(words).split("\n")]
+
+
 def _text(shown: dict[str, Any]) -> str:
-    words = [part for line in shown["screen"].split("\n") for part in textwrap.wrap(line, _WIDTH) or [""]]
+    words = [part for line in on_screen(shown["screen"]) for part in textwrap.wrap(line, _WIDTH) or [""]]
     lines = [f"│ {line:<{_WIDTH}} │" for line in words]
     edge = "─" * (_WIDTH + 2)
     name = f"{mask_phone(shown['phone'])} ({shown['operator']})"
@@ -114,7 +122,7 @@ def _text(shown: dict[str, Any]) -> str:
 
 def _html(shown: dict[str, Any]) -> str:
     """A card that needs no style sheet of the page and reads well where styles are stripped."""
-    words = "<br>".join(escape(line) for line in shown["screen"].split("\n"))
+    words = "<br>".join(map(escape, on_screen(shown["screen"])))
     number = mask_phone(shown["phone"])
     name = f"Phone {number}, {shown['operator']}"
     # One that seems to ring, and has no keys, is explained.

@@ -1,6 +1,6 @@
 """The merchant's side of a webhook: verify, dedupe, handle. Take it into your own backend.
 
-This file, `domain/signatures.py` and `errors.py` need nothing but the standard library. `Receiver` is a
+This file, `domain/signatures.py`, `errors.py` and `visible.py` need nothing but the standard library. `Receiver` is a
 WSGI application, so it runs in process under the sandbox's clock and on a real port under any WSGI
 server. The order is what matters: the signature is checked on the bytes that arrived, before anything
 parses them; a message that came before is answered 200 and not handled again; what a handler raises is
@@ -25,6 +25,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from workbench.domain.signatures import verify
 from workbench.errors import SignatureRefused
+from workbench.visible import visible
 
 MAX_BODY_BYTES = 1 << 20
 MAX_ARRIVALS = 1000
@@ -82,7 +83,7 @@ class Events(list[Event]):
 
     def __repr__(self) -> str:
         width = max((len(each.type) for each in self), default=0)
-        rows = [f"{each.timestamp}  {each.type:<{width}}  {each.data.object.get('id', '')}" for each in self]
+        rows = [visible(f"{each.timestamp}  {each.type:<{width}}  {each.data.object.get('id', '')}") for each in self]
         return "\n".join(["Webhooks received, each signature verified:", *(rows or ["(none yet)"])])
 
 
@@ -223,7 +224,7 @@ class Receiver:
                 for handler in [each for event_type, each in self._handlers if event_type == wanted]:
                     handler(event)
         except Exception as error:  # noqa: BLE001  whatever the merchant's code raises, the service must try again
-            _LOG.exception("the handler of %s failed", event.type)
+            _LOG.exception("the handler of %s failed", visible(event.type))
             return Arrival(500, "failed", f"{type(error).__name__}: {error}", body, headers, error)
         # Only now: a handler that failed sees the message again.
         self._seen.add(message_id)

@@ -7,6 +7,8 @@ from html import escape
 from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 
+from workbench.visible import visible
+
 _EMPTY = "(none)"
 
 
@@ -19,22 +21,20 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """A captioned table of text that shows itself as text and as HTML."""
+    """A captioned table of text that shows itself as text and as HTML; a cell is one line, whatever is in it."""
 
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def __str__(self) -> str:
-        widths = [
-            max(len(column.heading), *(len(row[place]) for row in self.rows), 0)
-            for place, column in enumerate(self.columns)
-        ]
-        headings = tuple(column.heading for column in self.columns)
+        headings = tuple(visible(column.heading) for column in self.columns)
+        rows = [tuple(map(visible, row)) for row in self.rows]
+        widths = [max(len(heading), *(len(row[place]) for row in rows), 0) for place, heading in enumerate(headings)]
         ruled = tuple("─" * width for width in widths)
-        lines = [self._line(row, widths) for row in (headings, ruled, *self.rows)]
+        lines = [self._line(row, widths) for row in (headings, ruled, *rows)]
         lines += [] if self.rows else [_EMPTY]
-        return "\n".join([self.caption, *lines] if self.caption else lines)
+        return "\n".join([visible(self.caption), *lines] if self.caption else lines)
 
     def __repr__(self) -> str:
         return str(self)
@@ -48,17 +48,17 @@ class Table:
 
     def html(self) -> str:
         """One `<table>` with a caption and column headings, no script and no style sheet."""
-        head = "".join(f'<th scope="col"{_aligned(column)}>{escape(column.heading)}</th>' for column in self.columns)
+        head = "".join(f'<th scope="col"{_aligned(column)}>{_text(column.heading)}</th>' for column in self.columns)
         body = "".join(
             "<tr>"
             + "".join(
-                f"<td{_aligned(column)}>{escape(text)}</td>" for text, column in zip(row, self.columns, strict=True)
+                f"<td{_aligned(column)}>{_text(text)}</td>" for text, column in zip(row, self.columns, strict=True)
             )
             + "</tr>"
             for row in self.rows
         )
         body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        caption = f"<caption>{_text(self.caption)}</caption>" if self.caption else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -73,7 +73,7 @@ def bundle(text: str, html: str) -> dict[str, str]:
 def preformatted(text: str, *, label: str) -> str:
     """Text kept as it stands, with a name for those who hear it."""
     style = "font-family:monospace;margin:0 0 1em"
-    return f'<pre role="group" aria-label="{escape(label)}" style="{style}">{escape(text)}</pre>'
+    return f'<pre role="group" aria-label="{_text(label)}" style="{style}">{escape(visible(text, lines=True))}</pre>'
 
 
 def pairs(caption: str, values: Mapping[str, str]) -> Table:
@@ -85,6 +85,10 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     """A table from headings and rows."""
     made = tuple(each if isinstance(each, Column) else Column(each) for each in columns)
     return Table(caption, made, tuple(tuple(row) for row in rows))
+
+
+def _text(line: str) -> str:
+    return escape(visible(line))
 
 
 def _aligned(column: Column) -> str:
@@ -106,11 +110,11 @@ class Picture:
     says: str
 
     def __repr__(self) -> str:
-        return self.says
+        return visible(self.says, lines=True)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        data = {"text/plain": self.says, "image/png": base64.b64encode(self.png).decode()}
-        return data, {"image/png": {"alt": self.says}}
+        data = {"text/plain": repr(self), "image/png": base64.b64encode(self.png).decode()}
+        return data, {"image/png": {"alt": repr(self)}}
 
 
 def picture(figure: Figure, says: str) -> Picture:

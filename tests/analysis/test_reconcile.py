@@ -374,6 +374,39 @@ class TestTablesOfOtherMakes:
         for ledger in (tables[0], tmp_path / "ledger.parquet"):
             assert codes(reconcile(ledger, tables[1], engine=engine)) == [("z", "wrong_reference")]
 
+    @pytest.mark.parametrize(
+        "written", ["+260961234567", "260961234567", "0961234567", "961234567", "+260 96-123 4567", "26096****567"]
+    )
+    def test_a_number_is_the_same_however_each_side_writes_it(self, written: str, engine: str):
+        for ours, theirs in ((written, "+26096••••567"), ("+26096••••567", written), (written, "0961234567")):
+            result = reconcile(
+                ledger_of(movement("a", 100, phone=ours)), statement_of(movement("z", 100, phone=theirs)), engine=engine
+            )
+            assert codes(result) == [("z", "wrong_reference")]
+            assert result.breaks["phone"].tolist() == ["+26096••••567"]
+            carried = result.carry_forward.rows["phone"]
+            assert carried.tolist() == ["+26096••••567"] * 2
+
+    @pytest.mark.parametrize(
+        ("ours", "theirs"),
+        [
+            ("0961234567", "0969999567"),
+            ("+260961234567", "260971234567"),
+            ("+254712345678", "+254712345679"),
+            ("p", "q"),
+        ],
+    )
+    def test_two_whole_numbers_that_differ_are_two_customers(self, ours: str, theirs: str, engine: str):
+        result = reconcile(
+            ledger_of(movement("a", 100, phone=ours)), statement_of(movement("z", 100, phone=theirs)), engine=engine
+        )
+        assert "wrong_reference" not in set(result.breaks["code"])
+
+    def test_what_is_no_number_of_a_mobile_is_compared_as_it_is(self, engine: str):
+        for phone in ("p", "+254712345678", "Mwansa"):
+            ledger, theirs = (ledger_of(movement("a", 100, phone=phone)), statement_of(movement("z", 100, phone=phone)))
+            assert codes(reconcile(ledger, theirs, engine=engine)) == [("z", "wrong_reference")]
+
 
 class TestCarryForward:
     def test_what_was_matched_before_is_refused_when_it_is_told_again(self):

@@ -472,7 +472,8 @@ class TestEveryText:
         )  # fmt: skip
         text = "\n".join(line for line in made.curl.split("\n", 1) if not line.startswith("# What"))
         words = arguments_of(made.curl)
-        assert ["curl", *words] == shlex.split(text.replace(" \\\n  -", " -"))
+        # shlex does not know the quotes in which bash reads escapes; tests/test_visible.py tells what is sent by them.
+        assert "$'" in text or ["curl", *words] == shlex.split(text.replace(" \\\n  -", " -"))
 
     @settings(max_examples=60, deadline=None)
     @given(body=st.text(max_size=20), value=st.text(max_size=20))

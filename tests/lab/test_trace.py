@@ -140,6 +140,29 @@ class TestTheDiagram:
         hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER, "0000", "1234"]
         assert [str(each) for each in hidden if str(each) in shown] == []
 
+    def test_a_key_that_stands_in_a_text_of_the_merchant_is_masked_in_every_row(self):
+        with Workbench(seed=7) as bench:
+            key, signing = str(bench.secret_key), "whsec_" + "A1b2" * 8
+            intent = bench.client.payment_intents.create(amount=Decimal("1.00"), description=f"{key[:38]} {NUMBER}")
+            bench.client.payment_intents.confirm(intent.id, phone=NUMBER, provider="mtn")
+            handset = bench.phone(NUMBER)
+            asked = [repr(handset), handset._repr_mimebundle_()["text/html"], str(handset.widget.view)]
+            handset.enter_pin("1234")
+            booked = {"recipe": "unknown_credit", "amount_minor": 5, "account": "operator:mtn:float", "reference": "r"}
+            bench.http.post(
+                "/sandbox/ledger/entries",
+                json={**booked, "description": f"by {signing}"},
+                headers={"Authorization": f"Bearer {key}"},
+            ).raise_for_status()
+            trace = bench.trace
+            told = [repr(trace), repr(trace.sequence), trace.sequence.svg, json.dumps(list(trace), ensure_ascii=False)]
+        assert {"screen", "entry"} <= {row["kind"] for row in trace}
+        hidden = [key[:20], signing[:12], NUMBER]
+        assert all("sk_test_••••" in each for each in asked)
+        assert [(place, each) for place, text in enumerate([*told, *asked]) for each in hidden if each in text] == []
+        assert "Ref: sk_test_••••" in told[3]
+        assert "whsec_••••" in told[0]
+
     def test_what_went_wrong_is_told_by_a_cross_too(self):
         with Workbench(seed=7) as bench:
             bench.http.get("/v1/balance")

@@ -1,14 +1,17 @@
 # The SQL here is put together from names that stand in this file.
 # ruff: noqa: S608
 import itertools
+import os
 import shutil
 import sqlite3
+import stat
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import msgspec
@@ -21,6 +24,9 @@ from workbench.errors import LedgerRefused, StoreRefused
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.store import Settings, Store, Transaction, journal, records
 from workbench.sandbox.store.files import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from tests.conftest import Serving
 
 LISTED = "+260960000001"
 UNLISTED = "+260961234567"
@@ -624,6 +630,102 @@ def test_what_another_has_open_is_left_as_it_is(store_path: Path):
         pay_once(stays)
     assert list(store_path.parent.iterdir()) == [store_path]
     assert verified(store_path)[0] == 2
+
+
+# Who may read it
+
+
+@pytest.fixture(params=[0, 0o022], ids=["umask 0", "umask 022"])
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def modes(*paths: Path) -> dict[str, int]:
+    return {each.name: stat.S_IMODE(each.stat().st_mode) for each in paths}
+
+
+def beside(store: Path) -> list[Path]:
+    """A store's file and its siblings, itself first."""
+    return sorted(store.parent.glob(f"{store.name}*"))
+
+
+BESIDE = ("store.db", "store.db-wal", "store.db-shm", "store.db-driver", "store.db-next")
+
+
+@pytest.mark.usefixtures("umask")
+def test_a_store_and_what_stands_beside_it_are_their_owners_alone(store_path: Path):
+    with Workbench(seed=7, store=store_path) as bench:
+        pay_once(bench)
+        assert modes(*store_path.parent.iterdir()) == dict.fromkeys(BESIDE, 0o600)
+    assert modes(*store_path.parent.iterdir()) == {"store.db": 0o600}
+
+
+@pytest.mark.usefixtures("umask")
+def test_a_private_store_is_in_a_folder_of_its_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Workbench(seed=7) as bench:
+        pay_once(bench)
+        (folder,) = tmp_path.iterdir()
+        assert modes(folder) == {folder.name: 0o700}
+        assert modes(*folder.iterdir()) == dict.fromkeys(BESIDE, 0o600)
+
+
+@pytest.mark.usefixtures("umask")
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "private"])
+def test_a_served_store_is_its_owners_alone(
+    serving: "Serving", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool, workers: str
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    named = ["--store", str(tmp_path / "store.db")] if kept else []
+    with serving("--port", "0", "--json", "--workers", workers, *named) as server:
+        with Workbench.connect(**server.address) as bench:
+            pay_once(bench)
+        folder = tmp_path if kept else next(each for each in tmp_path.iterdir() if each.name.startswith("workbench-"))
+        files = [each for each in folder.iterdir() if each.is_file()]
+        assert kept or modes(folder) == {folder.name: 0o700}
+        assert modes(*files) == dict.fromkeys(BESIDE, 0o600)
+
+
+def test_a_store_that_others_could_read_is_closed_to_them_when_it_is_opened_again(store_path: Path):
+    with Workbench(seed=7, store=store_path):
+        # As a process that was killed leaves it, made by an earlier workbench.
+        copies = [Path(shutil.copy(each, store_path.with_name(f"kept{each.name[5:]}"))) for each in beside(store_path)]
+    for each in copies:
+        each.chmod(0o644)
+    with Workbench(store=copies[0]) as bench:
+        pay_once(bench)
+        assert set(modes(*beside(copies[0])).values()) == {0o600}
+
+
+def test_an_empty_file_is_closed_to_others_before_a_secret_is_in_it(store_path: Path):
+    store_path.touch(0o644)
+    opened(store_path).close()
+    assert modes(store_path) == {"store.db": 0o600}
+
+
+def test_a_file_that_is_refused_keeps_its_mode(store_path: Path):
+    foreign(store_path, "CREATE TABLE notes (id INTEGER)")
+    store_path.chmod(0o640)
+    with pytest.raises(StoreRefused):
+        opened(store_path)
+    assert modes(store_path) == {"store.db": 0o640}
+
+
+def test_a_mode_that_cannot_be_set_is_told(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    opened(store_path).close()
+    store_path.chmod(0o664)
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", refused)
+    opened(store_path).close()
+    assert f"{store_path} can be read by others" in caplog.text
 
 
 # The clock's row

@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.domain.t_accounts import Side, TAccount, shown_amount, t_accounts
 from workbench.render import bundle
+from workbench.visible import visible
 
 _HALF = 18
 
@@ -28,6 +29,10 @@ def _cells(account: TAccount) -> list[tuple[str, str]]:
     return list(zip_longest(map(_cell, account.debits), map(_cell, account.credits), fillvalue=""))
 
 
+def _title(account: TAccount) -> str:
+    return visible(f"{account.code} {account.account} ({account.currency})")
+
+
 def _cell(side: Side) -> str:
     return f"{side.entry}  {shown_amount(side.money)}"
 
@@ -35,7 +40,7 @@ def _cell(side: Side) -> str:
 def _text(account: TAccount) -> str:
     left, right = account.balance
     lines = [f"{a:>{_HALF}} │{b:>{_HALF}}".rstrip() for a, b in _cells(account)]
-    rule, title = "─" * _HALF, f"{account.code} {account.account} ({account.currency})"
+    rule, title = "─" * _HALF, _title(account)
     total = f"{left:>{_HALF}} │{right:>{_HALF}}"
     return "\n".join([title, f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total.rstrip()])
 
@@ -47,8 +52,7 @@ def _html(account: TAccount) -> str:
     foot = f"<tr><th{number}>{left}</th><th{number}>{right}</th></tr>"
     return (
         '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top">'
-        f'<caption style="white-space:nowrap">{account.code} {escape(account.account)} '
-        f"({escape(account.currency)})</caption>"
+        f'<caption style="white-space:nowrap">{escape(_title(account))}</caption>'
         '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
         f"<tbody>{body}</tbody><tfoot>{foot}</tfoot></table>"
     )

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from workbench.visible import visible
+
 if TYPE_CHECKING:
     from workbench.lab.server.docs import Pages
 
@@ -32,7 +34,7 @@ def lab(
 
     bound = free_port(LOOPBACK, port)
     copies = bring(resources.notebooks(), folder)
-    click.echo(f"Notebooks in {folder}: {copies}.")
+    click.echo(f"Notebooks in {visible(str(folder))}: {visible(str(copies))}.")
 
     # JupyterLab takes a second to load.
     from workbench.lab.server.launch import launch

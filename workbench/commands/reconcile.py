@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from workbench.errors import ReconcileRefused
+from workbench.visible import visible
 
 if TYPE_CHECKING:
     # What works with tables takes a second to load, and `workbench --help` does without.
@@ -129,11 +130,11 @@ def _tell(result: "Reconciliation", written: Sequence[Path]) -> None:
     from workbench.analysis.report.words import headline
 
     shown = [tables.accounts(result), tables.codes(result), tables.proof(result)]
-    click.echo("\n\n".join([headline(result), *(str(each) for each in shown if each.rows)]))
+    click.echo("\n\n".join([visible(headline(result)), *(str(each) for each in shown if each.rows)]))
     if unusable := tables.unusable(result).rows:
         click.echo(f"\n{tables.unusable(result)}")
     if written:
-        click.echo("\nWritten: " + ", ".join(map(str, written)))
+        click.echo("\nWritten: " + visible(", ".join(map(str, written))))
     elif unusable or not result.is_clean:
         click.echo("\nEach break with its reason: --out breaks.csv, or .xlsx, or .html")
 
@@ -252,4 +253,4 @@ def _progress() -> Iterator[Say]:
     from rich.console import Console
 
     with Console(stderr=True).status("Reading") as status:
-        yield status.update
+        yield lambda words: status.update(visible(words))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.errors import InvalidRequest
+from workbench.visible import visible
 
 if TYPE_CHECKING:
     # granian takes a tenth of a second to load, and `workbench --help` does without.
@@ -82,7 +83,9 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
 
     gaps = Gaps.chosen(_rows_in(gaps_file) if gaps_file else None)
     if not ports.is_loopback(host):
-        click.echo(f"Warning: whoever reaches the port at {host} can use this sandbox; it has no TLS.", err=True)
+        click.echo(
+            f"Warning: whoever reaches the port at {visible(host)} can use this sandbox; it has no TLS.", err=True
+        )
     settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps)
     announce = _as_json if as_json else _for_people
     try:

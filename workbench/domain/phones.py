@@ -10,7 +10,14 @@ from typing import NamedTuple
 from workbench.errors import InvalidRequest
 
 COUNTRY_CODE = "+260"
+GAPS = r"[ ()./-]"
+"""What people write between the digits of a number."""
+COUNTRY = r"^(?:00260|\+?260|0)"
+"""How a number may begin before its nine digits of this country; read by engines of tables too."""
+MOBILE = r"^[579][0-9][0-9*•]{4}[0-9]{3}$"
+"""The nine digits of a mobile number; four of them may have been masked before, as `96****567`."""
 _E164 = re.compile(r"\+260[0-9]{9}")
+_ALL_BUT_THREE = re.compile(r"[0-9](?=(?:[^0-9]*[0-9]){3})")
 _NATIONAL = re.compile(r"0[0-9]{9}")
 
 
@@ -54,6 +61,17 @@ class Msisdn(NamedTuple):
 def mask_phone(e164: str) -> str:
     """Operator prefix and last three digits: enough to tell two customers apart, not to call one."""
     return f"{e164[:6]}••••{e164[-3:]}"
+
+
+def masked_number(text: str) -> str | None:
+    """A Zambian mobile number, masked, from `+260…`, `00260…`, `260…`, `0…` or nine digits; None for anything else."""
+    national = re.sub(COUNTRY, "", re.sub(GAPS, "", text))
+    return mask_phone(COUNTRY_CODE + national) if re.fullmatch(MOBILE, national) else None
+
+
+def mask_column(text: str) -> str:
+    """What stands in a column of numbers, masked: of another kind of number its last three digits are left."""
+    return masked_number(text) or _ALL_BUT_THREE.sub("•", text)
 
 
 def msisdn_from(text: str, *, param: str) -> Msisdn:

@@ -12,6 +12,7 @@ from workbench.lab.parts.words import whole_text
 from workbench.lab.views import BAD, Item, Note, Section, as_data, slots
 from workbench.live import Widget, with_widget
 from workbench.render import bundle
+from workbench.visible import visible
 
 if TYPE_CHECKING:
     from workbench.lab.board_widget import BoardWidget
@@ -103,7 +104,11 @@ class Board:
 
     def say(self, said: Said) -> None:
         """Say something in the board's status line."""
-        self._said = {"text": said.words, "tone": said.tone, "number": self._said.get("number", 0) + 1}
+        self._said = {
+            "text": visible(said.words, lines=True),
+            "tone": said.tone,
+            "number": self._said.get("number", 0) + 1,
+        }
 
     def __repr__(self) -> str:
         return drawn.text(self.title, self.sections())

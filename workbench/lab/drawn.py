@@ -29,6 +29,7 @@ from workbench.lab.views import (
     Steps,
 )
 from workbench.render import Column, Table, pairs, preformatted
+from workbench.visible import visible
 
 _LIVE = "(live in JupyterLab)"
 _AREA = "area"
@@ -40,7 +41,7 @@ _STATES = {DONE: "✓", NOW: "●", AHEAD: "○", FAILED: "✗"}
 def text(title: str, sections: tuple[Section, ...]) -> str:
     """A board as plain text."""
     blocks = [title, *(_section_text(each) for each in sections)]
-    return "\n\n".join(blocks)
+    return visible("\n\n".join(blocks), lines=True)
 
 
 def html(title: str, sections: tuple[Section, ...]) -> str:
@@ -49,7 +50,7 @@ def html(title: str, sections: tuple[Section, ...]) -> str:
         f'<section aria-label="{escape(each.title)}"><h4>{escape(each.title)}</h4>{_htmls(each.items)}</section>'
         for each in sections
     )
-    return f"<article><h3>{escape(title)}</h3>{drawn}</article>"
+    return visible(f"<article><h3>{escape(title)}</h3>{drawn}</article>", lines=True)
 
 
 def _section_text(section: Section) -> str:
@@ -117,7 +118,7 @@ def _form_html(form: Form) -> str:
 
 _TEXT: Mapping[type, Callable[[Any], str]] = {
     Note: _signed,
-    Facts: lambda facts: "\n".join(f"{name}: {value}" for name, value in facts.pairs),
+    Facts: lambda facts: "\n".join(visible(f"{name}: {value}") for name, value in facts.pairs),
     Grid: _grid_text,
     Form: _form_text,
     Actions: lambda _: "",

@@ -13,6 +13,7 @@ from workbench.domain.masking import mask
 from workbench.lab.access import ForTheLab
 from workbench.lab.raw_http import COMPUTED, Mistyped, RawRequest, read
 from workbench.trace.exchange import Exchange
+from workbench.visible import visible
 
 HELP: Final = """%%http [BENCH] [-o NAME]
 
@@ -47,7 +48,7 @@ def load(shell: InteractiveShell) -> None:
             return _run(shell, line, cell)
         except Mistyped as error:
             # Shown as one line and without a traceback; a notebook that is run headlessly stops there.
-            raise UsageError(str(error)) from None
+            raise UsageError(visible(str(error))) from None
 
     http.__doc__ = HELP
     shell.magics_manager.register_function(http, magic_kind="line_cell", magic_name="http")

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from workbench.domain import ussd
+from workbench.domain.masking import mask
 from workbench.domain.phones import OPERATORS, mask_phone
+from workbench.handset import on_screen
+from workbench.visible import visible
 
 RUNNING: Final = "running"
 MOST_MESSAGES: Final = 50
@@ -57,10 +60,11 @@ def view_of(shown: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], now
         **EMPTY,
         "name": mask_phone(shown["phone"]),
         "operator": OPERATORS[shown["operator"]].name,
-        "words": shown["screen"],
+        "words": "\n".join(on_screen(shown["screen"])),
         "outcome": OUTCOMES.get(shown["state"], ""),
         "messages": [
-            {"seq": each["seq"], "from": each["sender"], "text": each["text"]} for each in messages[-MOST_MESSAGES:]
+            {"seq": each["seq"], "from": visible(each["sender"]), "text": visible(mask(each["text"]), lines=True)}
+            for each in messages[-MOST_MESSAGES:]
         ],
         **(_waiting(shown, now, before) if shown["waiting"] else {}),
     }

@@ -5,6 +5,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from workbench.visible import visible
+
 DONE, NOW, AHEAD, FAILED = "done", "now", "ahead", "failed"
 """The states of a step."""
 PLAIN, GOOD, BAD, WARN = "plain", "good", "bad", "warn"
@@ -185,8 +187,24 @@ Item: TypeAlias = Note | Facts | Grid | Form | Actions | Code | Picture | Fold |
 
 
 def as_data(view: object) -> Any:  # noqa: ANN401  plain data, of any shape
-    """A view as what JSON can hold."""
-    return msgspec.to_builtins(view)
+    """A view as what JSON can hold, controls in what is to be read as symbols: a browser turns text round, too."""
+    return _read(msgspec.to_builtins(view))
+
+
+_TO_SEND_BACK = frozenset({"id", "on", "do", "name", "value", "chosen", "svg"})
+"""What is typed, or tells the kernel what is meant, goes to the browser and comes back as it is."""
+_CHOICES = frozenset({"options", "choices"})
+_ONE_LINE = frozenset({"cells", "pairs"})
+
+
+def _read(data: Any, name: str = "") -> Any:  # noqa: ANN401  plain data, of any shape
+    if isinstance(data, str):
+        return data if name in _TO_SEND_BACK else visible(data, lines=name not in _ONE_LINE)
+    if isinstance(data, dict):
+        return {each: _read(inner, each) for each, inner in data.items()}
+    if name in _CHOICES:
+        return [(value, visible(label)) for value, label in data]
+    return [_read(each, name) for each in data] if isinstance(data, list | tuple) else data
 
 
 def slots(items: tuple[Item, ...]) -> Iterator[Slot]:

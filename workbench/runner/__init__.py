@@ -16,6 +16,7 @@ from workbench.errors import RunRefused
 from workbench.runner import junit
 from workbench.runner.execution import Failure, Result, Task, execute
 from workbench.runner.parameters import typed
+from workbench.visible import visible
 
 __all__ = ["Result", "run"]
 
@@ -53,7 +54,7 @@ def run(
         results.sort(key=lambda each: [task.name for task in tasks].index(each.name))
         junit.write(results, out / "junit.xml")
     failed = sum(not each.passed for each in results)
-    console.print(f"{len(results) - failed} passed, {failed} failed; see {out}", markup=False)
+    console.print(f"{len(results) - failed} passed, {failed} failed; see {visible(str(out))}", markup=False)
     return results
 
 
@@ -117,6 +118,6 @@ def _progress(console: Console) -> Progress:
 
 def _tell(console: Console, result: Result) -> None:
     if result.failure is None:
-        console.print(f"ok      {_SUMMARY.format(result)}", markup=False)
+        console.print(f"ok      {visible(_SUMMARY.format(result))}", markup=False)
     else:
-        console.print(f"FAILED  {_SUMMARY.format(result)}\n{result.failure}", markup=False, soft_wrap=True)
+        console.print(f"FAILED  {visible(_SUMMARY.format(result))}\n{result.failure}", markup=False, soft_wrap=True)

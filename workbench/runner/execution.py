@@ -9,6 +9,7 @@ import nbformat
 
 from workbench.runner import pages, solving
 from workbench.runner.quiet import papermill
+from workbench.visible import visible
 
 _CELL_TIMEOUT_S = 600
 _RUN_METADATA = ("papermill", "execution", "widgets")
@@ -43,9 +44,9 @@ class Failure(NamedTuple):
 
     def __str__(self) -> str:
         if not self.cell:
-            return f"  notebook {self.notebook}\n  {self.error}"
+            return visible(f"  notebook {self.notebook}\n  {self.error}", lines=True)
         source = "\n".join(f"    {line}" for line in self.source.splitlines())
-        return f"  notebook {self.notebook}, cell {self.cell}:\n{source}\n  {self.error}"
+        return visible(f"  notebook {self.notebook}, cell {self.cell}:\n{source}\n  {self.error}", lines=True)
 
 
 class Timing(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from workbench.domain.masking import mask
+from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
 _HEADERS = [("Content-Type", "text/plain"), ("Content-Length", "0")]
@@ -13,7 +14,7 @@ _HEADERS = [("Content-Type", "text/plain"), ("Content-Length", "0")]
 
 def log_fault(what: str, error: BaseException) -> None:
     """Say what failed and how, with nothing in it that must not be shown."""
-    _LOG.error("%s", mask("".join([what, ": ", *traceback.format_exception(error)])))
+    _LOG.error("%s", visible(mask("".join([what, ": ", *traceback.format_exception(error)])), lines=True))
 
 
 def guarded(app: WSGIApplication) -> WSGIApplication:

@@ -32,7 +32,7 @@ def _screens(tx: Transaction, after: int) -> Iterator[panel.TraceRow]:
     for each in tx.screens.after(after):
         what = " / ".join(each.words.split("\n"))
         pressed = f"pressed {each.pressed}" if each.pressed else "prompt"
-        detail = {"phone": mask(each.phone), "pressed": each.pressed, "words": each.words}
+        detail = {"phone": mask(each.phone), "pressed": each.pressed, "words": mask(each.words)}
         yield _row(each.seq, each.at_ms, "screen", _payment(tx, each.charge), what, pressed, detail)
 
 
@@ -75,4 +75,5 @@ def _payment(tx: Transaction, object_id: str) -> str:
 def _row(  # noqa: PLR0913, PLR0917  the columns of a trace
     seq: int, at_ms: int, kind: str, payment: str | None, what: str, result: str, detail: dict[str, Any]
 ) -> panel.TraceRow:
-    return panel.TraceRow(seq, rfc3339(at_ms), kind, payment, what, result, detail)
+    # A merchant's own texts stand on screens and in entries: a description may hold a key.
+    return panel.TraceRow(seq, rfc3339(at_ms), kind, payment, mask(what), result, detail)

@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-from workbench.sandbox.store.files import BESIDE
+from workbench.sandbox.store.files import BESIDE, make_private
 
 _LOOK_AGAIN_S = 0.05
 
@@ -77,6 +77,7 @@ class _FileLock:
     def __init__(self, path: str) -> None:
         self._threads = threading.Lock()
         self._closed = False
+        make_private(path)
         self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
     def take(self, patience_s: float) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from workbench.visible import visible
+
 
 class Variable(str):
     """The name of a variable that stands for a secret."""
@@ -107,8 +109,28 @@ def shell_word(pieces: list[Piece]) -> str:
     pieces = [each if isinstance(each, Variable) else whole(each).replace("\0", "\ufffd") for each in pieces]
     texts = [each for each in pieces if not isinstance(each, Variable)]
     if len(texts) == len(pieces):
-        return shlex.quote("".join(texts))
-    if not any(_NEEDS_QUOTES.search(each) for each in texts):
+        return _quoted("".join(texts))
+    if not any(_NEEDS_QUOTES.search(each) or _is_unseen(each) for each in texts):
         shown = "".join(f"${{{each.upper()}}}" if isinstance(each, Variable) else each for each in pieces)
         return '"' + _BRACES.sub(r"$\1", shown) + '"'
-    return "".join(f'"${each.upper()}"' if isinstance(each, Variable) else shlex.quote(each) for each in pieces)
+    return "".join(f'"${each.upper()}"' if isinstance(each, Variable) else _quoted(each) for each in pieces)
+
+
+def _quoted(text: str) -> str:
+    """A text as a word: in single quotes, or in those in which bash and zsh read escapes where a control is in it.
+
+    The escapes are of bytes, so that they mean the same in every locale.
+    """
+    if not _is_unseen(text):
+        return shlex.quote(text)
+    return "$'" + "".join(map(_escaped, text)) + "'"
+
+
+def _escaped(letter: str) -> str:
+    if letter in "\\'":
+        return f"\\{letter}"
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter
+
+
+def _is_unseen(text: str) -> bool:
+    return visible(text, lines=True) != text

@@ -174,5 +174,5 @@ def _label(  # noqa: PLR0913  one argument per attribute
 
 
 def _text(words: str) -> str:
-    """Text for XML, which has no place for a control character, however it is written."""
+    """Text for XML, which has no place for some characters, however they are written."""
     return escape(_NOT_XML.sub("\ufffd", words))

@@ -12,6 +12,7 @@ from workbench.latency import Latencies
 from workbench.live import is_live
 from workbench.render import bundle, preformatted
 from workbench.snippets import Snippet, snippet
+from workbench.visible import visible
 
 _NO_LATENCIES = Latencies()
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
@@ -27,7 +28,10 @@ class Seen:
 
 
 class Exchange:
-    """One HTTP request and its answer, as they went over the wire; keys and numbers are masked."""
+    """One HTTP request and its answer, as they went over the wire; keys and numbers are masked.
+
+    `request` and `response` hold what was sent; where it shows itself, controls in it are symbols.
+    """
 
     def __init__(self, row: dict[str, Any], seen: Seen | None = None) -> None:
         self._target: str = row["detail"]["target"]
@@ -107,7 +111,7 @@ class Exchange:
         }
 
     def __repr__(self) -> str:
-        return f"{self.request}\n\n{self.response}"
+        return visible(f"{self.request}\n\n{self.response}", lines=True)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         html = preformatted(self.request, label="request") + preformatted(self.response, label="response")

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from workbench.trace.words import clock_of, short
+from workbench.visible import visible
 
 MERCHANT: Final = "your server"
 SERVICE: Final = "payment service"
@@ -70,5 +71,5 @@ _OF_KIND = {"call": _call, "screen": _screen, "entry": _entry, "webhook": _webho
 
 
 def _step(row: dict[str, Any], source: str, target: str, label: str, answer: str = "", *, is_bad: bool = False) -> Step:
-    label, answer = (short(" ".join(each.split()), LONGEST) for each in (label, answer))
+    label, answer = (short(visible(" ".join(each.split())), LONGEST) for each in (label, answer))
     return Step(clock_of(row["at"]), row["kind"], source, target, label, answer, is_bad)

@@ -17,6 +17,7 @@ from workbench.analysis.reconcile.rows import named
 from workbench.analysis.reconcile.rules import BUCKETS, CODES, TOLERATED
 from workbench.analysis.reconcile.words import WORDS, reason_of
 from workbench.analysis.shapes import BREAK, Columns
+from workbench.domain.phones import mask_column
 
 _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side"]
 
@@ -97,7 +98,7 @@ def _break(
         "business_date": day,
         "age_days": age,
         "bucket": None if age is None else bucket_of(age),
-        "phone": pair["s_phone"] or pair["l_phone"],
+        "phone": mask_column(pair["s_phone"] or pair["l_phone"] or "") or None,
         "rows": pair["rows"],
         "reason": reason_of(pair),
         "settlement": WORDS[pair["code"]].settlement,

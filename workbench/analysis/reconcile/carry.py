@@ -31,6 +31,7 @@ from workbench.analysis.reconcile.rules import DUPLICATE
 from workbench.analysis.reconcile.words import amount_text
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
 from workbench.domain.moments import moment
+from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
 from workbench.render import Column, Table, table
 
@@ -49,7 +50,10 @@ _WAS: Kinds = {"was": TEXT}
 
 @dataclass(frozen=True, repr=False)
 class CarryForward:
-    """`rows` in the shape CARRIED, `closed` in CLOSED, `ahead` in AHEAD; three Parquet files keep them for a month."""
+    """`rows` in the shape CARRIED, `closed` in CLOSED, `ahead` in AHEAD; three Parquet files keep them for a month.
+
+    Customers' numbers are masked in it, those of rows that an earlier version kept whole too.
+    """
 
     rows: pd.DataFrame
     closed: pd.DataFrame
@@ -61,6 +65,9 @@ class CarryForward:
             missing = [name for name in columns if name not in frame.columns]
             if missing:
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {called}.")
+        phones = self.rows["phone"]
+        masked = phones.map(mask_column, na_action="ignore").astype(phones.dtype)
+        object.__setattr__(self, "rows", self.rows.assign(phone=masked))
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
         """The part of some accounts."""

@@ -18,11 +18,12 @@ from workbench.analysis.reconcile.rules import (
     TIMING,
     WRONG_REFERENCE,
 )
+from workbench.domain.phones import COUNTRY, GAPS, MOBILE
 
 BROKEN: Shape = {**PAIR, "reversed_entry": WORD, "reversed_signed": NUMBER}
 """A pair, and for a reversal on the statement what the ledger has of what it reverses."""
 
-_ALIKE = ("account", "currency", "direction", "amount", "phone")
+_ALIKE = ("account", "currency", "direction", "amount", "begins", "ends")
 
 
 def resolve(engine: Engine, opened: Frame, ledger: Frame, cut_after: Mapping[int, int]) -> Frame:
@@ -50,10 +51,13 @@ def resolve(engine: Engine, opened: Frame, ledger: Frame, cut_after: Mapping[int
 def _partners(engine: Engine, ledger: Frame, single: Frame) -> Frame:
     """Every two one-sided rows that may be one movement, and how many partners each of them has."""
     left = ledger.filter(~nw.col("l_phone").is_null()).select(
-        "account", l_g=nw.col("g"), **{f"l_{name}": nw.col(f"l_{name}") for name in OF_SIDE}
+        "account", l_g=nw.col("g"), **{f"l_{name}": nw.col(f"l_{name}") for name in OF_SIDE}, **_customer("l_")
     )
     right = single.filter(nw.col("l_no").is_null() & ~nw.col("s_phone").is_null()).select(
-        s_account=nw.col("account"), s_g=nw.col("g"), **{f"s_{name}": nw.col(f"s_{name}") for name in OF_SIDE}
+        s_account=nw.col("account"),
+        s_g=nw.col("g"),
+        **{f"s_{name}": nw.col(f"s_{name}") for name in OF_SIDE},
+        **_customer("s_"),
     )
     on = [name if name == "account" else f"l_{name}" for name in _ALIKE]
     # Some engines drop the right side's columns that are joined on: they are kept under another name.
@@ -63,13 +67,34 @@ def _partners(engine: Engine, ledger: Frame, single: Frame) -> Frame:
         .then(nw.col("l_day") == nw.col("s_day"))
         .otherwise((nw.col("l_at") - nw.col("s_at")).abs() <= PARTNERS_WITHIN_MS)
     )
-    met = left.join(right, left_on=on, right_on=[f"on_{name}" for name in _ALIKE], how="inner").filter(near)
+    # Where neither side masks it, the whole number tells two customers apart.
+    same = (nw.col("l_national") == nw.col("s_national")) | _is_masked("l_") | _is_masked("s_")
+    met = left.join(right, left_on=on, right_on=[f"on_{name}" for name in _ALIKE], how="inner").filter(near & same)
     counted = met.with_columns(one=nw.lit(1)).with_columns(
         l_partners=nw.col("one").sum().over("account", "l_g"),
         s_partners=nw.col("one").sum().over("account", "s_g"),
     )
     shape = {name: kind for name, kind in PAIR.items() if name not in {"g", "code", "rows", "told_twice"}}
     return conform(engine, counted, {**shape, "l_g": WORD, "s_g": WORD, "l_partners": NUMBER, "s_partners": NUMBER})
+
+
+def _customer(prefix: str) -> dict[str, nw.Expr]:
+    """What a number has in common with its masked form, however it is written: two digits and the last three.
+
+    What is no mobile number of this country is compared as it is.
+    """
+    phone = nw.col(f"{prefix}phone")
+    national = phone.str.replace_all(GAPS, "").str.replace_all(COUNTRY, "")
+    is_mobile = national.str.contains(MOBILE)
+    return {
+        f"{prefix}national": national,
+        f"{prefix}begins": nw.when(is_mobile).then(national.str.slice(0, 2)).otherwise(phone),
+        f"{prefix}ends": nw.when(is_mobile).then(national.str.slice(6, 3)).otherwise(nw.lit("")),
+    }
+
+
+def _is_masked(prefix: str) -> nw.Expr:
+    return nw.col(f"{prefix}national").str.contains("[*•]")
 
 
 def _met(partners: Frame) -> Frame:

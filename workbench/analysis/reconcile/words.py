@@ -15,6 +15,7 @@ from workbench.analysis.reconcile.rules import (
     TIMING,
     WRONG_REFERENCE,
 )
+from workbench.domain.masking import mask
 
 EPOCH: Final = date(1970, 1, 1)
 Pair = Mapping[str, Any]
@@ -158,7 +159,8 @@ _FIELDS: Final = {
 def problem_of(pair: Pair, mine: str) -> str:
     """Why a row cannot be used: what the reader said, or which field is missing or out of bounds."""
     if pair[f"{mine}_problem"] is not None:
-        return str(pair[f"{mine}_problem"]).rstrip(".")
+        # It quotes a cell, which in a row that is shifted may be the customer's number.
+        return mask(str(pair[f"{mine}_problem"])).rstrip(".")
     found = [words for name, words in _FIELDS.items() if pair[f"{mine}_{name}"] is None]
     found += [f"a negative {name}" for name in ("amount", "fee") if (pair[f"{mine}_{name}"] or 0) < 0]
     found += [

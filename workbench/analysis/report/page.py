@@ -13,6 +13,7 @@ from workbench.analysis.report.source import Reconciled, amount, rows
 from workbench.analysis.report.whole import written_whole
 from workbench.analysis.report.words import MEANINGS, counted, headline, is_proven, proofs
 from workbench.render import Picture, Table
+from workbench.visible import visible
 
 MAX_LISTED: Final = 50
 """So many breaks of a code are listed, the largest; the workbook has all."""
@@ -139,6 +140,11 @@ def _data_url(picture: Picture) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture.png).decode()}"
 
 
+def _shown(value: Any) -> Any:  # noqa: ANN401  whatever the template names
+    """What is put into the page, its own markup left alone."""
+    return visible(value) if type(value) is str else value
+
+
 @cache
 def _template() -> Any:  # noqa: ANN401  loaded when it is first used
     from jinja2 import DictLoader, Environment, StrictUndefined
@@ -147,6 +153,7 @@ def _template() -> Any:  # noqa: ANN401  loaded when it is first used
     environment = Environment(
         loader=DictLoader({"page.html": text}),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

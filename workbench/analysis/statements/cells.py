@@ -6,8 +6,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, Generic, TypeVar
 
-from workbench.domain.phones import COUNTRY_CODE, mask_phone
-
 Cell = str | Decimal | datetime
 """A cell of a CSV file is text; one of a workbook may be a number (exact) or a moment (local) as well."""
 
@@ -144,13 +142,3 @@ def key_of(cell: Cell) -> str | Wrong | None:
 
 
 _TURNED_INTO_A_NUMBER = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
-_NUMBER = re.compile(r"(?:\+?260|0|)([579][0-9])([0-9*•]{4})([0-9]{3})")
-
-
-def phone_of(text: str) -> str | None:
-    """A Zambian mobile number, masked, from `+260…`, `260…`, `0…` or nine digits; None for anything else.
-
-    A file may hold numbers that were masked before: `26096****567`.
-    """
-    found = _NUMBER.fullmatch(text.replace(" ", ""))
-    return mask_phone(f"{COUNTRY_CODE}{''.join(found.groups())}") if found else None

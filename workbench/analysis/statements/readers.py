@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from fnmatch import translate
 from typing import Any, Final
 
-from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, error_in, phone_of, shown, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, error_in, shown, text_of
 from workbench.analysis.statements.layouts import Layout, word_key
+from workbench.domain.phones import masked_number
 
 _CODE: Final = re.compile("[A-Z]{3}")
 
@@ -94,6 +95,6 @@ def _phone_in(party: str) -> Callable[[Cell], str | None]:
 
     def read(cell: Cell) -> str | None:
         text = text_of(cell).strip()
-        return phone_of(text.removeprefix(before).removesuffix(after))
+        return masked_number(text.removeprefix(before).removesuffix(after))
 
     return read

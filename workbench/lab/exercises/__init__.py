@@ -17,6 +17,7 @@ from workbench.lab.exercises.progress import progress
 from workbench.lab.exercises.shape import DONE, Exercise, State
 from workbench.lab.exercises.tasks import EXERCISES
 from workbench.render import Table, table
+from workbench.visible import visible
 
 __all__ = ["MUST_BE_DONE", "check", "hint", "report", "solution"]
 
@@ -89,7 +90,7 @@ def _named(name: str) -> Exercise | None:
 
 def _say(*lines: str) -> None:
     for line in lines:
-        print(fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
+        print(fill(visible(line, lines=True), _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
 
 
 def _raise_where_it_must_be_done(message: str) -> None:

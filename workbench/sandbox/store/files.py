@@ -1,7 +1,9 @@
 """The store's file: created or opened, and one transaction at a time over one connection."""
 
+import logging
 import shutil
 import sqlite3
+import stat
 import tempfile
 import threading
 import time
@@ -17,7 +19,9 @@ from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.creation import KEY_PREFIXES, create, key_value
 from workbench.sandbox.store.transaction import Transaction
+from workbench.visible import visible
 
+_LOG = logging.getLogger(__name__)
 SCHEMA_VERSION = 3
 _APPLICATION_ID = 0x4D4D5742
 """What marks a file as ours: MMWB."""
@@ -26,7 +30,10 @@ MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _BUSY_S = 30
 BESIDE = ("-driver", "-next")
-"""What the names of the locks beside the file end with; SQLite's own siblings end with `-wal` and `-shm`."""
+"""What the names of the locks beside the file end with."""
+_SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
+"""What the names of all files of a store end with: its own, SQLite's and the locks."""
+_OWNERS_ALONE = 0o600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +55,32 @@ class Settings:
 def wall_clock_ms() -> int:
     """Milliseconds since 1970 by this machine's clock."""
     return time.time_ns() // 1_000_000
+
+
+def make_private(path: Path | str) -> None:
+    """Make an empty file that nobody but its owner can read, whatever the umask, unless there is one.
+
+    To be done before SQLite opens it, which gives what it makes beside a file the same mode. What else is in the way
+    SQLite says itself.
+    """
+    with suppress(OSError):
+        Path(path).touch(_OWNERS_ALONE, exist_ok=False)
+
+
+def keep_private(store: Path) -> None:
+    """Close the files of a store to everybody but their owner: one that was copied or is older was made with the umask.
+
+    A mode that may not be set, as on another user's file, is left and logged.
+    """
+    for ending in _SIBLINGS:
+        path = Path(f"{store}{ending}")
+        try:
+            if stat.S_IMODE(path.stat().st_mode) != _OWNERS_ALONE:
+                path.chmod(_OWNERS_ALONE)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            _LOG.warning("%s can be read by others, and holds signing secrets: %s.", visible(str(path)), error.strerror)
 
 
 class Store:
@@ -138,13 +171,17 @@ class Store:
             raise StoreRefused(
                 f"There is no folder {self.path.parent} to keep {self.path.name} in.", path=str(self.path)
             )
+        make_private(self.path)
         try:
             with closing(self._connected()) as connection:
                 connection.execute("BEGIN IMMEDIATE")
-                if self._is_new(connection):
-                    self._create(connection, settings, new_seed)
-                else:
+                is_new = self._is_new(connection)
+                if not is_new:
                     self._check(connection, settings)
+                # Of a file that is ours, and before a secret is in it.
+                keep_private(self.path)
+                if is_new:
+                    self._create(connection, settings, new_seed)
                 connection.execute("COMMIT")
             self._connection = self._connected()
             self._connection.execute("PRAGMA journal_mode = WAL")

@@ -1,0 +1,293 @@
+"""Controls in texts of others: each door shows them as symbols, and none does anything on the way."""
+
+import json
+import re
+import subprocess
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from workbench import Workbench
+from workbench.analysis import files
+from workbench.analysis.shapes import BREAK, LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.analysis.t_accounts import TAccounts
+from workbench.cli import app
+from workbench.errors import NotFound, WorkbenchError
+from workbench.handset import Messages
+from workbench.lab import drawn, magics, views
+from workbench.lab.phone_view import EMPTY, Now, view_of
+from workbench.receiver import Event, EventData, Events
+from workbench.render import pairs, preformatted, table
+from workbench.runner.execution import Failure
+from workbench.snippets import snippet
+from workbench.trace import Trace
+
+NUMBER = "+260961234567"
+ATTACK = "Order \x1b]0;owned\x07 \x9b2J \u202edlog\u2069 \x00\x7f"
+CONTROLS = [
+    *map(chr, [*range(0x20), *range(0x7F, 0xA0)]), "\u061c", "\u200e", "\u200f", *map(chr, range(0x202A, 0x202F)),
+    *map(chr, range(0x2066, 0x206A)), "\u2028", "\u2029", "\ufeff", "\u200b",
+]  # fmt: skip
+RAW = re.compile(f"[{re.escape(''.join(CONTROLS))}]")
+HOSTILE = st.lists(st.sampled_from([*CONTROLS, "a", "ñ", " ", "7", "<", "•"]), min_size=1, max_size=30).map("".join)
+EVERY = "".join(f"{each}x" for each in CONTROLS)
+
+
+def raw_in(text: str, *, allowed: str = "\n\t") -> list[str]:
+    return [each for each in RAW.findall(text) if each not in allowed]
+
+
+def told(shown: Any) -> list[str]:  # noqa: ANN401  whatever shows itself
+    """A thing as text, and all that a notebook keeps of it."""
+    bundled = shown._repr_mimebundle_()
+    data = bundled[0] if isinstance(bundled, tuple) else bundled
+    return [repr(shown), str(shown), *(each for each in data.values() if isinstance(each, str))]
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    with Workbench(seed=7) as made:
+        yield made
+
+
+class TestThroughTheSandbox:
+    """A merchant's description, as the customer, the trace and the boards show it."""
+
+    @pytest.fixture(params=[ATTACK, EVERY[:60], EVERY[60:120], EVERY[120:]], ids=["attack", "C0", "C1", "bidi"])
+    def paid(self, bench: Workbench, request: pytest.FixtureRequest) -> Workbench:
+        pay = bench.client
+        intent = pay.payment_intents.create(amount=Decimal("1.00"), description=request.param)
+        pay.payment_intents.confirm(intent.id, phone=NUMBER, provider="mtn")
+        bench.phone(NUMBER).enter_pin("0000")
+        pay.charges.create(amount=500, channel="mtn", phone=NUMBER, reference=request.param, idempotency_key="k")
+        pay.webhook_endpoints.create(url="http://receiver.localhost/webhooks")
+        bench.phone(NUMBER).enter_pin("1234")
+        return bench
+
+    def test_nothing_of_it_reaches_a_terminal_a_page_or_a_notebook(self, paid: Workbench):
+        phone, trace = paid.phone(NUMBER), paid.trace
+        shown = [phone, phone.messages, trace, trace.sequence, *trace.exchanges, paid.ledger.t_accounts]
+        shown += [paid.desk(), paid.dashboard()]
+        texts = [text for each in shown for text in told(each)] + [repr(paid.receiver.events)]
+        assert [raw_in(text) for text in texts if raw_in(text)] == []
+        assert re.search("[\u2400-\u2421]|\u2039U\\+", repr(trace) + repr(trace.sequence))
+
+    def test_the_picture_is_xml_and_shows_the_symbols(self, paid: Workbench):
+        svg = paid.trace.sequence.svg
+        assert raw_in(svg) == []
+        assert "\ufffd" not in svg
+        assert ET.fromstring(svg) is not None  # noqa: S314  our own text
+
+    def test_the_boards_send_no_control_to_a_browser(self, paid: Workbench):
+        for board in (paid.desk(), paid.dashboard()):
+            texts = list(strings(views.as_data(board.sections())))
+            assert len(texts) > 100
+            assert [raw_in(each) for each in texts if raw_in(each)] == []
+
+    def test_what_is_exact_stays_exact(self, bench: Workbench):
+        intent = bench.client.payment_intents.create(amount=Decimal("1.00"), description=ATTACK)
+        assert intent.description == ATTACK
+        assert bench.tables.payments["description"].tolist() == [ATTACK]
+        sent = next(
+            each.request for each in bench.trace.exchanges if each.request.startswith("POST /v1/payment_intents")
+        )
+        assert json.loads(sent.partition("\n\n")[2])["description"] == ATTACK
+
+
+class TestWhatIsDrawn:
+    @settings(max_examples=100, deadline=None)
+    @given(text=HOSTILE)
+    def test_tables_and_texts(self, text: str):
+        cells = table(text, (text,), [(text,)])
+        for each in (cells, pairs(text, {text: text})):
+            assert raw_in(each.html(), allowed="") == []
+            assert raw_in(str(each), allowed="\n") == []
+            assert len(str(each).splitlines()) == 4
+        assert raw_in(preformatted(text, label=text)) == []
+
+    @settings(max_examples=100, deadline=None)
+    @given(text=HOSTILE)
+    def test_the_handset_and_its_widget(self, text: str):
+        shown = {"phone": NUMBER, "operator": "mtn", "screen": text, "state": "idle", "waiting": False}
+        message = {"seq": 1, "sender": text, "text": text}
+        view = view_of(shown, [message], Now("manual", 0, 0), EMPTY)
+        assert raw_in("".join([view["words"], view["messages"][0]["text"], view["messages"][0]["from"]])) == []
+        assert [raw_in(each) for each in told(Messages([message])) if raw_in(each)] == []
+
+    @settings(max_examples=100, deadline=None)
+    @given(text=HOSTILE)
+    def test_the_trace_and_its_picture(self, text: str):
+        exchange = {"headers": {"X-Name": text}, "body": text}
+        details: dict[str, dict[str, Any]] = {
+            "call": {"target": f"GET /{text}", "request": exchange, "response": {**exchange, "status": 200}},
+            "screen": {"words": text, "pressed": text},
+            "entry": {},
+            "webhook": {},
+        }
+        base = {"seq": 1, "at": "2026-01-05T06:00:00.000Z", "payment": text, "what": text, "result": text}
+        trace = Trace([{**base, "kind": kind, "detail": detail} for kind, detail in details.items()])
+        for each in (trace, trace.sequence, *trace.exchanges):
+            assert [raw_in(shown) for shown in told(each) if raw_in(shown)] == []
+        assert ET.fromstring(trace.sequence.svg) is not None  # noqa: S314  our own text
+        assert text in trace.exchanges[0].request
+
+    @settings(max_examples=100, deadline=None)
+    @given(text=HOSTILE)
+    def test_every_piece_of_a_board(self, text: str):
+        row = views.Row("r", (text,), (views.Action("d", text, confirm=text, off=text),), more=(views.Note(text),))
+        items = (
+            views.Note(text), views.Facts(((text, text),)), views.Grid(text, (views.Heading(text),), (row,)),
+            views.Grid(text, (), (), empty=text), views.Code(text, text), views.Fold("f", text, (views.Note(text),)),
+            views.Menu(text, (("a", text),), "a"), views.Steps(text, (views.Step(text, "done", text),)),
+            views.Form("f", text, (views.Field("n", text, hint=text, error=text),)), views.Picture("<svg/>", text),
+            views.Beside((views.Note(text),)), views.Slot("s", text, (views.Note(text),)),
+        )  # fmt: skip
+        sections = (views.Section("s", text, items),)
+        for each in (drawn.text(text, sections), drawn.html(text, sections)):
+            assert raw_in(each) == []
+        assert [raw_in(each) for each in strings(views.as_data(sections)) if raw_in(each)] == []
+
+    def test_what_is_filled_in_and_what_a_button_is_about_go_to_the_browser_as_they_are(self):
+        form = views.Form("f", "form", (views.Field("n", "label", ATTACK, options=((ATTACK, ATTACK),)),))
+        sent = views.as_data((form, views.Action("do", ATTACK, on=ATTACK)))
+        assert sent[0]["fields"][0]["value"] == sent[0]["fields"][0]["options"][0][0] == sent[1]["on"] == ATTACK
+        assert raw_in(sent[0]["fields"][0]["options"][0][1] + sent[1]["label"]) == []
+
+    @settings(max_examples=50, deadline=None)
+    @given(text=HOSTILE)
+    def test_accounts_events_errors_and_failures(self, text: str):
+        rows = [{"code": 1, "account": text, "side": "debit", "amount_minor": 1, "currency": "ZMW", "number": 1}]
+        events = Events([Event(text, text, text, EventData({"id": text}, {}))])
+        shown = [*told(TAccounts(rows)), repr(events), str(NotFound(text, hint=text)), str(WorkbenchError(text))]
+        shown.append(str(Failure(text, 1, text, text, text)))
+        assert [raw_in(each) for each in shown if raw_in(each)] == []
+        assert len(repr(events).splitlines()) == 2
+
+    def test_lines_and_tabs_stay_where_there_are_several_and_are_symbols_in_a_cell(self):
+        assert "a\n\tb" in preformatted("a\r\n\tb", label="x")
+        assert "a␊␉b" in str(table("", ("x",), [("a\n\tb",)]))
+
+    def test_what_people_write_is_left_as_it_is(self):
+        for text in ("Café ñ “ok”", "مرحبا", "👩‍👩‍👧", "नमस्‍ते", "• ✓ ␛"):
+            assert text in str(table("", ("x",), [(text,)]))
+
+
+def strings(data: Any) -> Iterator[str]:  # noqa: ANN401  plain data
+    if isinstance(data, str):
+        yield data
+    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ():
+        yield from strings(each)
+
+
+class TestTheCommandLine:
+    def run(self, *arguments: str) -> str:
+        return CliRunner(catch_exceptions=False).invoke(app, arguments).output
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("gaps", "{name}"),
+            ("--{name}",),
+            ("{name}",),
+            ("serve", "--store", "{name}/x/store.db"),
+            ("serve", "--gaps", "{name}"),
+            ("run", "{name}.ipynb"),
+            ("reconcile", "{name}.parquet", "{name}.csv"),
+            ("openapi", "--out", "{name}/x"),
+        ],
+    )
+    def test_a_refusal_quotes_no_control(
+        self, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.chdir(tmp_path)
+        name = ATTACK.replace("\x00", "").replace(" ", "")
+        output = self.run(*(each.format(name=name) for each in arguments))
+        assert "owned" in output
+        assert raw_in(output) == []
+
+    def test_breaks_are_shown_with_symbols_and_written_as_they_are(self, tmp_path: Path):
+        moment = datetime(2026, 1, 5, 10, tzinfo=UTC)
+        both = dict.fromkeys({**LEDGER_MOVEMENT, **STATEMENT_ROW}) | {
+            "account": "operator:mtn:float", "occurred_at": moment, "business_date": moment.date(), "direction": "in",
+            "amount_minor": 100, "fee_minor": 0, "currency": "ZMW", "status": "completed", "kind": "funds_secured",
+            "state": "posted", "type": "payment", "balance_minor": 100, "number": 1, "line": 2, "entry": EVERY,
+            "statement": EVERY,
+        }  # fmt: skip
+        sides = {"ledger": LEDGER_MOVEMENT, "statement": STATEMENT_ROW}
+        more = {"ledger": {"key": EVERY}, "statement": {"key": ATTACK, "problem": EVERY}}
+        for side, columns in sides.items():
+            row = pd.DataFrame([both | more[side]], columns=list(columns)).astype(dict(columns))
+            files.write(row, tmp_path / f"{side}.parquet", columns)
+        outs = [part for name in ("b.html", "b.csv") for part in ("--out", str(tmp_path / name))]
+        shown = self.run("reconcile", *(str(tmp_path / f"{side}.parquet") for side in sides), *outs)
+        assert "Rows that cannot be used" in shown
+        assert raw_in(shown) == []
+        assert raw_in((tmp_path / "b.html").read_text("utf-8")) == []
+        found = files.read(tmp_path / "b.csv", BREAK)
+        assert {EVERY, ATTACK} <= set(found["key"])
+
+
+class TestRawHttp:
+    @pytest.fixture
+    def shell(self) -> Iterator[InteractiveShell]:
+        # A singleton, which other tests must not find; no history file is written.
+        InteractiveShell.clear_instance()
+        shell = InteractiveShell.instance()
+        shell.history_manager.enabled = False
+        yield shell
+        InteractiveShell.clear_instance()
+
+    def test_a_cells_mistake_quotes_no_control(self, bench: Workbench, shell: InteractiveShell):
+        shell.user_ns["bench"] = bench
+        magics.load(shell)
+        with pytest.raises(UsageError) as raised:
+            shell.run_cell_magic("http", "", f"GET http://else.where/{ATTACK}")
+        with pytest.raises(UsageError) as again:
+            shell.run_cell_magic("http", ATTACK.replace('"', ""), "GET /v1/balance")
+        assert raw_in(str(raised.value)) + raw_in(str(again.value)) == []
+
+
+class TestSnippets:
+    """In code a control is written as its language writes it, and what is sent is the same to the byte."""
+
+    @settings(max_examples=60, deadline=None)
+    @given(text=HOSTILE)
+    def test_no_control_stands_in_a_snippet_and_the_same_is_sent(self, text: str):
+        made = snippet("POST", "/v1/payment_intents", {"amount": 1, "description": text, text: [text]})
+        assert [raw_in(each, allowed="\n") for each in made if raw_in(each, allowed="\n")] == []
+        assert json.loads(word_after("--data-raw", made.curl)) == {"amount": 1, "description": text, text: [text]}
+        names = eval(made.httpx.replace("bench.http.post", "dict").replace('"/v1', 'path="/v1', 1), {"bench": Named()})  # noqa: S307  the text that is tested
+        assert names["content"] == word_after("--data-raw", made.curl)
+
+    @settings(max_examples=40, deadline=None)
+    @given(text=HOSTILE)
+    def test_a_text_that_is_no_json_is_sent_as_it_is(self, text: str):
+        made = snippet("POST", f"/x/{text}", "{ " + text, query={"a": text}, headers={"X-Name": "a" + text})
+        assert [raw_in(each, allowed="\n\t") for each in made if raw_in(each, allowed="\n\t")] == []
+        assert word_after("--data-raw", made.curl) == "{ " + text.replace("\0", "\ufffd")
+
+
+class Named:
+    """Stands for the bench in an expression."""
+
+    secret_key = "key"
+
+
+def word_after(option: str, curl: str) -> str:
+    """What bash hands over after an option of curl."""
+    printed = subprocess.run(  # noqa: S603  the text that is tested
+        ["bash", "--norc", "-c", 'curl() { printf "%s\\0" "$@"; }\n' + curl],  # noqa: S607  the bash of whoever runs it
+        env={"LC_ALL": "C.UTF-8"}, capture_output=True, check=True, timeout=20,
+    ).stdout.decode().split("\0")  # fmt: skip
+    return printed[printed.index(option) + 1]
