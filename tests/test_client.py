@@ -179,7 +179,7 @@ def test_the_version_anywhere_else_in_a_url_is_part_of_it(talk: Talk, url: str):
 
 
 def test_a_sandbox_is_connected_to_by_its_host_alone():
-    with pytest.raises(InvalidRequest, match="base_url ends in /v1, .* Pass 'http://127.0.0.1:4242'"):
+    with pytest.raises(InvalidRequest, match=r"base_url ends in /v1, .* Pass 'http://127.0.0.1:4242'"):
         Workbench.connect("http://127.0.0.1:4242/v1", KEY)
 
 
