@@ -60,6 +60,8 @@ class PaymentsClient(Closing):
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> wire.PaymentIntent:
         """Poll an intent until its attempt has ended, one way or the other.
 
+        Nobody answered is not yet nobody paid: after `prompt_timeout`, no new prompt until ten minutes after
+        the last one, and none at all once late money has come. A wait that runs out decides nothing.
         Raises WaitExpired after `timeout_s` seconds of polling, and at once if it was never confirmed.
         """
         waited_s = 0.0
