@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from workbench import PaymentsClient
+from workbench import PaymentsClient, Workbench
 from workbench.errors import (
     ApiError,
     InvalidRequest,
@@ -152,6 +152,37 @@ def test_a_base_url_may_have_a_path_and_a_slash_at_its_end():
     assert str(service.requests[0].url) == "https://example.com/pay/v1/payment_intents/pi_1"
 
 
+@pytest.mark.parametrize("name", ["base_url", "charges_url", "plants_url"])
+@pytest.mark.parametrize("tail", ["/v1", "/v1/", "/V1//", "/pay/v1"])
+def test_a_url_that_ends_in_the_version_is_refused(name: str, tail: str):
+    urls = {"base_url": "https://api.example.com", name: f"https://{name[:3]}.example.com{tail}"}
+    with pytest.raises(InvalidRequest) as refused:
+        PaymentsClient(secret_key=KEY, **urls)
+    assert refused.value.param == name
+    wanted = urls[name][: urls[name].lower().index("/v1")]
+    assert f"{name} ends in /v1, and the client writes the path itself. Pass {wanted!r}." in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["base_url", "charges_url", "plants_url"])
+@pytest.mark.parametrize("url", ["api.example.com", "ftp://api.example.com", 7, b"https://api.example.com"])
+def test_a_url_of_another_kind_is_refused_by_its_name(name: str, url: object):
+    with pytest.raises(InvalidRequest, match=f"^{name} must begin with http:// or https://") as refused:
+        PaymentsClient(**{"base_url": "https://api.example.com", "secret_key": KEY, name: url})
+    assert refused.value.param == name
+
+
+@pytest.mark.parametrize("url", ["https://charges.example.com/v1/zm", "http://v1", "https://example.com/pay-v1"])
+def test_the_version_anywhere_else_in_a_url_is_part_of_it(talk: Talk, url: str):
+    pay, service = talk(CHARGE, charges_url=url)
+    pay.charges.retrieve("ch_1")
+    assert str(service.requests[0].url) == f"{url}/v1/charges/ch_1"
+
+
+def test_a_sandbox_is_connected_to_by_its_host_alone():
+    with pytest.raises(InvalidRequest, match=r"base_url ends in /v1, .* Pass 'http://127.0.0.1:4242'"):
+        Workbench.connect("http://127.0.0.1:4242/v1", KEY)
+
+
 def test_a_charge_is_sent_as_documented(talk: Talk):
     pay, service = talk(CHARGE)
     pay.charges.create(
@@ -187,6 +218,7 @@ def test_a_live_key_is_refused_before_anything_is_sent(prefix: str):
     with pytest.raises(LiveKeyRefused) as refused:
         PaymentsClient("https://api.example.com", LIVE_KEYS[prefix])
     assert "x" * 8 not in str(refused.value)
+    assert "PaymentsClient(…, allow_live=True)" in refused.value.hint
 
 
 @pytest.mark.parametrize("prefix", LIVE_KEYS)

@@ -7,12 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import workbench
-from workbench import Receiver
+from workbench import Receiver, Workbench
 from workbench.domain.signatures import headers_for
 from workbench.receiver import MAX_BODY_BYTES, Event
 
@@ -162,3 +163,22 @@ def called(receiver: Receiver, body: bytes, **environ: object) -> int:
     asked = {"REQUEST_METHOD": "POST", "wsgi.input": io.BytesIO(body), **environ}
     receiver(asked, lambda status, _: statuses.append(status))
     return int(statuses[0][:3])
+
+
+def test_a_message_is_signed_by_the_clock_that_its_receiver_checks_by():
+    """In process that is the sandbox's, on a port this machine's, however far the two are apart."""
+    on_a_port = Receiver()
+    with Workbench(seed=7) as bench, on_a_port.listen() as url:
+        on_a_port.secrets.append(bench.client.webhook_endpoints.create(url=url).secret)
+        for days in (0, 400):
+            bench.clock.advance(days=days)
+            bench.client.payment_intents.create(amount=1)
+            bench.clock.advance(0)
+            within, over_a_port = (
+                int(each.arrivals[-1].headers["webhook-timestamp"]) for each in (bench.receiver, on_a_port)
+            )
+            assert within == bench.clock.now_ms // 1000
+            assert abs(over_a_port - time.time()) < 60
+            assert abs(over_a_port - within) > 300, "each would be stale by the other's clock"
+            assert on_a_port.events[-1] == bench.receiver.events[-1], "what is told is the sandbox's time in both"
+            assert {each.verdict for each in on_a_port.arrivals} == {"accepted"}

@@ -1,5 +1,6 @@
 """One request to the service: sent, and its answer read as a struct or raised as an error."""
 
+import re
 from collections.abc import Hashable, Mapping
 from decimal import Decimal
 from functools import cache
@@ -23,6 +24,7 @@ from workbench.errors import (
 
 T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
+_VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
 _OK = range(200, 300)
 _SERVER_FAULTS = range(500, 600)
 _ERRORS: dict[int, type[ApiError]] = {each.status: each for each in ApiError.__subclasses__()}
@@ -98,17 +100,29 @@ class Calls:
     def _check(self, key: str) -> None:
         if key.strip().startswith(("sk_live", "pk_live")) and not self._allow_live:
             raise LiveKeyRefused(
-                "This is a live key, and it moves real money.", hint="Use a key that begins sk_test_ or pk_test_."
+                "This is a live key, and it moves real money.",
+                hint="Use a key that begins sk_test_ or pk_test_; where real money is meant, "
+                "PaymentsClient(…, allow_live=True) takes it.",
             )
 
 
-def host_of(url: str) -> str:
-    """The URL of a service, without a slash at its end. Raises InvalidRequest: not http or https."""
+def host_of(url: str, name: str = "base_url") -> str:
+    """The argument `name`, the URL of a service, without a slash at its end.
+
+    Raises InvalidRequest: not http or https, or with the version at its end, which would be written twice.
+    """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         raise InvalidRequest(
-            f"base_url must begin with http:// or https://, as in 'http://127.0.0.1:4242', and is {url!r}.",
+            f"{name} must begin with http:// or https://, as in 'http://127.0.0.1:4242', and is {url!r}.",
             code="parameter_invalid",
-            param="base_url",
+            param=name,
+        )
+    if versioned := _VERSIONED.fullmatch(url):
+        raise InvalidRequest(
+            f"{name} ends in /v1, and the client writes the path itself.",
+            code="parameter_invalid",
+            param=name,
+            hint=f"Pass {versioned[1].rstrip('/')!r}.",
         )
     return url.rstrip("/")
 

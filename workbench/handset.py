@@ -125,7 +125,7 @@ def _html(shown: dict[str, Any]) -> str:
     words = "<br>".join(map(escape, on_screen(shown["screen"])))
     number = mask_phone(shown["phone"])
     name = f"Phone {number}, {shown['operator']}"
-    # One that seems to ring, and has no keys, is explained.
+    # One that shows a prompt, and has no keys, is explained.
     still = f"<p><small>{_STILL}</small></p>" if shown["waiting"] else ""
     return (
         f'<section aria-label="{escape(name)}" style="display:inline-block;min-width:15em;border:2px solid;'

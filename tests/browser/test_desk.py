@@ -93,7 +93,7 @@ class TestAPayment:
         lab.snapshot(desk.root, "desk-empty")
         lab.shot(desk.root, "desk-empty")
         desk.send()
-        desk.says("ZMW 150.00 asked of +26096••••567: its handset rings.")
+        desk.says("ZMW 150.00 asked of +26096••••567: its handset shows the prompt.")
         expect(desk.handset).to_contain_text("Pay ZMW 150.00")
         lab.shot(desk.root, "desk-asked")
         desk.type_pin()
@@ -180,7 +180,7 @@ class TestTheRequest:
         lab.shot(desk.root, "desk-refused")
         desk.press("Take the form's again")
         desk.send()
-        desk.says("its handset rings")
+        desk.says("its handset shows the prompt")
 
     def test_the_same_key_does_it_once(self, lab: "Lab"):
         desk = opened(lab)
@@ -188,7 +188,7 @@ class TestTheRequest:
             "aria-disabled", "true"
         )
         desk.send()
-        desk.says("its handset rings")
+        desk.says("its handset shows the prompt")
         desk.press("Send again with the same key")
         desk.says("The service gave the answer of before: nothing was done a second time.")
         expect(desk.answer).to_contain_text("Idempotent-Replayed: true")
@@ -242,7 +242,7 @@ class TestTheRequest:
         desk = opened(lab)
         desk.field("Description").fill("<img src=x onerror=alert(1)><b>Fern</b>")
         desk.send()
-        desk.says("its handset rings")
+        desk.says("its handset shows the prompt")
         assert desk.root.locator("img").count() == desk.answer.locator("b").count() == 0
         expect(desk.answer).to_contain_text("<b>Fern</b>")
 
@@ -267,7 +267,7 @@ class TestTheNotebookAroundIt:
     def test_scrolled_code_stays_where_it_is(self, lab: "Lab"):
         desk = opened(lab)
         desk.send()
-        desk.says("its handset rings")
+        desk.says("its handset shows the prompt")
         pre = desk.answer.get_by_role("group", name="Answer")
         pre.evaluate("(node) => { node.scrollTop = 60; }")
         desk.type_pin()
@@ -278,7 +278,7 @@ class TestTheNotebookAroundIt:
         desk = opened(lab, "bench.desk()", "bench.desk()")
         again = shown(lab, 2)
         desk.send()
-        again.says("its handset rings")
+        again.says("its handset shows the prompt")
         again.type_pin()
         desk.is_paid()
         again.is_paid()
@@ -291,7 +291,7 @@ class TestTheNotebookAroundIt:
         lab.run_all()
         desk = shown(lab, 1)
         desk.send()
-        desk.says("its handset rings")
+        desk.says("its handset shows the prompt")
 
     def test_a_closed_bench_says_so(self, lab: "Lab"):
         desk = opened(lab)
@@ -320,7 +320,7 @@ class TestServed:
             desk.press("Start the receiver")
             desk.says("The receiver listens")
             desk.send()
-            desk.says("its handset rings")
+            desk.says("its handset shows the prompt")
             desk.type_pin()
             desk.is_paid()
             lab.shot(desk.root, "desk-served")
@@ -330,7 +330,7 @@ class TestServed:
 def is_whole_through_a_payment(desk: Desk) -> None:
     """Nothing is cut off and no target too small, from the request to what came of it."""
     desk.send()
-    desk.says("its handset rings")
+    desk.says("its handset shows the prompt")
     desk.type_pin()
     desk.is_paid()
     assert desk.root.evaluate(CUT_OFF) == []
@@ -348,7 +348,7 @@ class TestForEveryone:
         assert lab.axe(desk.root) == []
         desk.field("Amount in kwacha (ZMW)").fill("5")
         desk.send()
-        desk.says("its handset rings")
+        desk.says("its handset shows the prompt")
         desk.type_pin()
         desk.is_paid("5.00")
         desk.webhooks.get_by_role("button", name=re.compile("^Message")).last.click()
@@ -361,7 +361,7 @@ class TestForEveryone:
         lab.page.emulate_media(forced_colors="active")
         desk = opened(lab)
         desk.send()
-        desk.says("its handset rings")
+        desk.says("its handset shows the prompt")
         lab.shot(desk.root, "desk-forced-colors")
         assert lab.axe(desk.root) == []
 
@@ -386,5 +386,5 @@ class TestForEveryone:
         lab.page.set_viewport_size({"width": 1280, "height": 1024})
         desk.root.evaluate("(node) => { node.style.zoom = 4; node.parentElement.style.width = '1280px'; }")
         desk.send()
-        desk.says("its handset rings")
+        desk.says("its handset shows the prompt")
         assert desk.root.evaluate(CUT_OFF) == []

@@ -29,7 +29,9 @@ LOOK, TASK, REPORT = (place_of(words) for words in ("what_to_do", "exercises.che
 def test_what_is_done_is_remembered(lab: "Lab"):
     lab.open(notebook=START)
     lab.run_all()
-    expect(lab.output(LOOK)).to_contain_text("The phone rings. Enter the PIN on it, then run this cell again.")
+    expect(lab.output(LOOK)).to_contain_text(
+        "A prompt waits on the phone. Enter the PIN on it, then run this cell again."
+    )
     expect(lab.output(TASK)).to_contain_text("Not done yet")
     for key in ("1", "2", "3", "4", "Send"):
         lab.output(RING).get_by_role("button", name=key, exact=True).click()
@@ -44,5 +46,5 @@ def test_what_is_done_is_remembered(lab: "Lab"):
     expect(lab.output(REPORT)).to_contain_text("1 of")
     lab.restart()
     lab.run_all()
-    expect(lab.output(LOOK)).to_contain_text("The phone rings.")
+    expect(lab.output(LOOK)).to_contain_text("A prompt waits on the phone.")
     expect(lab.output(REPORT)).to_contain_text("✓ done")

@@ -71,7 +71,7 @@ def test_cells_twice_and_out_of_order(lab: "Lab"):
     expect(start.handset).to_contain_text("Pay ZMW 150.00")
     # Another payment while this one waits, and the state of one of which nobody was asked.
     start.run("ask", "paid")
-    expect(start.output("paid")).to_contain_text("Run step 2: the phone rings")
+    expect(start.output("paid")).to_contain_text("Run step 2: it sends the prompt")
     start.press_pin()
     start.run("ring")
     expect(start.handset).to_contain_text("Pay ZMW 150.00")

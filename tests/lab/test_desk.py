@@ -74,7 +74,7 @@ def cells(desk: Desk, name: str) -> list[tuple[str, ...]]:
 class TestAPayment:
     def test_from_empty_to_verified_webhook(self, bench: Workbench, desk: Desk):
         assert "Nothing was sent yet." in text(desk, "answer")
-        assert "rings" in send(desk).words
+        assert "shows the prompt" in send(desk).words
         bench.phone(NUMBER).enter_pin("1234")
         desk.sections()
         assert desk.said == (
@@ -193,7 +193,7 @@ class TestTheKey:
         assert "The intent was created and is not confirmed." in said.words
         assert "not Zambian" in field(desk, "phone").error
         assert field(desk, "idempotency_key").value == key
-        assert "rings" in send(desk, phone=NUMBER).words
+        assert "shows the prompt" in send(desk, phone=NUMBER).words
         # The same key: no second intent for one order.
         assert len(bench.client.payment_intents.list()) == 1
 
@@ -260,7 +260,7 @@ class TestBadInput:
     def test_an_empty_description_is_left_out(self, desk: Desk):
         send(desk, description="")
         assert "description" not in field(desk, "body0").value
-        assert "rings" in desk.said
+        assert "shows the prompt" in desk.said
 
     def test_a_publishable_key_is_refused_in_words(self, desk: Desk):
         assert "publishable key" in send(desk, key="publishable_key").words
@@ -274,7 +274,7 @@ class TestBadInput:
 
     def test_an_outage_is_seen(self, bench: Workbench, desk: Desk):
         bench.operator.outage("mtn", 600)
-        assert "no handset rings yet" in send(desk).words
+        assert "no handset shows a prompt yet" in send(desk).words
         desk.do("payment", "wait", "10")
         assert "operator unavailable" in text(desk, "payment")
 
@@ -306,7 +306,7 @@ class TestTheJson:
         written = '{"amount":   9.50, "currency": "ZMW", "payment_method_types": ["mobile_money"], "more": null}'
         desk.do("request", "follow", "json", body0=written)
         assert field(desk, "body0").value == written
-        assert "rings" in send(desk).words
+        assert "shows the prompt" in send(desk).words
         assert (
             bench.trace.for_(str(bench.client.payment_intents.list()[0].id))[0]["detail"]["request"]["body"] == written
         )
@@ -501,7 +501,7 @@ class TestServed:
             assert "listens" in started.words
             assert "Nothing here receives" not in text(desk, "webhooks")
             assert re.fullmatch("desk-[0-9a-f]{8}", field(desk, "idempotency_key").value)
-            assert "rings" in send(desk).words
+            assert "shows the prompt" in send(desk).words
             assert f"{bench.base_url}/v1/payment_intents" in text(desk, "request")
             bench.phone(NUMBER).enter_pin("1234")
             for _ in range(100):

@@ -129,7 +129,7 @@ class TestTimeline:
             ("Merchant: intent created", "answered 200"),
             ("Merchant: POST /v1/payment_intents", "answered 400"),
             ("Merchant: intent confirmed", "answered 200"),
-            ("Phone: MTN / Pay", "rings"),
+            ("Phone: MTN / Pay", "prompt"),
             ("Phone: MTN / Pay", "PIN ••••"),
             ("Ledger: received", "funds secured"),
             ("Webhook: charge.succeeded", "answered 200"),

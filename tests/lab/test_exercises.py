@@ -106,7 +106,7 @@ MISTAKES = [
     ("second_payment", "", "Not done yet: No intent with the description Fern"),
     ("second_payment", intent("Fern", "3550"), "Not right yet: The Fern is offered for 3550.00 kwacha"),
     ("second_payment", intent("Fern", "35.50"), "Not done yet: The intent for the Fern is there, and no phone"),
-    ("second_payment", intent("fern", "35.50") + PAID.splitlines()[0], "Not done yet: The phone rings"),
+    ("second_payment", intent("fern", "35.50") + PAID.splitlines()[0], "Not done yet: A prompt for the Fern"),
     ("exact_amount", intent("Orchid", "8735"), "counts kwacha, not ngwee"),
     ("exact_amount", intent("Orchid", "87.53"), "it costs K87.35"),
     ("exact_amount", intent("Orchid", "87.35"), "order alone should be A-17"),
@@ -214,7 +214,7 @@ def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Callable[..., 
     order = {"intent": it.id, "status": "open"}
     assert "asked nobody" in said(exercises.check, "refused_order", bench, order)
     do(bench, PAID.splitlines()[0], it=it)
-    assert "phone rings" in said(exercises.check, "refused_order", bench, order)
+    assert "prompt is on the customer's phone" in said(exercises.check, "refused_order", bench, order)
     bench.phone(PHONE).cancel()
     assert "the order as it was before" in said(exercises.check, "refused_order", bench, order)
     order["status"] = "paid"

@@ -71,7 +71,7 @@ def test_the_pin_is_left_to_whoever_looks(kernel: Callable[..., str], who: str):
     if who == "nobody looks":
         assert "the intent is succeeded" in said
         return
-    assert "The phone rings. Enter the PIN on it, then run this cell again." in said
+    assert "A prompt waits on the phone. Enter the PIN on it, then run this cell again." in said
     assert "succeeded" in kernel('bench.phone(phone).enter_pin("1234")', LOOK)
 
 
@@ -100,5 +100,5 @@ def test_no_order_of_the_cells_raises(kernel: Callable[..., str], order: tuple[s
 def test_an_attempt_that_ended_says_how_to_go_on(kernel: Callable[..., str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
     said = kernel(PARAMETERS, SETUP, ASK, RING, *['bench.phone(phone).enter_pin("0000")'] * 3, PIN, LOOK)
-    assert "Run step 2: the phone rings." in said
-    assert "The phone rings." in kernel(RING, LOOK)
+    assert "Run step 2: it sends the prompt." in said
+    assert "A prompt waits on the phone." in kernel(RING, LOOK)

@@ -22,8 +22,9 @@ class PaymentsClient(Closing):
 
     `secret_key` may also be a publishable key or an access token: it is sent as it is. The documented
     hosts of charges and plants differ from that of intents; `charges_url` and `plants_url` default to
-    `base_url`. `http` is the httpx client to send with; one is made, and closed, when none is given.
-    Raises LiveKeyRefused for a live key unless `allow_live`.
+    `base_url`. All three go without /v1: the client writes the paths. `http` is the httpx client to send
+    with; one is made, and closed, when none is given.
+    Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for what is no such URL.
     """
 
     def __init__(  # noqa: PLR0913  one argument per part of the interface that differs by deployment
@@ -42,8 +43,8 @@ class PaymentsClient(Closing):
         self.calls = Calls(secret_key, self._http, allow_live=allow_live)
         self._sleep = sleep
         self.base_url = host_of(base_url)
-        self.charges_url = host_of(charges_url or base_url)
-        self.plants_url = host_of(plants_url or base_url)
+        self.charges_url = host_of(charges_url, "charges_url") if charges_url else self.base_url
+        self.plants_url = host_of(plants_url, "plants_url") if plants_url else self.base_url
         self.payment_intents = PaymentIntents(self)
         self.charges = Charges(self)
         self.refunds = Refunds(self)
@@ -59,6 +60,8 @@ class PaymentsClient(Closing):
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> wire.PaymentIntent:
         """Poll an intent until its attempt has ended, one way or the other.
 
+        Nobody answered is not yet nobody paid: after `prompt_timeout`, no new prompt until ten minutes after
+        the last one, and none at all once late money has come. A wait that runs out decides nothing.
         Raises WaitExpired after `timeout_s` seconds of polling, and at once if it was never confirmed.
         """
         waited_s = 0.0

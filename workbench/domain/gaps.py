@@ -105,7 +105,7 @@ class Gaps:
     zed_mobile: str = row(
         "2.5",
         "refused",
-        "numbers of 98, 78, 58 and 79 are refused: no wallet known",
+        "numbers of Zed Mobile (98, 78, 58) are refused, as no wallet is known, and those of no operator yet (79)",
         planned={"zed": "accepted as zed"},
     )
     charge_amount_unit: str = row(
@@ -140,9 +140,11 @@ class Gaps:
         "2.5%",
         "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
-        why="a ledger without fees teaches nothing",
+        why="an assumed rate: a ledger without fees teaches nothing",
     )
-    operator_fee: str = row("2.5", "1.0%", "1.0 % half-up", alternatives={"none": "none"})
+    operator_fee: str = row(
+        "2.5", "1.0%", "1.0 % half-up", alternatives={"none": "none"}, why="an assumed rate, borne by the service"
+    )
     fee_on_refund: str = row("2.5", "kept", "kept", planned={"returned": "returned"})
 
     # 3. States and transitions
@@ -160,7 +162,7 @@ class Gaps:
         "answered",
         "the customer's answer is simulated within the call, so an unlisted number gives 200 succeeded",
         planned={
-            "interactive": "200 pending, the handset rings, events follow",
+            "interactive": "200 pending, a prompt on the handset, events follow",
             "accepted": "202 pending",
         },
         why="succeeded in a 200 is the only outcome shown",
@@ -170,7 +172,7 @@ class Gaps:
         300,
         "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
-        why="MTN approves within 5 minutes",
+        why="assumed: MTN approves within 5 minutes, others' prompts wait from 60 s to 600 s",
     )
     pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"})
     late_success: str = row(
@@ -280,7 +282,14 @@ class Gaps:
         planned={"stripe": "Stripe-Signature: t=…,v1=hex", "github": "X-Hub-Signature-256: sha256=hex of the body"},
         why="the specification that fits HMAC-SHA256 with retries and replay",
     )
-    signature_tolerance_s: int = row("6", 300, "300 s, both ways", alternatives={600: "600 s, both ways"})
+    signature_tolerance_s: int = row(
+        "6",
+        300,
+        "300 s, both ways; in process the timestamp is the sandbox's clock, over a socket this machine's",
+        alternatives={600: "600 s, both ways, by the same clocks"},
+        why="assumed: the specification leaves it to the receiver, and its libraries take five minutes; "
+        "a receiver on a port checks by its own clock, which the sandbox's is not",
+    )
     endpoint_registration: str = row(
         "6",
         "api",

@@ -25,8 +25,8 @@ _KEY_PROBLEM = "An idempotency key is 1 to 255 printable ASCII characters."
 _MAX_KEY = 255
 _ERRORS = 400
 _FORM, _JSON = "form", "json"
-_RINGS = "its handset rings. Type the PIN there; it is 1234."
-_WAITS = "no handset rings yet. Let time pass to see what comes of it."
+_PROMPTED = "its handset shows the prompt. Type the PIN there; it is 1234."
+_WAITS = "no handset shows a prompt yet. Let time pass to see what comes of it."
 
 
 class Sent(NamedTuple):
@@ -263,8 +263,8 @@ class RequestPart(Part):
             return Said("Sent.")
         if payment.status == "requires_action":
             number = mask_phone(self._seen.numbers.get(payment.id, ""))
-            rings = any(row["kind"] == "screen" for row in self._seen.rows)
-            return Said(f"{payment.money} asked of {number}: {_RINGS if rings else _WAITS}")
+            is_shown = any(row["kind"] == "screen" for row in self._seen.rows)
+            return Said(f"{payment.money} asked of {number}: {_PROMPTED if is_shown else _WAITS}")
         ended = news(payment, is_verified=bool(verified_at(self._seen.rows, self._seen.arrivals)))
         return ended or Said(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
 

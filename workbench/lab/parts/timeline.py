@@ -86,7 +86,7 @@ def _call(row: Mapping[str, Any]) -> tuple[str, str]:
 
 def _screen(row: Mapping[str, Any]) -> tuple[str, str]:
     pressed = row["detail"]["pressed"]
-    return f"Phone: {row['what']}", f"PIN {pressed}" if pressed and set(pressed) == {"•"} else str(pressed or "rings")
+    return f"Phone: {row['what']}", f"PIN {pressed}" if pressed and set(pressed) == {"•"} else str(pressed or "prompt")
 
 
 def _entry(row: Mapping[str, Any]) -> tuple[str, str]:

@@ -114,7 +114,7 @@ class Handset {
       h("button", { type: "button", class: "wb-key", "aria-label": "Clear", onclick: () => this.clear() }, h("b", { "aria-hidden": "true" }, "C")),
       key("0", h("small", { "aria-hidden": "true" })),
       h("button", { type: "button", class: "wb-key", "aria-label": "Backspace", onclick: () => this.back() }, h("b", { "aria-hidden": "true" }, "⌫")));
-    this.ring = h("div", { class: "wb-ring", "aria-hidden": "true" }, icon(BELL), "Incoming");
+    this.ring = h("div", { class: "wb-ring", "aria-hidden": "true" }, "Prompt");
     this.says = h("div", { class: "wb-says", role: "status", "aria-live": "polite" });
     this.body = h("div", { class: "wb-body" },
       h("div", { class: "wb-ear", "aria-hidden": "true" }), this.ring, this.screen,
@@ -171,7 +171,7 @@ class Handset {
     if (!this.inbox) this.unread += came.length;
     // The screen tells of the newest itself, unless something else is on it.
     const words = came.length && (view.waiting || this.inbox) ? [`New message from ${came.at(-1).from}.`] : [];
-    if (prompt) words.push("It rings: a prompt waits for an answer.");
+    if (prompt) words.push("A prompt waits for an answer.");
     return { prompt, words: words.join(" ") };
   }
 
@@ -219,7 +219,7 @@ class Handset {
     this.says.dataset.tone = tone;
   }
 
-  // ---- ringing -------------------------------------------------------------------------------------------------
+  // ---- drawing attention ---------------------------------------------------------------------------------------
 
   startRinging() {
     if (this.inbox) this.read(false);

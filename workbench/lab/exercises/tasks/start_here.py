@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _AMOUNT = Decimal("35.50")
 _NEXT = {
     "requires_payment_method": "The intent for the Fern is there, and no phone has rung yet: confirm it.",
-    "requires_action": "The phone rings for the Fern. Enter the PIN 1234 on it.",
+    "requires_action": "A prompt for the Fern waits on the phone. Enter the PIN 1234 on it.",
     "processing": "The operator is at work on the Fern.",
     "canceled": "The intent for the Fern was cancelled: make another.",
 }
@@ -41,7 +41,7 @@ EXERCISES = (
             'Steps 1 to 3 are all it takes. The amount is a Decimal of a text, the description "Fern".',
             (
                 "pay.payment_intents.create, then pay.payment_intents.confirm with its id, phone and provider. Then the"
-                ' phone rings: press the keys, or call bench.phone(phone).enter_pin("1234").'
+                ' phone shows the prompt: press the keys, or call bench.phone(phone).enter_pin("1234").'
             ),
         ),
         solution="""\

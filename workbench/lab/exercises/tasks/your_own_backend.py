@@ -17,7 +17,7 @@ def _refused_order(bench: "Workbench", mint: dict[str, Any]) -> Verdict:
         return not_yet("The shop has asked nobody for the money yet.")
     last = attempts[-1]
     if last.status == "pending":
-        return not_yet("The customer's phone rings. Refuse the payment on it.")
+        return not_yet("The prompt is on the customer's phone. Refuse the payment there.")
     if last.failure_code != _REASON:
         return wrong(f"The customer did not refuse: the charge is {last.status} ({last.failure_code or 'paid'}).")
     if mint["status"] == "open":

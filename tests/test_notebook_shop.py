@@ -1,0 +1,288 @@
+"""The shop of notebook 10 is what people copy: its own code, told of payments in any order and more than once."""
+
+import base64
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench import Workbench, resources
+from workbench.domain.signatures import headers_for
+
+PHONE = "+260961234567"
+SECRET = "whsec_" + base64.b64encode(b"the signing secret of a shop").decode()
+HANDLED = {"charge.succeeded", "charge.failed", "charge.late_success", "refund.succeeded"}
+PRICE = 15_000
+
+
+class Message(NamedTuple):
+    """A webhook's body and the id that it is signed under."""
+
+    id: str
+    body: bytes
+
+
+class Told(NamedTuple):
+    """A story of one payment: the shop's database before it was told of it, the messages, and what it then knows."""
+
+    database: Path
+    number: int
+    messages: list[Message]
+    status: str
+    to_settle: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def notebook() -> Iterator[dict[str, Any]]:
+    """The names of the notebook once its cells have run, down to the shop."""
+    path = next(each for each in resources.notebooks() if each.stem == "10_your_own_backend")
+    names: dict[str, Any] = {}
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] == "code" and "Shop" not in names:
+            exec("".join(cell["source"]), names)  # noqa: S102  the notebook's own code
+    yield names
+    names["bench"].close()
+
+
+class Counter:
+    """The shop's door: what browsers and the service send to it, in process."""
+
+    def __init__(self, notebook: dict[str, Any], database: Path) -> None:
+        bench, served = notebook["bench"], notebook["served"]
+        self.shop = notebook["Shop"](
+            served.base_url, served.secret_key, database, [SECRET], now=lambda: bench.clock.now_ms / 1000
+        )
+        self.http = httpx.Client(transport=httpx.WSGITransport(self.shop), base_url="http://shop.localhost")
+
+    def buy(self, price: str = "150.00") -> dict[str, Any]:
+        body = f'{{"plant": "Fern", "price": {price}, "phone": "{PHONE}", "provider": "mtn"}}'
+        return self.http.post("/orders", content=body).json()
+
+    def press(self, number: int) -> int:
+        body = {"phone": PHONE, "provider": "mtn"}
+        return self.http.post(f"/orders/{number}/pay", json=body).status_code
+
+    def order(self, number: int) -> dict[str, Any]:
+        return self.http.get(f"/orders/{number}").json()
+
+    def tell(self, message: Message, *, secret: str = SECRET) -> int:
+        headers = headers_for(secret, message.id, int(time.time()), message.body)
+        return self.http.post("/webhooks", content=message.body, headers=headers).status_code
+
+
+def asked(bench: Workbench, intent: str, *answers: str, wait_s: int) -> None:
+    """One more attempt, from the till."""
+    bench.operator.script(PHONE, list(answers))
+    bench.client.payment_intents.confirm(intent, phone=PHONE, provider="mtn")
+    bench.clock.advance(wait_s)
+
+
+def declined_then_paid(bench: Workbench, intent: str) -> None:
+    asked(bench, intent, "insufficient_funds", wait_s=10)
+    asked(bench, intent, "approve", wait_s=10)
+
+
+def refused_and_silent(bench: Workbench, intent: str) -> None:
+    asked(bench, intent, "wrong_pin", wait_s=10)
+    asked(bench, intent, "prompt_timeout", wait_s=310)
+
+
+def late(bench: Workbench, intent: str) -> None:
+    asked(bench, intent, "late_success", wait_s=420)
+
+
+def late_and_paid(bench: Workbench, intent: str) -> None:
+    asked(bench, intent, "late_success", wait_s=310)
+    asked(bench, intent, "approve", wait_s=420)
+
+
+def refunded_in_parts(bench: Workbench, intent: str) -> None:
+    asked(bench, intent, "insufficient_funds", wait_s=10)
+    asked(bench, intent, "approve", wait_s=10)
+    for part in ("50.00", "100.00"):
+        bench.client.refunds.create(payment_intent=intent, amount=Decimal(part))
+        bench.clock.advance(60)
+
+
+def refunded_in_part(bench: Workbench, intent: str) -> None:
+    asked(bench, intent, "late_success", wait_s=310)
+    asked(bench, intent, "approve", wait_s=420)
+    bench.client.refunds.create(payment_intent=intent, amount=Decimal("50.00"))
+    bench.clock.advance(60)
+
+
+STORIES: dict[str, tuple[Callable[[Workbench, str], None], str, dict[str, int]]] = {
+    "declined, then paid": (declined_then_paid, "paid", {}),
+    "a wrong PIN, then silence": (refused_and_silent, "open: prompt_timeout", {}),
+    "late": (late, "settle", {"ZMW": PRICE}),
+    "late, and paid by a second prompt": (late_and_paid, "paid", {"ZMW": PRICE}),
+    "paid and refunded in parts": (refunded_in_parts, "refunded", {}),
+    "late, paid, and refunded in part": (refunded_in_part, "paid", {"ZMW": PRICE}),
+}
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all stories: a number that a second one gave out again would be another order's idempotency key."""
+    return tmp_path_factory.mktemp("stories") / "shop.sqlite"
+
+
+@pytest.fixture(scope="module", params=STORIES)
+def told(request: pytest.FixtureRequest, notebook: dict[str, Any], database: Path) -> Told:
+    story, status, to_settle = STORIES[request.param]
+    bench = notebook["bench"]
+    order = Counter(notebook, database).buy()
+    bench.phone(PHONE).cancel()
+    before = len(bench.receiver.events)
+    story(bench, order["intent"])
+    bodies = [each.body for each in list(bench.receiver.arrivals) if each.verdict == "accepted"]
+    messages = [Message(each.id, body) for each, body in zip(bench.receiver.events, bodies, strict=True)][before:]
+    heard = [each for each in messages if json.loads(each.body)["type"] in HANDLED]
+    return Told(database, order["number"], heard, status, to_settle)
+
+
+@given(data=st.data())
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+def test_any_order_and_any_repetition_of_a_payments_events_ends_alike(
+    told: Told, notebook: dict[str, Any], tmp_path: Path, data: st.DataObject
+):
+    order = data.draw(st.permutations(told.messages))
+    more = data.draw(st.lists(st.sampled_from(told.messages), max_size=6))
+    told_so = [*order, *more]
+    restarts = data.draw(st.sets(st.integers(0, len(told_so) - 1), max_size=3))
+    database = tmp_path / "shop.sqlite"
+    shutil.copy(told.database, database)
+    counter = Counter(notebook, database)
+    for place, message in enumerate(told_so):
+        if place in restarts:
+            counter = Counter(notebook, database)
+        assert counter.tell(message) == 200
+    known = counter.order(told.number)
+    assert (known["status"], known["to_settle"]) == (told.status, told.to_settle)
+
+
+@pytest.fixture
+def counter(notebook: dict[str, Any], database: Path) -> Counter:
+    return Counter(notebook, database)
+
+
+class Story:
+    """An order at the shop, whose messages reach it one by one."""
+
+    def __init__(self, notebook: dict[str, Any], counter: Counter) -> None:
+        self.bench, self.counter = notebook["bench"], counter
+
+    def buy(self, *answers: str) -> int:
+        self.bench.operator.script(PHONE, list(answers))
+        return self.counter.buy()["number"]
+
+    def passes(self, seconds: int) -> None:
+        """Time goes by, and the shop is told what happened."""
+        heard = len(self.bench.receiver.arrivals)
+        self.bench.clock.advance(seconds)
+        for arrival in list(self.bench.receiver.arrivals)[heard:]:
+            self.counter.tell(Message(arrival.headers["webhook-id"], arrival.body))
+
+    def status(self, number: int) -> str:
+        return self.counter.order(number)["status"]
+
+
+@pytest.fixture
+def story(notebook: dict[str, Any], counter: Counter) -> Story:
+    return Story(notebook, counter)
+
+
+class TestTheWaitingRule:
+    def test_after_a_refusal_there_may_be_a_new_prompt_at_once(self, story: Story):
+        number = story.buy("declined_by_customer", "approve")
+        assert story.counter.press(number) == 409, "the first prompt is open"
+        story.passes(10)
+        assert story.counter.press(number) == 200
+        story.passes(10)
+        assert story.status(number) == "paid"
+
+    def test_after_silence_there_is_none_until_ten_minutes_after_the_last(self, story: Story):
+        number = story.buy("prompt_timeout", "approve")
+        for seconds in (0, 300, 299):
+            story.passes(seconds)
+            assert story.counter.press(number) == 409
+        assert story.status(number) == "open: prompt_timeout"
+        story.passes(1)
+        assert story.counter.press(number) == 200
+
+    def test_so_too_where_nobody_told_the_shop_how_the_attempt_ended(self, story: Story):
+        number = story.buy("prompt_timeout", "approve")
+        for seconds, status in ((599, 409), (1, 200)):
+            story.bench.clock.advance(seconds)
+            assert story.counter.press(number) == status
+
+    def test_after_late_money_there_is_none_at_all(self, story: Story):
+        number = story.buy("late_success")
+        story.passes(86_400)
+        assert story.status(number) == "settle"
+        assert story.counter.press(number) == 409
+
+
+def a_charge(intent: str, **changes: object) -> Message:
+    """A genuine message of money for an intent."""
+    charge = {"id": f"ch_{intent}", "amount": PRICE, "currency": "zmw", "payment_intent": intent, **changes}
+    event = {"id": f"evt_{intent}", "type": "charge.succeeded", "timestamp": "2026-01-05T06:00:00.000Z"}
+    return Message(event["id"], json.dumps({**event, "data": {"object": charge}}).encode())
+
+
+class TestMessages:
+    @pytest.mark.parametrize(
+        ("changes", "status", "to_settle"),
+        [
+            ({}, "paid", {}),
+            ({"amount": 14_999}, "settle", {"ZMW": 14_999}),
+            ({"amount": 15_001}, "settle", {"ZMW": 15_001}),
+            ({"currency": "usd"}, "settle", {"USD": PRICE}),
+            ({"payment_intent": "pi_of_another_shop"}, "open", {}),
+            ({"payment_intent": None}, "open", {}),
+        ],
+        ids=["as agreed", "less", "more", "another currency", "another shop's", "nobody's"],
+    )
+    def test_only_the_orders_own_amount_pays_it(
+        self, counter: Counter, changes: dict[str, object], status: str, to_settle: dict[str, int]
+    ):
+        order = counter.buy()
+        assert counter.tell(a_charge(order["intent"], **changes)) == 200
+        known = counter.order(order["number"])
+        assert (known["status"], known["to_settle"]) == (status, to_settle)
+
+    def test_what_nobody_signed_changes_nothing(self, counter: Counter):
+        order = counter.buy()
+        forged = "whsec_" + base64.b64encode(b"the secret of somebody else...").decode()
+        assert counter.tell(a_charge(order["intent"]), secret=forged) == 400
+        assert counter.order(order["number"])["status"] == "open"
+
+    def test_a_type_that_is_not_known_is_taken_and_ignored(self, counter: Counter):
+        order = counter.buy()
+        message = a_charge(order["intent"])
+        unknown = message._replace(body=message.body.replace(b"charge.succeeded", b"charge.blessed"))
+        assert counter.tell(unknown) == 200
+        assert counter.order(order["number"])["status"] == "open"
+
+    def test_a_message_on_which_the_shop_breaks_is_not_taken_for_handled(self, counter: Counter):
+        order = counter.buy()
+        message = a_charge(order["intent"])
+        broken = message._replace(body=message.body.replace(b'"id": "ch_', b'"no": "ch_'))
+        assert counter.tell(broken) == 500
+        assert counter.tell(message) == 200
+        assert counter.order(order["number"])["status"] == "paid"
+
+    def test_an_order_that_there_is_not_is_not_found(self, counter: Counter):
+        assert counter.http.get("/orders/999999").status_code == 404
+        assert counter.press(999_999) == 404
+        assert counter.http.get("/elsewhere").status_code == 404
