@@ -48,8 +48,10 @@ _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
 _CALLS: Final = (
     (
         "A customer pays 150.00 kwacha, 15000 ngwee:",
-        """curl {url}/v1/charges -u "$KEY:" -H 'Idempotency-Key: order-1' -H 'Content-Type: application/json' \\
-  -d '{{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": "{phone}"}}'""",
+        """curl {url}/v1/charges -u "$KEY:" \\
+  -H 'Idempotency-Key: order-1' -H 'Content-Type: application/json' \\
+  -d '{{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn",
+       "phone": "{phone}"}}'""",
     ),
     ("What became of it, newest first:", """curl {url}/v1/charges -H "Authorization: Bearer $KEY\""""),
     ("Where each ngwee went:", """curl {url}/sandbox/ledger/postings -H "Authorization: Bearer $KEY\""""),
