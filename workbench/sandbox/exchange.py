@@ -38,14 +38,14 @@ class Exchanges:
         """Run an operation; what it changes and its answer are one commit."""
         return self._answered(request, operation, lambda tx: _run(tx, request, operation))
 
-    def refuse(self, request: Request, error: ApiError) -> Answer:
-        """Answer what leads to no operation, such as an unknown path or method."""
+    def refuse(self, request: Request, error: ApiError, operation: Operation | None = None) -> Answer:
+        """Answer what is refused outside of an operation, or leads to none, such as an unknown path or method."""
 
         def run(tx: Transaction) -> Answer:  # noqa: ARG001  the same shape as a run
             credential_in(request.headers.get("Authorization"), live=request.live)
             raise error
 
-        return self._answered(request, None, run)
+        return self._answered(request, operation, run)
 
     def show(self, request: Request, page: Callable[[Request, Gaps], Answer]) -> Answer:
         """Answer what is for everybody, such as a document: numbered as all is, and no call of the merchant's."""

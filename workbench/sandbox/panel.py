@@ -141,15 +141,16 @@ def _of_panel(  # noqa: PLR0913  the columns that differ
     body: type[msgspec.Struct] | None = None,
     query: type[msgspec.Struct] | None = None,
     no_store: bool = False,
+    refuses: tuple[int, ...] = (),
 ) -> Operation:
     return Operation(
         method, f"/sandbox/{path}", BEARER, run, answer, "sandbox",
-        body=body, query=query, no_store=no_store, traced=False,
+        body=body, query=query, no_store=no_store, refuses=refuses, traced=False,
     )  # fmt: skip
 
 
 CLOCK = _of_panel("GET", "clock", clock, shapes.Clock)
-ADVANCE = _of_panel("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance)
+ADVANCE = _of_panel("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
@@ -157,21 +158,21 @@ OPERATIONS: tuple[Operation, ...] = (
     ADVANCE,
     _of_panel("GET", "phones/{phone}", show_phone, shapes.Handset),
     _of_panel("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
-    _of_panel("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input),
-    _of_panel("POST", "phones/{phone}/cancel", cancel, shapes.Handset),
-    _of_panel("POST", "phones/{phone}/ignore", ignore, shapes.Handset),
+    _of_panel("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
+    _of_panel("POST", "phones/{phone}/cancel", cancel, shapes.Handset, refuses=(409,)),
+    _of_panel("POST", "phones/{phone}/ignore", ignore, shapes.Handset, refuses=(409,)),
     _of_panel("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
     _of_panel("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
     _of_panel("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
-    _of_panel("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery),
+    _of_panel("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
     _of_panel("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
     _of_panel("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
     _of_panel("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
               body=shapes.DeliveryFaults),
     _of_panel("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
     _of_panel("GET", "ledger/entries", books.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
-    _of_panel("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle),
-    _of_panel("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry),
+    _of_panel("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
+    _of_panel("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry, refuses=(409,)),
     _of_panel("GET", "ledger/postings", books.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
     _of_panel("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
               query=wire.MovementsQuery),
