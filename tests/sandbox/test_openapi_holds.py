@@ -1,5 +1,6 @@
 """The description against what the sandbox does: real answers fit their schemas, and the two agree on what is valid."""
 
+import itertools
 import json
 import re
 from base64 import b64encode
@@ -15,10 +16,13 @@ import pytest
 from jsonschema import Draft202012Validator, validators
 
 from workbench import Workbench
+from workbench.domain import wire
+from workbench.domain.catalogue import CODES
+from workbench.domain.gaps import REGISTER
 from workbench.domain.masking import mask
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import ApiError, IllegalTransition
-from workbench.sandbox import operations, panel
+from workbench.sandbox import operations, panel, provenance
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import MAX_BODY_BYTES, Request
 from workbench.sandbox.openapi import examples, names, parameters
@@ -460,6 +464,130 @@ class TestRefusals:
             named = f"{row.method} {row.path}"
             statuses = {int(status) for status, _ in described[named]}
             assert raised_by(row.run) - NEVER.get(named, set()) - {402} <= statuses, named
+
+
+# What the interface shows of answers, sections 2.3, 2.4 and 7: in all others the status or the media type is assumed.
+SHOWN = {
+    ("POST", "/v1/charges", 200, "application/json"): 'documented; sections="2.3, 4"',
+    ("POST", "/plants", 200, "application/json"): 'documented; sections="2.4, 4"',
+    ("POST", "/plants", 400, "application/json"): 'documented; sections="2.4, 4"',
+}
+ROWS = [gap.name for gap in REGISTER]
+SHAPES = [
+    ("success_status", "201_created"), ("error_format", "plain"), ("error_format", "envelope"),
+    ("declined_status", "200"), ("reused_key_status", 409), ("intent_fields", "minimal"),
+]  # fmt: skip
+"""Rows that change a status, a media type or the members of a body."""
+
+
+def played(**gaps: Any) -> Story:  # noqa: ANN401  as Workbench takes them
+    """A story of charges that are paid, declined, sent again and refused, and of an intent; what it saw."""
+    with Workbench(seed=10, gaps=gaps) as bench:
+        story = Story(bench)
+        for scenario in ({}, {"Sandbox-Scenario": "wrong_pin"}, {"Sandbox-Scenario": "server_error"}):
+            for body in (body_of("CreateCharge"), body_of("CreateCharge"), body_of("CreateCharge", amount=1)):
+                story.post("/v1/charges", body, **{"Idempotency-Key": f"key {scenario}"}, **scenario)
+        story.post("/v1/charges", body_of("CreateCharge", channel="airtel"))
+        intent = story.post("/v1/payment_intents", body_of("CreatePaymentIntent"))
+        story.post(f"/v1/payment_intents/{intent['id']}/confirm", body_of("ConfirmPaymentIntent"))
+        story.get("/v1/payment_intents/none")
+        story.post("/v1/api_keys", {})
+        story.post("/plants", body_of("NewPlant"))
+        story.post("/plants", {})
+        assert story.document
+        return story
+
+
+def rows_in(response: httpx.Response) -> list[str]:
+    """The rows of the register that an answer says it relied on."""
+    found = re.search(r'gaps="([^"]*)"', response.headers["Sandbox-Provenance"])
+    return found[1].split(" ") if found else []
+
+
+def shape_of(response: httpx.Response) -> tuple[int, str, list[str]]:
+    return response.status_code, response.headers["Content-Type"], sorted(response.json())
+
+
+class TestProvenanceOfAnswers:
+    @pytest.fixture
+    def seen(self, story: Story, refused: Story) -> list[tuple[operations.Operation, httpx.Response]]:
+        return [*story.seen, *refused.seen]
+
+    def test_documented_are_those_whose_status_and_media_type_are_shown(
+        self, seen: list[tuple[operations.Operation, httpx.Response]]
+    ):
+        for row, response in seen:
+            answer = (row.method, row.path, response.status_code, response.headers["Content-Type"])
+            said = response.headers["Sandbox-Provenance"].partition("; gaps")[0]
+            assert said == SHOWN.get(answer, "sandbox" if row.source == "sandbox" else "assumed"), answer
+
+    def test_the_header_is_as_it_is_described_and_names_rows_of_the_register(
+        self, story: Story, seen: list[tuple[operations.Operation, httpx.Response]]
+    ):
+        pattern = story.document["components"]["headers"]["Sandbox-Provenance"]["schema"]["pattern"]
+        for _, response in seen:
+            assert re.search(pattern, response.headers["Sandbox-Provenance"])
+            assert rows_in(response) == sorted({*ROWS} & {*rows_in(response)})
+
+    def test_every_operation_with_every_status_says_what_settles_status_and_media_type(self):
+        for row, status, media_type in itertools.product(
+            TABLE, [200, 201, *range(400, 430), 500], ["application/json", "application/problem+json"]
+        ):
+            said = provenance.header_of(row, status, media_type)
+            rows = {*said.partition('gaps="')[2].rstrip('"').split()}
+            shown = (row.method, row.path, status, media_type) in SHOWN
+            sandboxes = row.source == "sandbox"
+            assert said.startswith("documented") == shown
+            assert ("error_format" in rows) == (status >= 400 and not shown)
+            assert ("success_status" in rows) == (status < 400 and not shown and not sandboxes)
+            assert ("declined_status" in rows) == (status == 402)
+            assert ("extra_endpoints" in rows) == (row.source == "assumed")
+
+    def test_all_that_the_tables_name_is_there(self):
+        named = {row for table in TABLES for rows in table.values() for row in rows}
+        assert named <= {*ROWS}
+        assert {*provenance.OF_CODE} | {code for _, code in provenance.OF_CODE_HERE} <= {*CODES}
+        assert {*provenance.OF_OPERATION, *provenance.SHOWN} <= {(row.method, row.path) for row in TABLE}
+        assert {*provenance.OF_BODY} <= {*vars(wire)}
+
+    def test_what_a_row_changes_names_it(self):
+        default = played()
+        for name, value in SHAPES:
+            changed = [
+                (before, after)
+                for (_, before), (_, after) in zip(default.seen, played(**{name: value}).seen, strict=True)
+                if shape_of(before) != shape_of(after)
+            ]
+            assert changed, name
+            for each in itertools.chain(*changed):
+                # What is shown needs no row; what it becomes with another one does.
+                assert name in rows_in(each) or "documented" in each.headers["Sandbox-Provenance"], each.request.url
+            assert all({name} & {*rows_in(before), *rows_in(after)} for before, after in changed)
+
+    @pytest.mark.parametrize(
+        ("place", "said"),
+        [
+            (3, 'assumed; gaps="declined_status error_format"'),
+            (4, 'assumed; gaps="declined_status error_format idempotency_keeps_errors idempotency_retention_s"'),
+            (5, 'assumed; gaps="error_format idempotency_retention_s reused_key_status"'),
+            (6, 'assumed; gaps="error_format"'),
+            (14, 'documented; sections="2.4, 4"'),
+        ],
+        ids=["declined", "declined_again", "key_reused", "failed", "plant"],
+    )
+    def test_these_are_said_so(self, place: int, said: str):
+        assert played().seen[place][1].headers["Sandbox-Provenance"] == said
+
+    def test_a_warning_and_a_decline_with_200_are_told_also_when_they_are_given_again(self):
+        told = played(declined_status="200")
+        paid, again, declined, declined_again, warned = (told.seen[place][1] for place in (0, 1, 3, 4, 9))
+        assert {*rows_in(again)} - {*rows_in(paid)} == {"idempotency_retention_s"}
+        assert {*rows_in(declined)} - {*rows_in(paid)} == {"declined_status"}
+        assert {*rows_in(declined_again)} - {*rows_in(again)} == {"declined_status"}
+        assert {*rows_in(warned)} - {*rows_in(paid)} == {"operator_mismatch"}
+
+
+TABLES = (provenance.OF_BODY, provenance.OF_OPERATION, provenance.OF_CODE, provenance.OF_CODE_HERE)
 
 
 def raised_by(run: Callable[..., object]) -> set[int]:

@@ -60,11 +60,6 @@ class Operation(NamedTuple):
     """The answer holds a token or key: no cache may keep it."""
     traced: bool = True
 
-    @property
-    def provenance(self) -> str:
-        """`documented` with the sections that show it, `assumed`, or `sandbox` for what no real service has."""
-        return f'documented; sections="{self.source}"' if self.source[0].isdigit() else self.source
-
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (

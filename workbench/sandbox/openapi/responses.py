@@ -79,8 +79,10 @@ def headers(gaps: Gaps) -> Schema:
         "Request-Id": _header("Names this request in the trace and the log.", r"^(req|ctl)_[0-9A-Za-z]{24}$"),
         "Api-Version": _header("The version that answered.", f"^{wire.API_VERSION}$"),
         "Sandbox-Provenance": _header(
-            "Where the operation comes from, as its `x-provenance`.",
-            r'^(documented; sections="[0-9., ]+"|assumed|sandbox)$',
+            "Where this answer comes from: `documented` where the interface shows its status and media type, with the "
+            "sections of the operation; else `assumed`, or `sandbox` for what no real service has. `gaps` are the rows "
+            "of the register that its status, media type and body relied on.",
+            r'^(documented; sections="[0-9., ]+"|assumed|sandbox)(; gaps="[a-z_]+( [a-z_]+)*")?$',
         ),
         "WWW-Authenticate": _header("What the operation takes (RFC 9110).", "^(Bearer|Basic) realm="),
         "Allow": _header("The methods that the path takes.", "^[A-Z]+(, [A-Z]+)*$"),
