@@ -53,10 +53,15 @@ class WorkbenchError(Exception):
     """The root. `facts` holds what a program may want to read, `hint` what a person can do."""
 
     def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:  # noqa: ANN401  facts are of any type
-        super().__init__(f"{message} {hint}".strip())
-        self.message = message
+        super().__init__()
         self.hint = hint
         self.facts = facts
+        self.say(message)
+
+    def say(self, message: str) -> None:
+        """Tell it in these words."""
+        self.message = message
+        self.args = (f"{message} {self.hint}".strip(),)
 
 
 class ApiError(WorkbenchError):
