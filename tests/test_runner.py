@@ -149,6 +149,50 @@ class TestFailures:
         assert list(mixed.suites) == ["failing", "dead", "not_json", "control", "passing"]
 
 
+ASSERTS = {
+    "equal": ("paid, due = 150, 146\nassert paid == due", "AssertionError: paid == due, with 150 == 146"),
+    "text": ('assert "failed" == "succeeded"', "AssertionError: 'failed' == 'succeeded'"),
+    "within": (
+        "def check(found):\n    assert 3 in found\ncheck([1, 2])",
+        "AssertionError: 3 in found, with 3 in [1, 2]",
+    ),
+    "call": ("found = []\nassert not len([7])", "AssertionError: not len([7]), with 1"),
+    "name": ("found = {}\nassert found", "AssertionError: found, with {}"),
+    "said": ("x = 1\nassert x == 2, 'the reason'", "AssertionError: the reason"),
+    "once": ("seen = iter([1, 2])\nassert next(seen) == 2", "AssertionError: next(seen) == 2, with 1 == 2"),
+    "masked": ("phone = '+260961234567'\nassert phone == ''", "with '+26096••••567' == ''"),
+    "long": ("assert list(range(10_000)) == 0", "18, 19, ...] == 0\n"),
+    "own": (
+        "class Odd:\n    def __repr__(self): raise ValueError\nassert Odd() == 1",
+        "AssertionError: Odd() == 1, with <Odd instance",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def asserted(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("asserted")
+    holds = (
+        "assert 1 + 1 == 2\nassert 'a' in 'abc'\nassert [1]\nprint([each for each in globals() if 'assert' in each])"
+    )
+    notebooks = [write(folder, name, source) for name, (source, _) in ASSERTS.items()]
+    return run(folder / "out", *notebooks, write(folder, "holds", holds))
+
+
+class TestAsserts:
+    @pytest.mark.parametrize("name", ASSERTS)
+    def test_a_bare_assert_that_fails_shows_its_values(self, asserted: Run, name: str):
+        source, words = ASSERTS[name]
+        assert words in asserted.said
+        (error,) = [each for cell in asserted.notebook(name).cells for each in cell.get("outputs", ())][-1:]
+        assert error.ename == "AssertionError"
+        assert source.splitlines()[-1] in asserted.notebook(name).cells[-1].source
+        assert len(error.evalue) < 700
+
+    def test_one_that_holds_leaves_nothing_behind(self, asserted: Run):
+        assert asserted.printed("holds") == "[]\n"
+
+
 class TestPages:
     @pytest.mark.parametrize("name", ["passing", "failing"])
     def test_a_page_asks_no_other_host(self, mixed: Run, name: str):
@@ -196,6 +240,11 @@ class TestParameters:
         assert done.status == 2
         assert all(each in done.said for each in words)
         assert not done.out.exists()
+
+    def test_a_notebook_without_a_cell_tagged_parameters_says_so(self, run: Callable[..., Run], tmp_path: Path):
+        done = run(tmp_path / "out", write(tmp_path, "plain", 'amount = "1.00"'), "-p", "amount", "2.00")
+        assert done.status == 2
+        assert "No cell of plain.ipynb is tagged parameters" in " ".join(done.said.split())
 
     def test_a_notebook_that_names_no_kernel_takes_them_too(self, run: Callable[..., Run], tmp_path: Path):
         notebook = write(tmp_path, "bare", parameters_cell(), "print(amount)", metadata={})

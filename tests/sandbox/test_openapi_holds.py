@@ -668,6 +668,10 @@ AGREED: list[tuple[str, str, dict[str, Any]]] = [
     *(("/v1/api_keys", "CreateApiKey", change) for change in ({}, {"kind": "publishable"}, {"kind": "live"})),
     *(("/sandbox/accounts", "NewAccount", {"name": each}) for each in ("a", "", "  ", "\t\x1c", "x" * 40, "x" * 41)),
     *(("/sandbox/clock/advance", "Advance", {"seconds": each}) for each in (0, -1, 1.5, 0.0005, 10**9, "1", None)),
+    *(("/sandbox/clock/advance", "Advance", each) for each in (
+        {}, {"days": 1}, {"days": 1.0}, {"days": 1.5}, {"days": -1}, {"days": 3660}, {"days": 3661}, {"minutes": None},
+        {"hours": "1"}, {"days": 0, "hours": 1, "minutes": 2, "seconds": 0.5}, {"day": 1},
+    )),
     *(("/sandbox/operator/outage", "Outage", {"provider": "mtn", "seconds": each}) for each in (0, -1, 10**7)),
     *(("/sandbox/operator/script", "Script", {"phone": PHONE, "answers": each}) for each in (
         [], ["approve"], ["person"], ["approve"] * 100, ["approve"] * 101, "approve",

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from workbench.domain import wire
 from workbench.domain.gaps import REGISTER
@@ -20,7 +21,7 @@ from workbench.sandbox.service import charges, endpoints, inbox, keys, outcomes,
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
-MAX_ADVANCE_S = 10 * 366 * 86_400
+_UNITS_MS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 
 
 def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one signature
@@ -38,9 +39,14 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
     """POST /sandbox/clock/advance: move the clock; all that falls due on the way happens.
 
     The answer is the milliseconds to move by, which is done outside of a transaction.
-    Raises InvalidRequest: negative, over ten years, or finer than a millisecond.
+    Raises InvalidRequest: no unit is named, or one negative, over ten years, or finer than a millisecond.
     """
-    return whole_ms(body.seconds, MAX_ADVANCE_S)
+    moved = {name: each for name in body.__struct_fields__ if (each := getattr(body, name)) is not UNSET}
+    if not moved:
+        message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
+        raise InvalidRequest(message, code="parameter_missing", param="seconds")
+    seconds_ms = whole_ms(moved.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
+    return seconds_ms + sum(_UNITS_MS[name] * each for name, each in moved.items())
 
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset:  # noqa: ARG001  one signature
