@@ -464,17 +464,10 @@ def _named(name: str) -> Gap:
 def _nearest(name: str) -> str | None:
     """The row whose name shares the most words with this one and, of those, is spelled most like it."""
     words = {*name.lower().split("_")}
-
-    def likeness(row: str) -> tuple[int, float]:
-        return len(words & {*row.split("_")}), difflib.SequenceMatcher(None, name.lower(), row).ratio()
-
-    nearest = max(_BY_NAME, key=likeness)
-    shared, ratio = likeness(nearest)
-    return nearest if shared or ratio >= _ALIKE else None
-
-
-_ALIKE = 0.6
-"""What difflib takes for a close match."""
+    by_spelling = difflib.get_close_matches(name.lower(), _BY_NAME, n=len(_BY_NAME), cutoff=0)
+    by_words = max(by_spelling, key=lambda row: len(words & {*row.split("_")}))
+    alike = difflib.get_close_matches(name.lower(), _BY_NAME, n=1)
+    return by_words if words & {*by_words.split("_")} else next(iter(alike), None)
 
 
 def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its own type

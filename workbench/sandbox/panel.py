@@ -46,7 +46,7 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
     seconds_ms = whole_ms(moved.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
-    return seconds_ms + sum(_UNITS_MS[name] * each for name, each in moved.items())
+    return seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in moved.items())
 
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset:  # noqa: ARG001  one signature
