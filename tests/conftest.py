@@ -4,6 +4,7 @@ import base64
 import itertools
 import json
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -47,6 +48,7 @@ class Server(NamedTuple):
 
 Serving = Callable[..., AbstractContextManager[Server]]
 Bounded = Callable[[subprocess.Popen[Any]], AbstractContextManager[None]]
+HangUpMeans = Callable[[Any], AbstractContextManager[None]]
 
 settings.register_profile("long")
 
@@ -96,13 +98,35 @@ def bounded() -> Bounded:
 
 
 @pytest.fixture(scope="session")
-def serving(bounded: Bounded, tmp_path_factory: pytest.TempPathFactory) -> Serving:
-    """Start `workbench serve` with options; ended by its process id when the block is left."""
+def hang_up_means() -> HangUpMeans:
+    """What SIGHUP does here within the block: processes started in it are deaf to it if it is ignored here."""
 
     @contextmanager
-    def start(*options: str) -> Iterator[Server]:
+    def meaning(action: Any) -> Iterator[None]:  # noqa: ANN401  as of signal.signal
+        before = signal.signal(signal.SIGHUP, action)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+    return meaning
+
+
+def _heard(*_: object) -> None:
+    """Not ignored, and no harm to the test run; what a new program gets instead of a handler is the default."""
+
+
+@pytest.fixture(scope="session")
+def serving(bounded: Bounded, hang_up_means: HangUpMeans, tmp_path_factory: pytest.TempPathFactory) -> Serving:
+    """Start `workbench serve` with options; ended by its process id when the block is left.
+
+    It ends by SIGHUP too, also where the tests run under nohup, unless `hang_up` is signal.SIG_IGN.
+    """
+
+    @contextmanager
+    def start(*options: str, hang_up: Any = _heard) -> Iterator[Server]:  # noqa: ANN401  as of signal.signal
         errors = tmp_path_factory.mktemp("serve") / "stderr.txt"
-        with errors.open("w") as stderr:
+        with errors.open("w") as stderr, hang_up_means(hang_up):
             process = subprocess.Popen(  # noqa: S603  our own command
                 [COMMAND, "serve", *options], stdout=subprocess.PIPE, stderr=stderr, text=True
             )

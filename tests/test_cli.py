@@ -24,7 +24,7 @@ from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import START, milliseconds
 
 if TYPE_CHECKING:
-    from tests.conftest import Serving
+    from tests.conftest import HangUpMeans, Serving
 
 NewNumber = Callable[..., str]
 
@@ -433,15 +433,18 @@ class TestTheEnd:
         assert [*tmp_path.glob("workbench-*")] == []
 
     def test_a_hang_up_that_is_ignored_stays_so(self, serving: "Serving"):
-        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        try:
-            with serving("--port", "0", "--json") as server:
-                server.process.send_signal(signal.SIGHUP)
-                time.sleep(0.5)
-                assert server.process.poll() is None
-                assert answers(server.address["base_url"])
-        finally:
-            signal.signal(signal.SIGHUP, before)
+        with serving("--port", "0", "--json", hang_up=signal.SIG_IGN) as server:
+            server.process.send_signal(signal.SIGHUP)
+            time.sleep(0.5)
+            assert server.process.poll() is None
+            assert answers(server.address["base_url"])
+
+    def test_where_the_tests_themselves_run_under_nohup_their_servers_hear_a_hang_up(
+        self, serving: "Serving", hang_up_means: "HangUpMeans"
+    ):
+        with hang_up_means(signal.SIG_IGN), serving("--port", "0", "--json") as server:
+            server.process.send_signal(signal.SIGHUP)
+            assert server.process.wait(SOON_S) == 0
 
     @ENDS
     def test_a_request_in_flight_is_answered(self, serving: "Serving", ask: signal.Signals):

@@ -1,6 +1,7 @@
 """The merchant's client against a scripted service: what it sends, what it makes of each answer."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -406,6 +407,40 @@ def test_wait_gives_up(talk: Talk):
     with pytest.raises(WaitExpired, match="pi_1 is still processing after 10 s"):
         pay.wait("pi_1", timeout_s=10)
     assert slept == [5, 5]
+
+
+def test_wait_does_not_sleep_past_its_limit(talk: Talk):
+    slept: list[float] = []
+    pay, service = talk({**INTENT, "status": "processing"}, sleep=slept.append)
+    with pytest.raises(WaitExpired, match="pi_1 is still processing after 7 s"):
+        pay.wait("pi_1", timeout_s=7)
+    assert (slept, len(service.requests)) == ([5, 2], 3)
+
+
+def test_the_time_that_answers_take_counts_for_the_limit(talk: Talk):
+    def answer(_: httpx.Request) -> httpx.Response:
+        time.sleep(0.05)
+        return httpx.Response(200, json={**INTENT, "status": "processing"})
+
+    pay, service = talk(answer, sleep=lambda _: None)
+    with pytest.raises(WaitExpired, match=r"after 0\.2 s"):
+        pay.wait("pi_1", timeout_s=0.2, poll_s=0.001)
+    assert len(service.requests) <= 5
+
+
+@pytest.mark.parametrize("wrong", [{"poll_s": 0}, {"poll_s": -1}, {"timeout_s": -1}, {"poll_s": float("nan")}], ids=str)
+def test_a_wait_that_could_not_end_is_refused_by_name(talk: Talk, wrong: dict[str, float]):
+    pay, service = talk({**INTENT, "status": "processing"}, sleep=lambda _: None)
+    with pytest.raises(InvalidRequest, match=next(iter(wrong))):
+        pay.wait("pi_1", **wrong)
+    assert not service.requests
+
+
+@pytest.mark.parametrize("kind", ["mobile_money", "card"])
+def test_a_charge_takes_its_type_as_the_interface_writes_it(talk: Talk, kind: str):
+    pay, service = talk(CHARGE)
+    pay.charges.create(amount=1, type=kind, channel="mtn", phone=PHONE, idempotency_key="k")
+    assert service.sent["type"] == kind
 
 
 def test_wait_ends_at_once_where_nothing_was_asked_of_the_customer(talk: Talk):

@@ -149,6 +149,52 @@ class TestFailures:
         assert list(mixed.suites) == ["failing", "dead", "not_json", "control", "passing"]
 
 
+ASSERTS = {
+    "equal": ("paid, due = 150, 146\nassert paid == due", "paid == due, with 150 == 146"),
+    "text": ('assert "failed" == "succeeded"', "'failed' == 'succeeded'"),
+    "within": ("def check(it):\n    assert 3 in it\ncheck([1, 2])", "3 in it, with 3 in [1, 2]"),
+    "not": ("assert not len([7])", "not len([7]), with 1"),
+    "name": ("found = {}\nassert found", "found, with {}"),
+    "said": ("x = 1\nassert x == 2, 'the reason'", "the reason"),
+    "once": ("seen = iter([1, 2])\nassert next(seen) == 2", "next(seen) == 2, with 1 == 2"),
+    "chain": ("assert 1 < 3 < 2", "1 < 3 < 2, with False"),
+    "masked": ("phone = '+260961234567'\nassert phone == ''", "phone == '', with '+26096••••567' == ''"),
+    "long": ("assert list(range(10_000)) == 0", "18, 19, ...] == 0"),
+    "odd": ("class Odd:\n    def __repr__(self): raise ValueError\nassert Odd()  == 1", "with <Odd instance"),
+}
+HOLDS = "assert 1 + 1 == 2\nassert 'a' in 'abc'\nassert [1]\nprint([each for each in dir() if 'assert' in each])"
+
+
+def caught(source: str) -> str:
+    """A cell that prints what an assert in it says."""
+    lines = "\n".join(f"    {line}" for line in source.splitlines())
+    return f"try:\n{lines}\nexcept AssertionError as error:\n    print(error)"
+
+
+@pytest.fixture(scope="module")
+def asserted(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("asserted")
+    told = write(folder, "told", HOLDS, *(caught(source) for source, _ in ASSERTS.values()))
+    return run(folder / "out", told, write(folder, "fails", ASSERTS["equal"][0]))
+
+
+class TestAsserts:
+    def test_a_bare_one_that_fails_shows_its_values_on_the_terminal_and_the_page(self, asserted: Run):
+        said = f"AssertionError: {ASSERTS['equal'][1]}"
+        assert f"    assert paid == due\n  {said}" in asserted.said
+        assert "150 == 146" in asserted.page("fails")
+        assert asserted.notebook("fails").cells[-1].outputs[-1].evalue == ASSERTS["equal"][1]
+
+    @pytest.mark.parametrize("name", ASSERTS)
+    def test_each_kind_says_what_its_values_were(self, asserted: Run, name: str):
+        cell = asserted.notebook("told").cells[1 + [*ASSERTS].index(name)]
+        assert ASSERTS[name][1] in cell.outputs[-1].text
+        assert len(cell.outputs[-1].text) < 500
+
+    def test_one_that_holds_leaves_nothing_behind(self, asserted: Run):
+        assert asserted.notebook("told").cells[0].outputs[-1].text == "[]\n"
+
+
 class TestPages:
     @pytest.mark.parametrize("name", ["passing", "failing"])
     def test_a_page_asks_no_other_host(self, mixed: Run, name: str):
@@ -196,6 +242,11 @@ class TestParameters:
         assert done.status == 2
         assert all(each in done.said for each in words)
         assert not done.out.exists()
+
+    def test_a_notebook_without_a_cell_tagged_parameters_says_so(self, run: Callable[..., Run], tmp_path: Path):
+        done = run(tmp_path / "out", write(tmp_path, "plain", 'amount = "1.00"'), "-p", "amount", "2.00")
+        assert done.status == 2
+        assert "No cell of plain.ipynb is tagged parameters" in " ".join(done.said.split())
 
     def test_a_notebook_that_names_no_kernel_takes_them_too(self, run: Callable[..., Run], tmp_path: Path):
         notebook = write(tmp_path, "bare", parameters_cell(), "print(amount)", metadata={})

@@ -46,6 +46,8 @@ class Calls:
         self.hold(key)
         self.always: Mapping[str, str] = {}
         """Headers that go with every request."""
+        self.is_sandbox = False
+        """Whether the last answer came from a sandbox, which says so in a header."""
         self._http = http
 
     def hold(self, key: str) -> None:
@@ -90,6 +92,7 @@ class Calls:
                 f"{method} {mask(url)} got no answer: {str(error).rstrip('.') or type(error).__name__}.",
                 hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
             ) from error
+        self.is_sandbox = "Sandbox-Provenance" in response.headers
         if response.status_code not in _OK:
             raise error_from(response)
         try:

@@ -60,10 +60,15 @@ class WorkbenchError(Exception):
     """
 
     def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:  # noqa: ANN401  facts are of any type
-        super().__init__(visible(f"{message} {hint}".strip(), lines=True))
-        self.message = message
+        super().__init__()
         self.hint = hint
         self.facts = facts
+        self.say(message)
+
+    def say(self, message: str) -> None:
+        """Tell it in these words."""
+        self.message = message
+        self.args = (visible(f"{message} {self.hint}".strip(), lines=True),)
 
 
 class ApiError(WorkbenchError):

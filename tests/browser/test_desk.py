@@ -224,7 +224,7 @@ class TestTheRequest:
         [
             ("Amount in kwacha (ZMW)", "abc", "abc is no amount"),
             ("Amount in kwacha (ZMW)", "1,5", "Write the ngwee after a point: 1.5."),
-            ("Amount in kwacha (ZMW)", "-5", "-5 is not more than zero."),
+            ("Amount in kwacha (ZMW)", "-5", "amount: -5 is not more than zero."),
             ("Customer's number", "+447911123456", "The number is not Zambian"),
             ("Idempotency key", "clé", "printable ASCII"),
         ],

@@ -205,3 +205,21 @@ def test_any_choices_are_taken_or_refused(choices: dict[str, object]):
     except GapRefused:
         return
     assert set(gaps.changed()) <= set(choices)
+
+
+def offered_for(name: str) -> str:
+    return refused({name: 1}).hint.removeprefix("Did you mean ").removesuffix("?")
+
+
+def test_of_near_names_that_which_shares_more_words_is_offered():
+    assert offered_for("charge_unit") == "charge_amount_unit"
+    assert offered_for("charge_wiat") == "charge_wait"
+
+
+@pytest.mark.parametrize("gap", REGISTER, ids=lambda gap: gap.name)
+def test_a_name_with_a_slip_or_without_a_word_leads_to_a_row_with_all_the_others(gap: Gap):
+    words = gap.name.split("_")
+    assert offered_for(gap.name[:-2] + gap.name[-1] + gap.name[-2] + "x") == gap.name
+    for left_out in words[: len(words) * (len(words) > 1)]:
+        left = [each for each in words if each != left_out]
+        assert {*left} <= {*offered_for("_".join(left)).split("_")} or "_".join(left) in {row.name for row in REGISTER}

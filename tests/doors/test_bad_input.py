@@ -518,6 +518,8 @@ def test_a_bad_request_is_refused_by_name_and_leaves_nothing(wire: "Wire", case:
         case.param,
     )
     assert_problem(response)
+    if case.status == 400 and case.param:
+        assert case.param.rpartition(".")[2] in response.json()["detail"]
     assert look(wire, since) == before
     assert not [secret for secret in secrets_of(wire, given.intent) if secret in response.text]
 

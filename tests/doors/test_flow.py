@@ -3,15 +3,17 @@
 import base64
 import http.client
 import json
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
-from workbench import Receiver, Workbench
+from workbench import PaymentsClient, Receiver, Workbench
 from workbench.domain.phones import mask_phone
 from workbench.domain.signatures import headers_for
 from workbench.domain.wire import Charge, PaymentIntent
@@ -438,6 +440,68 @@ class TestWait:
         with pytest.raises(WaitExpired):
             bench.client.wait(intent.id, timeout_s=60, poll_s=30)
         assert bench.clock.now_ms >= before_ms + 60_000
+
+
+class TestWaitOnAClockThatStandsStill:
+    """Over real HTTP, where the sandbox's clock moves by `advance` alone."""
+
+    @pytest.fixture
+    def here(self) -> Iterator[Workbench]:
+        with Workbench(seed=7) as bench:
+            yield bench
+
+    def test_a_client_of_its_own_keeps_to_its_limit_and_says_why(self, here: Workbench):
+        intent = confirmed(here, "+260960000001")
+        with here.serve() as served, PaymentsClient(served.base_url, str(served.secret_key)) as pay:
+            started = time.monotonic()
+            with pytest.raises(WaitExpired, match=r"after 0\.4 s\. The sandbox's clock stands still.*clock/advance"):
+                pay.wait(intent.id, timeout_s=0.4, poll_s=0.3)
+            assert 0.4 <= time.monotonic() - started < 0.6
+            here.clock.advance(60)
+            assert pay.wait(intent.id, timeout_s=0.4).status == "succeeded"
+
+    def test_a_bench_that_is_connected_moves_it(self, here: Workbench):
+        intent, started = confirmed(here, "+260960000001"), time.monotonic()
+        with here.serve() as served, Workbench.connect(served.base_url, str(served.secret_key)) as bench:
+            assert bench.client.wait(intent.id).status == "succeeded"
+        assert time.monotonic() - started < 3
+
+
+class TestAdvanceOverHttp:
+    """POST /sandbox/clock/advance takes what `bench.clock.advance` takes."""
+
+    @pytest.mark.parametrize(
+        ("body", "seconds"),
+        [
+            ({"seconds": 1.5}, 1.5), ({"minutes": 2}, 120), ({"hours": 1}, 3600), ({"days": 3}, 259_200),
+            ({"days": 1, "hours": 1, "minutes": 1, "seconds": 1}, 90_061), ({"days": 0}, 0),
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_each_unit_is_taken_and_all_add_up(self, bench: Workbench, body: dict[str, float], seconds: float):
+        before_ms = bench.clock.now_ms
+        answer = post(bench, "/sandbox/clock/advance", body)
+        assert answer.status_code == 200, answer.text
+        assert seconds * 1000 <= answer.json()["now_ms"] - before_ms < seconds * 1000 + 5_000
+
+    @pytest.mark.parametrize(
+        ("body", "words"),
+        [
+            ({}, ("seconds", "minutes", "hours", "days")), ({"day": 3}, ("seconds", "minutes", "hours", "days")),
+            ({"days": "3"}, ("days",)), ({"days": -1}, ("days",)), ({"hours": 1.5}, ("hours",)),
+            ({"minutes": None}, ("minutes",)), ({"seconds": 0.0001}, ("seconds",)), ({"days": 10**6}, ("days",)),
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_nonsense_is_refused_by_name(self, bench: Workbench, body: dict[str, Any], words: tuple[str, ...]):
+        refused = post(bench, "/sandbox/clock/advance", body)
+        assert refused.status_code == 400
+        assert all(each in refused.json()["detail"] for each in words)
+        assert refused.json()["param"] in words
+
+
+def post(bench: Workbench, path: str, body: dict[str, Any]) -> httpx.Response:
+    return bench.http.post(path, json=body, headers={"Authorization": f"Bearer {bench.secret_key}"})
 
 
 class TestTrace:

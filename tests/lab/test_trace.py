@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
+from workbench.errors import InvalidRequest
 from workbench.latency import Latencies
 from workbench.trace import KINDS, Trace
 from workbench.trace.sequence import SequenceDiagram
@@ -222,6 +223,14 @@ class TestTheInspector:
         exchange = next(each for each in shop.bench.trace.exchanges if "/confirm" in each.request)
         assert exchange.python.startswith("# What is masked")
         assert NUMBER not in exchange.python + exchange.curl
+
+    def test_a_number_is_put_back_where_one_asks_for_it_by_name(self, shop: Shop):
+        exchange = next(each for each in shop.bench.trace.exchanges if "/confirm" in each.request)
+        whole = exchange.unmasked(NUMBER)
+        assert all(NUMBER in each and "•" not in each for each in (whole.python, whole.httpx, whole.curl))
+        assert NUMBER not in exchange.curl
+        with pytest.raises(InvalidRequest, match="number"):
+            exchange.unmasked("+260961234999")
 
     def test_each_credential_is_named(self):
         with Workbench(seed=7) as bench:

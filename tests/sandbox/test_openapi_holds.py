@@ -1,11 +1,14 @@
 """The description against what the sandbox does: real answers fit their schemas, and the two agree on what is valid."""
 
+import itertools
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import httpx
@@ -13,10 +16,16 @@ import pytest
 from jsonschema import Draft202012Validator, validators
 
 from workbench import Workbench
+from workbench.domain import wire
+from workbench.domain.catalogue import CODES
+from workbench.domain.gaps import REGISTER
 from workbench.domain.masking import mask
 from workbench.domain.webhooks import EVENT_TYPES
-from workbench.sandbox import operations, panel
-from workbench.sandbox.openapi import examples, names
+from workbench.errors import ApiError, IllegalTransition
+from workbench.sandbox import operations, panel, provenance
+from workbench.sandbox.exchange import Exchanges
+from workbench.sandbox.messages import MAX_BODY_BYTES, Request
+from workbench.sandbox.openapi import examples, names, parameters
 
 Schema = dict[str, Any]
 
@@ -48,7 +57,7 @@ class Story:
         key = headers.pop("key", str(self.bench.secret_key))
         auth = httpx.BasicAuth(key, "") if basic else None
         bearer = {} if basic else {"Authorization": f"Bearer {key}"}
-        content = None if body is None else json.dumps(body)
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body)
         typed = {} if body is None else {"Content-Type": "application/json"}
         response = self.bench.http.request(
             method, path, content=content, headers={**typed, **bearer, **headers}, auth=auth
@@ -62,6 +71,26 @@ class Story:
 
     def post(self, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401  JSON is of any type
         return self.call("POST", path, body, **headers)
+
+    def break_down(self, row: operations.Operation) -> None:
+        """The operation has a bug, as served: in process that is raised."""
+
+        def bug(*_: object, **__: object) -> None:
+            raise RuntimeError
+
+        path = at(row)
+        params = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", row.path), path)
+        key = str(self.bench.secret_key)
+        auth = f"Basic {b64encode(f'{key}:'.encode()).decode()}" if row.schemes == operations.BASIC else f"Bearer {key}"
+        request = Request(
+            method=row.method, path=path, path_params=params.groupdict() if params else {},
+            headers={"Authorization": auth, "Content-Type": "application/json", "Idempotency-Key": f"bug {row.path}"},
+            body=b"" if row.body is None else json.dumps(example(row)).encode(),
+        )  # fmt: skip
+        store = self.bench._engine.store  # type: ignore[union-attr]  # noqa: SLF001  it is in process
+        answer = Exchanges(store, raise_bugs=False).answer(request, row._replace(run=bug))
+        headers = {**answer.headers, "Content-Type": answer.content_type}
+        self.seen.append((row, httpx.Response(answer.status, headers=headers, content=answer.body)))
 
     def validator(self, schema: Schema) -> Draft202012Validator:
         return Draft202012Validator({**schema, "components": self.document["components"]})
@@ -79,6 +108,16 @@ def body_of(name: str, **others: object) -> dict[str, Any]:
     """The first example of a struct, with other values."""
     _, body = next(iter(examples.REQUESTS[name].values()))
     return {**body, **others}
+
+
+def example(row: operations.Operation) -> dict[str, Any] | None:
+    """A body that the operation takes."""
+    return body_of(row.body.__name__) if row.body else None
+
+
+def at(row: operations.Operation) -> str:
+    """The operation's path, with ids that there are not."""
+    return re.sub(r"\{(\w+)\}", lambda found: PHONE if found[1] == "phone" else "none", row.path)
 
 
 def method_of(phone: str) -> dict[str, Any]:
@@ -234,6 +273,25 @@ def examples_of(story: Story) -> dict[str, Any]:
     return {"answers": dict(sorted(answers.items())), "events": events}
 
 
+def assert_described(story: Story) -> None:
+    """Every answer has a status, a type, a body and headers that are described."""
+    for row, response in story.seen:
+        where = f"{row.method} {row.path} {response.status_code}"
+        answer = story.answer_of(row, response)
+        assert response.headers["Content-Type"] in answer["content"], where
+        schema = answer["content"][response.headers["Content-Type"]]["schema"]
+        errors = [
+            f"{where} {list(error.path)}: {error.message}"
+            for error in story.validator(schema).iter_errors(response.json())
+        ]
+        assert errors == []
+        for name, header in answer["headers"].items():
+            described = story.document["components"]["headers"][header["$ref"].rpartition("/")[2]]
+            value = response.headers.get(name)
+            assert value is not None or not described["required"], f"{where} {name}"
+            assert value is None or re.fullmatch(described["schema"]["pattern"].strip("^$") + ".*", value)
+
+
 class TestRealAnswers:
     def test_every_operation_was_called_with_success(self, story: Story):
         called = {(row.method, row.path) for row, response in story.seen if response.is_success}
@@ -243,21 +301,7 @@ class TestRealAnswers:
         assert {400, 401, 402, 403, 404, 409, 500} <= {response.status_code for _, response in story.seen}
 
     def test_each_has_a_status_a_type_a_body_and_headers_that_are_described(self, story: Story):
-        for row, response in story.seen:
-            where = f"{row.method} {row.path} {response.status_code}"
-            answer = story.answer_of(row, response)
-            assert response.headers["Content-Type"] in answer["content"], where
-            schema = answer["content"][response.headers["Content-Type"]]["schema"]
-            errors = [
-                f"{where} {list(error.path)}: {error.message}"
-                for error in story.validator(schema).iter_errors(response.json())
-            ]
-            assert errors == []
-            for name, header in answer["headers"].items():
-                described = story.document["components"]["headers"][header["$ref"].rpartition("/")[2]]
-                value = response.headers.get(name)
-                assert value is not None or not described["required"], f"{where} {name}"
-                assert value is None or re.fullmatch(described["schema"]["pattern"].strip("^$") + ".*", value)
+        assert_described(story)
 
     def test_no_member_of_an_answer_is_undescribed(self, story: Story):
         for row, response in story.seen:
@@ -302,6 +346,279 @@ class TestRealAnswers:
         for name, shown in examples.REQUESTS.items():
             for _, body in shown.values():
                 assert not list(story.validator({"$ref": f"#/components/schemas/{name}"}).iter_errors(body)), name
+
+
+LIVE_KEY = "sk" + "_live_" + "x" * 24
+
+
+def refuse_as_any(story: Story, row: operations.Operation) -> None:
+    """What refuses an operation for what every request has: size, type, key, version, scenario."""
+    path, body = at(row), example(row)
+    send = partial(story.call, row.method, path)
+    send(body, **{"Api-Version": "2"})
+    send(body, **{"X-Note": LIVE_KEY})
+    send(b"{" + b" " * MAX_BODY_BYTES)
+    story.break_down(row)
+    if row.schemes:
+        send(body, key="sk_test_nobody")
+        send(body, key=str(story.bench.publishable_key))
+    if row.body:
+        send(b"{")
+        send(json.dumps(body).encode(), **{"Content-Type": "text/plain"})
+    if "_id}" in row.path:
+        send(body)
+    if row.query and "starting_after" in row.query.__struct_fields__:
+        story.get(f"{path}?starting_after=none")
+    for scenario in row.scenarios:
+        send(body, **{"Sandbox-Scenario": scenario})
+    if parameters.takes_keys(row):
+        fails = {"Sandbox-Scenario": "server_error"} if row.scenarios else {}
+        send(body, **{"Idempotency-Key": f"two bodies {row.path}"}, **fails)
+        send(json.dumps(body or {}, indent=1).encode(), **{"Idempotency-Key": f"two bodies {row.path}"})
+
+
+def refuse_by_state(story: Story) -> None:
+    """What refuses an operation for what there is, or is not: objects, their states, their secrets."""
+    intent = story.post("/v1/payment_intents", body_of("CreatePaymentIntent"))
+    path, publishable = f"/v1/payment_intents/{intent['id']}", str(story.bench.publishable_key)
+    story.call("GET", path, key=publishable)
+    story.post(f"{path}/confirm", body_of("ConfirmPaymentIntent"), key=publishable)
+    charge = story.post("/v1/charges", body_of("CreateCharge"))
+    story.post("/v1/refunds", {"charge": "none"})
+    story.post("/sandbox/operator/query", {"charge": "none"})
+    story.post("/sandbox/operator/query", {"charge": charge["id"]})
+    key = story.post("/v1/api_keys", {"kind": "secret"})["id"]
+    story.call("DELETE", f"/v1/api_keys/{key}")
+    story.call("DELETE", f"/v1/api_keys/{key}")
+    for pressed, body in (("input", {"text": "1234"}), ("cancel", None), ("ignore", None)):
+        story.post(f"/sandbox/phones/{PHONE}/{pressed}", body)
+    story.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": "none"})
+    first = story.get("/sandbox/ledger/entries?limit=1")["data"][0]["id"]
+    mirrored = story.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": first})["id"]
+    story.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": first})
+    story.post(f"/sandbox/ledger/entries/{mirrored}/repeat")
+    advance = partial(story.post, "/sandbox/clock/advance", {"seconds": 1})
+    story.bench.receiver.on("payment_intent.created")(lambda _: advance())
+    story.post("/v1/payment_intents", body_of("CreatePaymentIntent"))
+    advance()
+
+
+def refusals(story: Story) -> dict[str, set[tuple[str, str]]]:
+    """Operation → status and media type of each refusal that was seen."""
+    found: dict[str, set[tuple[str, str]]] = {f"{row.method} {row.path}": set() for row in TABLE}
+    for row, response in story.seen:
+        if response.is_error:
+            found[f"{row.method} {row.path}"].add((str(response.status_code), response.headers["Content-Type"]))
+    return found
+
+
+def described_refusals(story: Story) -> dict[str, set[tuple[str, str]]]:
+    """Operation → status and media type of each refusal that its description has."""
+    components = story.document["components"]["responses"]
+    return {
+        f"{row.method} {row.path}": {
+            (status, media_type)
+            for status, each in story.document["paths"][row.path][row.method.lower()]["responses"].items()
+            if status >= "400"
+            for media_type in components[each["$ref"].rpartition("/")[2]]["content"]
+        }
+        for row in TABLE
+    }
+
+
+CHOICES: list[dict[str, Any]] = [
+    {},
+    {"reused_key_status": 409, "error_format": "plain", "declined_status": "200"},
+]
+
+
+@pytest.fixture(scope="module", params=CHOICES, ids=lambda each: "-".join(map(str, each.values())) or "default")
+def refused(request: pytest.FixtureRequest) -> Iterator[Story]:
+    """Each operation driven into each refusal that it can come to."""
+    # Who finds the clock busy waits for the longest delivery that there can be: for a short one here.
+    with Workbench(seed=9, gaps={"delivery_timeout_s": 5, **request.param}) as bench:
+        told = Story(bench)
+        for row in TABLE:
+            refuse_as_any(told, row)
+        refuse_by_state(told)
+        yield told
+
+
+NEVER = {
+    "POST /v1/charges": {404},  # the charge that is looked up is its own
+    "POST /v1/dead_letters/replay": {404},  # nothing is named
+}
+"""What the code that an operation runs could raise, and never does."""
+
+
+class TestRefusals:
+    def test_what_an_operation_is_refused_with_is_what_its_description_says(self, refused: Story):
+        assert refusals(refused) == described_refusals(refused)
+
+    def test_each_is_as_it_is_described(self, refused: Story):
+        assert_described(refused)
+
+    def test_no_code_of_an_operation_can_refuse_otherwise(self, refused: Story):
+        described = described_refusals(refused)
+        for row in TABLE:
+            named = f"{row.method} {row.path}"
+            statuses = {int(status) for status, _ in described[named]}
+            assert raised_by(row.run) - NEVER.get(named, set()) - {402} <= statuses, named
+
+
+# What the interface shows of answers, sections 2.3, 2.4 and 7: in all others the status or the media type is assumed.
+SHOWN = {
+    ("POST", "/v1/charges", 200, "application/json"): 'documented; sections="2.3, 4"',
+    ("POST", "/plants", 200, "application/json"): 'documented; sections="2.4, 4"',
+    ("POST", "/plants", 400, "application/json"): 'documented; sections="2.4, 4"',
+}
+ROWS = [gap.name for gap in REGISTER]
+SHAPES = [
+    ("success_status", "201_created"), ("error_format", "plain"), ("error_format", "envelope"),
+    ("declined_status", "200"), ("reused_key_status", 409), ("intent_fields", "minimal"),
+]  # fmt: skip
+"""Rows that change a status, a media type or the members of a body."""
+
+
+def played(**gaps: Any) -> Story:  # noqa: ANN401  as Workbench takes them
+    """A story of charges that are paid, declined, sent again and refused, and of an intent; what it saw."""
+    with Workbench(seed=10, gaps=gaps) as bench:
+        story = Story(bench)
+        for scenario in ({}, {"Sandbox-Scenario": "wrong_pin"}, {"Sandbox-Scenario": "server_error"}):
+            for body in (body_of("CreateCharge"), body_of("CreateCharge"), body_of("CreateCharge", amount=1)):
+                story.post("/v1/charges", body, **{"Idempotency-Key": f"key {scenario}"}, **scenario)
+        story.post("/v1/charges", body_of("CreateCharge", channel="airtel"))
+        intent = story.post("/v1/payment_intents", body_of("CreatePaymentIntent"))
+        story.post(f"/v1/payment_intents/{intent['id']}/confirm", body_of("ConfirmPaymentIntent"))
+        story.get("/v1/payment_intents/none")
+        story.post("/v1/api_keys", {})
+        story.post("/plants", body_of("NewPlant"))
+        story.post("/plants", {})
+        assert story.document
+        return story
+
+
+def rows_in(response: httpx.Response) -> list[str]:
+    """The rows of the register that an answer says it relied on."""
+    found = re.search(r'gaps="([^"]*)"', response.headers["Sandbox-Provenance"])
+    return found[1].split(" ") if found else []
+
+
+def shape_of(response: httpx.Response) -> tuple[int, str, list[str]]:
+    return response.status_code, response.headers["Content-Type"], sorted(response.json())
+
+
+class TestProvenanceOfAnswers:
+    @pytest.fixture
+    def seen(self, story: Story, refused: Story) -> list[tuple[operations.Operation, httpx.Response]]:
+        return [*story.seen, *refused.seen]
+
+    def test_documented_are_those_whose_status_and_media_type_are_shown(
+        self, seen: list[tuple[operations.Operation, httpx.Response]]
+    ):
+        for row, response in seen:
+            answer = (row.method, row.path, response.status_code, response.headers["Content-Type"])
+            said = response.headers["Sandbox-Provenance"].partition("; gaps")[0]
+            assert said == SHOWN.get(answer, "sandbox" if row.source == "sandbox" else "assumed"), answer
+
+    def test_the_header_is_as_it_is_described_and_names_rows_of_the_register(
+        self, story: Story, seen: list[tuple[operations.Operation, httpx.Response]]
+    ):
+        pattern = story.document["components"]["headers"]["Sandbox-Provenance"]["schema"]["pattern"]
+        for _, response in seen:
+            assert re.search(pattern, response.headers["Sandbox-Provenance"])
+            assert rows_in(response) == sorted({*ROWS} & {*rows_in(response)})
+
+    def test_every_operation_with_every_status_says_what_settles_status_and_media_type(self):
+        for row, status, media_type in itertools.product(
+            TABLE, [200, 201, *range(400, 430), 500], ["application/json", "application/problem+json"]
+        ):
+            said = provenance.header_of(row, status, media_type)
+            rows = {*said.partition('gaps="')[2].rstrip('"').split()}
+            shown = (row.method, row.path, status, media_type) in SHOWN
+            sandboxes = row.source == "sandbox"
+            assert said.startswith("documented") == shown
+            assert ("error_format" in rows) == (status >= 400 and not shown)
+            assert ("success_status" in rows) == (status < 400 and not shown and not sandboxes)
+            assert ("declined_status" in rows) == (status == 402)
+            assert ("extra_endpoints" in rows) == (row.source == "assumed")
+
+    def test_all_that_the_tables_name_is_there(self):
+        named = {row for table in TABLES for rows in table.values() for row in rows}
+        assert named <= {*ROWS}
+        assert {*provenance.OF_CODE} | {code for _, code in provenance.OF_CODE_HERE} <= {*CODES}
+        assert {*provenance.OF_OPERATION, *provenance.SHOWN} <= {(row.method, row.path) for row in TABLE}
+        assert {*provenance.OF_BODY} <= {*vars(wire)}
+
+    def test_what_a_row_changes_names_it(self):
+        default = played()
+        for name, value in SHAPES:
+            changed = [
+                (before, after)
+                for (_, before), (_, after) in zip(default.seen, played(**{name: value}).seen, strict=True)
+                if shape_of(before) != shape_of(after)
+            ]
+            assert changed, name
+            for each in itertools.chain(*changed):
+                # What is shown needs no row; what it becomes with another one does.
+                assert name in rows_in(each) or "documented" in each.headers["Sandbox-Provenance"], each.request.url
+            assert all({name} & {*rows_in(before), *rows_in(after)} for before, after in changed)
+
+    @pytest.mark.parametrize(
+        ("place", "said"),
+        [
+            (3, 'assumed; gaps="declined_status error_format"'),
+            (4, 'assumed; gaps="declined_status error_format idempotency_keeps_errors idempotency_retention_s"'),
+            (5, 'assumed; gaps="error_format idempotency_retention_s reused_key_status"'),
+            (6, 'assumed; gaps="error_format"'),
+            (14, 'documented; sections="2.4, 4"'),
+        ],
+        ids=["declined", "declined_again", "key_reused", "failed", "plant"],
+    )
+    def test_these_are_said_so(self, place: int, said: str):
+        assert played().seen[place][1].headers["Sandbox-Provenance"] == said
+
+    def test_a_warning_and_a_decline_with_200_are_told_also_when_they_are_given_again(self):
+        told = played(declined_status="200")
+        paid, again, declined, declined_again, warned = (told.seen[place][1] for place in (0, 1, 3, 4, 9))
+        assert {*rows_in(again)} - {*rows_in(paid)} == {"idempotency_retention_s"}
+        assert {*rows_in(declined)} - {*rows_in(paid)} == {"declined_status"}
+        assert {*rows_in(declined_again)} - {*rows_in(again)} == {"declined_status"}
+        assert {*rows_in(warned)} - {*rows_in(paid)} == {"operator_mismatch"}
+
+
+TABLES = (provenance.OF_BODY, provenance.OF_OPERATION, provenance.OF_CODE, provenance.OF_CODE_HERE)
+
+
+def raised_by(run: Callable[..., object]) -> set[int]:
+    """The statuses of the errors that are named in a function, and in every function of ours that it names in turn."""
+    found: set[int] = set()
+    seen: set[CodeType] = set()
+    left: list[tuple[CodeType, dict[str, Any]]] = [(run.__code__, run.__globals__)]
+    while left:
+        code, scope = left.pop()
+        if code in seen:
+            continue
+        seen.add(code)
+        left += [(each, scope) for each in code.co_consts if isinstance(each, CodeType)]
+        for each in named_in(code, scope):
+            if isinstance(each, FunctionType) and each.__module__.startswith("workbench."):
+                left.append((each.__code__, each.__globals__))
+            elif isinstance(each, type) and issubclass(each, ApiError):
+                found.add(each.status)
+            elif each is IllegalTransition:
+                found.add(409)
+    return found
+
+
+def named_in(code: CodeType, scope: dict[str, Any]) -> Iterator[object]:
+    """What the global names of some code stand for, modules' members and tables' values too."""
+    for value in (scope[name] for name in code.co_names if name in scope):
+        yield value
+        if isinstance(value, ModuleType) and value.__name__.startswith("workbench."):
+            yield from (getattr(value, name) for name in code.co_names if hasattr(value, name))
+        elif isinstance(value, dict):
+            yield from value.values()
 
 
 INTENT = body_of("CreatePaymentIntent")
@@ -351,6 +668,10 @@ AGREED: list[tuple[str, str, dict[str, Any]]] = [
     *(("/v1/api_keys", "CreateApiKey", change) for change in ({}, {"kind": "publishable"}, {"kind": "live"})),
     *(("/sandbox/accounts", "NewAccount", {"name": each}) for each in ("a", "", "  ", "\t\x1c", "x" * 40, "x" * 41)),
     *(("/sandbox/clock/advance", "Advance", {"seconds": each}) for each in (0, -1, 1.5, 0.0005, 10**9, "1", None)),
+    *(("/sandbox/clock/advance", "Advance", each) for each in (
+        {}, {"days": 1}, {"days": 1.0}, {"days": 1.5}, {"days": -1}, {"days": 3660}, {"days": 3661}, {"minutes": None},
+        {"hours": "1"}, {"days": 0, "hours": 1, "minutes": 2, "seconds": 0.5}, {"day": 1},
+    )),
     *(("/sandbox/operator/outage", "Outage", {"provider": "mtn", "seconds": each}) for each in (0, -1, 10**7)),
     *(("/sandbox/operator/script", "Script", {"phone": PHONE, "answers": each}) for each in (
         [], ["approve"], ["person"], ["approve"] * 100, ["approve"] * 101, "approve",

@@ -1,7 +1,9 @@
 """`PaymentsClient`: one client over all groups of calls, and waiting for a payment to settle."""
 
+import math
 import time
 from collections.abc import Callable
+from typing import Final
 
 import httpx
 
@@ -14,7 +16,12 @@ from workbench.client.webhooks import Deliveries, Events, WebhookEndpoints
 from workbench.closing import Closing
 from workbench.domain import wire
 from workbench.domain.payments import CANCELED, REQUIRES_PAYMENT_METHOD, SUCCEEDED
-from workbench.errors import WaitExpired
+from workbench.errors import InvalidRequest, WaitExpired, WorkbenchError
+
+_STANDS: Final = (
+    "The sandbox's clock stands still, and nothing falls due: move it with bench.clock.advance, or with "
+    "POST /sandbox/clock/advance."
+)
 
 
 class PaymentsClient(Closing):
@@ -62,9 +69,11 @@ class PaymentsClient(Closing):
 
         Nobody answered is not yet nobody paid: after `prompt_timeout`, no new prompt until ten minutes after
         the last one, and none at all once late money has come. A wait that runs out decides nothing.
-        Raises WaitExpired after `timeout_s` seconds of polling, and at once if it was never confirmed.
+        Raises WaitExpired after `timeout_s` seconds, those of polling and those of its answers, and at once if it was
+        never confirmed. Raises InvalidRequest: seconds in which it could not end.
         """
-        waited_s = 0.0
+        _check_spans(timeout_s=timeout_s, poll_s=poll_s)
+        started, slept_s = time.monotonic(), 0.0
         while True:
             intent = self.payment_intents.retrieve(intent_id)
             if intent.status in (SUCCEEDED, CANCELED) or (
@@ -75,10 +84,24 @@ class PaymentsClient(Closing):
                 raise WaitExpired(
                     f"{intent_id} has not been confirmed: there is nothing to wait for.", status=intent.status
                 )
-            if waited_s >= timeout_s:
-                raise WaitExpired(f"{intent_id} is still {intent.status} after {waited_s:g} s.", status=intent.status)
-            self._sleep(poll_s)
-            waited_s += poll_s
+            passed_s = time.monotonic() - started
+            left_s = timeout_s - max(slept_s, passed_s)
+            if left_s <= 0:
+                hint = self._why_it_stands(passed_s, timeout_s)
+                message = f"{intent_id} is still {intent.status} after {timeout_s:g} s."
+                raise WaitExpired(message, hint=hint, status=intent.status)
+            self._sleep(min(poll_s, left_s))
+            slept_s += min(poll_s, left_s)
+
+    def _why_it_stands(self, passed_s: float, timeout_s: float) -> str:
+        """Where real time was let pass at a sandbox whose clock does not go by it: that it stands still."""
+        if passed_s < timeout_s or not self.calls.is_sandbox:
+            return ""
+        try:
+            clock = self.calls.send("GET", f"{self.base_url}/sandbox/clock", dict[str, object])
+        except WorkbenchError:
+            return ""
+        return _STANDS if clock.get("mode") == "manual" else ""
 
     def close(self) -> None:
         """Close the httpx client, if it was made here."""
@@ -87,3 +110,13 @@ class PaymentsClient(Closing):
 
     def __repr__(self) -> str:
         return f"PaymentsClient({self.base_url!r}, {self.calls.key!r})"
+
+
+def _check_spans(*, timeout_s: float, poll_s: float) -> None:
+    """Raises InvalidRequest: a limit below zero, or polls between which no time passes."""
+    for name, value, holds, wanted in (
+        ("timeout_s", timeout_s, timeout_s >= 0, "not negative"),
+        ("poll_s", poll_s, poll_s > 0, "more than zero"),
+    ):
+        if not holds or math.isnan(value):
+            raise InvalidRequest(f"{name} must be {wanted}, not {value!r}.", code="parameter_invalid", param=name)

@@ -83,6 +83,7 @@ class Charges(Listed[wire.Charge]):
         phone: str,
         idempotency_key: str,
         currency: str = "zmw",
+        type: str = "mobile_money",  # noqa: A002  the field's name in the interface
         reference: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> wire.Charge:
@@ -95,7 +96,7 @@ class Charges(Listed[wire.Charge]):
         body = {
             "amount": whole(amount),
             "currency": currency,
-            "type": "mobile_money",
+            "type": type,
             "channel": channel,
             "phone": phone,
             "reference": reference,

@@ -460,14 +460,23 @@ def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:
 def _named(name: str) -> Gap:
     gap = _BY_NAME.get(name)
     if gap is None:
-        near = difflib.get_close_matches(str(name), _BY_NAME, n=1)
+        near = _nearest(str(name))
         raise GapRefused(
             f"There is no gap named {name!r}.",
-            hint=f"Did you mean {near[0]}?" if near else "`workbench gaps` lists them.",
+            hint=f"Did you mean {near}?" if near else "`workbench gaps` lists them.",
             name=name,
             allowed=tuple(_BY_NAME),
         )
     return gap
+
+
+def _nearest(name: str) -> str | None:
+    """The row whose name shares the most words with this one and, of those, is spelled most like it."""
+    words = {*name.lower().split("_")}
+    by_spelling = difflib.get_close_matches(name.lower(), _BY_NAME, n=len(_BY_NAME), cutoff=0)
+    by_words = max(by_spelling, key=lambda row: len(words & {*row.split("_")}))
+    alike = difflib.get_close_matches(name.lower(), _BY_NAME, n=1)
+    return by_words if words & {*by_words.split("_")} else next(iter(alike), None)
 
 
 def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its own type

@@ -131,7 +131,11 @@ def _as_wanted(value: object, wanted: Any) -> object:  # noqa: ANN401  a type
     """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
     if Decimal in (wanted, *get_args(wanted)) and type(value) is int:
         return Decimal(value)
-    if _base(wanted) is int and isinstance(value, Decimal) and value.adjusted() < MAX_NUMBER_LENGTH:
+    if (
+        int in map(_base, (wanted, *get_args(wanted)))
+        and isinstance(value, Decimal)
+        and value.adjusted() < MAX_NUMBER_LENGTH
+    ):
         return int(value) if value == value.to_integral_value() else value
     return value
 

@@ -100,7 +100,7 @@ def check_pin(text: str, length: int) -> None:
     """Raises InvalidRequest unless `text` could be a PIN; such an input costs no try."""
     if not (text.isascii() and text.isdigit() and len(text) == length):
         raise InvalidRequest(
-            f"A PIN is {length} digits; what came has {len(text)} characters"
+            f"A PIN is {length} digits; the text has {len(text)} characters"
             f"{'' if text.isdigit() else ', not all of them digits'}.",
             code="pin_invalid",
             param="text",

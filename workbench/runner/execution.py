@@ -124,7 +124,7 @@ def _execute(task: Task, written: Path) -> None:
         # Saved after each cell: a kernel that dies leaves what it had done, and which cell it was at.
         request_save_on_cell_execute=True,
         execution_timeout=_CELL_TIMEOUT_S,
-        extra_arguments=["--log-level=CRITICAL"],
+        extra_arguments=["--log-level=CRITICAL", "--IPKernelApp.extra_extensions=workbench.asserts"],
     )
 
 

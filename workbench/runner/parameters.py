@@ -29,6 +29,11 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
         return {each: {} for each in notebooks}
     declared = {each: _declared(each) for each in notebooks}
     known = {name for names in declared.values() for name in names}
+    if not any(map(_cell, notebooks)):
+        raise RunRefused(
+            f"No cell of {', '.join(each.name for each in notebooks)} is tagged parameters: -p has nothing to set.",
+            hint="Tag the cell that assigns them.",
+        )
     if unknown := sorted(set(parameters) - known):
         raise RunRefused(
             f"No notebook takes a parameter {', '.join(unknown)}; they take {', '.join(sorted(known)) or 'none'}.",
@@ -40,16 +45,24 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
     }
 
 
+def _cell(notebook: Path) -> nbformat.NotebookNode | None:
+    """The cell tagged `parameters`, if there is one; a notebook that cannot be read fails by itself when it is run."""
+    try:
+        cells = nbformat.read(notebook, as_version=4).cells
+    except Exception:  # noqa: BLE001  whatever a file that is no notebook leads to
+        return None
+    return next((each for each in cells if "parameters" in each.metadata.get("tags", ())), None)
+
+
 def _declared(notebook: Path) -> dict[str, str]:
     """The names in the cell tagged `parameters`, and their types, as papermill reads them."""
     papermill()
     from papermill.translators import PythonTranslator
 
+    cell = _cell(notebook)
     try:
-        cells = nbformat.read(notebook, as_version=4).cells
-        cell = next((each for each in cells if "parameters" in each.metadata.get("tags", ())), None)
         return {each.name: each.inferred_type_name for each in PythonTranslator.inspect(cell)} if cell else {}
-    except Exception:  # noqa: BLE001  a notebook that cannot be read fails by itself when it is run
+    except Exception:  # noqa: BLE001  a cell that cannot be read fails by itself when it is run
         return {}
 
 

@@ -106,7 +106,7 @@ class _Resource:
         try:
             self._driver.advance(msgspec.json.decode(answer.body, type=int))
         except StateConflict as error:
-            return self._exchanges.refuse(request, error)
+            return self._exchanges.refuse(request, error, operation)
         return self._exchanges.answer(request, panel.CLOCK)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
 from workbench.errors import (
@@ -13,7 +15,7 @@ from workbench.errors import (
     ServiceFailed,
     StateConflict,
 )
-from workbench.sandbox import encode, forms, idempotency, logbook, operator
+from workbench.sandbox import encode, forms, idempotency, logbook, operator, provenance
 from workbench.sandbox.credentials import caller_of, challenges, credential_in
 from workbench.sandbox.faults import log_fault
 from workbench.sandbox.messages import JSON, Answer, Request
@@ -38,14 +40,14 @@ class Exchanges:
         """Run an operation; what it changes and its answer are one commit."""
         return self._answered(request, operation, lambda tx: _run(tx, request, operation))
 
-    def refuse(self, request: Request, error: ApiError) -> Answer:
-        """Answer what leads to no operation, such as an unknown path or method."""
+    def refuse(self, request: Request, error: ApiError, operation: Operation | None = None) -> Answer:
+        """Answer what is refused outside of an operation, or leads to none, such as an unknown path or method."""
 
         def run(tx: Transaction) -> Answer:  # noqa: ARG001  the same shape as a run
             credential_in(request.headers.get("Authorization"), live=request.live)
             raise error
 
-        return self._answered(request, None, run)
+        return self._answered(request, operation, run)
 
     def turn_away(self, request: Request, error: ApiError) -> Answer:
         """Answer what may not come in, or did not come whole, whoever sends it."""
@@ -106,7 +108,10 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
     if tx.gaps.version_header == "api_version":
         own["Api-Version"] = wire.API_VERSION
     if operation is not None:
-        own["Sandbox-Provenance"] = operation.provenance
+        replayed = "Idempotent-Replayed" in answer.headers
+        own[provenance.HEADER] = provenance.header_of(
+            operation, answer.status, answer.content_type, answer.relied, replayed=replayed
+        )
     succeeded = answer.status < 300  # noqa: PLR2004  success
     if operation is not None and operation.no_store and succeeded:
         own["Cache-Control"] = "no-store"
@@ -127,10 +132,18 @@ def _run(tx: Transaction, request: Request, operation: Operation) -> Answer:
         return _result(tx, request, operation, caller)
     scope = idempotency.scope_of(request, caller, key)
     if kept := idempotency.recalled(tx, request, scope):
-        return kept
+        told = msgspec.json.decode(kept.body, type=_Told)
+        return kept._replace(relied=provenance.of_result(operation, told))
     answer = _result(tx, request, operation, caller)
     idempotency.keep(tx, request, scope, answer)
     return answer
+
+
+class _Told(msgspec.Struct):
+    """What a kept answer tells of how it came about."""
+
+    failure_code: str | None = None
+    warnings: list[str] = []
 
 
 def _caller(tx: Transaction, request: Request, operation: Operation) -> Caller:
@@ -164,7 +177,8 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
         return _problem(tx, request, operation, result)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
     kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
-    return Answer(status, JSON, wire.to_json(result), payment=_payment_of(result), kept=kept)
+    relied = provenance.of_result(operation, result)
+    return Answer(status, JSON, wire.to_json(result), payment=_payment_of(result), kept=kept, relied=relied)
 
 
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
@@ -187,7 +201,8 @@ def _problem(tx: Transaction, request: Request, operation: Operation | None, err
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)
     media_type, members = encode.ERROR_FORMATS["plain" if documented else tx.gaps.error_format]
     body = wire.to_json(members(error, tx.answer_id, request.path))
-    return Answer(error.status, media_type, body, headers, error.facts.get("charge"))
+    relied = provenance.of_error(operation, error.code) if operation else ()
+    return Answer(error.status, media_type, body, headers, error.facts.get("charge"), relied=relied)
 
 
 def _payment_of(result: object) -> str | None:

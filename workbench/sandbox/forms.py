@@ -45,7 +45,10 @@ def _check_form(request: Request, operation: Operation) -> None:
 
 
 def name_field(error: ApiError, operation: Operation) -> None:
-    """Let an error about one field of the body list it, as those about several do."""
+    """Let an error about one field say which, and list it where it is of the body, as those about several do."""
+    if isinstance(error, InvalidRequest) and error.param:
+        name = error.param.rpartition(".")[2]
+        error.say(error.message if name in error.message else f"{name}: {error.message}")
     fields = operation.body.__struct_fields__ if operation.body else ()
     if error.param and error.param.partition(".")[0] in fields and not error.problems:
         error.problems = (field_problem(error.param, error.message),)

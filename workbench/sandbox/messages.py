@@ -72,3 +72,5 @@ class Answer(NamedTuple):
     """The body to keep for an idempotency key, where that is another: without what is shown once."""
     is_slow: bool = False
     """It was asked to be kept back for a while."""
+    relied: tuple[str, ...] = ()
+    """Rows of the register that this answer relied on, and others of its kind do not."""

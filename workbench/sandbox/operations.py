@@ -50,6 +50,8 @@ class Operation(NamedTuple):
     body_optional: bool = False
     scenarios: tuple[str, ...] = ()
     """What can be asked to go wrong."""
+    refuses: tuple[int, ...] = ()
+    """The statuses of refusals that come from what it runs alone: 402 declined, 404 named in the body, 409 state."""
     phone: Callable[[Any], str] | None = None
     """The number in the body on which a script may make the call go wrong."""
     plain_400: bool = False
@@ -57,11 +59,6 @@ class Operation(NamedTuple):
     no_store: bool = False
     """The answer holds a token or key: no cache may keep it."""
     traced: bool = True
-
-    @property
-    def provenance(self) -> str:
-        """`documented` with the sections that show it, `assumed`, or `sandbox` for what no real service has."""
-        return f'documented; sections="{self.source}"' if self.source[0].isdigit() else self.source
 
 
 # fmt: off
@@ -73,20 +70,20 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/v1/payment_intents/{intent_id}", BEARER, intents.retrieve, wire.PaymentIntent, "assumed",
               query=wire.ClientSecretQuery, publishable=True),
     Operation("POST", "/v1/payment_intents/{intent_id}/confirm", BEARER, intents.confirm, wire.PaymentIntent, "2.2, 4",
-              body=wire.ConfirmPaymentIntent, publishable=True, scenarios=PAYMENT, phone=_of_confirm),
+              body=wire.ConfirmPaymentIntent, publishable=True, scenarios=PAYMENT, refuses=(409,), phone=_of_confirm),
     Operation("POST", "/v1/payment_intents/{intent_id}/cancel", BEARER, intents.cancel, wire.PaymentIntent, "assumed",
-              body=wire.CancelPaymentIntent, body_optional=True, scenarios=ANY_POST),
+              body=wire.CancelPaymentIntent, body_optional=True, scenarios=ANY_POST, refuses=(409,)),
     Operation("POST", "/v1/charges", BASIC, charges.create, wire.Charge, "2.3, 4",
-              body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT,
+              body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
               phone=_of_charge),
     Operation("GET", "/v1/charges", EITHER, charges.listed, wire.List[wire.Charge], "assumed", query=wire.ListQuery),
     Operation("GET", "/v1/charges/{charge_id}", EITHER, charges.retrieve, wire.Charge, "assumed"),
     Operation("POST", "/v1/refunds", EITHER, refunds.create, wire.Refund, "assumed",
-              body=wire.CreateRefund, creates=True, scenarios=(*refunds.SCENARIOS, *ANY_POST)),
+              body=wire.CreateRefund, creates=True, scenarios=(*refunds.SCENARIOS, *ANY_POST), refuses=(404, 409)),
     Operation("GET", "/v1/refunds", EITHER, refunds.listed, wire.List[wire.Refund], "assumed", query=wire.RefundsQuery),
     Operation("GET", "/v1/refunds/{refund_id}", EITHER, refunds.retrieve, wire.Refund, "assumed"),
     Operation("POST", "/v1/payouts", EITHER, payouts.create, wire.Payout, "assumed",
-              body=wire.CreatePayout, creates=True, scenarios=(*payouts.SCENARIOS, *ANY_POST)),
+              body=wire.CreatePayout, creates=True, scenarios=(*payouts.SCENARIOS, *ANY_POST), refuses=(409,)),
     Operation("GET", "/v1/payouts", EITHER, payouts.listed, wire.List[wire.Payout], "assumed", query=wire.ListQuery),
     Operation("GET", "/v1/payouts/{payout_id}", EITHER, payouts.retrieve, wire.Payout, "assumed"),
     Operation("GET", "/v1/balance", EITHER, payouts.balance, wire.Balance, "assumed"),
@@ -110,15 +107,15 @@ OPERATIONS: tuple[Operation, ...] = (
               query=wire.DeliveriesQuery),
     Operation("GET", "/v1/deliveries/{delivery_id}", EITHER, deliveries.retrieve, wire.Delivery, "assumed"),
     Operation("POST", "/v1/deliveries/{delivery_id}/replay", EITHER, deliveries.replay, wire.Delivery, "assumed",
-              scenarios=ANY_POST),
+              scenarios=ANY_POST, refuses=(409,)),
     Operation("POST", "/v1/dead_letters/replay", EITHER, deliveries.replay_dead_letters, wire.List[wire.Delivery],
               "assumed", scenarios=ANY_POST),
     Operation("GET", "/v1/api_keys", EITHER, keys.listed, wire.List[wire.ApiKey], "assumed", query=wire.ListQuery),
     Operation("POST", "/v1/api_keys", EITHER, keys.create, wire.ApiKey, "assumed",
               body=wire.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST),
     Operation("POST", "/v1/api_keys/{key_id}/roll", EITHER, keys.roll, wire.ApiKey, "assumed",
-              no_store=True, scenarios=ANY_POST),
-    Operation("DELETE", "/v1/api_keys/{key_id}", EITHER, keys.revoke, wire.ApiKey, "assumed"),
+              no_store=True, scenarios=ANY_POST, refuses=(409,)),
+    Operation("DELETE", "/v1/api_keys/{key_id}", EITHER, keys.revoke, wire.ApiKey, "assumed", refuses=(409,)),
     Operation("POST", "/plants", BEARER, plants.create, wire.Plant, "2.4, 4", body=wire.NewPlant, plain_400=True),
     Operation("POST", "/v1/auth/token", NO_KEY, tokens.issue, wire.Token, "4, 5",
               body=wire.TokenRequest, no_store=True),

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from workbench.domain import wire
 from workbench.domain.gaps import REGISTER
@@ -20,7 +21,7 @@ from workbench.sandbox.service import charges, endpoints, inbox, keys, outcomes,
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
-MAX_ADVANCE_S = 10 * 366 * 86_400
+_UNITS_MS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 
 
 def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one signature
@@ -38,9 +39,14 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
     """POST /sandbox/clock/advance: move the clock; all that falls due on the way happens.
 
     The answer is the milliseconds to move by, which is done outside of a transaction.
-    Raises InvalidRequest: negative, over ten years, or finer than a millisecond.
+    Raises InvalidRequest: no unit is named, or one negative, over ten years, or finer than a millisecond.
     """
-    return whole_ms(body.seconds, MAX_ADVANCE_S)
+    moved = {name: each for name in body.__struct_fields__ if (each := getattr(body, name)) is not UNSET}
+    if not moved:
+        message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
+        raise InvalidRequest(message, code="parameter_missing", param="seconds")
+    seconds_ms = whole_ms(moved.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
+    return seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in moved.items())
 
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset:  # noqa: ARG001  one signature
@@ -141,15 +147,16 @@ def _of_panel(  # noqa: PLR0913  the columns that differ
     body: type[msgspec.Struct] | None = None,
     query: type[msgspec.Struct] | None = None,
     no_store: bool = False,
+    refuses: tuple[int, ...] = (),
 ) -> Operation:
     return Operation(
         method, f"/sandbox/{path}", BEARER, run, answer, "sandbox",
-        body=body, query=query, no_store=no_store, traced=False,
+        body=body, query=query, no_store=no_store, refuses=refuses, traced=False,
     )  # fmt: skip
 
 
 CLOCK = _of_panel("GET", "clock", clock, shapes.Clock)
-ADVANCE = _of_panel("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance)
+ADVANCE = _of_panel("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
@@ -157,21 +164,21 @@ OPERATIONS: tuple[Operation, ...] = (
     ADVANCE,
     _of_panel("GET", "phones/{phone}", show_phone, shapes.Handset),
     _of_panel("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
-    _of_panel("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input),
-    _of_panel("POST", "phones/{phone}/cancel", cancel, shapes.Handset),
-    _of_panel("POST", "phones/{phone}/ignore", ignore, shapes.Handset),
+    _of_panel("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
+    _of_panel("POST", "phones/{phone}/cancel", cancel, shapes.Handset, refuses=(409,)),
+    _of_panel("POST", "phones/{phone}/ignore", ignore, shapes.Handset, refuses=(409,)),
     _of_panel("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
     _of_panel("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
     _of_panel("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
-    _of_panel("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery),
+    _of_panel("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
     _of_panel("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
     _of_panel("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
     _of_panel("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
               body=shapes.DeliveryFaults),
     _of_panel("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
     _of_panel("GET", "ledger/entries", books.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
-    _of_panel("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle),
-    _of_panel("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry),
+    _of_panel("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
+    _of_panel("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry, refuses=(409,)),
     _of_panel("GET", "ledger/postings", books.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
     _of_panel("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
               query=wire.MovementsQuery),

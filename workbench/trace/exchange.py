@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
+from workbench.domain.masking import mask
+from workbench.errors import InvalidRequest
 from workbench.latency import Latencies
 from workbench.live import is_live
 from workbench.render import bundle, preformatted
@@ -78,6 +81,22 @@ class Exchange:
         """The same for a shell in which SECRET_KEY is set."""
         return self._snippet.curl
 
+    def unmasked(self, number: str) -> "Exchange":
+        """The same with the customer's number in its place, so that what is copied can be sent as it is.
+
+        The sandbox does not keep numbers whole: it is yours to tell. Raises InvalidRequest: no number of this call.
+        """
+        masked, spelled = mask(number), {"+": number, "%2B": quote(number, safe="")}
+        texts = {f"{start}{masked[1:]}": whole for start, whole in spelled.items()}
+        request = _replaced(self._request, texts)
+        target = _replaced(self._target, texts)
+        if masked == number or (request, target) == (self._request, self._target):
+            message = f"number is not one that is masked in this call: {masked} does not stand in it."
+            raise InvalidRequest(message, code="parameter_invalid", param="number")
+        return Exchange(
+            {**self._row, "detail": {**self._row["detail"], "target": target, "request": request}}, self._seen
+        )
+
     @cached_property
     def _snippet(self) -> Snippet:
         method, _, path = self._target.partition(" ")
@@ -118,6 +137,16 @@ class Exchange:
         if self.latency_ms is not None:
             html += f"<p>answered in {self.latency_ms} ms</p>"
         return bundle(repr(self), html)
+
+
+def _replaced(value: Any, texts: Mapping[str, str]) -> Any:  # noqa: ANN401  JSON is of any type
+    """A value with some texts replaced wherever they stand in it."""
+    if isinstance(value, Mapping):
+        return {name: _replaced(each, texts) for name, each in value.items()}
+    if isinstance(value, str):
+        for masked, whole in texts.items():
+            value = value.replace(masked, whole)
+    return value
 
 
 def reason(status: int) -> str:

@@ -10,6 +10,10 @@ from workbench.domain.wire.shown import Shown
 T = TypeVar("T")
 Minor = Annotated[int, Meta(ge=0, le=10**12 - 1)]
 """Minor units; at most ten digits before the point."""
+MAX_ADVANCE_S = 10 * 366 * 86_400
+Minutes = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 60)]
+Hours = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 3600)]
+Days = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 86_400)]
 
 
 class Rows(Shown, Generic[T]):
@@ -37,9 +41,12 @@ class Input(Shown):
 
 
 class Advance(Shown):
-    """By how much the clock moves."""
+    """By how much the clock moves: what is named adds up."""
 
-    seconds: Decimal
+    seconds: Decimal | UnsetType = UNSET
+    minutes: Minutes | UnsetType = UNSET
+    hours: Hours | UnsetType = UNSET
+    days: Days | UnsetType = UNSET
 
 
 class Script(Shown):

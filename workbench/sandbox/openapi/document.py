@@ -29,7 +29,9 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
 - **Failures** can be had on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
 - **Examples** of answers and events are of one run, the register of gaps at its defaults, with secrets masked.
 - **Provenance.** `x-provenance` tells what the interface shows (`documented`), what it leaves open and this sandbox
-  has settled (`assumed`), and what no real service has (`sandbox`); `x-section` names the section.
+  has settled (`assumed`), and what no real service has (`sandbox`); `x-section` names the section. The header
+  `Sandbox-Provenance` tells the same of one answer, by its status and media type, with the rows of the register that
+  it relied on: `assumed; gaps="declined_status error_format"`.
 """
 _SCHEMES: Final = {"Bearer": "bearerAuth", "Basic": "basicAuth"}
 _UNREQUESTED: Final = (wire.Event, wire.PlantError)

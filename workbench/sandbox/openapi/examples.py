@@ -58,7 +58,10 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
     "NewPlant": {"monstera": ("A plant", {"id": 1, "name": "Monstera", "tag": "climber"})},
     "TokenRequest": {"any": ("Any address and password", {"email": "shop@example.com", "password": "greenhouse"})},
     "RefreshRequest": {"pair": ("By the refresh token", {"refresh_token": "the refresh token"})},
-    "Advance": {"day": ("A day", {"seconds": 86_400})},
+    "Advance": {
+        "day": ("A day", {"seconds": 86_400}),
+        "days": ("Three days and an hour", {"days": 3, "hours": 1}),
+    },
     "Input": {"pin": ("The right PIN", {"text": "1234"})},
     "Script": {"twice": ("Declined, then approved", {
         "phone": _PHONE, "answers": ["insufficient_funds", "approve"],

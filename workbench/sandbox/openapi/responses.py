@@ -18,26 +18,6 @@ Schema = dict[str, Any]
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
 """The component of an error, by `error_format`."""
 
-_NAMING: Final = frozenset({"POST /v1/refunds", "POST /sandbox/operator/query", "POST /sandbox/ledger/entries"})
-"""Operations whose body names an object that may not be there; others name it in the path."""
-_STATEFUL: Final = frozenset(
-    {
-        "POST /v1/payment_intents/{intent_id}/confirm",
-        "POST /v1/payment_intents/{intent_id}/cancel",
-        "POST /v1/refunds",
-        "POST /v1/payouts",
-        "POST /v1/deliveries/{delivery_id}/replay",
-        "POST /v1/api_keys/{key_id}/roll",
-        "DELETE /v1/api_keys/{key_id}",
-        "POST /sandbox/clock/advance",
-        "POST /sandbox/phones/{phone}/input",
-        "POST /sandbox/phones/{phone}/cancel",
-        "POST /sandbox/phones/{phone}/ignore",
-        "POST /sandbox/operator/query",
-        "POST /sandbox/ledger/entries",
-    }
-)
-"""Operations that an object's state can refuse; a scenario can refuse others so."""
 _BASIC_WORDS: Final[Mapping[int, str]] = {
     400: "What was sent is not valid; the same request will never succeed.",
     401: "No valid key or token.",
@@ -64,27 +44,17 @@ def responses(operation: Operation, answer: str, gaps: Gaps) -> Schema:
 
 def refusals(operation: Operation, gaps: Gaps) -> list[int]:
     """The statuses of every refusal that an operation can come to."""
-    named = f"{operation.method} {operation.path}"
-    return [
-        status
-        for status, comes in {
-            400: True,
-            401: True,
-            402: named == "POST /v1/charges" and gaps.declined_status == "402",
-            403: bool(operation.schemes),
-            404: "_id}" in operation.path or named in _NAMING or _is_paged(operation),
-            409: bool(operation.scenarios) or named in _STATEFUL or _reused_is_conflict(operation, gaps),
-            413: not operation.plain_400,
-            415: operation.body is not None and not operation.plain_400,
-            422: takes_keys(operation) and gaps.reused_key_status == 422,  # noqa: PLR2004  a choice of the register
-            500: True,
-        }.items()
-        if comes
-    ]
-
-
-def _reused_is_conflict(operation: Operation, gaps: Gaps) -> bool:
-    return takes_keys(operation) and gaps.reused_key_status == 409  # noqa: PLR2004  a choice of the register
+    found = {400, 401, 500, *operation.refuses}
+    for status, comes in (
+        (403, bool(operation.schemes)),
+        (404, "_id}" in operation.path or _is_paged(operation)),
+        (409, bool(operation.scenarios)),
+        (413, not operation.plain_400),
+        (415, operation.body is not None and not operation.plain_400),
+        (gaps.reused_key_status, takes_keys(operation)),
+    ):
+        found |= {status} if comes else set()
+    return sorted(found - ({402} if gaps.declined_status != "402" else set()))
 
 
 def _is_paged(operation: Operation) -> bool:
@@ -109,8 +79,10 @@ def headers(gaps: Gaps) -> Schema:
         "Request-Id": _header("Names this request in the trace and the log.", r"^(req|ctl)_[0-9A-Za-z]{24}$"),
         "Api-Version": _header("The version that answered.", f"^{wire.API_VERSION}$"),
         "Sandbox-Provenance": _header(
-            "Where the operation comes from, as its `x-provenance`.",
-            r'^(documented; sections="[0-9., ]+"|assumed|sandbox)$',
+            "Where this answer comes from: `documented` where the interface shows its status and media type, with the "
+            "sections of the operation; else `assumed`, or `sandbox` for what no real service has. `gaps` are the rows "
+            "of the register that its status, media type and body relied on.",
+            r'^(documented; sections="[0-9., ]+"|assumed|sandbox)(; gaps="[a-z_]+( [a-z_]+)*")?$',
         ),
         "WWW-Authenticate": _header("What the operation takes (RFC 9110).", "^(Bearer|Basic) realm="),
         "Allow": _header("The methods that the path takes.", "^[A-Z]+(, [A-Z]+)*$"),

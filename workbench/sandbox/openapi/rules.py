@@ -7,13 +7,14 @@ schema takes is accepted and one that it does not take is refused.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from workbench.domain import wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import SETTLEMENTS, TRACKED
 from workbench.domain.moments import RFC3339
 from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.phones import OPERATORS
 from workbench.domain.webhooks import DISABLED, ENABLED, EVENT_TYPES, FAULTS
-from workbench.sandbox import operator, panel
+from workbench.sandbox import operator
 from workbench.sandbox.addresses import NAME
 from workbench.sandbox.service.keys import MAX_NAME
 from workbench.sandbox.service.plays import MAX_ANSWERS, MAX_OUTAGE_S
@@ -155,7 +156,10 @@ REQUEST_RULES: Mapping[str, Mapping[str, Rule]] = {
         "name": _always({"description": "Name of the plant."}),
         "tag": _always({"description": "Tag that specifies the type."}),
     },
-    "Advance": {"seconds": _seconds(panel.MAX_ADVANCE_S)},
+    "Advance": {
+        "seconds": _seconds(wire.panel.MAX_ADVANCE_S),
+        **{name: _always({"description": f"Whole {name}."}) for name in ("minutes", "hours", "days")},
+    },
     "Outage": {"provider": _always(OPERATOR), "seconds": _seconds(MAX_OUTAGE_S)},
     "Input": {"text": _always({"pattern": "^[0-9]{4}$", "description": f"The PIN; {operator.SANDBOX_PIN} is right."})},
     "Script": {
@@ -214,6 +218,7 @@ WHOLE_RULES: Mapping[str, Rule] = {
     "ConfirmPaymentIntent": lambda gaps: (
         {"required": ["payment_method", "client_secret"]} if _needs_client_secret(gaps) else {}
     ),
+    "Advance": _always({"anyOf": [{"required": [name]} for name in wire.panel.Advance.__struct_fields__]}),
     "CreateRefund": _always({"oneOf": [_OF_CHARGE, _OF_INTENT]}),
     "Settle": _always({"oneOf": [_SETTLES_ENTRY, _SETTLES_WITH_FEE, _SETTLES]}),
     # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.

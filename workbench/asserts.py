@@ -1,0 +1,77 @@
+"""What a bare `assert` that fails in a notebook compared: an extension of IPython, loaded by `workbench run`.
+
+`assert paid == due` becomes an assert that keeps what its sides were and says so if it fails: 150 == 146. Each side is
+evaluated once, as before; an assert with a message of its own, and what holds, stay as they are.
+"""
+
+import ast
+import builtins
+import reprlib
+from typing import Any, Final
+
+from workbench.domain.masking import mask
+
+_SHOWN: Final = 200
+"""Characters of a value, or of an assert's text."""
+_TELL: Final = "__workbench_assert__"
+_REPR: Final = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _SHOWN
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxdict = 20
+_OPERATORS: Final = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  IPython's shell
+    """What IPython calls."""
+    setattr(builtins, _TELL, _told)
+    shell.ast_transformers.append(_Asserts())
+
+
+class _Asserts(ast.NodeTransformer):
+    def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
+        """The assert with a message of what its values were; they are let go of where it holds."""
+        if node.msg is not None:
+            return node
+        kept: list[str] = []
+        text, test = ast.unparse(node.test), node.test
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            operator = _OPERATORS[type(test.ops[0])]
+            test.left = _kept(test.left, kept)
+            test.comparators = [_kept(test.comparators[0], kept)]
+        elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            operator, test.operand = "", _kept(test.operand, kept)
+        else:
+            operator, node.test = "", _kept(test, kept)
+        values = ", ".join(kept)
+        node.msg = ast.parse(f"{_TELL}({text!r}, {operator!r}, {values})", mode="eval").body
+        gone = ast.parse(f"del {values}").body
+        for each in (node.msg, *gone):
+            for part in ast.walk(each):
+                ast.copy_location(part, node)
+        return [node, *gone]
+
+
+def _kept(value: ast.expr, kept: list[str]) -> ast.expr:
+    """The value, and a name for it."""
+    kept.append(f"_workbench_assert_{len(kept)}")
+    named = ast.NamedExpr(target=ast.Name(kept[-1], ast.Store()), value=value)
+    for each in (named, named.target):
+        ast.copy_location(each, value)
+    return named
+
+
+def _told(text: str, operator: str, *values: object) -> str:
+    shown = f" {operator} ".join(_shown(each) for each in values)
+    text = _cut(text)
+    return text if shown == text else f"{text}, with {shown}"
+
+
+def _shown(value: object) -> str:
+    """A value that cannot show itself is told by its type: that the assert failed is what counts."""
+    return _cut(mask(_REPR.repr(value)))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
