@@ -77,7 +77,7 @@ class Board:
             from workbench.lab.board_widget import BoardWidget
 
             self._widget = BoardWidget(self._act, self._shown)
-            self._shown(True)
+            self._shown(is_shown=True)
         return self._widget
 
     def live_sections(self) -> tuple[Section, ...]:
@@ -142,7 +142,7 @@ class Board:
                 if self._widget is not None:
                     self._widget.answered = int(message.get("id") or 0)
 
-    def _shown(self, is_shown: bool) -> None:  # noqa: FBT001  what has become of the board
+    def _shown(self, *, is_shown: bool) -> None:
         """Follow what happens while somebody looks: a cell that is run again leaves a board that nobody sees."""
         with self._lock:
             if is_shown and self._unwatch is None:

@@ -23,7 +23,7 @@ class BoardWidget(anywidget.AnyWidget):
     view = traitlets.Dict()
     answered = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, act: Callable[[dict[str, Any]], None], shown: Callable[[bool], None]) -> None:
+    def __init__(self, act: Callable[[dict[str, Any]], None], shown: Callable[..., None]) -> None:
         super().__init__()
         self._act = act
         self._shown = shown
@@ -45,10 +45,10 @@ class BoardWidget(anywidget.AnyWidget):
         """A page that has just been opened asks to see, and says so when it is closed; anything else is pressed."""
         if message.get("gone"):
             self._pages -= 1
-            self._shown(self._pages > 0)
+            self._shown(is_shown=self._pages > 0)
         elif message.get("look"):
             self._pages += 1
-            self._shown(True)
+            self._shown(is_shown=True)
             self.send({"view": self.view})
             self.answered = int(message.get("id") or 0)
         else:

@@ -1,8 +1,8 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, overload
+from functools import partial, reduce
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
@@ -12,7 +12,8 @@ from workbench.trace.words import MASK_NOTE, clock_of, short
 
 __all__ = ["KINDS", "Exchange", "History", "Seen", "SequenceDiagram", "Trace"]
 
-Rows = list[dict[str, Any]]
+Rows: TypeAlias = list[dict[str, Any]]
+Choice: TypeAlias = Callable[[Rows], Rows]
 
 KINDS = ("call", "screen", "entry", "webhook")
 _COLUMNS = ("seq", "moment (UTC)", "kind", "what", "result")
@@ -43,6 +44,13 @@ class History:
         self.rows = fresh if known is None else self.rows[:-1] + fresh
 
 
+class Chosen(NamedTuple):
+    """How the rows of a trace were chosen: among which, and by what, one after another; None where by their places."""
+
+    among: Rows
+    by: tuple[Choice, ...] | None = ()
+
+
 class Trace(Sequence["dict[str, Any]"]):
     """What happened, row by row: a snapshot; ask for it again to see more. The board of it in JupyterLab follows.
 
@@ -54,35 +62,34 @@ class Trace(Sequence["dict[str, Any]"]):
         rows: Rows,
         seen: Seen | None = None,
         widget: "Callable[[Trace], Widget] | None" = None,
+        chosen: "Chosen | None" = None,
     ) -> None:
         self._rows = rows
         self._seen = seen or Seen()
         self._make_widget = widget
-        self._whole = rows
-        self._choices: tuple[Callable[[Rows], Rows], ...] | None = ()
+        self._chosen = chosen or Chosen(rows)
 
     def for_(self, payment: str) -> "Trace":
         """The rows of one payment, by the id of its intent, its charge or a refund of it; or those of one payout."""
-        return self._chosen(partial(_rows_for, payment))
+        return self._choose(partial(_rows_for, payment))
 
     def only(self, *kinds: str) -> "Trace":
         """The rows of some kinds. Raises ValueError: no such kind."""
         if unknown := set(kinds) - set(KINDS):
             message = f"kinds are {', '.join(KINDS)}, not {', '.join(sorted(unknown))}"
             raise ValueError(message)
-        return self._chosen(partial(_rows_of, kinds))
+        return self._choose(partial(_rows_of, kinds))
 
     @property
     def whole(self) -> Rows | None:
         """All rows among which these were chosen; None where they were picked by their places, which stay the same."""
-        return None if self._choices is None else self._whole
+        return None if self._chosen.by is None else self._chosen.among
 
     def among(self, rows: Rows) -> "Trace":
         """What was chosen here, chosen among other rows."""
-        made = self._of(rows)
-        for choose in self._choices or ():
-            made = made._chosen(choose)
-        return made
+        by = self._chosen.by or ()
+        found = reduce(lambda left, choose: choose(left), by, rows)
+        return Trace(found, self._seen, self._make_widget, Chosen(rows, by))
 
     @property
     def exchanges(self) -> list[Exchange]:
@@ -103,7 +110,7 @@ class Trace(Sequence["dict[str, Any]"]):
     @overload
     def __getitem__(self, place: slice) -> "Trace": ...
     def __getitem__(self, place: int | slice) -> "dict[str, Any] | Trace":
-        return self._rows[place] if isinstance(place, int) else self._picked(place)
+        return self._rows[place] if isinstance(place, int) else self._pick(place)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -114,18 +121,12 @@ class Trace(Sequence["dict[str, Any]"]):
     def __repr__(self) -> str:
         return str(self._table())
 
-    def _of(self, rows: Rows) -> "Trace":
-        return Trace(rows, self._seen, self._make_widget)
+    def _choose(self, choice: Choice) -> "Trace":
+        by = None if self._chosen.by is None else (*self._chosen.by, choice)
+        return Trace(choice(self._rows), self._seen, self._make_widget, Chosen(self._chosen.among, by))
 
-    def _chosen(self, choose: Callable[[Rows], Rows]) -> "Trace":
-        made = self._of(choose(self._rows))
-        made._whole, made._choices = self._whole, None if self._choices is None else (*self._choices, choose)
-        return made
-
-    def _picked(self, places: slice) -> "Trace":
-        made = self._of(self._rows[places])
-        made._choices = None
-        return made
+    def _pick(self, places: slice) -> "Trace":
+        return Trace(self._rows[places], self._seen, self._make_widget, Chosen(self._chosen.among, None))
 
     def _table(self) -> Table:
         return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, [_cells(row) for row in self._rows])
