@@ -8,8 +8,10 @@ from pathlib import Path
 from workbench.errors import ServiceUnreachable
 from workbench.lab.exercises.shape import Exercise, Verdict, not_yet, wrong
 
-_OF_OTHERS = tuple(
-    str(Path(each)) for each in (Path(__file__).parents[2], *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
+_OF_OTHERS = (
+    str(Path(__file__).parents[2]),
+    *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")),
+    "<frozen ",
 )
 """Where code stands that no learner has written."""
 
@@ -17,7 +19,7 @@ _OF_OTHERS = tuple(
 def line_of(error: BaseException) -> str:
     """Where in a person's own code an error arose, to end a sentence with; empty where it did not pass through any."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if not each.filename.startswith((*_OF_OTHERS, "<frozen "))]
+    own = [each for each in frames if not each.filename.startswith(_OF_OTHERS)]
     if not own:
         return ""
     line = f": {own[-1].line}" if own[-1].line else ""

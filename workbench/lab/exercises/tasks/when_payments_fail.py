@@ -28,10 +28,11 @@ def _told(
     if not attempts:
         yield not_yet("The intent for the Sage is there, and not confirmed.")
     failed = next((each for each in attempts if each.failure_code == _DOWN), None)
-    if failed is None and _DOWN in seen and intent.status == "succeeded":
-        yield wrong("One intent has met the outage, and another intent was paid. One intent should see both.")
     if failed is None:
+        if _DOWN in seen and intent.status == "succeeded":
+            yield wrong("One intent has met the outage, and another intent was paid. One intent should see both.")
         yield wrong("The operator was not down when you tried: begin the outage first, and take a new intent.")
+        return
     # A script and a test number fail one customer with the same code, while the operator is up.
     met = next((each for each in outages if each.provider == failed.provider and each.covers(failed.created)), None)
     if met is None:
@@ -39,6 +40,7 @@ def _told(
             "This attempt failed and the operator was not down: a script or a test number fails one customer alone. "
             "With bench.operator.outage, begin the outage first, and take a new intent."
         )
+        return
     if met.seconds != _SECONDS:
         yield wrong(f"The outage was to last {_SECONDS} seconds, and this one was begun for {met.seconds}.")
     if intent.status != "succeeded":
