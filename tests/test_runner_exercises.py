@@ -108,6 +108,15 @@ class TestBlank:
         assert "ok      elsewhere" in blank.said
         assert not (notebooks[1].parent / ".workbench").exists()
 
+    def test_a_crash_names_the_line_of_the_cell(self, run: Callable[..., Run], tmp_path: Path):
+        crash = (
+            "def charge_surely(client, order):\n    price = order['amount']\n    return price / 0\n\n"
+            'exercises.check("charge_surely", bench, charge_surely)'
+        )
+        done = run(tmp_path / "out", write(tmp_path, "crash", SETUP, crash))
+        said = " ".join(done.printed("crash").split())
+        assert "ZeroDivisionError: division by zero, in line 3 of charge_surely: return price / 0 exercises" in said
+
 
 class TestNoNotebook:
     @pytest.mark.parametrize("name", NO_NOTEBOOKS)

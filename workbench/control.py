@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -149,11 +149,25 @@ def _whole_ms(seconds: Decimal | float | timedelta) -> int:
     return round(Decimal(str(seconds)) * 1000)
 
 
+class Outage(NamedTuple):
+    """An operator that was taken down, for so many seconds, until a moment in seconds since 1970."""
+
+    provider: str
+    seconds: int
+    until: int
+
+    def covers(self, moment_s: int) -> bool:
+        """Whether a moment, in seconds since 1970, is one of it."""
+        return self.until - self.seconds <= moment_s < self.until
+
+
 class Operator:
     """The mobile network operators, told what to do: to see a failure before a customer does."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
+        self.outages: list[Outage] = []
+        """Those that were begun here, the latest last, whether over, ended or not."""
 
     def script(self, phone: str, answers: Sequence[str]) -> "Operator":
         """What the next attempts on a number come to, one answer each; an empty list forgets what was set.
@@ -170,7 +184,9 @@ class Operator:
 
     def outage(self, provider: str, seconds: int) -> "Operator":
         """An operator is down for so many seconds from now; 0 ends it."""
-        self._control.post("operator/outage", {"provider": provider, "seconds": seconds})
+        state = self._control.post("operator/outage", {"provider": provider, "seconds": seconds})
+        if state["down_until"] is not None:
+            self.outages.append(Outage(state["provider"], seconds, state["down_until"]))
         return self
 
     def states(self) -> list[dict[str, Any]]:

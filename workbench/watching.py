@@ -8,6 +8,8 @@ from workbench.closing import Closing
 
 _GATHER_S = 0.03
 """How long news is gathered before it is told: a loop of a thousand calls is not a thousand redrawings."""
+_REST_S = 0.15
+"""How long nobody is told after that: while a loop runs, drawing takes the smaller part of its time."""
 _ASK_EVERY_S = 0.5
 
 
@@ -63,6 +65,7 @@ class Watchers(Closing):
         while not self._ended.is_set():
             if self._has_news():
                 self._tell_all()
+                self._ended.wait(_REST_S)
 
     def _has_news(self) -> bool:
         if self._position is None:

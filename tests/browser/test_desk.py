@@ -28,6 +28,20 @@ CUT_OFF = """(desk) => [desk, ...desk.querySelectorAll('*')].filter((each) => {
   const isField = ['INPUT', 'SELECT', 'TEXTAREA'].includes(each.tagName) || each.closest('.wb-phone, .wb-unseen');
   return !scrolls && !isField && each.clientWidth > 2 && each.scrollWidth > each.clientWidth + 1;
 }).map((each) => `${each.tagName} ${each.className}`)"""
+OVERPRINTED = """(part) => {
+  const texts = [...part.querySelectorAll('caption, th, td')].filter((each) => each.textContent).map((each) => {
+    const range = document.createRange();
+    range.selectNodeContents(each);
+    return [each.textContent, [...range.getClientRects()]];
+  });
+  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  return texts.flatMap(([one, here], place) => texts.slice(place + 1)
+    .filter(([, there]) => here.some((a) => there.some((b) => meet(a, b))))
+    .map(([other]) => `${one} / ${other}`));
+}"""
+"""Texts of tables that stand upon each other."""
+SCROLLED = """(part) => [...part.querySelectorAll('.wb-scroll')]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => `${each.ariaLabel} is cut off`)"""
 TALL = {"width": 1400, "height": 4000}
 
 
@@ -380,6 +394,21 @@ class TestForEveryone:
         lab.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
         lab.page.set_viewport_size({"width": width, "height": height})
         is_whole_through_a_payment(desk)
+
+    def test_no_heading_of_an_account_stands_upon_its_columns(self, lab: "Lab"):
+        desk = opened(lab)
+        lab.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+        desk.send()
+        desk.says("its handset rings")
+        desk.type_pin()
+        desk.is_paid()
+        found = {}
+        for width in (1440, 1180, 1000, 900, 700, 500, 360):
+            lab.page.set_viewport_size({"width": width, "height": 4000})
+            lab.page.wait_for_timeout(300)  # JupyterLab lays out its panels some frames later
+            found[width] = desk.ledger.evaluate(OVERPRINTED) + desk.ledger.evaluate(SCROLLED)
+            lab.shot(desk.ledger, f"desk-ledger-{width}")
+        assert {width: each for width, each in found.items() if each} == {}
 
     def test_at_400_percent(self, lab: "Lab"):
         desk = opened(lab)

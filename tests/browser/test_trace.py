@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
     from tests.browser.conftest import Lab
+    from tests.conftest import Serving
+
+SOON_MS = 1000
 
 THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
 PAID = """
@@ -27,6 +30,10 @@ def sell(amount):
 
 first, second = sell("150.00"), sell("20.00")
 """
+
+CHARGE = (
+    'bench.client.charges.create(amount=2000, channel="mtn", phone="+260961234567", idempotency_key=f"key-{number}")'
+)
 
 
 @pytest.fixture
@@ -89,3 +96,62 @@ def test_on_a_narrow_screen_nothing_is_cut_off(lab: "Lab", board: "Locator"):
 def test_the_rows_are_those_that_a_script_reads(lab: "Lab", board: "Locator"):
     told = lab.run("print([str(row['seq']) for row in bench.trace])")
     assert told == str(board.get_by_role("rowheader").all_inner_texts())
+
+
+class TestItFollows:
+    """What happens elsewhere is seen without being asked for."""
+
+    def test_one_call_and_then_five_hundred_payments(self, lab: "Lab"):
+        once = 'bench.client.payment_intents.create(amount=Decimal("1.00"), description="Fern")'
+        lab.open(cells=[PAID.partition("\nfirst, second")[0], once, "bench.trace"])
+        lab.run_all()
+        board = lab.output(2).locator(".wb-board")
+        expect(board.get_by_role("row").last).to_contain_text("payment_intent.created")
+        last = lab.run(f"for number in range(500): {CHARGE}\nprint(bench.trace[-1]['seq'])")
+        expect(board.get_by_role("rowheader").last).to_have_text(last, timeout=SOON_MS)
+        expect(board.get_by_role("row")).to_have_count(51)
+        lab.shot(board, "trace-500-payments")
+        board.get_by_role("button", name="Older").click()
+        expect(board.get_by_role("rowheader").last).not_to_have_text(last)
+        before = board.get_by_role("rowheader").all_inner_texts()
+        lab.run('sell("5.00")')
+        lab.page.wait_for_timeout(SOON_MS)
+        assert board.get_by_role("rowheader").all_inner_texts() == before, "an older page stays while it is read"
+
+    def test_what_a_backend_does_with_a_served_sandbox(self, lab: "Lab", serving: "Serving"):
+        with serving("--port", "0", "--json") as server:
+            connect = f"Workbench.connect(**{server.address!r})"
+            setup = f"from workbench import Workbench\n\nbench, backend = {connect}, {connect}"
+            lab.open(cells=[setup, "bench.trace"])
+            lab.run_all()
+            board = lab.output(1).locator(".wb-board")
+            expect(board).to_contain_text("Nothing yet.")
+            lab.run('backend.client.payment_intents.create(amount=5, description="Fern")')
+            expect(board.get_by_role("table")).to_contain_text("POST /v1/payment_intents", timeout=SOON_MS)
+            lab.run("bench.close()\nbackend.close()")
+
+    def test_the_trace_of_one_payment_stays_that_of_one(self, lab: "Lab", board: "Locator"):
+        lab.output(1).locator(".wb-board").get_by_label("Payment").select_option(lab.run("second").strip("'"))
+        expect(board).not_to_contain_text("ZMW 150.00")
+        lab.run("bench.client.refunds.create(payment_intent=second)\nsell('7.00')")
+        expect(board).to_contain_text("POST /v1/refunds", timeout=SOON_MS)
+        expect(board.get_by_role("table")).not_to_contain_text("ZMW 7.00")
+
+    def test_what_is_looked_into_and_typed_stays(self, lab: "Lab", board: "Locator"):
+        look = board.get_by_role("button", name="Look: 5", exact=True)
+        look.click()
+        expect(board.get_by_role("group", name="Request", exact=True)).to_be_visible()
+        look.focus()
+        lab.run("for _ in range(30): sell('7.00')")
+        lab.page.wait_for_timeout(SOON_MS)
+        expect(look).to_be_focused()
+        expect(board.get_by_role("group", name="Request", exact=True)).to_be_visible()
+        board.get_by_role("button", name="Newer").click()
+        expect(look).to_have_count(0)
+
+    def test_a_cell_that_is_run_again_leaves_nobody_watching(self, lab: "Lab", board: "Locator"):
+        for _ in range(3):
+            lab.run_cell(1)
+            expect(board.get_by_role("row").last).to_be_visible()
+        lab.page.wait_for_timeout(SOON_MS)
+        assert lab.run("len(bench._watchers._callbacks)") == "1"

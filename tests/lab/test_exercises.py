@@ -1,5 +1,6 @@
 """The exercises: what a check says of each usual mistake, and that nothing a person does makes it raise."""
 
+import base64
 import inspect
 import json
 import re
@@ -13,7 +14,7 @@ import pandas as pd
 import pytest
 
 from workbench import Workbench, exercises, resources
-from workbench.errors import ExerciseNotDone, ServiceUnreachable
+from workbench.errors import ApiError, ExerciseNotDone, ServiceUnreachable
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise, done
 from workbench.lab.exercises.tasks import EXERCISES
@@ -64,16 +65,19 @@ def do(bench: Workbench, code: str, **more: object) -> dict[str, Any]:
     names |= {"bench": bench, "pay": pay, "shop": pay, "app": bench.client_with(bench.publishable_key)}
     names |= {"amount": "150.00", "phone": PHONE, "provider": PROVIDER, "prefix": PREFIX, "prefixes": {"mtn": PREFIX}}
     names |= {"Decimal": Decimal, "attempt": attempt, "handset": bench.phone(PHONE), "receiver": bench.receiver}
-    names |= {"ServiceUnreachable": ServiceUnreachable, "pd": pd, **more}
+    names |= {"ServiceUnreachable": ServiceUnreachable, "ApiError": ApiError, "pd": pd, **more}
     exec(code, names)  # noqa: S102  our own lines
     return names
 
 
 PAID = 'pay.payment_intents.confirm(it.id, phone=phone, provider=provider)\nhandset.enter_pin("1234")\n'
+MINE = "whsec_" + base64.b64encode(b"a secret that nobody issued").decode()
 EVENT = {"id": "evt_mine", "type": "charge.failed", "timestamp": "", "data": {"object": {}}}
 
 
-def own(signature: str = "", *, milliseconds: bool = False, body: object = None, handler: str = "pass") -> str:
+def own(
+    signature: str = "", *, milliseconds: bool = False, body: object = None, handler: str = "pass", secret: str = ""
+) -> str:
     """A message that somebody signs, with a mistake in it."""
     return f"""
 from workbench.domain.signatures import headers_for
@@ -81,7 +85,8 @@ from workbench.domain.signatures import headers_for
 def handle(event):
     {handler}
 body = {json.dumps(body or {}).encode()!r}
-headers = headers_for(receiver.secrets[0], "evt_mine", bench.clock.now_ms // {1 if milliseconds else 1000}, body)
+secret = {secret!r} or receiver.secrets[0]
+headers = headers_for(secret, "evt_mine", bench.clock.now_ms // {1 if milliseconds else 1000}, body)
 headers["webhook-signature"] = {signature!r} or headers["webhook-signature"]
 receiver.receive(body, headers)
 """
@@ -102,11 +107,58 @@ def charge(minor: int, key: str, phone: str = "phone") -> str:
     )
 
 
+def refused(code: str) -> str:
+    """Code that the service refuses, which somebody passes over."""
+    return f"try:\n    {code.strip()}\nexcept ApiError:\n    pass\n"
+
+
+def confirmed(by: str, phone: str = "phone", more: str = "") -> str:
+    return f"{by}.payment_intents.confirm(it.id, phone={phone}, provider=provider{more})\n"
+
+
+SECRETLY = ", client_secret=it.client_secret"
+WRONG_PINS = 'handset.enter_pin("0000")\n' * 3
+FAILS_THEN_PAYS = 'bench.operator.script(prefix + "0000001", ["operator_unavailable", "approve"])\n'
+TRIED = 'attempt(it.id, prefix + "0000001")\n'
+OUTAGE = "bench.operator.outage(provider, seconds=300)\n"
+LATER = "bench.clock.advance(seconds=300)\n"
+DOWN = """
+is_up = False
+@receiver.on("payment_intent.succeeded")
+def keep(event):
+    if not is_up:
+        raise OSError
+"""
+"""A shop without its database."""
+REPLAYED = "bench.clock.advance(days=4)\nis_up = True\npay.deliveries.replay_dead_letters()\n"
+
+
 MISTAKES = [
     ("second_payment", "", "Not done yet: No intent with the description Fern"),
     ("second_payment", intent("Fern", "3550"), "Not right yet: The Fern is offered for 3550.00 kwacha"),
     ("second_payment", intent("Fern", "35.50"), "Not done yet: The intent for the Fern is there, and no phone"),
     ("second_payment", intent("fern", "35.50") + PAID.splitlines()[0], "Not done yet: A prompt for the Fern"),
+    (
+        "second_payment",
+        intent("Fern", "35.50") + confirmed("pay") + "handset.cancel()",
+        "The last attempt at the Fern has failed with declined_by_customer",
+    ),
+    (
+        "second_payment",
+        intent("Fern", "35.50") + confirmed("pay", 'prefix + "0000002"') + "pay.wait(it.id)",
+        "has failed with insufficient_funds",
+    ),
+    ("second_payment", intent("Fern", "35.50") + "pay.payment_intents.cancel(it.id)", "was cancelled"),
+    (
+        "second_payment",
+        intent("Monstera") + PAID + intent("Fern", "35.50") + TRIED,
+        "another customer has paid for the Fern",
+    ),
+    (
+        "exact_amount",
+        intent("Orchid", "87.35", ', metadata={"order": "A-17"}') + "pay.payment_intents.cancel(it.id)",
+        "was cancelled",
+    ),
     ("exact_amount", intent("Orchid", "8735"), "counts kwacha, not ngwee"),
     ("exact_amount", intent("Orchid", "87.53"), "it costs K87.35"),
     ("exact_amount", intent("Orchid", "87.35"), "order alone should be A-17"),
@@ -119,6 +171,30 @@ MISTAKES = [
         intent("Basil") + PAID.replace("1234", "0000") + 'handset.enter_pin("0000")\n' * 2,
         "confirm the same intent again",
     ),
+    (
+        "second_try",
+        intent("Basil") + PAID.splitlines()[0] + "\n" + WRONG_PINS + intent("Basil") + PAID,
+        "and another intent was paid",
+    ),
+    (
+        "second_try",
+        intent("Basil") + confirmed("pay") + WRONG_PINS + confirmed("pay", 'prefix + "0000001"') + "pay.wait(it.id)",
+        "on 2 numbers",
+    ),
+    (
+        "second_try",
+        intent("Basil") + confirmed("pay", 'prefix + "0000003"') + "pay.wait(it.id)\n" + PAID,
+        "on 2 numbers",
+    ),
+    (
+        "second_try",
+        intent("Basil") + confirmed("pay") + "handset.cancel()\n" + PAID,
+        "No attempt at the Basil has failed with wrong_pin",
+    ),
+    ("net_of_39", sale("39.00") + sale("1.00"), "the merchant is owed K38.02"),
+    ("net_of_39", sale("40.00") + "pay.refunds.create(payment_intent=it.id)", "refunded"),
+    ("net_of_39", intent("Sale", "40.00") + confirmed("pay") + "handset.cancel()", "No payment in the books"),
+    ("smallest_fee", intent("Sale", "0.50"), "No payment that small"),
     ("net_of_39", "", "Not done yet: No payment in the books"),
     ("net_of_39", sale("39.00"), "Of K39.00 the fee is taken, and the merchant is owed K38.02"),
     ("smallest_fee", "", "Not done yet: No payment that small"),
@@ -128,13 +204,48 @@ MISTAKES = [
     ("own_message", own("v1,AAAA"), "refused it: signature_mismatch"),
     ("own_message", own(), "refused it: it is signed, and its body is no event"),
     ("own_message", own(milliseconds=True), "of seconds, not of milliseconds"),
-    ("own_message", own(body=EVENT, handler="raise OSError"), "a handler failed with OSError"),
+    (
+        "own_message",
+        own(body=EVENT, handler="raise OSError"),
+        "a handler failed with OSError, in line 5 of handle. Take a type without a handler",
+    ),
+    ("own_message", own(body={**EVENT, "type": "charge.succeeded"}), "its type is charge.succeeded, not charge.failed"),
+    ("own_message", own(body={**EVENT, "type": "charge.succeeded"}) + own(body=EVENT), "Done: "),
+    ("own_message", own(body={**EVENT, "id": "evt_yours"}), "its body calls it evt_yours"),
+    (
+        "own_message",
+        f"receiver.secrets.append({MINE!r})" + own(body=EVENT, secret=MINE),
+        "a secret of your own",
+    ),
     ("own_message", own(body=EVENT), "Done: The receiver has taken it for genuine"),
     ("lost_answer", "", "Not done yet: No charge"),
     ("lost_answer", charge(12, "a"), "K0.12, not K12.05"),
     ("lost_answer", charge(1205, "a"), "Now suppose that the answer was lost"),
     ("lost_answer", charge(1205, "a") + charge(1205, "b"), "The customer has paid 2 times"),
     ("lost_answer", charge(1205, "a", 'prefix + "0000005"'), "The charge is pending"),
+    ("lost_answer", charge(1205, "a") + refused(charge(1206, "a")), "refused with 422"),
+    (
+        "lost_answer",
+        charge(1205, "a") + refused(charge(1205, "b", 'prefix + "0000002"')),
+        "The second request had a key of its own",
+    ),
+    ("lost_answer", refused(charge(1205, "a", 'prefix + "0000002"')) + charge(1205, "b"), "suppose that the answer"),
+    ("lost_answer", charge(1205, "a") + "pay.charges.list()", "suppose that the answer"),
+    ("lost_answer", charge(1205, "a") * 2, "Done: Asked 2 times"),
+    (
+        "from_the_app",
+        intent("Lily") + confirmed("pay") + WRONG_PINS + confirmed("app", more=SECRETLY) + 'handset.enter_pin("1234")',
+        "It was confirmed with the secret key",
+    ),
+    ("from_the_app", intent("Lily") + refused(confirmed("app")), "The confirm was answered 403"),
+    (
+        "from_the_app",
+        intent("Lily")
+        + 'signed = bench.client_with(pay.auth.token(email="shop@example.com", password="x").access_token)\n'
+        + confirmed("signed")
+        + 'handset.enter_pin("1234")',
+        "It was confirmed with an access token",
+    ),
     ("from_the_app", intent("Lily"), "Not done yet: The intent for the Lily is there, and not confirmed"),
     ("from_the_app", intent("Lily") + PAID, "It was confirmed with the secret key"),
     (
@@ -149,6 +260,46 @@ MISTAKES = [
         "patience",
         intent("Sage") + 'bench.operator.outage(provider, seconds=300)\nattempt(it.id, prefix + "0000001")',
         "Let time pass",
+    ),
+    ("patience", FAILS_THEN_PAYS + intent("Sage") + TRIED + TRIED, "begin the outage first"),
+    ("patience", FAILS_THEN_PAYS + intent("Sage") + TRIED + LATER + TRIED, "begin the outage first"),
+    (
+        "patience",
+        intent("Sage") + (confirmed("pay", 'prefix + "0000009"') + "pay.wait(it.id)\n" + LATER * 2) * 2,
+        "begin the outage first",
+    ),
+    ("patience", OUTAGE + LATER + FAILS_THEN_PAYS + intent("Sage") + TRIED + TRIED, "begin the outage first"),
+    (
+        "patience",
+        OUTAGE.replace("300", "60") + intent("Sage") + TRIED + LATER + TRIED,
+        "The outage was to last 300 seconds, and this one was begun for 60",
+    ),
+    (
+        "patience",
+        OUTAGE + intent("Sage") + TRIED + "bench.operator.outage(provider, seconds=0)\n" + TRIED,
+        "while the outage should have lasted",
+    ),
+    ("patience", OUTAGE + intent("Sage") + TRIED + LATER + intent("Sage") + TRIED, "and another intent was paid"),
+    ("patience", OUTAGE + intent("Sage") + TRIED + LATER + TRIED, "Done: One intent, 2 attempts"),
+    ("lost_and_found", DOWN + intent("Rose") + PAID + "bench.clock.advance(minutes=1)", "After the tenth"),
+    (
+        "lost_and_found",
+        DOWN + intent("Rose") + PAID + "bench.clock.advance(minutes=1)\nis_up = True\nbench.clock.advance(days=4)",
+        "before it was a dead letter",
+    ),
+    ("lost_and_found", DOWN + intent("Rose") + PAID + "bench.clock.advance(days=4)", "Bring the database back"),
+    (
+        "lost_and_found",
+        "for each in pay.webhook_endpoints.list().data: pay.webhook_endpoints.delete(each.id)\n"
+        + intent("Rose")
+        + PAID,
+        "The shop was not told of the Rose",
+    ),
+    ("lost_and_found", DOWN + intent("Rose") + PAID + REPLAYED, "Done: "),
+    (
+        "lost_and_found",
+        DOWN + intent("Rose") + PAID + REPLAYED + intent("Rose") + PAID,
+        "Done: ",
     ),
     ("lost_and_found", "", "Not done yet: No Rose"),
     ("lost_and_found", intent("Rose"), "The customer has not paid"),
@@ -176,6 +327,7 @@ def test_a_solution_is_right_and_may_be_run_again(bench: Workbench, said: Callab
     assert said(exercises.check, name, bench).startswith("Done: ")
 
 
+SURELY = BY_NAME["charge_surely"].solution
 FUNCTIONS = [
     ("def charge_surely(client, order): pass", "Not done yet: The function has not charged anybody"),
     (
@@ -185,7 +337,7 @@ FUNCTIONS = [
         ),
         "Not right yet: The answer was lost and the function gave up",
     ),
-    (BY_NAME["charge_surely"].solution.replace("{order['reference']}-attempt-1", "k"), "Done: "),
+    (SURELY, "Done: "),
     (
         BY_NAME["charge_surely"]
         .solution.replace("return client", "client")
@@ -198,6 +350,26 @@ FUNCTIONS = [
         .replace("idempotency_key=key", "idempotency_key=str(uuid.uuid4())"),
         "The customer has paid 3 times",
     ),
+    (SURELY.replace("return", "").replace("range(5)", "iter(int, 1)"), "has asked 100 times"),
+    (SURELY.replace("{order['reference']}-attempt-1", "k"), "the key is the same for every order"),
+    (SURELY.replace("{order['reference']}", "{order['phone']}"), "the key is the same for every order"),
+    (
+        SURELY.replace("    for _", "    import uuid\n    key = str(uuid.uuid4())\n    for _"),
+        "Asked for the same order again, as after a restart, the customer has paid 2 times",
+    ),
+    (SURELY.replace("client.charges", "bench.client.charges"), "another client than the one it was handed"),
+    (SURELY.replace("**order", "**{**order, 'amount': 100}"), "The customer has paid K1.00, not K25.00"),
+    (
+        SURELY.replace("range(5)", "iter(int, 1)")
+        .replace("except ServiceUnreachable", "except Exception")
+        .replace("{order['reference']}", ""),
+        "the key is the same for every order",
+    ),
+    (
+        "def charge_surely(client, order):\n    price = order['amount']\n    return price / 0",
+        "ZeroDivisionError: division by zero, in line 3 of charge_surely",
+    ),
+    (SURELY.replace("**order", "**order['nothing']"), "KeyError: 'nothing', in line 6 of charge_surely"),
     ("def charge_surely(order): pass", "TypeError"),
     ("charge_surely = 7", "TypeError"),
 ]
@@ -211,7 +383,11 @@ def test_a_function_is_tried_over_a_bad_line(bench: Workbench, said: Callable[..
 
 def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Callable[..., str]):
     it = do(bench, intent("Mint"))["it"]
-    order = {"intent": it.id, "status": "open"}
+    order = {"intent": it.id, "plant": "Mint", "status": "open"}
+    for answer in ("Mint", {"intent": it.id}, {"status": "open: declined_by_customer"}, {**order, "intent": "pi_1"}):
+        assert "the order as the shop answers with it" in said(exercises.check, "refused_order", bench, answer)
+    fern = {**order, "plant": "Fern"}
+    assert "This is the order of a Fern" in said(exercises.check, "refused_order", bench, fern)
     assert "asked nobody" in said(exercises.check, "refused_order", bench, order)
     do(bench, PAID.splitlines()[0], it=it)
     assert "prompt is on the customer's phone" in said(exercises.check, "refused_order", bench, order)
@@ -220,7 +396,15 @@ def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Callable[..., 
     order["status"] = "paid"
     assert "'paid' of an order" in said(exercises.check, "refused_order", bench, order)
     order["status"] = "open: declined_by_customer"
+    told = {**order, "intent": do(bench, intent("Mint"))["it"].id}
+    assert "asked nobody" in said(exercises.check, "refused_order", bench, told)
     assert said(exercises.check, "refused_order", bench, order).startswith("Done: ")
+
+
+def test_takings_of_no_weekend_are_not_taken_for_right(bench: Workbench, said: Callable[..., str]):
+    assert said(exercises.check, "weekends", bench, 0).startswith("Not done yet: No payment of a weekend")
+    do(bench, sale("5.00"))
+    assert said(exercises.check, "weekends", bench, 0).startswith("Not done yet: No payment of a weekend")
 
 
 def test_takings_of_the_weekends(bench: Workbench, said: Callable[..., str]):
@@ -236,6 +420,13 @@ def test_takings_of_the_weekends(bench: Workbench, said: Callable[..., str]):
         int(in_utc): "business_date knows that",
         int(right) // 100: "These are kwacha",
         1: "Which charges count",
+        int(paid.loc[paid["business_date"].map(lambda day: day.weekday() == 5).astype(bool), "amount_minor"].sum()): (
+            "These are the Saturdays alone"
+        ),
+        int(paid.loc[paid["business_date"].map(lambda day: day.weekday() == 6).astype(bool), "amount_minor"].sum()): (
+            "These are the Sundays alone"
+        ),
+        int(paid["amount_minor"].sum()): "These are all days",
     }
     for answer, words in answers.items():
         assert words in said(exercises.check, "weekends", bench, answer)
@@ -254,12 +445,20 @@ BREAKS = pd.DataFrame(
 
 def test_the_largest_break(said: Callable[..., str]):
     result = SimpleNamespace(breaks=BREAKS, proof=BREAKS[["account"]])
-    rows = ["2 breaks of this account are larger", "Done: amount_mismatch, K9.00", "1 breaks of this account", "is one"]
+    rows = [
+        "2 breaks of this account are larger",
+        "Done: amount_mismatch, K9.00",
+        "1 break of this account is larger",
+        "is one",
+    ]
     for place, words in enumerate(rows):
         assert words in said(exercises.check, "largest_break", result, BREAKS.iloc[place])
     assert "Done" in said(exercises.check, "largest_break", result, BREAKS.iloc[[1]])
-    for wrong in (BREAKS, 900, "amount_mismatch", BREAKS["code"]):
+    for wrong in (BREAKS, 900, "amount_mismatch", BREAKS["code"], BREAKS.iloc[1][["account", "variance_minor"]]):
         assert "one row of result.breaks" in said(exercises.check, "largest_break", result, wrong)
+    made_up = BREAKS.iloc[1].copy()
+    made_up["variance_minor"] = -100_000
+    assert "no row of result.breaks" in said(exercises.check, "largest_break", result, made_up)
 
 
 def test_one_account_of_many(said: Callable[..., str]):
@@ -269,7 +468,11 @@ def test_one_account_of_many(said: Callable[..., str]):
     assert said(exercises.check, "one_account", whole, part).startswith("Done: 3 breaks")
     assert "It finds 2 breaks" in said(exercises.check, "one_account", whole, less)
     assert "It compares bank:settlement, operator:mtn:float" in said(exercises.check, "one_account", whole, whole)
-    assert "what reconcile returns" in said(exercises.check, "one_account", whole, "part")
+    others = SimpleNamespace(breaks=BREAKS.iloc[[0, 1, 1]], proof=BREAKS[["account"]].head(1))
+    assert "not the same breaks" in said(exercises.check, "one_account", whole, others)
+    of_hand = BREAKS.query("account == 'operator:mtn:float'")
+    for wrong in ("part", of_hand, 3):
+        assert "what reconcile returns" in said(exercises.check, "one_account", whole, wrong)
 
 
 class TestNothingRaises:

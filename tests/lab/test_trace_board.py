@@ -1,18 +1,23 @@
 """The trace to look through: what is chosen, turned to and unfolded, and that it tells what the trace tells."""
 
 import json
+import time
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from workbench import Workbench
+from workbench.control import SandboxControl
 from workbench.lab.board import Board
-from workbench.lab.parts.trace import PAGE
+from workbench.lab.parts.trace import MOST_PAYMENTS, PAGE
 from workbench.lab.trace_board import trace_board
 from workbench.live import is_live
+from workbench.trace import Trace
 
 NUMBER = "+260961234567"
+SOON_S = 1.0
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -29,6 +34,23 @@ def paid(bench: Workbench, amount: str = "150.00") -> str:
     bench.client.payment_intents.confirm(made.id, phone=NUMBER, provider="mtn")
     bench.phone(NUMBER).enter_pin("1234")
     return made.id
+
+
+def board_of(bench: Workbench, trace: Trace | None = None) -> Board:
+    """The board of a trace, as the bench makes it where somebody looks."""
+    return trace_board(bench.trace if trace is None else trace, after(bench), bench.watch)
+
+
+def after(bench: Workbench) -> Callable[[int], list[dict[str, Any]]]:
+    control = SandboxControl(bench.looking())
+    return lambda seq: control.rows("trace", since=str(seq))
+
+
+def shown(board: Board) -> list[str]:
+    """The rows that the browser holds, without asking for more."""
+    widget: Any = board.widget
+    grid = next(each for each in widget.view["sections"][-1]["items"] if each["kind"] == "grid")
+    return [row["id"] for row in grid.get("rows", [])]
 
 
 def seen(board: Board) -> dict[str, Any]:
@@ -50,12 +72,12 @@ def test_the_table_is_that_of_the_text(bench: Workbench):
     paid(bench)
     trace = bench.trace
     told = repr(trace).splitlines()[3:]
-    assert [" ".join(row["cells"]).split() for row in rows(trace_board(trace))] == [line.split() for line in told]
+    assert [" ".join(row["cells"]).split() for row in rows(board_of(bench, trace))] == [line.split() for line in told]
 
 
 def test_one_payment_and_one_kind_can_be_chosen(bench: Workbench):
     first, second = paid(bench), paid(bench, "20.00")
-    board = trace_board(bench.trace)
+    board = board_of(bench)
     options = items(board, "form")[0]["fields"][0]["options"]
     assert [value for value, _ in options] == ["", second, first]
     board.do("trace", "follow", payment=first, of_kind="entry")
@@ -68,14 +90,14 @@ def test_one_payment_and_one_kind_can_be_chosen(bench: Workbench):
 @pytest.mark.parametrize("values", [{"payment": "pi_unknown", "of_kind": "nothing"}, {}])
 def test_what_there_is_not_is_not_chosen(bench: Workbench, values: dict[str, str]):
     paid(bench)
-    board = trace_board(bench.trace)
+    board = board_of(bench)
     board.do("trace", "follow", **values)
     assert len(rows(board)) == len(bench.trace)
 
 
 def test_every_row_unfolds_and_folds_up_again(bench: Workbench):
     paid(bench)
-    board = trace_board(bench.trace)
+    board = board_of(bench)
     for row in rows(board):
         board.do("trace", "unfold", row["id"])
         unfolded = [each for each in rows(board) if each.get("beneath")]
@@ -89,7 +111,7 @@ def test_an_exchange_shows_both_sides_and_what_to_copy(bench: Workbench, monkeyp
     monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
     trace = bench.trace
     call = next(row for row in trace if row["what"] == "POST /v1/payment_intents")
-    board = trace_board(trace)
+    board = board_of(bench, trace)
     board.do("trace", "unfold", str(call["seq"]))
     shown = json.dumps(rows(board), ensure_ascii=False)
     for part in ("POST /v1/payment_intents HTTP/1.1", "HTTP/1.1 200 OK", "curl ", "bench.http", "answered in"):
@@ -99,7 +121,7 @@ def test_an_exchange_shows_both_sides_and_what_to_copy(bench: Workbench, monkeyp
 
 def test_an_entry_shows_its_sides_in_kwacha(bench: Workbench):
     paid(bench)
-    board = trace_board(bench.trace.only("entry"))
+    board = board_of(bench, bench.trace.only("entry"))
     (entry,) = rows(board)
     board.do("trace", "unfold", entry["id"])
     sides = [row["cells"] for row in rows(board)[0]["beneath"][0]["rows"]]
@@ -112,7 +134,7 @@ def test_long_traces_are_turned_page_by_page(bench: Workbench):
     for _ in range(12):
         paid(bench, "1.00")
     trace = bench.trace
-    board = trace_board(trace)
+    board = board_of(bench, trace)
     every = [str(row["seq"]) for row in trace]
     assert [row["id"] for row in rows(board)] == every[-PAGE:]
     board.do("trace", "turn", "older")
@@ -127,7 +149,7 @@ def test_long_traces_are_turned_page_by_page(bench: Workbench):
 
 def test_an_empty_trace_says_so():
     with Workbench(seed=7) as bench:
-        board = trace_board(bench.trace[:0])
+        board = board_of(bench, bench.trace[:0])
         assert rows(board) == []
         assert items(board, "fold") == []
 
@@ -143,7 +165,7 @@ def test_it_is_live_only_where_somebody_looks(bench: Workbench, monkeypatch: pyt
 
 def test_what_a_board_shows_is_in_nothing_that_is_saved_with_the_notebook(bench: Workbench):
     paid(bench)
-    for widget in (trace_board(bench.trace).widget, bench.desk().widget, bench.dashboard().widget):
+    for widget in (board_of(bench).widget, bench.desk().widget, bench.dashboard().widget):
         state = json.dumps({name: value for name, value in widget.get_state().items() if name not in {"_esm", "_css"}})
         assert NUMBER not in state
         assert "Monstera" not in state
@@ -151,9 +173,133 @@ def test_what_a_board_shows_is_in_nothing_that_is_saved_with_the_notebook(bench:
 
 
 def test_a_page_that_is_opened_asks_to_see(bench: Workbench):
-    widget: Any = trace_board(bench.trace).widget
+    widget: Any = board_of(bench).widget
     sent: list[dict[str, Any]] = []
     widget.send = sent.append
     widget._handle_custom_msg({"look": True, "id": 5}, [])  # noqa: SLF001  what arrives from a browser
     assert sent == [{"view": widget.view}]
     assert widget.answered == 5
+
+
+class TestItFollows:
+    """What happens after a board was shown is seen without being asked for."""
+
+    def within_a_second(self, board: Board, rows: list[str]) -> list[str]:
+        until = time.monotonic() + SOON_S
+        while shown(board) != rows and time.monotonic() < until:
+            time.sleep(0.01)
+        return shown(board)
+
+    def seqs(self, trace: Trace) -> list[str]:
+        return [str(row["seq"]) for row in trace]
+
+    def test_calls_of_the_same_bench(self, bench: Workbench):
+        board = board_of(bench)
+        assert len(shown(board)) == 1
+        paid(bench)
+        rows = self.seqs(bench.trace)
+        assert self.within_a_second(board, rows) == rows
+
+    def test_calls_of_a_backend(self, bench: Workbench):
+        with bench.serve() as served, Workbench.connect(served.base_url, served.secret_key) as looking:
+            paid(bench)
+            board = board_of(looking)
+            paid(bench)
+            rows = self.seqs(bench.trace)
+            assert self.within_a_second(board, rows) == rows
+
+    def test_what_was_chosen_stays_chosen(self, bench: Workbench):
+        first = paid(bench)
+        boards = [board_of(bench, bench.trace.for_(first).only(kind)) for kind in ("entry", "webhook")]
+        entries, webhooks = (shown(each) for each in boards)
+        paid(bench)
+        bench.client.refunds.create(payment_intent=first, amount=Decimal("1.00"))
+        bench.clock.advance(days=1)
+        for board, kind, before in zip(boards, ("entry", "webhook"), (entries, webhooks), strict=True):
+            rows = self.seqs(bench.trace.for_(first).only(kind))
+            assert len(rows) > len(before)
+            assert self.within_a_second(board, rows) == rows
+
+    def test_rows_picked_by_their_places_stay(self, bench: Workbench):
+        paid(bench)
+        board = board_of(bench, bench.trace[-3:].only("webhook", "entry", "screen", "call"))
+        before = shown(board)
+        paid(bench)
+        assert [row["id"] for row in rows(board)] == before
+
+    def test_an_older_page_and_an_open_row_stay(self, bench: Workbench):
+        for _ in range(12):
+            paid(bench, "1.00")
+        board = board_of(bench)
+        board.do("trace", "turn", "older")
+        before = [row["id"] for row in rows(board)]
+        paid(bench)
+        assert [row["id"] for row in rows(board)] == before
+        board.do("trace", "turn", "newer")
+        board.do("trace", "turn", "newer")
+        newest = [row["id"] for row in rows(board)]
+        assert newest == self.seqs(bench.trace)[-PAGE:]
+        board.do("trace", "unfold", newest[0])
+        paid(bench)
+        assert [row["id"] for row in rows(board)] == newest
+        board.do("trace", "turn", "newer")
+        assert [row["id"] for row in rows(board)] == self.seqs(bench.trace)[-PAGE:]
+
+    def test_a_reset_empties_it(self, bench: Workbench):
+        paid(bench)
+        board = board_of(bench)
+        bench.reset()
+        assert self.within_a_second(board, []) == []
+        paid(bench)
+        assert [row["id"] for row in rows(board)] == self.seqs(bench.trace)
+
+    def test_only_what_is_new_is_read(self, bench: Workbench):
+        for _ in range(30):
+            paid(bench, "1.00")
+        trace = bench.trace
+        asked: list[int] = []
+        read = after(bench)
+
+        def counted(seq: int) -> list[dict[str, Any]]:
+            asked.append(len(found := read(seq)))
+            return found
+
+        board = trace_board(trace, counted, lambda _callback: lambda: None)
+        rows(board)
+        paid(bench)
+        rows(board)
+        assert max(asked) <= len(bench.trace) - len(trace) + 1
+
+    def test_a_sandbox_that_has_ended_is_said_over_what_was_seen(self):
+        with Workbench(seed=7) as bench:
+            paid(bench)
+            board = board_of(bench)
+            before = shown(board)
+        board.refresh()
+        assert shown(board) == before
+        assert "closed" in json.dumps(seen(board)["sections"][0])
+
+    def test_the_choice_is_of_the_latest_payments_and_of_the_one_that_is_chosen(self, bench: Workbench):
+        first = paid(bench)
+        board = board_of(bench)
+        board.do("trace", "follow", payment=first, of_kind="")
+        for _ in range(MOST_PAYMENTS):
+            bench.client.payment_intents.create(amount=Decimal("1.00"))
+        options = [value for value, _ in items(board, "form")[0]["fields"][0]["options"]]
+        assert len(options) == MOST_PAYMENTS + 2
+        assert first in options
+
+    def test_a_board_that_nobody_sees_does_not_follow(self, bench: Workbench):
+        board = board_of(bench)
+        widget: Any = board.widget
+        before = shown(board)
+        for message in ({"look": True, "id": 1}, {"look": True, "id": 2}, {"gone": True}, {"gone": True}):
+            widget._handle_custom_msg(message, [])  # noqa: SLF001  what arrives from a browser
+        paid(bench)
+        time.sleep(0.2)
+        assert shown(board) == before
+        widget._handle_custom_msg({"look": True, "id": 3}, [])  # noqa: SLF001  the same
+        assert shown(board) == self.seqs(bench.trace)
+        paid(bench)
+        every = self.seqs(bench.trace)
+        assert self.within_a_second(board, every) == every

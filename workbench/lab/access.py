@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import httpx
 
 from workbench.client import PaymentsClient
-from workbench.control import Clock
+from workbench.control import Clock, SandboxControl
 from workbench.domain import wire
 from workbench.domain.masking import Secret
 from workbench.live import Widget
@@ -79,10 +79,11 @@ class ForTheLab:
         return self._dashboard
 
     def _trace_widget(self, trace: Trace) -> Widget:
-        """The trace to look through, as it was when it was asked for."""
+        """The trace to look through, which follows what happens."""
         from workbench.lab.trace_board import trace_board
 
-        return trace_board(trace).widget
+        control = SandboxControl(self.looking())
+        return trace_board(trace, lambda seq: control.rows("trace", since=str(seq)), self.watch).widget
 
     def _phone_widget(self, phone: "Phone") -> Widget:
         """The handset to touch: one for each number, kept up to date until the bench is closed."""

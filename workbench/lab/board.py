@@ -27,7 +27,7 @@ def _no_widget(on: str) -> Widget:
 
 
 class Board:
-    """Parts under one title. `watch` is the bench's: the board is drawn anew when something happens.
+    """Parts under one title. `watch` is the bench's: the board is drawn anew when something happens, while it is shown.
 
     `name` is what its style sheet knows it by, `read` is called before the parts are asked what they show, and
     `slot` gives the widget of a place that a part leaves for one.
@@ -51,6 +51,7 @@ class Board:
         self._slot = slot
         self._lock = RLock()
         self._widget: BoardWidget | None = None
+        self._unwatch: Callable[[], None] | None = None
         self._said: dict[str, Any] = {}
         self._code: tuple[Item, ...] = ()
 
@@ -76,9 +77,8 @@ class Board:
         if self._widget is None:
             from workbench.lab.board_widget import BoardWidget
 
-            self._widget = BoardWidget(self._act)
-            self.refresh()
-            self._watch(self.refresh)
+            self._widget = BoardWidget(self._act, self._shown)
+            self._shown(is_shown=True)
         return self._widget
 
     def live_sections(self) -> tuple[Section, ...]:
@@ -146,6 +146,16 @@ class Board:
                 # A button that is not answered waits, and then blames the kernel.
                 if self._widget is not None:
                     self._widget.answered = int(message.get("id") or 0)
+
+    def _shown(self, *, is_shown: bool) -> None:
+        """Follow what happens while somebody looks: a cell that is run again leaves a board that nobody sees."""
+        with self._lock:
+            if is_shown and self._unwatch is None:
+                self._unwatch = self._watch(self.refresh)
+                self.refresh()
+            elif not is_shown and self._unwatch is not None:
+                self._unwatch()
+                self._unwatch = None
 
     def _fail(self) -> None:
         """Say that something broke, over what was drawn last: to draw anew may be what failed."""

@@ -23,9 +23,11 @@ class BoardWidget(anywidget.AnyWidget):
     view = traitlets.Dict()
     answered = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, act: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, act: Callable[[dict[str, Any]], None], shown: Callable[..., None]) -> None:
         super().__init__()
         self._act = act
+        self._shown = shown
+        self._pages = 0
         self.on_msg(lambda _widget, message, _buffers: self._heard(message))
 
     def show(self, view: dict[str, Any]) -> None:
@@ -40,12 +42,17 @@ class BoardWidget(anywidget.AnyWidget):
         self.send({"reveal": {"label": secret.label, "secret": secret.secret}})
 
     def _heard(self, message: dict[str, Any]) -> None:
-        """A page that has just been opened asks to see; anything else is pressed."""
-        if not message.get("look"):
+        """A page that has just been opened asks to see, and says so when it is closed; anything else is pressed."""
+        if message.get("gone"):
+            self._pages -= 1
+            self._shown(is_shown=self._pages > 0)
+        elif message.get("look"):
+            self._pages += 1
+            self._shown(is_shown=True)
+            self.send({"view": self.view})
+            self.answered = int(message.get("id") or 0)
+        else:
             self._act(message)
-            return
-        self.send({"view": self.view})
-        self.answered = int(message.get("id") or 0)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r})"

@@ -1,10 +1,31 @@
-"""The trace as a board: a sequence diagram, a table, and each exchange to look into. Of the moment it was asked for."""
+"""The trace as a board: a sequence diagram, a table, and each exchange to look into. It follows what happens."""
+
+from collections.abc import Callable
+from typing import Any
 
 from workbench.lab.board import Board
 from workbench.lab.parts.trace import TracePart
-from workbench.trace import Trace
+from workbench.trace import History, Trace
 
 
-def trace_board(trace: Trace) -> Board:
-    """A board of these rows; they do not change, so nothing is watched."""
-    return Board("Trace", (TracePart(trace),), lambda _callback: lambda: None, name="trace")
+def trace_board(
+    trace: Trace,
+    after: Callable[[int], list[dict[str, Any]]],
+    watch: Callable[[Callable[[], object]], Callable[[], None]],
+) -> Board:
+    """A board of what was chosen in `trace`, now and as it grows; `after` asks for the rows after a `seq`.
+
+    Rows that were picked by their places, such as `trace[-5:]`, stay as they are.
+    """
+    part = TracePart(trace)
+    if trace.whole is None:
+        return Board("Trace", (part,), lambda _callback: lambda: None, name="trace")
+    history = History(after, trace.whole)
+
+    def read() -> None:
+        before = history.rows
+        history.read()
+        if len(history.rows) != len(before) or history.rows[-1:] != before[-1:]:
+            part.grow(trace.among(history.rows))
+
+    return Board("Trace", (part,), watch, name="trace", read=read)

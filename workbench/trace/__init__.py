@@ -1,8 +1,8 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, overload
+from functools import partial, reduce
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
@@ -10,39 +10,86 @@ from workbench.trace.exchange import Exchange, Seen
 from workbench.trace.sequence import SequenceDiagram
 from workbench.trace.words import MASK_NOTE, clock_of, short
 
-__all__ = ["KINDS", "Exchange", "Seen", "SequenceDiagram", "Trace"]
+__all__ = ["KINDS", "Exchange", "History", "Seen", "SequenceDiagram", "Trace"]
+
+Rows: TypeAlias = list[dict[str, Any]]
+Choice: TypeAlias = Callable[[Rows], Rows]
 
 KINDS = ("call", "screen", "entry", "webhook")
 _COLUMNS = ("seq", "moment (UTC)", "kind", "what", "result")
 
 
+class History:
+    """The rows of a trace, kept up to date: each reading asks for what came since the one before.
+
+    `after` asks for the rows after a `seq`; `first` tells where reading begins while no row is known.
+    """
+
+    def __init__(
+        self, after: Callable[[int], Rows], rows: Rows | None = None, first: Callable[[], int] = lambda: 0
+    ) -> None:
+        self._after = after
+        self._first = first
+        self.rows = list(rows or ())
+
+    def read(self) -> None:
+        """Ask for the last row again and for what came after it: that it is gone shows a reset.
+
+        Nothing comes before it later: rows are numbered in the transaction that writes them.
+        """
+        known = self.rows[-1]["seq"] if self.rows else None
+        fresh = self._after(self._first() if known is None else known - 1)
+        if known is not None and (not fresh or fresh[0]["seq"] != known):
+            known, fresh = None, self._after(self._first())
+        self.rows = fresh if known is None else self.rows[:-1] + fresh
+
+
+class Chosen(NamedTuple):
+    """How the rows of a trace were chosen: among which, and by what, one after another; None where by their places."""
+
+    among: Rows
+    by: tuple[Choice, ...] | None = ()
+
+
 class Trace(Sequence["dict[str, Any]"]):
-    """What happened, row by row: a snapshot; ask for it again to see more.
+    """What happened, row by row: a snapshot; ask for it again to see more. The board of it in JupyterLab follows.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
 
     def __init__(
         self,
-        rows: list[dict[str, Any]],
+        rows: Rows,
         seen: Seen | None = None,
         widget: "Callable[[Trace], Widget] | None" = None,
+        chosen: "Chosen | None" = None,
     ) -> None:
         self._rows = rows
         self._seen = seen or Seen()
         self._make_widget = widget
+        self._chosen = chosen or Chosen(rows)
 
     def for_(self, payment: str) -> "Trace":
         """The rows of one payment, by the id of its intent, its charge or a refund of it; or those of one payout."""
-        told = {row["payment"] for row in self._rows if row["payment"] and _tells_of(row, payment)}
-        return self._of([row for row in self._rows if row["payment"] in {payment, *told}])
+        return self._choose(partial(_rows_for, payment))
 
     def only(self, *kinds: str) -> "Trace":
         """The rows of some kinds. Raises ValueError: no such kind."""
         if unknown := set(kinds) - set(KINDS):
             message = f"kinds are {', '.join(KINDS)}, not {', '.join(sorted(unknown))}"
             raise ValueError(message)
-        return self._of([row for row in self._rows if row["kind"] in kinds])
+        return self._choose(partial(_rows_of, kinds))
+
+    @property
+    def whole(self) -> Rows | None:
+        """All rows among which these were chosen; None where they were picked by their places, which stay the same."""
+        return None if self._chosen.by is None else self._chosen.among
+
+    def among(self, rows: Rows) -> "Trace":
+        """What was chosen here, chosen among other rows."""
+        by = self._chosen.by or ()
+        found = reduce(lambda left, choose: choose(left), by, rows)
+        return Trace(found, self._seen, self._make_widget, Chosen(rows, by))
 
     @property
     def exchanges(self) -> list[Exchange]:
@@ -63,7 +110,7 @@ class Trace(Sequence["dict[str, Any]"]):
     @overload
     def __getitem__(self, place: slice) -> "Trace": ...
     def __getitem__(self, place: int | slice) -> "dict[str, Any] | Trace":
-        return self._rows[place] if isinstance(place, int) else self._of(self._rows[place])
+        return self._rows[place] if isinstance(place, int) else self._pick(place)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -74,8 +121,12 @@ class Trace(Sequence["dict[str, Any]"]):
     def __repr__(self) -> str:
         return str(self._table())
 
-    def _of(self, rows: list[dict[str, Any]]) -> "Trace":
-        return Trace(rows, self._seen, self._make_widget)
+    def _choose(self, choice: Choice) -> "Trace":
+        by = None if self._chosen.by is None else (*self._chosen.by, choice)
+        return Trace(choice(self._rows), self._seen, self._make_widget, Chosen(self._chosen.among, by))
+
+    def _pick(self, places: slice) -> "Trace":
+        return Trace(self._rows[places], self._seen, self._make_widget, Chosen(self._chosen.among, None))
 
     def _table(self) -> Table:
         return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, [_cells(row) for row in self._rows])
@@ -88,6 +139,15 @@ class Trace(Sequence["dict[str, Any]"]):
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (str(row["seq"]), clock_of(row["at"]), row["kind"], short(row["what"]), row["result"])
+
+
+def _rows_of(kinds: Sequence[str], rows: Rows) -> Rows:
+    return [row for row in rows if row["kind"] in kinds]
+
+
+def _rows_for(payment: str, rows: Rows) -> Rows:
+    told = {row["payment"] for row in rows if row["payment"] and _tells_of(row, payment)}
+    return [row for row in rows if row["payment"] in {payment, *told}]
 
 
 def _tells_of(row: dict[str, Any], identifier: str) -> bool:

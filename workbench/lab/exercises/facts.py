@@ -1,8 +1,11 @@
 """What a check asks a bench: payments by their description, the attempts at one, the calls that were made."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from workbench.bench import Workbench
     from workbench.domain.wire import Charge, PaymentIntent
 
@@ -24,17 +27,14 @@ def attempts_at(bench: "Workbench", intent_id: str) -> "list[Charge]":
     return [each for each in bench.looking().charges.each() if each.payment_intent == intent_id][::-1]
 
 
-def most_tried(bench: "Workbench", description: str) -> "tuple[PaymentIntent, list[str | None]] | None":
-    """Of the intents with this description the one that was tried again, else the newest; its failures, in order.
+def tries(bench: "Workbench", description: str) -> "list[tuple[PaymentIntent, list[Charge]]]":
+    """The intents with this description and the attempts at each; the newest last."""
+    return [(each, attempts_at(bench, each.id)) for each in intents_for(bench, description)]
 
-    None where there is no such intent. An attempt that has not failed has None for its failure.
-    """
-    found = intents_for(bench, description)
-    if not found:
-        return None
-    attempts = {each.id: attempts_at(bench, each.id) for each in found}
-    tried = next((each for each in found if len(attempts[each.id]) > 1), found[-1])
-    return tried, [each.failure_code for each in attempts[tried.id]]
+
+def failures(attempts: "Iterable[Charge]") -> list[str | None]:
+    """What each attempt failed with; None for one that has not."""
+    return [each.failure_code for each in attempts]
 
 
 def charges_for(bench: "Workbench", reference: str) -> "list[Charge]":
@@ -45,3 +45,12 @@ def charges_for(bench: "Workbench", reference: str) -> "list[Charge]":
 def calls_to(bench: "Workbench", target: str) -> list[dict[str, Any]]:
     """The calls of a method and path, such as `POST /v1/charges`, as they went over the wire."""
     return [row["detail"] for row in bench.trace if row["kind"] == "call" and row["detail"]["target"] == target]
+
+
+def json_of(text: str) -> dict[str, Any]:
+    """The object that a body holds; an empty one where it holds none."""
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}

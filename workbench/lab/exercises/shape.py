@@ -1,8 +1,11 @@
 """What an exercise is, and what may be said of an answer to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from typing import NamedTuple
+from functools import wraps
+from typing import NamedTuple, ParamSpec
+
+P = ParamSpec("P")
 
 
 class State(Enum):
@@ -36,6 +39,25 @@ def wrong(says: str) -> Verdict:
 def done(says: str) -> Verdict:
     """It is right: what was found."""
     return Verdict(State.DONE, says)
+
+
+def first(check: "Callable[P, Iterator[Verdict]]") -> "Callable[P, Verdict]":
+    """A check that yields what applies: the first verdict is told, and nothing after it is looked at."""
+
+    @wraps(check)
+    def told(*given: P.args, **named: P.kwargs) -> Verdict:
+        return next(check(*given, **named))
+
+    return told
+
+
+def best_of(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """Of several tries the one that is right, else the newest, which is the last; None where there is none."""
+    verdict = None
+    for verdict in verdicts:
+        if verdict.state is DONE:
+            return verdict
+    return verdict
 
 
 class Exercise(NamedTuple):

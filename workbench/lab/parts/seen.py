@@ -15,11 +15,10 @@ from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
 from workbench.errors import WorkbenchError
 from workbench.receiver import Arrival, Receiver
+from workbench.trace import History
 
 LATEST = ""
 """The choice of the payment that was made last, whichever that is."""
-_OVERLAP = 64
-"""How many rows are read again: what was recorded late stands among them, and a reset shows by their absence."""
 _MOST_SHOWN = 50
 _MOST_READ = 20_000
 _ASKING = ("POST /v1/payment_intents", "POST /v1/charges")
@@ -56,7 +55,7 @@ class Seen:
         self._control = SandboxControl(client)
         self._receiver = receiver
         self._known = known
-        self._rows: dict[tuple[int, str], dict[str, Any]] = {}
+        self._history = History(lambda seq: self._control.rows("trace", since=str(seq)), first=self._first)
         self._unit_minor: int | None = None
         self.chosen = LATEST
         self.numbers: dict[str, str] = {}
@@ -113,9 +112,9 @@ class Seen:
 
     def read(self) -> None:
         """Ask for what is new. Raises ServiceUnreachable: nobody answers."""
-        self._read_rows()
+        self._history.read()
         by_payment: dict[str, list[dict[str, Any]]] = {}
-        for row in self._rows.values():
+        for row in self._history.rows:
             by_payment.setdefault(row["payment"] or "", []).append(row)
         names = [name for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"} and _asked(rows)]
         self.payments = tuple(self._payment(name, by_payment[name]) for name in names[: -_MOST_SHOWN - 1 : -1])
@@ -126,22 +125,9 @@ class Seen:
         self.accounts = self._control.rows("ledger/accounts") if self.rows else []
         self.deliveries = self._delivered()
 
-    def _read_rows(self) -> None:
-        known = list(self._rows)
-        since = known[-_OVERLAP][0] - 1 if len(known) >= _OVERLAP else self._first()
-        fresh = self._after(since)
-        if any(key[0] > since and key not in fresh for key in known):
-            self._rows, since = {}, self._first()
-            fresh = self._after(since)
-        kept = {key: row for key, row in self._rows.items() if key[0] <= since}
-        self._rows = {**kept, **fresh}
-
     def _first(self) -> int:
         """Where reading begins: of a month of traffic, its last hours."""
         return max(0, self.seq() - _MOST_READ)
-
-    def _after(self, seq: int) -> dict[tuple[int, str], dict[str, Any]]:
-        return {(row["seq"], row["kind"]): row for row in self._control.rows("trace", since=str(seq))}
 
     def _payment(self, name: str, rows: list[dict[str, Any]]) -> Payment:
         """What the call that asked for a payment tells of it."""

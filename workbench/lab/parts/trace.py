@@ -1,5 +1,6 @@
 """The trace to look through: who told whom what as a picture, the rows as a table, and each of them unfolded."""
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -22,6 +23,8 @@ from workbench.lab.views import (
 from workbench.trace import KINDS, Exchange, Trace
 
 PAGE: Final = 50
+MOST_PAYMENTS: Final = 200
+"""A list of more is none that anybody looks through."""
 _ALL: Final = ""
 _KINDS: Final = ((_ALL, "all"), *((kind, f"{kind}s" if kind != "entry" else "entries") for kind in KINDS))
 _COLUMNS: Final[tuple[Heading, ...]] = headings("seq", "moment (UTC)", "kind", "what", "result", numeric=("seq",))
@@ -29,35 +32,43 @@ _SAYS: Final = "Sequence diagram: who told whom what. The table beneath tells th
 
 
 class TracePart(Part):
-    """Rows of one payment or of all, of one kind or of all; the latest page first, in the order in which they came."""
+    """Rows of one payment or of all, of one kind or of all; the latest page first, in the order in which they came.
+
+    The latest page moves on with what happens. An older one stays, and so does one with a row that is looked into.
+    """
 
     id = "trace"
 
     def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._payments = tuple(dict.fromkeys(row["payment"] for row in reversed(trace) if row["payment"]))
         self._payment = _ALL
         self._kind = _ALL
-        self._pages_back = 0
+        self._end: int | None = None
+        """How many of the rows that were chosen come before the end of the page; None for the latest page."""
         self._open = ""
+        self.grow(trace)
+
+    def grow(self, trace: Trace) -> None:
+        """Show this trace from now on: the one before with what came since, or after a reset another."""
+        self._trace = trace
+        self._payments = tuple(dict.fromkeys(row["payment"] for row in reversed(trace) if row["payment"]))
 
     def section(self) -> Section:
         """What is to be seen of the rows that were chosen."""
         chosen = self._chosen()
-        last = len(chosen) - self._pages_back * PAGE
+        last = self._last(chosen)
         shown = chosen[max(0, last - PAGE) : last]
         items: list[Item] = [self._choice()]
         if len(shown):
             items.append(Fold("diagram", "Who told whom what", (Picture(shown.sequence.svg, _SAYS),), open=True))
         items.append(Grid("Trace, in order, secrets masked", _COLUMNS, self._rows(shown)))
-        items += self._turns(len(chosen))
+        items += self._turns(last, len(chosen))
         return Section(self.id, "What happened", tuple(items), wide=True)
 
     def follow(self, _on: str, values: Values) -> None:
         """Another payment or kind was chosen."""
         self._payment = values.get("payment", _ALL) if values.get("payment") in self._payments else _ALL
         self._kind = values.get("of_kind", _ALL) if values.get("of_kind") in KINDS else _ALL
-        self._pages_back = 0
+        self._end = None
 
     def unfold(self, on: str, _values: Values) -> None:
         """Look into one row, or fold it up."""
@@ -65,8 +76,11 @@ class TracePart(Part):
 
     def turn(self, on: str, _values: Values) -> None:
         """Older rows, or newer ones."""
-        most = max(0, (len(self._chosen()) - 1) // PAGE)
-        self._pages_back = min(most, max(0, self._pages_back + (1 if on == "older" else -1)))
+        self._open = ""
+        chosen = self._chosen()
+        last = self._last(chosen)
+        end = last + PAGE if on != "older" else last - PAGE if last > PAGE else last
+        self._end = end if end < len(chosen) else None
 
     doings: ClassVar[Mapping[str, Doing]] = {"follow": follow, "unfold": unfold, "turn": turn}
 
@@ -74,8 +88,19 @@ class TracePart(Part):
         trace = self._trace.for_(self._payment) if self._payment else self._trace
         return trace.only(self._kind) if self._kind else trace
 
+    def _last(self, chosen: Trace) -> int:
+        """How many rows come before the end of the page that is shown."""
+        if self._end is None and self._open:
+            place = bisect_left(chosen, int(self._open), key=lambda row: row["seq"])
+            if place < len(chosen) - PAGE and str(chosen[place]["seq"]) == self._open:
+                self._end = place + PAGE
+        if self._end is not None and self._end >= len(chosen):
+            self._end = None
+        return len(chosen) if self._end is None else self._end
+
     def _choice(self) -> Form:
-        payments = ((_ALL, "all of this trace"), *((each, each) for each in self._payments))
+        listed = tuple(dict.fromkeys((*self._payments[:MOST_PAYMENTS], *filter(None, [self._payment]))))
+        payments = ((_ALL, "all of this trace"), *((each, each) for each in listed))
         fields = (
             Field("payment", "Payment", self._payment, "select", payments),
             Field("of_kind", "Kind", self._kind, "select", _KINDS),
@@ -95,10 +120,10 @@ class TracePart(Part):
         look = Action("unfold", "Look", identifier, expanded="yes" if is_open else "no")
         return Row(identifier, tuple(told.values()), (look,), beneath=beneath)
 
-    def _turns(self, rows: int) -> tuple[Item, ...]:
+    def _turns(self, last: int, rows: int) -> tuple[Item, ...]:
         if rows <= PAGE:
             return ()
-        is_first, is_last = self._pages_back == 0, (self._pages_back + 1) * PAGE >= rows
+        is_first, is_last = last >= rows, last <= PAGE
         newer = Action("turn", "Newer", "newer", off="These are the newest." if is_first else "")
         older = Action("turn", "Older", "older", off="These are the oldest." if is_last else "")
         return (Actions("Pages of the trace", (newer, older)),)

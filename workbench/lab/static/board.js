@@ -44,6 +44,11 @@ class Board extends Forms {
   }
 
   close() {
+    try {
+      this.model.send({ gone: true });
+    } catch {
+      // The kernel has gone before.
+    }
     for (const [name, heard] of this.listeners) this.model.off(name, heard);
     for (const { timer } of this.waiting.values()) clearTimeout(timer);
     for (const closes of this.closers) closes();

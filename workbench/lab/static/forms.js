@@ -3,7 +3,11 @@
 const TYPING_MS = 200;
 
 function shapeOf(form) {
-  return JSON.stringify({ ...form, fields: form.fields.map((each) => ({ ...each, value: "" })) });
+  return JSON.stringify({ ...form, fields: form.fields.map((each) => ({ ...each, value: "", options: [] })) });
+}
+
+function optionsOf(field) {
+  return field.options.map(([each, label]) => h("option", { value: each }, label));
 }
 
 function rowsFor(text) {
@@ -38,12 +42,17 @@ class Forms extends Pieces {
     return node;
   }
 
-  // The same form with other values: they are set where they stand, so that caret and undoing stay.
+  // The same form with other values and choices: they are set where they stand, so that caret and undoing stay, and a
+  // list that is unfolded stays unfolded.
   keep_form(old, form, part) {
     if (shapeOf(old.item) !== shapeOf(form)) return false;
-    for (const field of form.fields) {
+    for (const [place, field] of form.fields.entries()) {
       const key = this.fieldKey(part, form, field.name);
       const input = old.node.elements[field.name];
+      if (JSON.stringify(old.item.fields[place].options) !== JSON.stringify(field.options)) {
+        input.replaceChildren(...optionsOf(field));
+        input.value = this.typed.get(key).value;
+      }
       const value = this.valueFor(key, field.value ?? "");
       if (this.valueOf(input) === value) continue;
       if (field.type === "check") input.checked = value === "yes";
@@ -101,7 +110,9 @@ class Forms extends Pieces {
 
   input(field, attributes, value) {
     if (field.type === "select") {
-      return h("select", attributes, field.options.map(([each, label]) => h("option", { value: each, selected: each === value }, label)));
+      const select = h("select", attributes, optionsOf(field));
+      select.value = value;
+      return select;
     }
     if (field.type === "check") return h("input", { ...attributes, type: "checkbox", checked: value === "yes" });
     if (field.type === "area") {

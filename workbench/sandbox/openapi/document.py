@@ -20,6 +20,9 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
 - **Keys.** `sk_test_…` on a server, `pk_test_…` in a checkout. Intents and plants take a bearer, charges HTTP Basic
   with the key as user name and no password, assumed operations either. A live key is refused.
 - **Errors** are `application/problem+json`; each code is explained at [/docs/errors](/docs/errors).
+- **At the door**, before an operation is looked for: a name in `Host` that is not this machine's is answered 421, none
+  or several 400, a page of another `Origin` 403; a body that does not arrive within ten seconds 408, one that breaks
+  off 400.
 - **Methods.** HEAD is answered as GET, without the body. Others that are not described here, OPTIONS among them,
   are answered 405 with `Allow`.
 - **Request-Id** stands in every answer and names the call in the trace. What is no HTTP, or has headers beyond all

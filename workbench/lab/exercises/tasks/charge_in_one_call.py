@@ -1,33 +1,46 @@
 """Notebook 5: an answer that is lost, and a customer who pays once."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import calls_to, charges_for, kwacha
-from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
+from workbench.lab.exercises.facts import calls_to, charges_for, json_of, kwacha
+from workbench.lab.exercises.shape import Exercise, Verdict, done, first, not_yet, wrong
 
 if TYPE_CHECKING:
     from workbench.bench import Workbench
 
-_ORDER, _MINOR = "ORDER-2001", 1205
+_ORDER, _MINOR, _KEY = "ORDER-2001", 1205, "Idempotency-Key"
 
 
-def _lost_answer(bench: "Workbench") -> Verdict:
+@first
+def _lost_answer(bench: "Workbench") -> Iterator[Verdict]:
     found = charges_for(bench, _ORDER)
     paid = [each for each in found if each.status == "succeeded"]
     if not found:
-        return not_yet(f"No charge with the reference {_ORDER} is there.")
+        yield not_yet(f"No charge with the reference {_ORDER} is there.")
     if len(paid) > 1:
-        return wrong(f"The customer has paid {len(paid)} times. The second request needs the first one's key.")
+        yield wrong(f"The customer has paid {len(paid)} times. The second request needs the first one's key.")
     if not paid:
-        return wrong(f"The charge is {found[-1].status}. Take a number that is no test number.")
+        yield wrong(f"The charge is {found[-1].status}. Take a number that is no test number.")
     if paid[0].amount != _MINOR:
-        return wrong(
-            f"The customer has paid {kwacha(paid[0].amount)}, not K12.05. The amount of a charge counts ngwee."
-        )
-    asked = [each for each in calls_to(bench, "POST /v1/charges") if f'"{_ORDER}"' in each["request"]["body"]]
-    if len(asked) == 1:
-        return not_yet("The customer has paid K12.05. Now suppose that the answer was lost: ask again.")
-    return done(f"Asked {len(asked)} times, paid once: K12.05.")
+        yield wrong(f"The customer has paid {kwacha(paid[0].amount)}, not K12.05. The amount of a charge counts ngwee.")
+    asked = [
+        each
+        for each in calls_to(bench, "POST /v1/charges")
+        if json_of(each["request"]["body"]).get("reference") == _ORDER
+    ]
+    answered = [place for place, each in enumerate(asked) if paid[0].id in each["response"]["body"]]
+    if len(answered) > 1:
+        yield done(f"Asked {len(answered)} times, paid once: K12.05.")
+    since = asked[answered[0] + 1 :] if answered else []
+    if not since:
+        yield not_yet("The customer has paid K12.05. Now suppose that the answer was lost: ask again.")
+    if since[-1]["request"]["headers"].get(_KEY) != asked[answered[0]]["request"]["headers"].get(_KEY):
+        yield wrong("The second request had a key of its own: had it gone through, the customer would have paid twice.")
+    yield wrong(
+        f"The second request was refused with {since[-1]['response']['status']}: under the first one's key it has to "
+        "be the first one, field by field."
+    )
 
 
 EXERCISES = (

@@ -1,28 +1,40 @@
 """Notebook 2: one order, one intent, two attempts."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import most_tried
-from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
+from workbench.lab.exercises.facts import failures, tries
+from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, first, not_yet, wrong
 
 if TYPE_CHECKING:
     from workbench.bench import Workbench
+    from workbench.domain.wire import Charge, PaymentIntent
 
 
 def _second_try(bench: "Workbench") -> Verdict:
-    found = most_tried(bench, "Basil")
-    if found is None:
-        return not_yet("No intent with the description Basil is there.")
-    intent, codes = found
+    found = tries(bench, "Basil")
+    seen = {code for _, attempts in found for code in failures(attempts)}
+    told = best_of(_told(intent, attempts, seen) for intent, attempts in found)
+    return told or not_yet("No intent with the description Basil is there.")
+
+
+@first
+def _told(intent: "PaymentIntent", attempts: "list[Charge]", seen: set[str | None]) -> Iterator[Verdict]:
+    codes = failures(attempts)
     if not codes:
-        return not_yet("The intent for the Basil is there, and not confirmed.")
+        yield not_yet("The intent for the Basil is there, and not confirmed.")
     if intent.status == "requires_action":
-        return not_yet("A prompt is open on the phone: it waits for a PIN.")
+        yield not_yet("A prompt is open on the phone: it waits for a PIN.")
+    if "wrong_pin" not in codes and "wrong_pin" in seen:
+        yield wrong("One intent has failed with wrong_pin, and another intent was paid. One intent should see both.")
     if "wrong_pin" not in codes:
-        return wrong("No attempt at the Basil has failed with wrong_pin: three wrong PINs are needed, one by one.")
+        yield wrong("No attempt at the Basil has failed with wrong_pin: three wrong PINs are needed, one by one.")
     if intent.status != "succeeded":
-        return not_yet("The first attempt has failed with wrong_pin, as it should. Now confirm the same intent again.")
-    return done(f"One intent, {len(codes)} attempts: wrong_pin, and then paid.")
+        yield not_yet("The first attempt has failed with wrong_pin, as it should. Now confirm the same intent again.")
+    numbers = {each.phone for each in attempts}
+    if len(numbers) > 1:
+        yield wrong(f"The attempts were on {len(numbers)} numbers. The same customer tries again: take a new intent.")
+    yield done(f"One intent, {len(codes)} attempts: wrong_pin, and then paid.")
 
 
 EXERCISES = (

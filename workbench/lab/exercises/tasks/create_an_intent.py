@@ -18,6 +18,8 @@ def _exact_amount(bench: "Workbench") -> Verdict:
     if not found:
         return not_yet("No intent with the description Orchid is there.")
     intent = found[-1]
+    if intent.status == "canceled":
+        return not_yet("The intent for the Orchid was cancelled: make another.")
     if intent.amount == _AMOUNT * 100:
         return wrong(f"The Orchid is offered for K{intent.amount:,}: the amount of an intent counts kwacha, not ngwee.")
     if intent.amount != _AMOUNT:

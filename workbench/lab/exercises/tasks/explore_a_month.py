@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 from workbench.lab.exercises.facts import kwacha
-from workbench.lab.exercises.shape import Exercise, Verdict, done, wrong
+from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
 
 if TYPE_CHECKING:
     from workbench.bench import Workbench
 
-_SATURDAY = 5
+_SATURDAY, _SUNDAY = 5, 6
 
 
 def _weekends(bench: "Workbench", weekend_minor: object) -> Verdict:
@@ -19,7 +19,15 @@ def _weekends(bench: "Workbench", weekend_minor: object) -> Verdict:
     paid = charges[charges["status"] == "succeeded"]
     lusaka = charges["business_date"].map(lambda day: day.weekday() >= _SATURDAY).astype(bool)
     right = int(paid.loc[lusaka[paid.index], "amount_minor"].sum())
+    days = paid["business_date"].map(lambda day: day.weekday())
+    if right == 0:
+        return not_yet("No payment of a weekend is in the tables. Run the notebook from its first cell.")
     slips = {
+        int(paid["amount_minor"].sum()): "These are all days of the month.",
+        **{
+            int(paid.loc[days == day, "amount_minor"].sum()): f"These are the {name}s alone."
+            for day, name in ((_SATURDAY, "Saturday"), (_SUNDAY, "Sunday"))
+        },
         int(charges.loc[lusaka, "amount_minor"].sum()): "Charges that failed are counted in it.",
         int(
             paid.loc[(paid["created_at"].dt.day_of_week >= _SATURDAY), "amount_minor"].sum()

@@ -1,56 +1,107 @@
 """Notebook 9: a function that charges once over a line that loses answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import ServiceUnreachable
-from workbench.lab.exercises.facts import charges_for
-from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
+from workbench.errors import IdempotencyKeyReused, ServiceUnreachable
+from workbench.lab.exercises.facts import charges_for, kwacha
+from workbench.lab.exercises.shape import Exercise, Verdict, done, first, not_yet, wrong
 
 if TYPE_CHECKING:
-    from workbench.bench import Workbench
-    from workbench.client import PaymentsClient
-
-_LOST = 2
-_PHONE = "+260961234567"
-
-
-def _over_a_bad_line(bench: "Workbench") -> "PaymentsClient":
-    """A client whose first answers do not arrive: what it asked for has happened all the same."""
     import httpx
 
+    from workbench.bench import Workbench
     from workbench.client import PaymentsClient
+    from workbench.domain.wire import Charge
 
-    class LosesAnswers(httpx.BaseTransport):
-        lost = 0
-
-        def handle_request(self, request: httpx.Request) -> httpx.Response:
-            answer = bench.http.send(request)
-            if self.lost < _LOST:
-                self.lost += 1
-                raise httpx.ReadTimeout("the connection was lost", request=request)
-            return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
-
-    line = httpx.Client(transport=LosesAnswers())
-    return PaymentsClient(bench.base_url, str(bench.secret_key), http=line)
+_LOST, _PATIENCE = 2, 100
+_PHONE, _MINOR = "+260961234567", 2_500
+_SAME_KEY = (
+    "The first order is paid, and the second of the same customer is not: the key is the same for every order. Make "
+    "it from the order's reference."
+)
 
 
-def _charge_surely(bench: "Workbench", charge_surely: "Callable[[PaymentsClient, dict[str, Any]], object]") -> Verdict:
+class _AsksForEver(BaseException):
+    """Raised past the `except Exception` of a loop that would never end."""
+
+
+class _Tried:
+    """One order that a person's function has charged over a line whose first answers do not arrive."""
+
+    def __init__(
+        self, bench: "Workbench", charge: "Callable[[PaymentsClient, dict[str, Any]], Any]", name: str
+    ) -> None:
+        self._bench = bench
+        self.asked = 0
+        self.answer: Any = None
+        self.error: BaseException | None = None
+        order = {"amount": _MINOR, "channel": "mtn", "phone": _PHONE, "reference": name}
+        try:
+            self.answer = charge(self._client(), order)
+        except (ServiceUnreachable, IdempotencyKeyReused, _AsksForEver) as error:
+            self.error = error
+        self.paid: list[Charge] = [each for each in charges_for(bench, name) if each.status == "succeeded"]
+
+    def _client(self) -> "PaymentsClient":
+        import httpx
+
+        from workbench.client import PaymentsClient
+
+        line = httpx.Client(transport=httpx.MockTransport(self._answered))
+        return PaymentsClient(self._bench.base_url, str(self._bench.secret_key), http=line)
+
+    def _answered(self, request: "httpx.Request") -> "httpx.Response":
+        """What was asked for happens, whether or not its answer is lost."""
+        import httpx
+
+        self.asked += 1
+        if self.asked > _PATIENCE:
+            raise _AsksForEver
+        answer = self._bench.http.send(request)
+        if self.asked <= _LOST:
+            raise httpx.ReadTimeout("the connection was lost", request=request)
+        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
+
+
+@first
+def _charge_surely(
+    bench: "Workbench", charge_surely: "Callable[[PaymentsClient, dict[str, Any]], object]"
+) -> Iterator[Verdict]:
+    """Two orders that are alike but for their reference, and the second of them once more."""
     number = sum(str(each.reference).startswith("SURE-") for each in bench.looking().charges.each()) + 1
-    reference = f"SURE-{number}"
-    order = {"amount": 2_500, "channel": "mtn", "phone": _PHONE, "reference": reference}
-    try:
-        answer = charge_surely(_over_a_bad_line(bench), order)
-    except ServiceUnreachable:
-        return wrong("The answer was lost and the function gave up. The customer has paid and the shop does not know.")
-    paid = [each for each in charges_for(bench, reference) if each.status == "succeeded"]
-    if not paid:
-        return not_yet("The function has not charged anybody.")
-    if len(paid) > 1:
-        return wrong(f"The customer has paid {len(paid)} times: every request had a key of its own.")
-    if getattr(answer, "id", None) != paid[0].id:
-        return wrong("The customer has paid once, as it should be. Now return the charge, so that the shop knows it.")
-    return done(f"{_LOST} answers were lost, the customer has paid once, and the shop knows it.")
+    yield from _of_one_order(_Tried(bench, charge_surely, f"SURE-{number}"))
+    another = _Tried(bench, charge_surely, f"SURE-{number + 1}")
+    if not another.paid:
+        yield wrong(_SAME_KEY)
+    yield from _of_one_order(another)
+    times = len(_Tried(bench, charge_surely, f"SURE-{number + 1}").paid)
+    if times > 1:
+        yield wrong(
+            f"Asked for the same order again, as after a restart, the customer has paid {times} times. Make the key "
+            "from the order's reference."
+        )
+    yield done(f"{_LOST} answers were lost, the customer has paid once, and the shop knows it.")
+
+
+def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
+    """What is wrong with how one order was charged."""
+    if isinstance(tried.error, ServiceUnreachable):
+        yield wrong("The answer was lost and the function gave up. The customer has paid and the shop does not know.")
+    if isinstance(tried.error, _AsksForEver):
+        yield wrong(f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.")
+    if tried.error is not None:
+        raise tried.error
+    if not tried.paid:
+        yield not_yet("The function has not charged anybody.")
+    if len(tried.paid) > 1:
+        yield wrong(f"The customer has paid {len(tried.paid)} times: every request had a key of its own.")
+    if tried.paid[0].amount != _MINOR:
+        yield wrong(f"The customer has paid {kwacha(tried.paid[0].amount)}, not {kwacha(_MINOR)}.")
+    if getattr(tried.answer, "id", None) != tried.paid[0].id:
+        yield wrong("The customer has paid once, as it should be. Now return the charge, so that the shop knows it.")
+    if tried.asked <= _LOST:
+        yield wrong("The function has asked over another client than the one it was handed, whose answers get lost.")
 
 
 EXERCISES = (

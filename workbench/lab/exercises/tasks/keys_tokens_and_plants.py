@@ -21,10 +21,10 @@ def _from_the_app(bench: "Workbench") -> Verdict:
     went_through = [each for each in confirms if each["response"]["status"] == HTTPStatus.OK]
     if not went_through:
         return wrong(f"The confirm was answered {confirms[-1]['response']['status']}: bench.trace.exchanges has why.")
-    if "pk_test" not in went_through[-1]["request"]["headers"]["Authorization"]:
-        return wrong(
-            "It was confirmed with the secret key, which an app must not hold. Make another, and let app do it."
-        )
+    held = [each["request"]["headers"]["Authorization"] for each in went_through]
+    if any("pk_test" not in each for each in held):
+        key = "an access token" if any("at_" in each for each in held) else "the secret key"
+        return wrong(f"It was confirmed with {key}, which an app must not hold. Make another, and let app do it.")
     if intent.status != "succeeded":
         return not_yet(f"The app has confirmed it, and it is {intent.status}: the customer has a PIN to enter.")
     return done("Made by the shop, confirmed by the app with a publishable key, and paid by the customer.")

@@ -1,5 +1,6 @@
 """Notebook 13: a part of the whole, by the same call."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.lab.exercises.shape import Exercise, Verdict, done, wrong
@@ -10,8 +11,14 @@ if TYPE_CHECKING:
 _ACCOUNT = "operator:mtn:float"
 
 
+def _named(result: "Reconciliation") -> "Counter[tuple[str, int]]":
+    """The breaks of the account by code and size."""
+    of_account = result.breaks.loc[result.breaks["account"] == _ACCOUNT]
+    return Counter(zip(of_account["code"].astype(str), of_account["variance_minor"].astype(int), strict=True))
+
+
 def _one_account(result: "Reconciliation", one: "Reconciliation") -> Verdict:
-    if not hasattr(one, "proof"):
+    if type(one) is not type(result) or not hasattr(one, "proof"):
         return wrong(f"The answer is a {type(one).__name__}, and should be what reconcile returns.")
     accounts = sorted(set(one.proof["account"]))
     if accounts != [_ACCOUNT]:
@@ -19,6 +26,8 @@ def _one_account(result: "Reconciliation", one: "Reconciliation") -> Verdict:
     wanted = int((result.breaks["account"] == _ACCOUNT).sum())
     if len(one.breaks) != wanted:
         return wrong(f"It finds {len(one.breaks)} breaks, where the whole has {wanted} for this account.")
+    if _named(one) != _named(result):
+        return wrong(f"It finds {wanted} breaks, as many as the whole, and not the same breaks. Copy every row.")
     return done(f"{wanted} breaks, as many as the whole has for {_ACCOUNT}.")
 
 

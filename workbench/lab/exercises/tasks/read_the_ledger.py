@@ -24,8 +24,13 @@ def _posted(bench: "Workbench", code: int, side: str) -> dict[int, int]:
 
 def _net_of_39(bench: "Workbench") -> Verdict:
     gross, owed = _posted(bench, _FLOAT, "debit"), _posted(bench, _OWED, "credit")
-    if _NET in owed.values():
+    refunded = {each.payment_intent or each.id for each in bench.looking().charges.each() if each.amount_refunded}
+    rows = bench.ledger.postings
+    given_back = set(rows.loc[rows["payment"].isin(refunded), "number"])
+    if any(minor == _NET and number not in given_back for number, minor in owed.items()):
         return done("The customer paid K40.00, the service kept K1.00, and the merchant is owed K39.00.")
+    if _NET in owed.values():
+        return wrong("K39.00 were the merchant's, and the payment was refunded: take another.")
     near = [(minor, owed[number]) for number, minor in gross.items() if minor in _ABOUT]
     if near:
         paid, left = near[-1]

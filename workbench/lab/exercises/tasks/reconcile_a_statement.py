@@ -14,16 +14,20 @@ _ACCOUNT = "operator:mtn:float"
 def _largest_break(result: "Reconciliation", largest: Any) -> Verdict:  # noqa: ANN401  a row of pandas, or a first try
     if getattr(largest, "ndim", 0) == 2:  # noqa: PLR2004  a table: of one row it is as good as the row
         largest = largest.iloc[0] if len(largest) == 1 else largest
-    if getattr(largest, "ndim", 0) != 1 or "variance_minor" not in largest:
+    if getattr(largest, "ndim", 0) != 1 or not set(result.breaks.columns) <= set(largest.index):
         return wrong("The answer should be one row of result.breaks, with all its columns.")
     if largest["account"] != _ACCOUNT:
         return wrong(f"This break is one of {largest['account']}, not of {_ACCOUNT}.")
     breaks = result.breaks
+    # As text: what is not known is not equal to itself.
+    if not (breaks.map(str) == largest[breaks.columns].map(str)).all(axis=1).any():
+        return wrong("This is no row of result.breaks: hand over one of them as it is.")
     sizes = breaks.loc[breaks["account"] == _ACCOUNT, "variance_minor"].abs()
     size = abs(int(largest["variance_minor"]))
     larger = int((sizes > size).sum())
     if larger:
-        return wrong(f"{larger} breaks of this account are larger than {kwacha(size)}, on one side or the other.")
+        are = "break of this account is" if larger == 1 else "breaks of this account are"
+        return wrong(f"{larger} {are} larger than {kwacha(size)}, on one side or the other.")
     return done(f"{largest['code']}, {kwacha(size)}: begin with this one.")
 
 

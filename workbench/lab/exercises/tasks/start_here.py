@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import intents_for
+from workbench.lab.exercises.facts import attempts_at, intents_for
 from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
 
 if TYPE_CHECKING:
@@ -25,8 +25,19 @@ def _second_payment(bench: "Workbench") -> Verdict:
     intent = found[-1]
     if intent.amount != _AMOUNT:
         return wrong(f"The Fern is offered for {intent.amount} kwacha, and it costs {_AMOUNT}.")
-    if intent.status in _NEXT:
-        return not_yet(_NEXT[intent.status])
+    attempts = attempts_at(bench, intent.id)
+    if intent.status == "requires_payment_method" and attempts:
+        return not_yet(
+            f"The last attempt at the Fern has failed with {attempts[-1].failure_code}. Confirm the same intent again, "
+            "and enter the PIN."
+        )
+    if intent.status != "succeeded":
+        return not_yet(_NEXT.get(intent.status, f"The intent for the Fern is {intent.status}."))
+    others = {each.phone for each in bench.looking().charges.each() if each.payment_intent not in {i.id for i in found}}
+    if others and attempts[-1].phone not in others:
+        return wrong(
+            f"Someone else, {attempts[-1].phone}, another customer has paid for the Fern: sell it to the same."
+        )
     return done(f"The Fern is paid, K{_AMOUNT}, and the ledger has an entry for it.")
 
 

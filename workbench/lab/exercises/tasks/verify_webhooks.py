@@ -2,12 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
+from workbench.domain.signatures import TIMESTAMP_HEADER, verify
+from workbench.errors import SignatureRefused
+from workbench.lab.exercises.facts import json_of
+from workbench.lab.exercises.judging import line_of
+from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, not_yet, wrong
 
 if TYPE_CHECKING:
     from workbench.bench import Workbench
+    from workbench.receiver import Arrival
 
-_ID = "evt_mine"
+_ID, _TYPE = "evt_mine", "charge.failed"
 _WHY = {
     "timestamp_stale": "the timestamp is older than 300 seconds; bench.clock.now_ms is the present moment",
     "timestamp_in_future": "the timestamp lies ahead of bench.clock, whose moment is bench.clock.now_ms",
@@ -17,15 +22,29 @@ _WHY = {
 
 
 def _own_message(bench: "Workbench") -> Verdict:
-    mine = [each for each in bench.receiver.arrivals if each.headers.get("webhook-id") == _ID]
-    if not mine:
-        return not_yet(f"No message with the webhook-id {_ID} has reached the receiver.")
-    if any(each.verdict == "accepted" for each in mine):
-        return done("The receiver has taken it for genuine: whoever holds the secret can sign. So keep it.")
-    last = mine[-1]
-    if last.verdict == "refused":
-        return wrong(f"The receiver refused it: {_WHY.get(last.reason, last.reason)}.")
-    return wrong(f"The signature held, and a handler failed with {last.reason}. Take a type without a handler.")
+    receiver = bench.receiver
+    mine = [each for each in receiver.arrivals if each.headers.get("webhook-id") == _ID]
+    told = best_of(_told(each, receiver.secrets[:1]) for each in mine)
+    return told or not_yet(f"No message with the webhook-id {_ID} has reached the receiver.")
+
+
+def _told(arrival: "Arrival", issued: list[str]) -> Verdict:
+    """A message that was wrong before makes the right one a duplicate, which is no mistake of it."""
+    if arrival.verdict == "refused":
+        return wrong(f"The receiver refused it: {_WHY.get(arrival.reason, arrival.reason)}.")
+    event = json_of(arrival.body.decode("utf-8", "replace"))
+    if event.get("type") != _TYPE:
+        return wrong(f"The signature held, and its type is {event.get('type')}, not {_TYPE}. Send it again with that.")
+    if event.get("id") != _ID:
+        return wrong(f"The header says {_ID}, and its body calls it {event.get('id')}: one message has one id.")
+    if arrival.error is not None:
+        why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
+        return wrong(f"The signature held, and a handler failed with {why}. Take a type without a handler.")
+    try:
+        verify(arrival.body, arrival.headers, issued, now_s=int(arrival.headers[TIMESTAMP_HEADER]))
+    except SignatureRefused:
+        return wrong("It is signed with a secret of your own. Sign it with the endpoint's: receiver.secrets[0].")
+    return done("The receiver has taken it for genuine: whoever holds the secret can sign. So keep it.")
 
 
 EXERCISES = (

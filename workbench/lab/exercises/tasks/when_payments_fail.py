@@ -1,26 +1,53 @@
 """Notebook 7: patience with an operator that is down."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import most_tried
-from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
+from workbench.lab.exercises.facts import failures, tries
+from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, first, not_yet, wrong
 
 if TYPE_CHECKING:
     from workbench.bench import Workbench
+    from workbench.control import Outage
+    from workbench.domain.wire import Charge, PaymentIntent
+
+_DOWN, _SECONDS = "operator_unavailable", 300
 
 
 def _patience(bench: "Workbench") -> Verdict:
-    found = most_tried(bench, "Sage")
-    if found is None:
-        return not_yet("No intent with the description Sage is there.")
-    intent, codes = found
-    if not codes:
-        return not_yet("The intent for the Sage is there, and not confirmed.")
-    if "operator_unavailable" not in codes:
-        return wrong("The operator was not down when you tried: begin the outage first, and take a new intent.")
+    found = tries(bench, "Sage")
+    seen = {code for _, attempts in found for code in failures(attempts)}
+    told = best_of(_told(intent, attempts, seen, bench.operator.outages) for intent, attempts in found)
+    return told or not_yet("No intent with the description Sage is there.")
+
+
+@first
+def _told(
+    intent: "PaymentIntent", attempts: "list[Charge]", seen: set[str | None], outages: "list[Outage]"
+) -> Iterator[Verdict]:
+    if not attempts:
+        yield not_yet("The intent for the Sage is there, and not confirmed.")
+    failed = next((each for each in attempts if each.failure_code == _DOWN), None)
+    if failed is None:
+        if _DOWN in seen and intent.status == "succeeded":
+            yield wrong("One intent has met the outage, and another intent was paid. One intent should see both.")
+        yield wrong("The operator was not down when you tried: begin the outage first, and take a new intent.")
+        return
+    # A script and a test number fail one customer with the same code, while the operator is up.
+    met = next((each for each in outages if each.provider == failed.provider and each.covers(failed.created)), None)
+    if met is None:
+        yield wrong(
+            "This attempt failed and the operator was not down: a script or a test number fails one customer alone. "
+            "With bench.operator.outage, begin the outage first, and take a new intent."
+        )
+        return
+    if met.seconds != _SECONDS:
+        yield wrong(f"The outage was to last {_SECONDS} seconds, and this one was begun for {met.seconds}.")
     if intent.status != "succeeded":
-        return not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
-    return done(f"One intent, {len(codes)} attempts, paid once the operator was back.")
+        yield not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
+    if met.covers(attempts[-1].created):
+        yield wrong("It was paid while the outage should have lasted: let time pass instead of ending it.")
+    yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
 
 
 EXERCISES = (

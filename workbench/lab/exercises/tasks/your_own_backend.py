@@ -1,9 +1,10 @@
 """Notebook 10: what the shop knows of an order that the customer refused."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from workbench.lab.exercises.facts import attempts_at
-from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
+from workbench.lab.exercises.shape import Exercise, Verdict, done, first, not_yet, wrong
 
 if TYPE_CHECKING:
     from workbench.bench import Workbench
@@ -11,20 +12,33 @@ if TYPE_CHECKING:
 _REASON = "declined_by_customer"
 
 
-def _refused_order(bench: "Workbench", mint: dict[str, Any]) -> Verdict:
+def _is_intent(bench: "Workbench", name: object) -> bool:
+    return any(each.id == name for each in bench.looking().payment_intents.each())
+
+
+@first
+def _refused_order(bench: "Workbench", mint: dict[str, Any]) -> Iterator[Verdict]:
+    if (
+        not isinstance(mint, dict)
+        or not isinstance(mint.get("status"), str)
+        or not _is_intent(bench, mint.get("intent"))
+    ):
+        yield wrong("The answer should be the order as the shop answers with it: its intent, its status and the rest.")
+    if mint.get("plant", "Mint") != "Mint":
+        yield wrong(f"This is the order of a {mint['plant']}. Order a Mint, and read that one.")
     attempts = attempts_at(bench, mint["intent"])
     if not attempts:
-        return not_yet("The shop has asked nobody for the money yet.")
+        yield not_yet("The shop has asked nobody for the money yet.")
     last = attempts[-1]
     if last.status == "pending":
-        return not_yet("The prompt is on the customer's phone. Refuse the payment there.")
+        yield not_yet("The prompt is on the customer's phone. Refuse the payment there.")
     if last.failure_code != _REASON:
-        return wrong(f"The customer did not refuse: the charge is {last.status} ({last.failure_code or 'paid'}).")
+        yield wrong(f"The customer did not refuse: the charge is {last.status} ({last.failure_code or 'paid'}).")
     if mint["status"] == "open":
-        return wrong("The customer has refused, and this is the order as it was before. Ask the shop for it again.")
+        yield wrong("The customer has refused, and this is the order as it was before. Ask the shop for it again.")
     if _REASON not in mint["status"]:
-        return wrong(f"The shop says {mint['status']!r} of an order that the customer has refused.")
-    return done("Refused on the phone, told by webhook, and the order is open with its reason.")
+        yield wrong(f"The shop says {mint['status']!r} of an order that the customer has refused.")
+    yield done("Refused on the phone, told by webhook, and the order is open with its reason.")
 
 
 EXERCISES = (
