@@ -1,5 +1,6 @@
 """Which cell of a sheet a column becomes: a number, a date, a moment, or text that stays text."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,7 +21,10 @@ _MAX_DIGITS: Final = 15
 """A spreadsheet holds and shows so many digits of a number; the next one is lost."""
 _FIRST_DAY: Final = date(1900, 3, 1)
 """Spreadsheets believe in a 29 February 1900: what is before is written as text."""
-_FORMULA_STARTS: Final = frozenset("=+-@\t\r\n|%")
+FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
+"""With the wide ones, which are taken for the narrow ones."""
+BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
+_FORMULA: Final = re.compile(rf"[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}]")
 HEADINGS: Final[Mapping[str, str]] = {
     "business_date": "business date",
     "occurred_at": "occurred at (UTC)",
@@ -92,6 +96,11 @@ def cut(text: str) -> str:
     return kept.decode("utf-16-le", "ignore") + CUT_MARK
 
 
+def begins_as_formula(text: str) -> bool:
+    """Whether a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
+    return _FORMULA.match(text) is not None
+
+
 def _money(formats: Formats) -> Write:
     def write(sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
         places = decimals_of(currency)
@@ -154,7 +163,7 @@ def _moment(formats: Formats) -> Write:
 def _text(formats: Formats) -> Write:
     def write(sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
         text = cut(str(value))
-        sheet.write_string(row, column, text, formats.hostile if text[:1] in _FORMULA_STARTS else formats.text)
+        sheet.write_string(row, column, text, formats.hostile if begins_as_formula(text) else formats.text)
         return text
 
     return write
