@@ -19,9 +19,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from workbench.analysis import files
+from workbench.analysis.reconcile import reconcile as reconciled
 from workbench.analysis.report.outputs import write_breaks
 from workbench.analysis.shapes import BREAK, LEDGER_MOVEMENT
-from workbench.analysis.statements import LAYOUTS, write_statement
+from workbench.analysis.statements import LAYOUTS, read_statement, write_statement
 from workbench.cli import app
 from workbench.errors import ReportRefused
 
@@ -212,6 +213,43 @@ class TestFiles:
         done = run(str(ledger), broken.statement)
         assert done.stdout == run(broken.ledger, broken.statement).stdout
         assert done.exit_code == 1
+
+
+class TestGrossAndNet:
+    """Sentences tell the amounts that a person looks for, tables what moves the balance: each says which it is."""
+
+    def test_a_sentence_says_gross_fee_and_net_and_ends_in_the_tables_figures(self, run: Run, broken: Case):
+        run(broken.ledger, broken.statement, "--out", "b.csv")
+        by_code = {row["code"]: row for row in table(broken.folder / "here" / "b.csv")}
+        row = by_code["amount_mismatch"]
+        assert row["reason"] == (
+            "1000000005 is K100.05 gross in the ledger and K90.00 gross on the statement: K10.05 apart; "
+            "with fees of K1.00 and K1.00 that is K99.05 net and K89.00 net."
+        )
+        assert (row["ledger_minor"], row["statement_minor"], row["variance_minor"]) == ("9905", "8900", "1005")
+        assert "K99.03 net" in by_code["missing_in_statement"]["reason"]
+        assert by_code["missing_in_statement"]["ledger_minor"] == "9903"
+
+    def test_terminal_page_and_workbook_name_what_is_net(self, run: Run, broken: Case):
+        done = run(broken.ledger, broken.statement, "--out", "b.html", "--out", "b.xlsx")
+        assert "by net value  net variance" in done.stdout
+        assert "Breaks by code, net of fees" in done.stdout
+        page = (broken.folder / "here" / "b.html").read_text("utf-8")
+        assert all(f">{side}, net</th>" in page for side in ("ledger", "statement"))
+        assert "its fee included" in page
+        book = openpyxl.load_workbook(broken.folder / "here" / "b.xlsx")
+        headings = {name: [cell.value for cell in book[name][1]] for name in ("breaks", "matches", "summary", "proof")}
+        book.close()
+        assert {"ledger net", "statement net", "net variance"} <= set(headings["breaks"])
+        assert "net, signed" in headings["matches"]
+        assert {"ledger net value", "statement net value", "net variance"} <= set(headings["summary"])
+        assert {"ledger closing", "statement closing"} <= set(headings["proof"])
+
+    def test_so_does_the_result_in_a_notebook(self, broken: Case):
+        ledger = files.read(broken.ledger, LEDGER_MOVEMENT)
+        with reconciled(ledger, read_statement(broken.statement)) as result:
+            assert "net value matched" in repr(result)
+            assert "net value matched" in result._repr_html_()
 
 
 RUN_BY_A_SPREADSHEET = [

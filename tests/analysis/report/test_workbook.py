@@ -74,7 +74,7 @@ class TestFigures:
     def test_amounts_are_numbers_in_kwacha_that_add_up(self, opened: Callable[..., Opened], reconciled: Make):
         result = reconciled()
         sheet = opened(result)["breaks"]
-        column = [each.value for each in sheet[1]].index("variance")
+        column = [each.value for each in sheet[1]].index("net variance")
         cells_ = [row[column] for row in sheet.iter_rows(min_row=2)]
         assert {each.number_format for each in cells_} == {"#,##0.00"}
         assert [each.data_type for each in cells_] == ["n"] * len(cells_)

@@ -31,12 +31,22 @@ HEADINGS: Final[Mapping[str, str]] = {
     "age_days": "age in days",
     "sha256": "SHA-256",
     "statement": "statement file",
-    "ledger_minor": "ledger amount",
-    "statement_minor": "statement amount",
-    "variance_minor": "variance",
-    "signed_minor": "signed amount",
+    "ledger_minor": "ledger net",
+    "statement_minor": "statement net",
+    "variance_minor": "net variance",
+    "ledger_value_minor": "ledger net value",
+    "statement_value_minor": "statement net value",
+    "signed_minor": "net, signed",
 }
-"""Where the heading is not the column's name without `_minor` and underscores."""
+"""Where the heading is not the column's name without `_minor` and underscores. Net is with the fee."""
+PROOF_HEADINGS: Final[Mapping[str, str]] = {
+    "ledger_minor": "ledger closing",
+    "statement_minor": "statement closing",
+    "brought_minor": "from earlier runs",
+    "opening_minor": "openings differ by",
+    "gap_minor": "gap in the file's balances",
+}
+"""The same for the proof, whose amounts are balances and their parts."""
 
 Write = Callable[[Worksheet, int, int, Any, Any], str]
 """Write a value that is not None into a cell, given the value of the currency; what is shown of it."""
@@ -70,9 +80,9 @@ def formats_of(book: Workbook) -> Formats:
     )
 
 
-def heading(name: str) -> str:
+def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
     """The words above a column."""
-    return HEADINGS.get(name, name.removesuffix("_minor").replace("_", " "))
+    return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 
 def writer(name: str, kind: Any, formats: Formats) -> Write:  # noqa: ANN401  pandas has types of many classes
