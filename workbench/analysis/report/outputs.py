@@ -18,8 +18,9 @@ from workbench.errors import ReportRefused
 
 _NUMBER: Final = re.compile(r"[+-][0-9][0-9•., ]*")
 """A number, or a phone number with its middle masked: nothing to run."""
-_BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)(?=[{FORMULA_SIGNS}])")
-"""Where semicolons part cells, as in much of Europe, quotes in the middle of a line keep nothing together."""
+_BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
+"""Where semicolons part cells, as in much of Europe, quotes in the middle of a line keep nothing together. A run of
+blanks is taken as one, whatever follows it: else each of its places would be looked at to its end."""
 _TEXTS: Final = ("string", "category")
 
 
@@ -34,7 +35,7 @@ def write_breaks(result: Reconciled, path: Path | str, *, excel: bool = False) -
     if excel and not is_csv(target):
         raise ReportRefused(f"{target} is not written for a spreadsheet's reader of text: that is for .csv files.")
     with written_whole(target) as unfinished:
-        breaks = result.breaks.assign(**_disarmed(result.breaks)) if excel else result.breaks
+        breaks = _disarmed(result.breaks) if excel else result.breaks
         files.write(breaks, unfinished, BREAK, marked=excel)
 
 
@@ -44,17 +45,15 @@ def formulas(result: Reconciled) -> int:
     return sum(text != _quoted(text) for column in texts for text in column)
 
 
-def _disarmed(breaks: pd.DataFrame) -> dict[str, "pd.Series[str]"]:
-    """The columns of text, with an apostrophe before each place at which a cell would begin as a formula does."""
-    return {
-        name: breaks[name].astype("string").map(_quoted, na_action="ignore").astype(kind)
-        for name, kind in BREAK.items()
-        if kind in _TEXTS
-    }
+def _disarmed(breaks: pd.DataFrame) -> pd.DataFrame:
+    """The breaks with an apostrophe before each place at which a cell of text would begin as a formula does."""
+    kinds = {name: kind for name, kind in BREAK.items() if kind in _TEXTS}
+    texts = {name: breaks[name].astype("string").map(_quoted, na_action="ignore") for name in kinds}
+    return breaks.assign(**texts).astype(kinds)
 
 
 def _quoted(text: str) -> str:
-    kept = _BEGINS_AGAIN.sub(r"\1'", text)
+    kept = _BEGINS_AGAIN.sub(lambda found: f"{found[1]}'{found[2]}" if found[2] else found[1], text)
     return f"'{kept}" if begins_as_formula(text) and not _NUMBER.fullmatch(text) else kept
 
 
