@@ -4,11 +4,13 @@ import csv
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import openpyxl
@@ -17,9 +19,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from workbench.analysis import files
+from workbench.analysis.reconcile import reconcile as reconciled
+from workbench.analysis.report.outputs import write_breaks
 from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT
-from workbench.analysis.statements import LAYOUTS, write_statement
+from workbench.analysis.statements import LAYOUTS, read_statement, write_statement
 from workbench.cli import app
+from workbench.errors import ReportRefused
 
 LIMIT_S = 120
 ACCOUNT = "operator:mtn:float"
@@ -269,6 +274,153 @@ class TestPhones:
         again = files.read(phoned.folder / "here" / "again" / "rows.parquet", CARRIED)
         assert len(again)
         assert [each for each in again["phone"].dropna() if "1234" in each] == []
+
+
+class TestGrossAndNet:
+    """Sentences tell the amounts that a person looks for, tables what moves the balance: each says which it is."""
+
+    def test_a_sentence_says_gross_fee_and_net_and_ends_in_the_tables_figures(self, run: Run, broken: Case):
+        run(broken.ledger, broken.statement, "--out", "b.csv")
+        by_code = {row["code"]: row for row in table(broken.folder / "here" / "b.csv")}
+        row = by_code["amount_mismatch"]
+        assert row["reason"] == (
+            "1000000005 is K100.05 gross in the ledger and K90.00 gross on the statement: K10.05 apart; "
+            "with fees of K1.00 and K1.00 that is K99.05 net and K89.00 net."
+        )
+        assert (row["ledger_minor"], row["statement_minor"], row["variance_minor"]) == ("9905", "8900", "1005")
+        assert "K99.03 net" in by_code["missing_in_statement"]["reason"]
+        assert by_code["missing_in_statement"]["ledger_minor"] == "9903"
+
+    def test_terminal_page_and_workbook_name_what_is_net(self, run: Run, broken: Case):
+        done = run(broken.ledger, broken.statement, "--out", "b.html", "--out", "b.xlsx")
+        assert "by net value  net variance" in done.stdout
+        assert "Breaks by code, net of fees" in done.stdout
+        page = (broken.folder / "here" / "b.html").read_text("utf-8")
+        assert all(f">{side}, net</th>" in page for side in ("ledger", "statement"))
+        assert "its fee included" in page
+        book = openpyxl.load_workbook(broken.folder / "here" / "b.xlsx")
+        headings = {name: [cell.value for cell in book[name][1]] for name in ("breaks", "matches", "summary", "proof")}
+        book.close()
+        assert {"ledger net", "statement net", "net variance"} <= set(headings["breaks"])
+        assert "net, signed" in headings["matches"]
+        assert {"ledger net value", "statement net value", "net variance"} <= set(headings["summary"])
+        assert {"ledger closing", "statement closing"} <= set(headings["proof"])
+
+    def test_so_does_the_result_in_a_notebook(self, broken: Case):
+        ledger = files.read(broken.ledger, LEDGER_MOVEMENT)
+        with reconciled(ledger, read_statement(broken.statement)) as result:
+            assert "net value matched" in repr(result)
+            assert "net value matched" in result._repr_html_()
+
+
+RUN_BY_A_SPREADSHEET = [
+    "=cmd|' /C calc'!A0", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1:A9)", "\t=1", "\r=1", "  =1+1",
+    "\u00a0=1", "\ufeff=1", "\uff1d1+1", "\uff0b1+1", "\uff0d1+1", "\uff20A1", "=A1\n=A2", "%x", "|x", "+", "-", "-5x",
+    "+A1",
+]  # fmt: skip
+AGAIN_AT_A_SEPARATOR = ["x;=1+1;", 'x";"=1+1', "x\t+1+1", "x\n@A1", "x; \uff1d1", "x\r\n-A1"]
+HARMLESS = [
+    "-5",
+    "+260961234567",
+    "+26096••••567",
+    "-1,234.50",
+    "a=b",
+    "1+1",
+    "K1-2",
+    "x; y",
+    '"quoted"',
+    "'=1",
+    "{}",
+    "\u2013",
+    "• -",
+]
+
+
+def hostile(folder: Path, texts: list[str]) -> Case:
+    """A month in whose ledger each text is the key of a row that the statement lacks, and so stands in a break."""
+    rows = [movement(place) for place in range(90)]
+    return written(folder, [*rows, *(movement(place, key=text) for place, text in enumerate(texts))], rows)
+
+
+def table(path: Path, encoding: str = "utf-8") -> list[dict[str, str]]:
+    with path.open(newline="", encoding=encoding) as file:
+        return list(csv.DictReader(file))
+
+
+def keys(path: Path, encoding: str = "utf-8") -> list[str]:
+    return sorted(row["key"] for row in table(path, encoding))
+
+
+class TestForASpreadsheet:
+    """A spreadsheet runs what begins as a formula does, and takes bytes without a mark for its own code page."""
+
+    def test_it_gets_a_mark_and_an_apostrophe_before_what_it_would_run(self, run: Run, tmp_path: Path):
+        texts = [*RUN_BY_A_SPREADSHEET, *HARMLESS]
+        case = hostile(tmp_path, texts)
+        done = run(case.ledger, case.statement, "--out", "b.csv", "--excel")
+        assert (done.exit_code, done.stderr) == (1, "")
+        content = (tmp_path / "here" / "b.csv").read_bytes()
+        assert content.startswith(b'\xef\xbb\xbf"statement"')
+        safe = [
+            text.replace("\n=", "\n'=").replace("\t=", "\t'=").replace("\r=", "\r'=") for text in RUN_BY_A_SPREADSHEET
+        ]
+        assert keys(tmp_path / "here" / "b.csv", "utf-8-sig") == sorted([*(f"'{text}" for text in safe), *HARMLESS])
+
+    def test_a_cell_does_not_begin_again_where_a_semicolon_parts_cells(self, run: Run, tmp_path: Path):
+        case = hostile(tmp_path, AGAIN_AT_A_SEPARATOR)
+        run(case.ledger, case.statement, "--out", "b.csv", "--excel")
+        whole = (tmp_path / "here" / "b.csv").read_text("utf-8-sig")
+        for cell in re.split(r"[;\t\r\n]", whole):
+            assert cell.lstrip(' "')[:1] not in set("=+-@\uff1d\uff0b\uff0d\uff20"), cell
+
+    def test_numbers_stay_numbers(self, run: Run, broken: Case):
+        for name, more in (("exact.csv", []), ("excel.csv", ["--excel"])):
+            run(broken.ledger, broken.statement, "--out", name, *more)
+        exact, excel = (
+            (broken.folder / "here" / name).read_text(encoding)
+            for name, encoding in (("exact.csv", "utf-8"), ("excel.csv", "utf-8-sig"))
+        )
+        assert exact == excel
+        assert ",-" in exact
+
+    def test_without_it_the_file_is_exact_and_a_line_says_what_is_in_it(self, run: Run, tmp_path: Path):
+        texts = [*RUN_BY_A_SPREADSHEET, *AGAIN_AT_A_SEPARATOR, *HARMLESS]
+        case = hostile(tmp_path, texts)
+        done = run(case.ledger, case.statement, "--out", "b.csv", "--out", "b.parquet")
+        run(case.ledger, case.statement, "--out", "excel.csv", "--excel")
+        here = tmp_path / "here"
+        assert keys(here / "b.csv") == sorted(texts)
+        pairs = zip(table(here / "b.csv"), table(here / "excel.csv", "utf-8-sig"), strict=True)
+        many = sum(exact[name] != other[name] for exact, other in pairs for name in exact)
+        assert many >= len(RUN_BY_A_SPREADSHEET) + len(AGAIN_AT_A_SEPARATOR)
+        (said,) = done.stderr.splitlines()
+        assert said.startswith(f"b.csv has {many} cells that a spreadsheet would run as formulas")
+        assert "--excel" in said
+        assert done.stdout.endswith("Written: b.csv, b.parquet\n")
+
+    def test_nothing_is_said_where_there_is_nothing_to_run(self, run: Run, broken: Case):
+        done = run(broken.ledger, broken.statement, "--out", "b.csv")
+        assert (done.exit_code, done.stderr) == (1, "")
+
+    def test_it_is_for_csv_alone(self, run: Run, broken: Case):
+        done = run(broken.ledger, broken.statement, "--out", "b.xlsx", "--excel")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "--out *.csv" in done.stderr
+        result = SimpleNamespace(breaks=framed([], dict(BREAK)))
+        with pytest.raises(ReportRefused, match=r"\.csv"):
+            write_breaks(result, broken.folder / "b.parquet", excel=True)
+
+    def test_it_is_read_back_as_a_table(self, run: Run, broken: Case):
+        run(broken.ledger, broken.statement, "--out", "b.csv", "--excel")
+        assert len(files.read(broken.folder / "here" / "b.csv", BREAK)) == 3
+
+    def test_ledger_statements_and_answers_stay_exact(self, tmp_path: Path):
+        done = CliRunner(catch_exceptions=False).invoke(
+            app, ["simulate", "--payments", "20", "--days", "2", "--seed", "7", "--out", str(tmp_path / "month")]
+        )
+        assert done.exit_code == 0
+        for path in (tmp_path / "month").rglob("*.csv"):
+            assert not path.read_bytes().startswith(b"\xef\xbb\xbf")
 
 
 UNUSABLE = {

@@ -669,7 +669,8 @@ class TestWords:
     def test_the_figures_stand_in_the_reason(self):
         result = reconcile(ledger_of(movement("k", 123_450)), statement_of(movement("k", 23_450, fee_minor=5)))
         assert result.breaks.loc[0, "reason"] == (
-            "k is K1,234.50 in the ledger and K234.50 on the statement: K1,000.00 apart."
+            "k is K1,234.50 gross in the ledger and K234.50 gross on the statement: K1,000.00 apart; "
+            "with fees of K0.00 and K0.05 that is K1,234.50 net and K234.45 net."
         )
 
     @pytest.mark.parametrize(

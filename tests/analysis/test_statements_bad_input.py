@@ -1,5 +1,6 @@
 """Bad statements: each a refusal that says what is wrong, or a row that is kept with the reason."""
 
+import subprocess
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
@@ -304,3 +305,35 @@ def test_a_layout_that_is_named_may_have_more_columns(file: File):
         read_statement(path, layout="mtm")
     with pytest.raises(StatementRefused, match="lacks Transaction ID"):
         read_statement(path, layout="airtel")
+
+
+class TestQuotesAndDelimiters:
+    """One delimiter that does not cut a file is no fault of the file."""
+
+    def test_the_line_that_no_delimiter_cuts_is_told_of_the_one_that_has_the_header(self, file: File):
+        path = file(HEADER, GOOD.replace("001", '"""Acme"" Ltd"'), '"open,', name="own.csv")
+        with pytest.raises(StatementRefused, match=r"cannot be cut into cells at line 3: .*"):
+            read_statement(path)
+
+    @pytest.mark.parametrize("delimiter", ";|\t")
+    def test_another_delimiter_is_named_though_others_do_not_cut_the_file(self, file: File, delimiter: str):
+        with pytest.raises(StatementRefused, match="between its cells and not ','"):
+            read_statement(file(HEADER.replace(",", delimiter), GOOD.replace("001", '"a"').replace(",", delimiter)))
+
+    def test_an_unknown_header_is_told_though_another_delimiter_fails_on_the_way(self, file: File):
+        with pytest.raises(StatementRefused, match="headings found in line 1: When, What"):
+            read_statement(file("When,What", '"""Acme"" Ltd",2'))
+
+    def test_an_unknown_header_above_a_quote_left_open_is_no_reason_to_guess(self, file: File):
+        with pytest.raises(StatementRefused, match="cannot be cut into cells at line 2"):
+            read_statement(file("When,What", '"open,2', "3,4"))
+
+    def test_the_command_reads_it(self, file: File, tmp_path: Path, command: str):
+        statement = file(HEADER, GOOD.replace("001", '"""Acme"" Ltd"'))
+        done = subprocess.run(  # noqa: S603  our own command
+            [command, "reconcile", tmp_path / "none.parquet", statement],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert done.stderr.strip() == "Error: The ledger: no file is at none.parquet.".replace(
+            "none.parquet", str(tmp_path / "none.parquet")
+        )

@@ -1,7 +1,9 @@
 """What is written in a layout is what is read from it: every layout, both kinds of file."""
 
+import csv
 import itertools
 import tempfile
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.analysis.shapes import STATEMENT_ROW
-from workbench.analysis.statements import LAYOUTS, Preamble, read_statement, statement_writer, write_statement
+from workbench.analysis.statements import LAYOUTS, Layout, Preamble, read_statement, statement_writer, write_statement
 from workbench.domain.phones import mask_phone
 from workbench.errors import StatementRefused
 
@@ -180,3 +182,46 @@ def test_another_kind_of_file_is_not_written(name: str, tmp_path: Path):
 def test_a_word_that_the_layout_does_not_have_is_not_written(tmp_path: Path):
     with pytest.raises(StatementRefused, match="no word for the status 'lost'"):
         write_statement([row(status="lost")], tmp_path / "mtn.csv", LAYOUTS["mtn"])
+
+
+# A carriage return alone is a line break for the csv module, and a NUL no text.
+ANY_TEXT = st.text(
+    st.sampled_from("\",;|\t\n\r' =") | st.characters(codec="utf-8", exclude_characters="\0"), max_size=12
+)
+
+
+HEADER_FIRST = [name for name in LAYOUTS if not LAYOUTS[name].preamble]
+
+
+@pytest.mark.parametrize("name", HEADER_FIRST)
+@pytest.mark.parametrize("delimiter", [None, ",", ";", "\t", "|"])
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(ANY_TEXT, min_size=1, max_size=4))
+def test_what_the_csv_module_writes_is_read_whatever_its_first_cells_hold(
+    name: str, delimiter: str | None, texts: list[str]
+):
+    """Recognised by its headings, as it is; or named, with another delimiter."""
+    own = LAYOUTS[name] if delimiter is None else replace(LAYOUTS[name], delimiter=delimiter)
+    assert described(own, texts, named=delimiter is not None) == [text or None for text in texts]
+
+
+def described(layout: Layout, texts: list[str], *, named: bool) -> list[str | None]:
+    """The descriptions that are read from a file which has them first in each row, so that a row begins with any."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain, path = Path(folder) / "plain.csv", Path(folder) / "statement.csv"
+        write_statement([row(key=f"{place:04}") for place in range(len(texts))], plain, layout)
+        with plain.open(newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file, delimiter=layout.delimiter)
+        place = header.index(layout.columns["description"])
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, delimiter=layout.delimiter)
+            for first, cells in zip([header[place], *texts], [header, *rows], strict=True):
+                writer.writerow([first, *cells[:place], *cells[place + 1 :]])
+        read = read_statement(path, layout=layout if named else None, date_format=layout.dates[0]).rows
+    assert read["problem"].isna().all()
+    return [None if pd.isna(text) else text for text in read["description"]]
+
+
+@pytest.mark.parametrize("name", HEADER_FIRST)
+def test_a_row_that_begins_with_a_quote_is_of_the_delimiter_that_reads_it(name: str):
+    assert described(LAYOUTS[name], ['"Acme" Ltd', 'a";"b', '";'], named=False) == ['"Acme" Ltd', 'a";"b', '";']

@@ -1,5 +1,6 @@
 """Tables to files and back without loss: Parquet, and CSV that tells an empty text from none."""
 
+import codecs
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,10 +16,11 @@ from workbench.analysis.shapes import Columns
 PARQUET, CSV = ".parquet", ".csv"
 
 
-def write(rows: pd.DataFrame | Iterable[pa.Table], path: Path | str, columns: Columns) -> None:
+def write(rows: pd.DataFrame | Iterable[pa.Table], path: Path | str, columns: Columns, *, marked: bool = False) -> None:
     """Write a table of these columns, or Arrow tables one after the other, by the path's ending.
 
-    In CSV every text stands in quotes and what is empty in none, amounts are whole minor units, moments UTC.
+    In CSV every text stands in quotes and what is empty in none, amounts are whole minor units, moments UTC;
+    `marked` files begin with the mark of UTF-8, without which spreadsheets take them for their own code page.
     Raises ValueError: another ending than .parquet or .csv, or a column that is missing.
     """
     target = Path(path)
@@ -30,9 +32,11 @@ def write(rows: pd.DataFrame | Iterable[pa.Table], path: Path | str, columns: Co
                 parquet.write_table(each)
         return
     options = pyarrow.csv.WriteOptions(quoting_style="needed")
-    with pyarrow.csv.CSVWriter(target, schema, write_options=options) as text:
-        for each in tables:
-            text.write_table(each)
+    with pa.OSFile(str(target), "wb") as file:
+        file.write(codecs.BOM_UTF8 if marked else b"")
+        with pyarrow.csv.CSVWriter(file, schema, write_options=options) as text:
+            for each in tables:
+                text.write_table(each)
 
 
 def read(path: Path | str, columns: Columns) -> pd.DataFrame:

@@ -182,7 +182,8 @@ BREAK: Columns = {
 }
 """Every row that does not agree, with the reason and the entries that would settle it (JSON).
 
-The three amounts are what a row does to the account, signed; `variance_minor` is ledger less statement.
+The three amounts are net, what a row does to the account: its fee included, signed; `variance_minor` is ledger less
+statement.
 """
 
 SUMMARY: Columns = {
@@ -198,7 +199,7 @@ SUMMARY: Columns = {
 }
 """How many rows each side has, and what they move, by account, day and code (`matched` or a break's).
 
-The values are gross, each row's effect without its sign, so that a share of them is a rate.
+The values are net of fees, each row's effect without its sign, so that a share of them is a rate.
 """
 
 AGEING: Columns = {

@@ -53,6 +53,12 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     help="Write the results here: .xlsx the workbook, .html the page, .csv or .parquet the breaks. May be repeated.",
 )
 @click.option(
+    "--excel",
+    is_flag=True,
+    help="Write .csv for a spreadsheet: a UTF-8 mark, and an apostrophe before text that would run as a formula. "
+    "Without it .csv holds each text as it came.",
+)
+@click.option(
     "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="What does the work."
 )
 @click.option(
@@ -87,6 +93,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     ledger: Path,
     statements: tuple[Path, ...],
     outs: tuple[Path, ...],
+    excel: bool,  # noqa: FBT001  an option of the command line
     engine: str,
     layout: str | None,
     account: str | None,
@@ -106,10 +113,13 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     """
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
-    from workbench.analysis.report.words import is_proven
+    from workbench.analysis.report.words import counted, is_proven
 
     tolerance = _tolerance(tolerances)
     outputs.check(outs, (ledger, *statements))
+    texts = [out for out in outs if outputs.is_csv(out)]
+    if excel and not texts:
+        raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
     with _spark(engine), _progress() as say:
         read = [_statement(each, say, layout=layout, account=account, date_format=date_format) for each in statements]
         carried = None if brought is None else _brought(brought)
@@ -117,10 +127,17 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         result = run(_ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried, engine=engine)
         for out in outs:
             say(f"Writing {out.name}")
-            outputs.write(result, out)
+            outputs.write(result, out, excel=excel)
         if kept is not None:
             _keep(result.carry_forward, kept)
     _tell(result, [*outs, *([] if kept is None else [kept])])
+    if texts and not excel and (many := outputs.formulas(result)):
+        names = " and ".join(out.name for out in texts)
+        click.echo(
+            f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
+            "open the file in none, or write it with --excel.",
+            err=True,
+        )
     result.close()
     sys.exit(0 if result.is_clean and is_proven(result) else _TO_SETTLE)
 

@@ -26,7 +26,8 @@ HOSTILE = [
     "=1+1", "=cmd|' /C calc'!A0", "+260961234567", "-5", "@SUM(A1:A9)", "\t=1", "\r=1", "\n=1", "|x", "%x",
     '=HYPERLINK("http://example.invalid","x")', "http://example.invalid/a", "mailto:a@example.invalid",
     "internal:Sheet1!A1", "{=1}", "_x0041_", "\x07bell", "<b>&amp;</b>", "1234567890123456789", "1e5", "TRUE",
-    "2026-01-05", " both ends ", "\u202eesrever", "Ünïcödé 🪴", "",
+    "2026-01-05", " both ends ", " =1+1", "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff201", "\u200b=1",
+    "\u202eesrever", "Ünïcödé 🪴", "",
 ]  # fmt: skip
 
 
@@ -73,7 +74,7 @@ class TestFigures:
     def test_amounts_are_numbers_in_kwacha_that_add_up(self, opened: Callable[..., Opened], reconciled: Make):
         result = reconciled()
         sheet = opened(result)["breaks"]
-        column = [each.value for each in sheet[1]].index("variance")
+        column = [each.value for each in sheet[1]].index("net variance")
         cells_ = [row[column] for row in sheet.iter_rows(min_row=2)]
         assert {each.number_format for each in cells_} == {"#,##0.00"}
         assert [each.data_type for each in cells_] == ["n"] * len(cells_)
@@ -127,7 +128,7 @@ class TestText:
         assert [unescape(cell.value) for cell in found].count(text) == len(names)
         assert all(cell.hyperlink is None for cell in sheet[2])
 
-    @pytest.mark.parametrize("start", "=+-@\t\r")
+    @pytest.mark.parametrize("start", [*"=+-@\t\r\uff1d\uff0b\uff0d\uff20", " =", "\u00a0+", "\ufeff@"])
     def test_it_stays_text_when_somebody_edits_the_cell(
         self, opened: Callable[..., Opened], reconciled: Make, break_row: Row, start: str
     ):

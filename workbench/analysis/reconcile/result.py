@@ -64,7 +64,7 @@ class Reconciliation(Closing):
 
     @property
     def rates(self) -> pd.DataFrame:
-        """For each account the share of its rows that matched, and of their value: from 0 to 1."""
+        """For each account the share of its rows that matched, and of their net value: from 0 to 1."""
         total, matched = self._counted()
         share = matched / total.where(total > 0)
         return share.fillna(1.0).rename(columns={"rows": "by_count", "value": "by_value"}).reset_index()
@@ -135,4 +135,4 @@ def _proven(line: Mapping[Hashable, Any]) -> str:
     return said if line["note"] == EXACT else f"{said}: {line['note']}"
 
 
-_HEADINGS = ("account", "rows matched", "value matched", "breaks", "ledger − statement", "sum of breaks", "proof")  # noqa: RUF001  a minus
+_HEADINGS = ("account", "rows matched", "net value matched", "breaks", "ledger − statement", "sum of breaks", "proof")  # noqa: RUF001  a minus

@@ -23,7 +23,7 @@ Pair = Mapping[str, Any]
 
 
 class Said(NamedTuple):
-    """Templates over the facts of a break (`Facts`)."""
+    """Templates over the facts of a break (`Facts`). An amount brings the word with it: gross, or net of the fee."""
 
     reason: str
     settlement: str
@@ -59,11 +59,13 @@ WORDS: Final[Mapping[str, Said]] = {
         "Reverse the entry and book the movement as the statement has it.",
     ),
     "amount_mismatch": Said(
-        "{key} is {l_amount} in the ledger and {s_amount} on the statement: {amount_off} apart.",
+        "{key} is {l_amount} in the ledger and {s_amount} on the statement: {amount_off} apart; "
+        "with fees of {l_fee} and {s_fee} that is {ledger} and {statement}.",
         "Ask the operator which is right; if the statement is, book the difference.",
     ),
     "fee_mismatch": Said(
-        "The fee of {key} is {l_fee} in the ledger and {s_fee} on the statement: {fee_off} apart.",
+        "The fee of {key} is {l_fee} in the ledger and {s_fee} on the statement: {fee_off} apart, "
+        "which leaves {ledger} and {statement}.",
         "Check it against the operator's tariff; if the statement is right, book the difference as fee.",
     ),
     "date_mismatch": Said(
@@ -100,7 +102,7 @@ WORDS: Final[Mapping[str, Said]] = {
         "Book the reversal too; if it is the ledger's and never happened, reverse it.",
     ),
     PAYOUT_UNPAID: Said(
-        "The ledger paid {ledger} out on {day} ({l_key}); the bank never did.",
+        "The ledger paid out {ledger} on {day} ({l_key}); the bank never did.",
         "Ask the bank; if it did not pay, book the payout as returned.",
     ),
 }
@@ -118,7 +120,9 @@ class Facts:
             return _FACTS[name](self._pair, self._mine)
         side, _, field = name.partition("_")
         value = self._pair[name]
-        if field in {"amount", "fee"}:
+        if field == "amount":
+            return _called(value, self._pair, side, "gross")
+        if field == "fee":
             return amount_text(value, _currency(self._pair, side))
         return day_text(value) if field == "day" else _or(value)
 
@@ -130,9 +134,9 @@ _FACTS: Final[Mapping[str, Callable[[Pair, str], str]]] = {
     "refers": lambda pair, mine: _or(pair[f"{mine}_refers"]),
     "problem": lambda pair, mine: problem_of(pair, mine),  # noqa: PLW0108  it is defined below
     "told_twice": lambda pair, _: ", though it is the same line in another file" if pair["told_twice"] else "",
-    "ledger": lambda pair, _: amount_text(pair["l_signed"], _currency(pair, "l")),
-    "statement": lambda pair, _: amount_text(pair["s_signed"], _currency(pair, "s")),
-    "moved": lambda pair, mine: amount_text(pair[f"{mine}_signed"], _currency(pair, mine)),
+    "ledger": lambda pair, _: _called(pair["l_signed"], pair, "l", "net"),
+    "statement": lambda pair, _: _called(pair["s_signed"], pair, "s", "net"),
+    "moved": lambda pair, mine: _called(pair[f"{mine}_signed"], pair, mine, "net"),
     "day": lambda pair, mine: day_text(pair[f"{mine}_day"]),
     "amount_off": lambda pair, _: _apart(pair, "amount"),
     "fee_off": lambda pair, _: _apart(pair, "fee"),
@@ -179,6 +183,11 @@ def amount_text(amount_minor: int | None, currency: str | None) -> str:
     before = "K" if currency == "ZMW" else f"{currency} " if currency else ""
     whole, rest = divmod(abs(amount_minor), 100)
     return f"{sign}{before}{whole:,}.{rest:02d}"
+
+
+def _called(minor: int | None, pair: Pair, side: str, what: str) -> str:
+    said = amount_text(minor, _currency(pair, side))
+    return said if minor is None else f"{said} {what}"
 
 
 def day_text(day: int | None) -> str:

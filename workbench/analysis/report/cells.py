@@ -1,5 +1,6 @@
 """Which cell of a sheet a column becomes: a number, a date, a moment, or text that stays text."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,19 +21,32 @@ _MAX_DIGITS: Final = 15
 """A spreadsheet holds and shows so many digits of a number; the next one is lost."""
 _FIRST_DAY: Final = date(1900, 3, 1)
 """Spreadsheets believe in a 29 February 1900: what is before is written as text."""
-_FORMULA_STARTS: Final = frozenset("=+-@\t\r\n|%")
+FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
+"""With the wide ones, which are taken for the narrow ones."""
+BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
+_FORMULA: Final = re.compile(rf"[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}]")
 HEADINGS: Final[Mapping[str, str]] = {
     "business_date": "business date",
     "occurred_at": "occurred at (UTC)",
     "age_days": "age in days",
     "sha256": "SHA-256",
     "statement": "statement file",
-    "ledger_minor": "ledger amount",
-    "statement_minor": "statement amount",
-    "variance_minor": "variance",
-    "signed_minor": "signed amount",
+    "ledger_minor": "ledger net",
+    "statement_minor": "statement net",
+    "variance_minor": "net variance",
+    "ledger_value_minor": "ledger net value",
+    "statement_value_minor": "statement net value",
+    "signed_minor": "net, signed",
 }
-"""Where the heading is not the column's name without `_minor` and underscores."""
+"""Where the heading is not the column's name without `_minor` and underscores. Net is with the fee."""
+PROOF_HEADINGS: Final[Mapping[str, str]] = {
+    "ledger_minor": "ledger closing",
+    "statement_minor": "statement closing",
+    "brought_minor": "from earlier runs",
+    "opening_minor": "openings differ by",
+    "gap_minor": "gap in the file's balances",
+}
+"""The same for the proof, whose amounts are balances and their parts."""
 
 Write = Callable[[Worksheet, int, int, Any, Any], str]
 """Write a value that is not None into a cell, given the value of the currency; what is shown of it."""
@@ -66,9 +80,9 @@ def formats_of(book: Workbook) -> Formats:
     )
 
 
-def heading(name: str) -> str:
+def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
     """The words above a column."""
-    return HEADINGS.get(name, name.removesuffix("_minor").replace("_", " "))
+    return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 
 def writer(name: str, kind: Any, formats: Formats) -> Write:  # noqa: ANN401  pandas has types of many classes
@@ -90,6 +104,11 @@ def cut(text: str) -> str:
         return text
     kept = text.encode("utf-16-le")[: 2 * (MAX_TEXT - len(CUT_MARK))]
     return kept.decode("utf-16-le", "ignore") + CUT_MARK
+
+
+def begins_as_formula(text: str) -> bool:
+    """Whether a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
+    return _FORMULA.match(text) is not None
 
 
 def _money(formats: Formats) -> Write:
@@ -154,7 +173,7 @@ def _moment(formats: Formats) -> Write:
 def _text(formats: Formats) -> Write:
     def write(sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
         text = cut(str(value))
-        sheet.write_string(row, column, text, formats.hostile if text[:1] in _FORMULA_STARTS else formats.text)
+        sheet.write_string(row, column, text, formats.hostile if begins_as_formula(text) else formats.text)
         return text
 
     return write

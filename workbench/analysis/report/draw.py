@@ -77,7 +77,7 @@ def match_rate(accounts: Sequence[Account]) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(0, _WHOLE)
     axes.set_xticks(range(0, _WHOLE + 1, _WHOLE // 4), ["0 %", "25 %", "50 %", "75 %", "100 %"])
-    axes.set_xlabel("share of the value on both sides; hatched: in breaks")
+    axes.set_xlabel("share of the net value on both sides; hatched: in breaks")
     return figure
 
 
@@ -109,7 +109,7 @@ def _up_and_down(axes: Axes, nets: Sequence[Net], currency: str, places: Sequenc
     axes.margins(y=0.18)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(_in_major_units(currency)))
-    axes.set_ylabel(f"variance in {currency}" if currency else "variance", fontsize=9)
+    axes.set_ylabel(f"net variance in {currency}" if currency else "net variance", fontsize=9)
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 

@@ -45,7 +45,7 @@ class Figures:
             return picture(figure, _in_words(f"Variance by business date, in {currency}", named, currency))
 
     def match_rate(self) -> Picture:
-        """The share of the value that matched, by account."""
+        """The share of the net value that matched, by account."""
         from workbench.analysis.report import draw
 
         found = totals.by_account(self._result)
@@ -74,4 +74,4 @@ def _net(net: totals.Net, currency: str) -> str:
 
 def _rates_in_words(accounts: Sequence[totals.Account]) -> str:
     said = [f"{each.account} {percent(each.matched_minor, each.value_minor)}" for each in accounts]
-    return f"Share of the value that matched, by account. {'; '.join(said) or 'No rows'}."
+    return f"Share of the net value that matched, by account. {'; '.join(said) or 'No rows'}."

@@ -1,10 +1,14 @@
 """Results into files, each by its ending: a workbook, a page, or the table of breaks."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import pandas as pd
+
 from workbench.analysis import files
+from workbench.analysis.report.cells import BLANKS, FORMULA_SIGNS, begins_as_formula
 from workbench.analysis.report.page import write_page
 from workbench.analysis.report.source import Reconciled
 from workbench.analysis.report.whole import written_whole
@@ -12,15 +16,45 @@ from workbench.analysis.report.workbook import write_workbook
 from workbench.analysis.shapes import BREAK
 from workbench.errors import ReportRefused
 
+_NUMBER: Final = re.compile(r"[+-][0-9][0-9•., ]*")
+"""A number, or a phone number with its middle masked: nothing to run."""
+_BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
+"""Where semicolons part cells, as in much of Europe, quotes in the middle of a line keep nothing together. A run of
+blanks is taken as one, whatever follows it: else each of its places would be looked at to its end."""
+_TEXTS: Final = ("string", "category")
 
-def write_breaks(result: Reconciled, path: Path | str) -> None:
+
+def write_breaks(result: Reconciled, path: Path | str, *, excel: bool = False) -> None:
     """Write the breaks to a .csv or .parquet file: every column of BREAK, amounts in whole minor units.
 
-    Text is written as it was found: a spreadsheet would run some of it, so people are given the workbook.
-    Raises ReportRefused: the file cannot be written.
+    Text is written as it was found, though a spreadsheet would run some of it. With `excel` a .csv file begins with
+    a UTF-8 mark, and an apostrophe stands before what would be run; such a file is for people, not for programs.
+    Raises ReportRefused: the file cannot be written, or is no .csv file and `excel` is asked for.
     """
-    with written_whole(Path(path)) as unfinished:
-        files.write(result.breaks, unfinished, BREAK)
+    target = Path(path)
+    if excel and not is_csv(target):
+        raise ReportRefused(f"{target} is not written for a spreadsheet's reader of text: that is for .csv files.")
+    with written_whole(target) as unfinished:
+        breaks = _disarmed(result.breaks) if excel else result.breaks
+        files.write(breaks, unfinished, BREAK, marked=excel)
+
+
+def formulas(result: Reconciled) -> int:
+    """How many cells of the breaks a spreadsheet would run, if it opened them as a .csv file."""
+    texts = [result.breaks[name].dropna().astype("string") for name, kind in BREAK.items() if kind in _TEXTS]
+    return sum(text != _quoted(text) for column in texts for text in column)
+
+
+def _disarmed(breaks: pd.DataFrame) -> pd.DataFrame:
+    """The breaks with an apostrophe before each place at which a cell of text would begin as a formula does."""
+    kinds = {name: kind for name, kind in BREAK.items() if kind in _TEXTS}
+    texts = {name: breaks[name].astype("string").map(_quoted, na_action="ignore") for name in kinds}
+    return breaks.assign(**texts).astype(kinds)
+
+
+def _quoted(text: str) -> str:
+    kept = _BEGINS_AGAIN.sub(lambda found: f"{found[1]}'{found[2]}" if found[2] else found[1], text)
+    return f"'{kept}" if begins_as_formula(text) and not _NUMBER.fullmatch(text) else kept
 
 
 WRITERS: Final[Mapping[str, Callable[[Reconciled, Path], None]]] = {
@@ -52,6 +86,17 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
             raise ReportRefused(f"{out} is named twice.")
 
 
-def write(result: Reconciled, out: Path) -> None:
-    """Write the results to a file, as its ending says. Raises ReportRefused: it cannot be written."""
-    WRITERS[out.suffix.lower()](result, out)
+def write(result: Reconciled, out: Path, *, excel: bool = False) -> None:
+    """Write the results to a file, as its ending says; `excel` is for .csv.
+
+    Raises ReportRefused: it cannot be written.
+    """
+    if excel and is_csv(out):
+        write_breaks(result, out, excel=True)
+    else:
+        WRITERS[out.suffix.lower()](result, out)
+
+
+def is_csv(out: Path) -> bool:
+    """Whether a spreadsheet would read the file as text."""
+    return out.suffix.lower() == files.CSV

@@ -1,7 +1,7 @@
 """The short tables of a reconciliation, for a terminal and for the page: accounts, codes, ages, proof, inputs."""
 
 from workbench.analysis.report import totals
-from workbench.analysis.report.cells import heading
+from workbench.analysis.report.cells import PROOF_HEADINGS, heading
 from workbench.analysis.report.source import Reconciled, amount, rows
 from workbench.render import Column, Table, percent, table
 
@@ -14,7 +14,7 @@ def accounts(result: Reconciled) -> Table:
     """How much of each account agrees, counting the rows of both sides."""
     columns: list[str | Column] = [
         "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
-        *_numbers("matched by count", "by value", "variance"), "currency",
+        *_numbers("matched by count", "by net value", "net variance"), "currency",
     ]  # fmt: skip
     made = [
         (
@@ -41,7 +41,7 @@ def codes(result: Reconciled) -> Table:
             amount(each.up_minor + each.down_minor, each.currency, signed=True), each.currency,
         ) for each in totals.by_code(result)
     ]  # fmt: skip
-    return table("Breaks by code", columns, made)
+    return table("Breaks by code, net of fees", columns, made)
 
 
 def unusable(result: Reconciled) -> Table:
@@ -73,7 +73,7 @@ def ageing(result: Reconciled, currency: str) -> Table:
         (bucket, f"{net.breaks:,}", *(amount(minor, currency, signed=True) for minor in net[1:]))
         for bucket, net in totals.by_bucket(result, currency).items()
     ]
-    return table(f"Breaks by age, in {currency}", columns, made)
+    return table(f"Breaks by age, net of fees, in {currency}", columns, made)
 
 
 def days(result: Reconciled, currency: str) -> Table:
@@ -83,7 +83,7 @@ def days(result: Reconciled, currency: str) -> Table:
         (day.isoformat(), f"{net.breaks:,}", *(amount(minor, currency, signed=True) for minor in net[1:]))
         for day, net in totals.by_day(result, currency).items()
     ]
-    return table(f"Breaks by business date, in {currency}", columns, made)
+    return table(f"Breaks by business date, net of fees, in {currency}", columns, made)
 
 
 def proof(result: Reconciled) -> Table:
@@ -95,7 +95,7 @@ def proof(result: Reconciled) -> Table:
     ]  # fmt: skip
     columns: list[str | Column] = [
         "account",
-        *_numbers(*(_PROOF_WORDS.get(name, heading(name)) for name in names)),
+        *_numbers(*(heading(name, PROOF_HEADINGS) for name in names)),
         "currency",
         "holds",
     ]
@@ -111,13 +111,6 @@ def proof(result: Reconciled) -> Table:
 
 
 _CLOSINGS = ("ledger_minor", "statement_minor")
-_PROOF_WORDS = {
-    "ledger_minor": "ledger closing",
-    "statement_minor": "statement closing",
-    "brought_minor": "from earlier runs",
-    "opening_minor": "openings differ by",
-    "gap_minor": "gap in the file's balances",
-}
 
 
 def inputs(result: Reconciled) -> Table:

@@ -13,7 +13,7 @@ from workbench.errors import ReportRefused
 
 
 class Account(NamedTuple):
-    """An account's rows and values, of both sides together; values are gross minor units."""
+    """An account's rows and values, of both sides together; values are net of fees, without signs, in minor units."""
 
     account: str
     currency: str

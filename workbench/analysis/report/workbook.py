@@ -3,7 +3,7 @@
 Nothing in it is a formula: every text of the inputs is written as text. The same results give the same bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ from xlsxwriter import Workbook
 from xlsxwriter.exceptions import XlsxWriterException
 from xlsxwriter.worksheet import Worksheet
 
-from workbench.analysis.report.cells import Formats, Write, formats_of, heading, writer
+from workbench.analysis.report.cells import HEADINGS, PROOF_HEADINGS, Formats, Write, formats_of, heading, writer
 from workbench.analysis.report.source import Reconciled, rows
 from workbench.analysis.report.whole import written_whole
 from workbench.errors import ReportRefused
@@ -60,12 +60,13 @@ def _write_frame(book: Workbook, name: str, frame: pd.DataFrame, formats: Format
     room = MAX_ROWS - 1
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
         sheet = book.add_worksheet(name if number == 1 else f"{name} {number}")
-        _write_sheet(sheet, frame.iloc[start : start + room], formats)
+        names = PROOF_HEADINGS if name == "proof" else HEADINGS
+        _write_sheet(sheet, frame.iloc[start : start + room], formats, names)
 
 
-def _write_sheet(sheet: Worksheet, frame: pd.DataFrame, formats: Formats) -> None:
+def _write_sheet(sheet: Worksheet, frame: pd.DataFrame, formats: Formats, called: Mapping[str, str]) -> None:
     names = list(frame.columns)
-    headings = [heading(each) for each in names]
+    headings = [heading(each, called) for each in names]
     for column, words in enumerate(headings):
         sheet.write_string(0, column, words, formats.heading)
     writers = [writer(each, frame.dtypes[each], formats) for each in names]

@@ -2,20 +2,21 @@
 
 import csv
 import hashlib
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Protocol
-from xml.etree.ElementTree import ParseError
+from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile
 
 import python_calamine
 
 from workbench.analysis.statements.cells import Cell
-from workbench.analysis.statements.failed_cells import Failed, failed_cells
 from workbench.analysis.statements.layouts import Layout
+from workbench.analysis.statements.workbooks import Failed, check_together, inspected
 from workbench.errors import StatementRefused
 
 Line = tuple[int, list[Cell]]
@@ -160,16 +161,28 @@ def grids_of(path: Path, layouts: Iterable[Layout]) -> list[Grid]:
 
 def _sheets(path: Path) -> Iterator[SheetGrid]:
     try:
-        book = python_calamine.CalamineWorkbook.from_path(path)
+        failed = inspected(path)
+        with path.open("rb") as file:
+            # Of a path the reader would go by its ending.
+            book = python_calamine.CalamineWorkbook.from_filelike(file)
+        ends = []
         for number in range(len(book.sheet_names)):
             sheet = book.get_sheet_by_index(number)
-            yield SheetGrid(sheet, failed_cells(path, sheet.name))
-    except (python_calamine.CalamineError, BadZipFile, ParseError, OSError) as wrong:
+            ends += [sheet.end] if sheet.end else []
+            check_together(path.name, ends)
+            yield SheetGrid(sheet, failed.get(sheet.name, {}))
+    except _DAMAGES as wrong:
         raise StatementRefused(
             f"{path.name} is no workbook that can be opened: it is cut short or damaged ({wrong}).",
             hint="Export it again.",
             file=path.name,
         ) from wrong
+
+
+_DAMAGES: Final = (
+    python_calamine.CalamineError, BadZipFile, ExpatError, zlib.error, OSError, EOFError, ValueError, RuntimeError,
+)  # fmt: skip
+"""What reading a file that is damaged raises; a RuntimeError where its parts are encrypted or packed otherwise."""
 
 
 def _old_or_encrypted(path: Path) -> StatementRefused:

@@ -15,6 +15,19 @@ _HEADER_WITHIN: Final = 50
 """The header is looked for in so many lines."""
 
 
+class Head(NamedTuple):
+    """The first lines of a file as one reading cuts them, and why it cuts no more of them."""
+
+    grid: Grid
+    lines: list[Line]
+    failure: StatementRefused | None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether any of them has more than one cell: a delimiter that gives one column is another file's."""
+        return any(len(cells) > 1 for _, cells in self.lines)
+
+
 class Found(NamedTuple):
     """A file whose layout is known."""
 
@@ -40,17 +53,19 @@ def recognised(name: str, grids: Sequence[Grid], layouts: Iterable[Layout], *, n
     """The one layout and the one header that fit.
 
     A layout that is `named` by the caller may have further columns in the file; to be recognised, all
-    must be known to it. Raises StatementRefused: no layout fits, or several, or a heading stands twice.
+    must be known to it. A delimiter that does not cut the file is no reading of it. Raises StatementRefused: no
+    layout fits, or several, or a heading stands twice, or the file cannot be cut into cells at all.
     """
     layouts = tuple(layouts)
-    heads = [(grid, list(itertools.islice(grid.lines(), _HEADER_WITHIN))) for grid in grids]
-    blank = [not head for _, head in heads]
+    heads = [_head(grid) for grid in grids]
+    blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
     if all(blank) or (any(blank) and isinstance(grids[0], CsvGrid)):
         raise StatementRefused(f"{name} is empty.", file=name)
-    fits = [found for grid, head in heads for layout in layouts if (found := _header(grid, head, layout, named=named))]
+    # A reading that fails below the header of its layout is the right one, and tells so when its rows are read.
+    fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
-        raise _unknown(name, heads, layouts)
+        raise _unreadable(heads) or _unknown(name, heads, layouts)
     if len(fits) > 1:
         said = "; ".join(f"{found.layout.name} ({found.grid.says}, line {found.line})" for found in fits)
         raise StatementRefused(
@@ -63,17 +78,26 @@ def recognised(name: str, grids: Sequence[Grid], layouts: Iterable[Layout], *, n
     return fits[0]
 
 
-def _header(grid: Grid, head: list[Line], layout: Layout, *, named: bool) -> Found | None:
+def _head(grid: Grid) -> Head:
+    lines: list[Line] = []
+    try:
+        lines.extend(itertools.islice(grid.lines(), _HEADER_WITHIN))
+    except StatementRefused as failure:
+        return Head(grid, lines, failure)
+    return Head(grid, lines, None)
+
+
+def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
     """The first line that has the headings of a layout."""
-    if not grid.takes(layout):
+    if not head.grid.takes(layout):
         return None
     required = {heading_key(heading) for heading in layout.required.values()}
     known = {heading_key(heading) for heading in (*layout.columns.values(), *layout.ignored)}
-    for place, (line, cells) in enumerate(head):
+    for place, (line, cells) in enumerate(head.lines):
         headings = _headings(cells)
         present = set(headings) - {""}
         if required <= present and (named or present <= known):
-            return Found(grid, layout, cells[: len(headings)], line, tuple(head[:place]))
+            return Found(head.grid, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
 
 
@@ -111,7 +135,15 @@ def _check(name: str, found: Found) -> None:
             )
 
 
-def _unknown(name: str, heads: list[tuple[Grid, list[Line]]], layouts: tuple[Layout, ...]) -> StatementRefused:
+def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
+    """Why no reading cuts the file, where that is more to the point than its headings."""
+    if any(head.is_cut and not head.failure for head in heads):
+        return None
+    failures = [head for head in heads if head.failure and (head.is_cut or not any(each.lines for each in heads))]
+    return failures[0].failure if failures else None
+
+
+def _unknown(name: str, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:
     """Says the headings found, in the line most like a header, and what parts them from the nearest layout."""
     tried = [(cut, layout) for cut in _cuts(heads) for layout in layouts]
     best, near = max(tried, key=lambda pair: (_likeness(*pair), pair[1].delimiter == pair[0].delimiter))
@@ -143,11 +175,11 @@ class _Cut(NamedTuple):
     delimiter: str | None
 
 
-def _cuts(heads: list[tuple[Grid, list[Line]]]) -> Iterator[_Cut]:
+def _cuts(heads: Sequence[Head]) -> Iterator[_Cut]:
     """Each of the first lines as it was cut; and one that is a single cell, by every delimiter."""
-    for grid, head in heads:
-        delimiter = grid.delimiter if isinstance(grid, CsvGrid) else None
-        for line, cells in head:
+    for head in heads:
+        delimiter = head.grid.delimiter if isinstance(head.grid, CsvGrid) else None
+        for line, cells in head.lines:
             headings = tuple(text_of(cell).strip() for cell in cells if cell != "")
             yield _Cut(line, headings, delimiter)
             if delimiter and len(headings) == 1:
@@ -163,9 +195,9 @@ def _likeness(cut: _Cut, layout: Layout) -> int:
     return len(known.intersection(map(heading_key, cut.headings)))
 
 
-def _first(heads: list[tuple[Grid, list[Line]]]) -> tuple[int, tuple[str, ...]]:
+def _first(heads: Sequence[Head]) -> tuple[int, tuple[str, ...]]:
     """The first line of the file, as the way that cuts it into most cells has it."""
-    line, cells = max((head[0] for _, head in heads if head), key=lambda line: len(line[1]))
+    line, cells = max((head.lines[0] for head in heads if head.lines), key=lambda line: len(line[1]))
     return line, tuple(text_of(cell).strip() for cell in cells if cell != "")
 
 

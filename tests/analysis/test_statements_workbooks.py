@@ -1,0 +1,272 @@
+"""Workbooks that nobody would make by mistake, and some that people do: refused in words before the reader has them.
+
+The reader keeps a place for every cell between the first and the last, so that one stray cell ends the process.
+"""
+
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from workbench.analysis.statements import LAYOUTS, read_statement, write_statement
+from workbench.errors import StatementRefused
+
+LIMIT_S = 60
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGES = "http://schemas.openxmlformats.org/package/2006/relationships"
+HEADER = ["Id", "Date", "Status", "Type", "From", "To", "Amount", "Fee", "Balance"]
+GOOD = [
+    "1",
+    "2026-01-05 08:01:02",
+    "Successful",
+    "Payment",
+    "FRI:96/MSISDN",
+    "FRI:shop/USER",
+    "100.00",
+    "1.00",
+    "99.00",
+]
+LOGO = b"\x89PNG\r\n\x1a\n<c  <c/><!X<c r='XFD1048576'><v>" + bytes(range(256))
+"""A picture, whose bytes may look like anything."""
+SHEET = "xl/worksheets/sheet1.xml"
+FAR = "1048576"
+
+Book = Callable[..., Path]
+
+
+def cell(place: str = "", text: str = "x") -> str:
+    reference = f' r="{place}"' if place else ""
+    return f'<c{reference} t="inlineStr"><is><t>{text}</t></is></c>'
+
+
+def row(number: int, texts: list[str]) -> str:
+    cells = (cell(f"{chr(ord('A') + place)}{number}", text) for place, text in enumerate(texts))
+    return f'<row r="{number}">{"".join(cells)}</row>'
+
+
+ROWS = row(1, HEADER) + row(2, GOOD)
+
+
+def sheet(*rows: str, above: str = "") -> str:
+    return f'<worksheet xmlns="{MAIN}">{above}<sheetData>{"".join(rows)}</sheetData></worksheet>'
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    """Write a workbook from the text of its sheets, with other parts in place of these or beside them."""
+
+    def made(*sheets: str, parts: Mapping[str, str | bytes] | None = None, name: str = "statement.xlsx") -> Path:
+        numbers = range(1, len(sheets) + 1)
+        listed = "".join(f'<sheet name="S{n}" sheetId="{n}" r:id="rId{n}"/>' for n in numbers)
+        targets = "".join(
+            f'<Relationship Id="rId{n}" Type="{OFFICE}/worksheet" Target="worksheets/sheet{n}.xml"/>' for n in numbers
+        )
+        targets += f'<Relationship Id="texts" Type="{OFFICE}/sharedStrings" Target="sharedStrings.xml"/>'
+        root = f'<Relationship Id="rId1" Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
+        whole: dict[str, str | bytes] = {
+            "xl/media/image1.png": LOGO,
+            "_rels/.rels": f'<Relationships xmlns="{PACKAGES}">{root}</Relationships>',
+            "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{listed}</sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGES}">{targets}</Relationships>',
+            **{f"xl/worksheets/sheet{n}.xml": text for n, text in zip(numbers, sheets, strict=True)},
+            "xl/sharedStrings.xml": "<sst/>",
+            **(parts or {}),
+        }
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for part, text in whole.items():
+                archive.writestr(part, text)
+        return tmp_path / name
+
+    return made
+
+
+def refusal_of(path: Path, most_kilobytes: int = 500_000) -> str:
+    """Read in a process of its own, which the reader would end."""
+    code = (
+        "import sys\n"
+        "from workbench.analysis.statements import read_statement\n"
+        "from workbench.errors import StatementRefused\n"
+        "try: print('read', len(read_statement(sys.argv[1], layout='mtn').rows))\n"
+        "except StatementRefused as refused: print(refused)\n"
+        "print(*[line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')])"
+    )
+    done = subprocess.run(  # noqa: S603  this interpreter
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False, timeout=LIMIT_S
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    said, _, kilobytes = done.stdout.strip().rpartition("\n")
+    assert int(kilobytes) < most_kilobytes, "the grid was made"
+    return said
+
+
+STRAY = {
+    "the only one": (sheet(f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>'), f"XFD{FAR}"),
+    "beside good rows": (sheet(ROWS, f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>'), f"XFD{FAR}"),
+    "at Z1048576": (sheet(ROWS, f'<row r="{FAR}">{cell(f"Z{FAR}")}</row>'), f"Z{FAR}"),
+    "one far down, one far right": (
+        sheet(ROWS, f'<row r="3">{cell("XFD3")}</row><row>{cell(f"A{FAR}")}</row>'), f"A{FAR} and XFD3",
+    ),
+    "before the others": (sheet(f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>', ROWS), f"XFD{FAR}"),
+    "in a row of another number": (sheet(ROWS, f'<row r="3">{cell(f"XFD{FAR}")}</row>'), f"XFD{FAR}"),
+    "without its place": (sheet(ROWS, f'<row r="{FAR}"><c r="XFC{FAR}"/>{cell()}</row>'), f"XFD{FAR}"),
+    "after rows without a number": (sheet(f'<row r="{FAR}"/><row>{cell("Z1")}{cell()}</row>'), "AA1048577"),
+    "no number of a row that exists": (sheet(ROWS, f'<row r="3">{cell("A4294967295")}</row>'), "A4294967295"),
+    "no column that exists": (sheet(ROWS, f'<row r="3">{cell("AAAAAAA1")}</row>'), "AAAAAAA1"),
+    "small by its dimension": (
+        sheet(ROWS, f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>', above='<dimension ref="A1:I2"/>'), f"XFD{FAR}",
+    ),
+    "with its reference last": (
+        sheet(ROWS, f'<row r="{FAR}"><c t="n" s="a>b" r="XFD{FAR}"><v>1</v></c></row>'), f"XFD{FAR}",
+    ),
+    "on another line": (sheet(ROWS, f"<row r='{FAR}'><c\n\tr='XFD{FAR}'><v>1</v></c></row>"), f"XFD{FAR}"),
+    "by a prefix": (
+        sheet(ROWS, f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>')
+        .replace("<", "<x-1:").replace("<x-1:/", "</x-1:").replace("xmlns=", "xmlns:x-1="), f"XFD{FAR}",
+    ),
+}  # fmt: skip
+
+
+class TestStrayCells:
+    @pytest.mark.parametrize("where", STRAY)
+    def test_one_is_refused_by_its_name_before_the_grid_is_made(self, book: Book, where: str):
+        text, place = STRAY[where]
+        said = refusal_of(book(text))
+        assert said.startswith("statement.xlsx is too large for a grid: "), said
+        assert place in said
+        assert "16,777,216" in said
+        assert "Delete" in said
+        assert ".csv" in said
+
+    @pytest.mark.parametrize("place", ["XFD1048576", "Z1048576"])
+    def test_the_command_ends_with_2_and_says_what_to_do(self, book: Book, command: str, place: str):
+        path = book(sheet(ROWS, f'<row r="{FAR}">{cell(place)}</row>'))
+        began = time.monotonic()
+        done = subprocess.run(  # noqa: S603  our own command
+            [command, "reconcile", "ledger.parquet", path],
+            capture_output=True, text=True, check=False, timeout=LIMIT_S,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr[-500:]
+        assert place in done.stderr
+        assert "Traceback" not in done.stderr
+        assert time.monotonic() - began < LIMIT_S / 4
+
+    def test_several_sheets_are_counted_together(self, book: Book):
+        far = sheet(f'<row r="{FAR}">{cell(f"J{FAR}")}</row>', f'<row r="1">{cell("A1")}</row>')
+        # Each alone is within the bound: the second one is made, the third one is not.
+        assert "its sheets together" in refusal_of(book(sheet(ROWS), far, far, far, far), most_kilobytes=1_000_000)
+
+    def test_one_part_shown_as_several_sheets_is_refused(self, book: Book):
+        rels = "".join(
+            f'<Relationship Id="rId{n}" Type="{OFFICE}/worksheet" Target="worksheets/sheet1.xml"/>' for n in (1, 2)
+        )
+        whole = f'<Relationships xmlns="{PACKAGES}">{rels}</Relationships>'
+        path = book(sheet(ROWS), sheet(ROWS), parts={"xl/_rels/workbook.xml.rels": whole})
+        assert "two of its sheets are one" in refusal_of(path)
+
+
+NEAR = {
+    "a dimension that says too much": sheet(ROWS, above=f'<dimension ref="A1:XFD{FAR}"/>'),
+    "looks and no content": sheet(ROWS, f'<row r="{FAR}"><c r="XFD{FAR}" s="1"/><c r="XFC{FAR}" s="1"></c></row>'),
+    "a formula over all": sheet(ROWS, f'<row r="3"><c r="A3"><f t="shared" ref="A3:XFD{FAR}" si="0">1</f></c></row>'),
+    "rows and cells without a place": sheet(ROWS).replace(' r="', ' was="'),
+    "a prefix": sheet(ROWS).replace("<", "<x:").replace("<x:/", "</x:").replace("xmlns=", "xmlns:x="),
+    "text like a cell": sheet(ROWS.replace("Payment", f"c r='XFD{FAR}' &lt;c r=&quot;XFD{FAR}&quot;>:c ")),
+    "a far column and few rows": sheet(ROWS, f'<row r="3">{cell("XFD3", "")}</row>'),
+}
+
+
+class TestWhatIsReadAsBefore:
+    @pytest.mark.parametrize("what", NEAR)
+    def test_a_sheet_that_only_looks_large(self, book: Book, what: str):
+        assert refusal_of(book(NEAR[what])) in {"read 1", "read 2"}
+
+    def test_a_name_that_ends_otherwise(self, book: Book):
+        assert len(read_statement(book(sheet(ROWS), name="statement.xls")).rows) == 1
+
+    def test_parts_are_found_whatever_the_case_of_their_names(self, book: Book):
+        error = row(3, GOOD).replace(cell("A3", "1"), '<c r="A3" t="e"><v>#REF!</v></c>')
+        path = book(sheet(ROWS, error))
+        with zipfile.ZipFile(path) as archive:
+            parts = {name.upper() if "sheet1" in name else name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, text in parts.items():
+                archive.writestr(name, text)
+        assert "#REF!" in str(read_statement(path).rows["problem"].iloc[1])
+
+
+ENTITIES = '<!DOCTYPE worksheet [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+
+
+class TestBombs:
+    def test_what_unpacks_to_far_more_than_the_file_is_not_unpacked(self, book: Book):
+        path = book(sheet(ROWS), parts={"xl/sharedStrings.xml": b" " * (1 << 27)})
+        began = time.monotonic()
+        assert "unpacks to more than" in refusal_of(path)
+        assert time.monotonic() - began < LIMIT_S / 4
+
+    def test_a_size_that_lies_changes_nothing(self, book: Book):
+        path = book(sheet(ROWS, " " * (1 << 27)))
+        whole = path.read_bytes()
+        size = len(sheet(ROWS, " " * (1 << 27))).to_bytes(4, "little")
+        assert whole.count(size) == 2
+        path.write_bytes(whole.replace(size, (700).to_bytes(4, "little")))
+        assert "unpacks to more than" in refusal_of(path)
+
+    @pytest.mark.parametrize("element", ["<c/>", "<si/>", "<x:c/>"])
+    def test_more_cells_than_a_grid_has_are_refused(self, book: Book, element: str, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("workbench.analysis.statements.workbooks.MOST_CELLS", 10_000)
+        with pytest.raises(StatementRefused, match="more than 10,000 cells"):
+            read_statement(book(sheet(ROWS), parts={"xl/sharedStrings.xml": f"<sst>{element * 10_001}</sst>"}))
+
+    @pytest.mark.parametrize("part", [SHEET, "xl/workbook.xml", "xl/sharedStrings.xml"])
+    def test_declarations_are_refused(self, book: Book, part: str):
+        path = book(sheet(ROWS))
+        with zipfile.ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        parts[part] = ENTITIES.encode() + parts[part]
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, text in parts.items():
+                archive.writestr(name, text)
+        assert "declares a document type" in refusal_of(path)
+
+    @pytest.mark.parametrize("part", [SHEET, "xl/workbook.xml"])
+    def test_text_of_another_width_hides_nothing(self, book: Book, part: str):
+        with zipfile.ZipFile(book(sheet(ROWS))) as archive:
+            text = archive.read(part).decode()
+        path = book(
+            sheet(ROWS), parts={part: f'<?xml version="1.0" encoding="UTF-16"?>{ENTITIES}{text}'.encode("utf-16")}
+        )
+        with pytest.raises(StatementRefused):
+            read_statement(path)
+
+
+class TestOtherKinds:
+    @pytest.mark.parametrize("part", ["xl/workbook.bin", "mimetype"])
+    def test_a_workbook_of_another_kind_is_refused_with_what_to_do(self, book: Book, part: str):
+        path = book(sheet(ROWS), parts={part: "application/vnd.oasis.opendocument.spreadsheet"})
+        with pytest.raises(StatementRefused, match=r"another kind than \.xlsx.*Save it as \.xlsx or \.csv"):
+            read_statement(path)
+
+    def test_a_part_that_is_there_twice_is_refused(self, book: Book):
+        path = book(sheet(ROWS))
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr(SHEET.upper(), sheet(ROWS))
+        with pytest.raises(StatementRefused, match="damaged"):
+            read_statement(path)
+
+    def test_one_whose_parts_are_encrypted_is_refused(self, tmp_path: Path):
+        path = tmp_path / "statement.xlsx"
+        write_statement([{"key": "1", "status": "failed"}], path, LAYOUTS["mtn"])
+        whole = bytearray(path.read_bytes())
+        for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            place = -1
+            while (place := whole.find(signature, place + 1)) >= 0:
+                whole[place + flags] |= 1
+        path.write_bytes(whole)
+        with pytest.raises(StatementRefused, match="damaged"):
+            read_statement(path)

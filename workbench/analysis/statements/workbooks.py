@@ -1,0 +1,286 @@
+"""Workbooks, before the reader has them: what would end its process is refused, what it leaves out is kept.
+
+The reader makes a grid from A1 to the last cell: one stray cell at XFD1048576 asks for hundreds of gigabytes, and the
+interpreter ends without an exception. It also gives cells that hold an error, such as `#DIV/0!`, as empty.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from pathlib import Path
+from posixpath import join, normpath
+from typing import Any, Final
+from xml.parsers import expat
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from workbench.errors import StatementRefused
+
+Failed = Mapping[int, Mapping[int, str]]
+"""The number of a row → the number of a column, both from 1 → the error."""
+
+MOST_CELLS: Final = 1_048_576 * 16
+"""A grid has so many cells, the empty ones too: all rows of a sheet by sixteen columns, half a gigabyte."""
+_ALWAYS: Final = 1 << 26
+_TIMES: Final = 100
+_AT_MOST: Final = 1 << 31
+"""Bytes. A file may unpack to 64 MiB; a larger one to a hundred times its size, which real ones do not reach; and
+none to more than 2 GiB, which a full grid does not reach."""
+_BLOCK: Final = 1 << 20
+_TAG: Final = 64
+"""Bytes. So much of a tag tells whether it is a cell."""
+_MAIN: Final = "/officeDocument"
+_USUAL_MAIN: Final = "xl/workbook.xml"
+_TEXTS: Final = "/sharedStrings"
+
+# One search over the bytes is ten times as fast as a parser, and whatever it does not know is left to the parser.
+_NOT_NEAR: Final = re.compile(
+    rb"""<c(?!\ r="[A-P](?:[0-9]{1,6}|10[0-4][0-9]{4})"[\s/>])[\s/>]"""  # a cell, and not one of A to P
+    rb"""|<[^\s<>:/]+:c[\s/>]""",  # a cell whose name has a prefix
+    re.VERBOSE,
+)
+_ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
+_DECLARES: Final = re.compile(rb"<!(?!--|\[CDATA\[)")
+_REFERENCE: Final = re.compile("([A-Za-z]{1,9})([0-9]{1,12})")
+
+
+def inspected(path: Path) -> dict[str, Failed]:
+    """The cells of each sheet that hold an error, by the sheet's name.
+
+    Raises StatementRefused: a grid, or a file, larger than is good for anyone, or a workbook of another kind. Raises
+    BadZipFile, ExpatError, ValueError or OSError: it is damaged.
+    """
+    with ZipFile(path) as book:
+        members = {each.filename.lower(): each for each in book.infolist()}
+        if len(members) < len(book.infolist()):
+            raise BadZipFile("a part is in it twice")
+        if {"xl/workbook.bin", "mimetype"} & members.keys():
+            raise StatementRefused(
+                f"{path.name} is a workbook of another kind than .xlsx.",
+                hint="Save it as .xlsx or .csv.",
+                file=path.name,
+            )
+        return _Inspection(path, book, members).failed()
+
+
+class _Inspection:
+    """One look through a workbook. `left` is how many bytes may still be unpacked: a part is parsed twice at most."""
+
+    def __init__(self, path: Path, book: ZipFile, members: Mapping[str, ZipInfo]) -> None:
+        self._name = path.name
+        self._book = book
+        self._members = members
+        self._bound = min(max(_ALWAYS, _TIMES * path.stat().st_size), _AT_MOST)
+        self._left = 2 * self._bound
+
+    def failed(self) -> dict[str, Failed]:
+        """What each sheet has as an error."""
+        if sum(each.file_size for each in self._members.values()) > self._bound:
+            raise self._bomb()
+        mains = {part for kind, _, part in self._relations("_rels/.rels", "") if kind.endswith(_MAIN)} | {_USUAL_MAIN}
+        sheets = [each for main in sorted(mains & self._members.keys()) for each in self._sheets(main)]
+        if len({part for _, part in sheets}) < len(sheets):
+            raise StatementRefused(
+                f"{self._name} is no workbook that can be read: two of its sheets are one part of the file.",
+                hint="Export it again.",
+                file=self._name,
+            )
+        # The reader has rules of its own for paths: whatever part bears the name of one that is used is gone through.
+        read = {_file(part) for _, part in sheets}
+        unknown = [part for part in self._members if _file(part) in read and not self._is_near(part)]
+        named = {part: f"its sheet {sheet!r}" for sheet, part in sheets if sheet}
+        cells = {part: self._cells(part, named.get(part, f"its part {part}")) for part in unknown}
+        return {sheet: cells[part].failed for sheet, part in sheets if sheet and part in cells}
+
+    def _blocks(self, part: str) -> Iterator[bytes]:
+        info = copy(self._members[part])
+        # The reader goes on to the end of what is packed, whatever size the file's own directory gives.
+        info.file_size = 2 * _AT_MOST
+        with self._book.open(info) as file:
+            while block := file.read(_BLOCK):
+                self._left -= len(block)
+                if self._left < 0:
+                    raise self._bomb()
+                yield block
+
+    def _is_near(self, part: str) -> bool:
+        """Whether a part can be told to have all its cells near A1, and no error in them, without being parsed."""
+        near, rest, cells = True, b"", 0
+        for block in self._blocks(part):
+            whole, rest = _cut(rest + block)
+            cells += whole.count(b"<c") + whole.count(b":c") + whole.count(b"<si")
+            if cells > MOST_CELLS:
+                raise self._too_large(f"its part {part} has more than {MOST_CELLS:,} cells or texts")
+            if _DECLARES.search(whole):
+                raise self._declaring()
+            near = near and not (_NOT_NEAR.search(whole) or _has_error(whole))
+        return near
+
+    def _cells(self, part: str, called: str) -> "_Cells":
+        """The cells of a part, parsed. Raises StatementRefused: their grid would be too large."""
+        cells = _Cells()
+        self._parse(part, cells.begin, cells.end, cells.text)
+        rows, columns = cells.lowest[0], cells.rightmost[0]
+        if rows * columns > MOST_CELLS:
+            far = " and ".join(dict.fromkeys((cells.lowest[1], cells.rightmost[1])))
+            raise self._too_large(
+                f"{called} goes from A1 to {far}, {rows * columns:,} cells with the empty ones, "
+                f"and at most {MOST_CELLS:,} are read",
+                f"Delete what stands at {far} if it is a stray cell, or save the sheet as .csv.",
+            )
+        return cells
+
+    def _sheets(self, main: str) -> list[tuple[str, str]]:
+        """The name of each sheet and the part that it is; without a name, the part that holds the texts of all."""
+        folder, _, file = main.rpartition("/")
+        relations = self._relations(join(folder, "_rels", f"{file}.rels"), folder)
+        sheets = [("", part) for kind, _, part in relations if kind.endswith(_TEXTS)]
+
+        def begin(tag: str, attributes: Mapping[str, str]) -> None:
+            if _local(tag) == "sheet":
+                keys = {value for name, value in attributes.items() if name.endswith(":id")}
+                sheets.extend((attributes.get("name", ""), part) for _, key, part in relations if key in keys)
+
+        self._parse(main, begin)
+        return sheets
+
+    def _relations(self, part: str, folder: str) -> list[tuple[str, str, str]]:
+        """Kind, key and target of what a part refers to."""
+        found: list[tuple[str, str, str]] = []
+
+        def begin(tag: str, attributes: Mapping[str, str]) -> None:
+            if _local(tag) == "Relationship":
+                target = attributes.get("Target", "").lower()
+                # Some write `xl/worksheets/sheet1.xml` where `worksheets/sheet1.xml` is meant, and the reader takes it.
+                named = target if folder and target.startswith(f"{folder}/") else join("/", folder, target)
+                found.append((attributes.get("Type", ""), attributes.get("Id", ""), normpath(named).lstrip("/")))
+
+        if part in self._members:
+            self._parse(part, begin)
+        return found
+
+    def _parse(self, part: str, begin: Callable[..., None], end: Any = None, text: Any = None) -> None:  # noqa: ANN401  handlers
+        def declared(*_: object) -> None:
+            raise self._declaring()
+
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = begin
+        parser.EndElementHandler = end
+        parser.CharacterDataHandler = text
+        parser.StartDoctypeDeclHandler = declared
+        for block in self._blocks(part):
+            parser.Parse(block)
+        parser.Parse(b"", True)  # noqa: FBT003  it takes no names
+
+    def _bomb(self) -> StatementRefused:
+        return StatementRefused(
+            f"{self._name} unpacks to more than {self._bound:,} bytes, which no statement does.",
+            hint="Export it again, or save the sheet as .csv.",
+            file=self._name,
+        )
+
+    def _declaring(self) -> StatementRefused:
+        return StatementRefused(
+            f"{self._name} is no workbook that can be read: a part of it declares a document type, which none needs.",
+            hint="Export it again.",
+            file=self._name,
+        )
+
+    def _too_large(self, why: str, hint: str = "Save the sheet as .csv.") -> StatementRefused:
+        return StatementRefused(f"{self._name} is too large for a grid: {why}.", hint=hint, file=self._name)
+
+
+class _Cells:
+    """The cells of a sheet as its elements come by: which of those with anything in them are the last, and the errors.
+
+    A cell that has a look and nothing in it makes no grid. The dimension that a sheet gives of itself is not asked:
+    programs leave it too large or too small, and the reader does not go by it either.
+    """
+
+    def __init__(self) -> None:
+        self.lowest = (0, "")
+        self.rightmost = (0, "")
+        self.failed: defaultdict[int, dict[int, str]] = defaultdict(dict)
+        self._row = self._column = 0
+        self._place = (0, 0, "")
+        self._is_error = self._in_value = False
+
+    def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """A row or a cell that does not say where it is follows the one before."""
+        match _local(tag):
+            case "row":
+                self._row, self._column = int(attributes.get("r") or self._row + 1), 0
+            case "c":
+                self._place = _place(attributes.get("r"), self._row, self._column + 1)
+                self._column = self._place[1]
+                self._is_error = attributes.get("t") == "e"
+            case "v" | "is":
+                row, column, reference = self._place
+                self.lowest = max(self.lowest, (row, reference), key=lambda each: each[0])
+                self.rightmost = max(self.rightmost, (column, reference), key=lambda each: each[0])
+                self._in_value = self._is_error
+
+    def end(self, tag: str) -> None:
+        """The end of a value."""
+        if _local(tag) in {"v", "is"}:
+            self._in_value = False
+
+    def text(self, text: str) -> None:
+        """What an error is called."""
+        if self._in_value and text.strip():
+            row, column, _ = self._place
+            self.failed[row][column] = self.failed[row].get(column, "") + text.strip()
+
+
+def check_together(name: str, ends: Sequence[tuple[int, int]]) -> None:
+    """Refuse sheets that are too large together; `ends` are their last row and column, from 0."""
+    cells = sum((row + 1) * (column + 1) for row, column in ends)
+    if cells > MOST_CELLS:
+        raise StatementRefused(
+            f"{name} is too large for a grid: its sheets together have {cells:,} cells with the empty ones, "
+            f"and at most {MOST_CELLS:,} are read.",
+            hint="Keep the sheet with the rows, or save it as .csv.",
+            file=name,
+        )
+
+
+def _cut(data: bytes) -> tuple[bytes, bytes]:
+    """The tags that are whole, and the last one, of which more may follow."""
+    place = max(data.rfind(b"<"), 0)
+    rest = data[place:]
+    return data[:place], rest if len(rest) < _BLOCK else rest[:_TAG]
+
+
+def _has_error(data: bytes) -> bool:
+    # The quoted letter alone is looked for many times faster, and found in few workbooks.
+    return (b'"e"' in data or b"'e'" in data) and _ERROR.search(data) is not None
+
+
+def _file(part: str) -> str:
+    return part.replace("\\", "/").rpartition("/")[2]
+
+
+def _local(tag: str) -> str:
+    return tag.rpartition(":")[2]
+
+
+def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]:
+    """Row and column of a cell, from 1, and its reference. Raises ValueError: what is given as one is none."""
+    if reference is None:
+        return row, column, f"{_letters(column)}{row}"
+    found = _REFERENCE.fullmatch(reference)
+    if not found:
+        raise ValueError(f"{reference[:20]!r} is no cell")
+    number = 0
+    for letter in found[1].upper():
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return int(found[2]), number, reference
+
+
+def _letters(column: int) -> str:
+    letters = ""
+    while column > 0:
+        column, letter = divmod(column - 1, 26)
+        letters = chr(ord("A") + letter) + letters
+    return letters
