@@ -55,6 +55,7 @@ settings.register_profile("long")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=5, help="How often the served sandbox is killed under load.")
+    parser.addoption("--both-doors", action="store_true", help="Take every test of the doors through a socket too.")
     parser.addoption("--examples", type=int, help="With how many random requests each operation is tried.")
     parser.addoption("--installed", action="store_true", help="Install the wheel elsewhere, and run its notebooks.")
     parser.addoption("--months", type=int, default=2, help="Over how many seeds months are simulated and reconciled.")
@@ -64,6 +65,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--pictures", action="store_true", help="Write the README's pictures anew, into fixtures/.")
     parser.addoption("--shots", help="The folder in which browser tests leave pictures; their own unless named.")
     parser.addoption("--seed", type=int, default=None, help="The seed of that load, to see a run again.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is the same application behind a socket, unless it is asked for or about the socket."""
+    if config.getoption("--both-doors"):
+        return
+    left_out = {item for item in items if is_served(item) and not item.get_closest_marker("socket")}
+    if left_out:
+        config.hook.pytest_deselected(items=[*left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+def is_served(item: pytest.Item) -> bool:
+    """Whether a test goes through the served of the two doors."""
+    called = getattr(item, "callspec", None)
+    return called is not None and called.params.get("shared_bench") == "served"
 
 
 @pytest.fixture(scope="session")
@@ -146,9 +163,9 @@ def served_bench(serving: Serving) -> Iterator[Workbench]:
         yield bench
 
 
-@pytest.fixture(params=DOORS)
-def bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    """A sandbox through each door; after every test its ledger verifies and balances."""
+@pytest.fixture(scope="module", params=DOORS)
+def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    """A sandbox through each door for the tests of a file; after the last of them its ledger verifies and balances."""
     if request.param == "served":
         bench = request.getfixturevalue("served_bench")
         yield bench
@@ -157,6 +174,12 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
     with Workbench(seed=7) as bench:
         yield bench
         check_books(bench)
+
+
+@pytest.fixture
+def bench(shared_bench: Workbench) -> Workbench:
+    """The file's sandbox."""
+    return shared_bench
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.conftest import Shop
 
+pytestmark = pytest.mark.socket
+
 SLOWNESS_S = 0.05
 ASKED_S = 100
 

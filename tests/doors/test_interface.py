@@ -20,6 +20,8 @@ from workbench.receiver import Arrival, Event
 if TYPE_CHECKING:
     from tests.doors.conftest import Wire
 
+pytestmark = pytest.mark.socket
+
 Exact = Callable[[httpx.Response], dict[str, Any]]
 NewNumber = Callable[..., str]
 

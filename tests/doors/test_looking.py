@@ -3,8 +3,12 @@
 import threading
 from decimal import Decimal
 
+import pytest
+
 from workbench import Workbench
 from workbench.domain.wire import UNSEEN
+
+pytestmark = pytest.mark.socket
 
 
 def test_looking_leaves_no_trace(bench: Workbench):

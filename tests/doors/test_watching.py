@@ -9,6 +9,8 @@ import pytest
 
 from workbench import Workbench
 
+pytestmark = pytest.mark.socket
+
 SOON_S = 5
 _WHILE_S = 0.8
 _GATHERED_S = 0.04
