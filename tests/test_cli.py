@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import re
 import signal
 import socket
 import subprocess
@@ -431,6 +432,13 @@ class TestTheEnd:
             assert server.process.wait(SOON_S) == 0
             assert server.errors == ""
         assert [*tmp_path.glob("workbench-*")] == []
+
+    def test_a_worker_is_born_deaf_to_what_the_whole_terminal_is_sent(self, serving: "Serving"):
+        with serving("--port", "0", "--json", "--workers", "2") as server:
+            for pid in workers_of(server.process):
+                blocked = re.search(r"SigBlk:\s*([0-9a-f]+)", Path(f"/proc/{pid}/status").read_text())
+                assert blocked
+                assert all(int(blocked[1], 16) >> (each - 1) & 1 for each in (signal.SIGINT, signal.SIGHUP))
 
     def test_a_hang_up_that_is_ignored_stays_so(self, serving: "Serving"):
         with serving("--port", "0", "--json", hang_up=signal.SIG_IGN) as server:

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from http.client import HTTPConnection, HTTPException
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import NamedTuple
 
@@ -151,6 +152,8 @@ def _interrupt_means_terminate() -> Iterator[None]:
         return
     # A hang-up that is ignored, as under nohup, stays so.
     heard = {signal.SIGINT} | ({signal.SIGHUP} - _ignored(signal.SIGHUP))
+    # Where it is first started, it lets through again what was blocked before (Python 3.11).
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     threading.Thread(target=_terminate_when_interrupted, args=(heard,), daemon=True).start()
     try:
