@@ -2,9 +2,9 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
-import re
 import signal
 import socket
 import subprocess
