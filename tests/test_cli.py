@@ -19,8 +19,10 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from workbench import Workbench, verify
+from workbench.cli import app
 from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import START, milliseconds
 
@@ -37,9 +39,16 @@ ENDS = pytest.mark.parametrize(
 
 
 def run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command as a person runs it, a process of its own."""
     return subprocess.run(  # noqa: S603  our own command
         [command, *arguments], capture_output=True, text=True, check=False, timeout=LIMIT_S
     )
+
+
+def invoke(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process, which is a second faster."""
+    done = CliRunner().invoke(app, arguments, prog_name="workbench")
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
 
 def answers(base_url: str) -> bool:
@@ -129,8 +138,8 @@ class TestForScripts:
         assert done.stdout == ""
 
     @pytest.mark.parametrize("port", ["-1", "65536", "http"])
-    def test_a_port_that_is_none_is_refused(self, command: str, port: str):
-        assert run(command, "serve", "--port", port).returncode == 2
+    def test_a_port_that_is_none_is_refused(self, port: str):
+        assert invoke("serve", "--port", port).returncode == 2
 
 
 def receiver_of(events: list[dict[str, Any]]) -> HTTPServer:
@@ -188,36 +197,36 @@ class TestHost:
                 assert bench.client.payment_intents.create(amount=1).id
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104  the address under test
-    def test_a_warning_says_who_can_use_an_open_port(self, command: str, served_bench: Workbench, host: str):
+    def test_a_warning_says_who_can_use_an_open_port(self, served_bench: Workbench, host: str):
         port = str(urlsplit(served_bench.base_url).port)
-        warned = "whoever reaches the port" in run(command, "serve", "--host", host, "--port", port).stderr
+        warned = "whoever reaches the port" in invoke("serve", "--host", host, "--port", port).stderr
         assert warned == (host != "127.0.0.1")
 
     @pytest.mark.parametrize(("host", "begins"), HOSTS[2:])
-    def test_a_taken_port_is_refused_at_every_address(self, serving: "Serving", command: str, host: str, begins: str):
+    def test_a_taken_port_is_refused_at_every_address(self, serving: "Serving", host: str, begins: str):
         del begins
         with serving("--port", "0", "--json", "--host", host) as server:
-            done = run(command, "serve", "--host", host, "--port", str(urlsplit(server.address["base_url"]).port))
+            done = invoke("serve", "--host", host, "--port", str(urlsplit(server.address["base_url"]).port))
         assert done.returncode == 2
         assert "listens" in done.stderr
         assert done.stdout == ""
 
     @pytest.mark.parametrize("host", ["192.0.2.1", "nowhere.invalid", "2001:db8::1", ""])
-    def test_an_address_of_another_machine_is_refused(self, command: str, host: str):
-        done = run(command, "serve", "--port", "0", "--host", host)
+    def test_an_address_of_another_machine_is_refused(self, host: str):
+        done = invoke("serve", "--port", "0", "--host", host)
         assert done.returncode == 2
         assert "--host" in done.stderr
         assert "Traceback" not in done.stderr
 
 
 class TestSettings:
-    def test_one_seed_is_one_set_of_keys(self, serving: "Serving", tmp_path: Path, command: str):
+    def test_one_seed_is_one_set_of_keys(self, serving: "Serving", tmp_path: Path):
         store = str(tmp_path / "sandbox.db")
         with serving("--port", "0", "--json", "--seed", "7", "--store", store) as server:
             first = server.address
         with Workbench(seed=7) as bench, serving("--port", "0", "--json", "--seed", "7", "--store", store) as server:
             assert server.address["secret_key"] == first["secret_key"] == str(bench.secret_key)
-        done = run(command, "serve", "--port", "0", "--seed", "8", "--store", store)
+        done = invoke("serve", "--port", "0", "--seed", "8", "--store", store)
         assert done.returncode == 2
         assert "another seed" in done.stderr
 
@@ -258,18 +267,18 @@ class TestSettings:
             ("\x00", "TOML"),
         ],
     )
-    def test_a_row_that_there_is_not_is_refused(self, command: str, tmp_path: Path, text: str, said: str):
+    def test_a_row_that_there_is_not_is_refused(self, tmp_path: Path, text: str, said: str):
         file = tmp_path / "gaps.toml"
         file.write_text(text)
-        done = run(command, "serve", "--port", "0", "--gaps", str(file))
+        done = invoke("serve", "--port", "0", "--gaps", str(file))
         assert done.returncode == 2
         assert said in done.stderr
         assert "Traceback" not in done.stderr
 
     @pytest.mark.parametrize("name", ["nowhere.toml", "", "latin.toml"])
-    def test_a_file_that_cannot_be_read_is_refused(self, command: str, tmp_path: Path, name: str):
+    def test_a_file_that_cannot_be_read_is_refused(self, tmp_path: Path, name: str):
         (tmp_path / "latin.toml").write_bytes(b"# \xff")
-        done = run(command, "serve", "--port", "0", "--gaps", str(tmp_path / name))
+        done = invoke("serve", "--port", "0", "--gaps", str(tmp_path / name))
         assert done.returncode == 2
         assert str(tmp_path) in done.stderr
         assert "Traceback" not in done.stderr
@@ -284,8 +293,8 @@ class TestSettings:
             ("--webhook", "localhost:3000"),
         ],
     )
-    def test_what_makes_no_sense_is_refused(self, command: str, options: tuple[str, str]):
-        done = run(command, "serve", "--port", "0", *options)
+    def test_what_makes_no_sense_is_refused(self, options: tuple[str, str]):
+        done = invoke("serve", "--port", "0", *options)
         assert done.returncode == 2
         assert f"Invalid value for '{options[0]}'" in done.stderr or f"Invalid value for {options[0]}" in done.stderr
         assert "Traceback" not in done.stderr
@@ -366,10 +375,10 @@ class TestStore:
             assert bench.client.charges.retrieve(charge.id) == charge
             assert bench.ledger.verify() == head
 
-    def test_a_file_that_is_no_store_is_refused_and_left_alone(self, command: str, tmp_path: Path):
+    def test_a_file_that_is_no_store_is_refused_and_left_alone(self, tmp_path: Path):
         other = tmp_path / "letters.txt"
         other.write_text("Dear Ada,\n" * 1000)
-        done = run(command, "serve", "--port", "0", "--store", str(other))
+        done = invoke("serve", "--port", "0", "--store", str(other))
         assert done.returncode == 2
         assert str(other) in done.stderr
         assert "Traceback" not in done.stderr
@@ -385,8 +394,8 @@ class TestStore:
         with again as server, Workbench.connect(**server.address) as bench:
             assert 0 <= bench.clock.now_ms - milliseconds(START) < 60_000
 
-    def test_a_folder_that_is_not_there_is_refused(self, command: str, tmp_path: Path):
-        done = run(command, "serve", "--port", "0", "--store", str(tmp_path / "nowhere" / "sandbox.db"))
+    def test_a_folder_that_is_not_there_is_refused(self, tmp_path: Path):
+        done = invoke("serve", "--port", "0", "--store", str(tmp_path / "nowhere" / "sandbox.db"))
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
 
@@ -482,8 +491,8 @@ class TestTheEnd:
 
 
 class TestOther:
-    def test_gaps_lists_every_row_by_its_whole_name(self, command: str):
-        done = run(command, "gaps")
+    def test_gaps_lists_every_row_by_its_whole_name(self):
+        done = invoke("gaps")
         assert done.returncode == 0
         assert not [row.name for row in REGISTER if row.name not in done.stdout]
 
@@ -493,29 +502,29 @@ class TestOther:
         assert all(f"\n  {name} " in done.stdout for name in ("gaps", "openapi", "run", "serve"))
 
     @pytest.mark.parametrize("name", ["run", "serve", "gaps", "openapi"])
-    def test_every_command_helps(self, command: str, name: str):
-        done = run(command, name, "--help")
+    def test_every_command_helps(self, name: str):
+        done = invoke(name, "--help")
         assert done.returncode == 0
         assert done.stdout.startswith(f"Usage: workbench {name} ")
 
-    def test_the_description_is_printed_and_written_the_same(self, command: str, tmp_path: Path):
-        printed, out = run(command, "openapi"), tmp_path / "openapi.json"
-        written = run(command, "openapi", "--out", str(out))
+    def test_the_description_is_printed_and_written_the_same(self, tmp_path: Path):
+        printed, out = invoke("openapi"), tmp_path / "openapi.json"
+        written = invoke("openapi", "--out", str(out))
         assert (printed.returncode, written.returncode, written.stdout) == (0, 0, "")
         assert out.read_text("utf-8") == printed.stdout
         with Workbench(seed=7) as bench:
             assert json.loads(printed.stdout) == bench.http.get("/openapi.json").json()
 
     @pytest.mark.parametrize("where", ["nowhere/x.json", "a_file/x.json"])
-    def test_a_description_that_cannot_be_written_is_told_in_a_line(self, command: str, tmp_path: Path, where: str):
+    def test_a_description_that_cannot_be_written_is_told_in_a_line(self, tmp_path: Path, where: str):
         (tmp_path / "a_file").write_text("")
-        done = run(command, "openapi", "--out", str(tmp_path / where))
+        done = invoke("openapi", "--out", str(tmp_path / where))
         assert done.returncode == 2
         assert "cannot be written" in done.stderr
         assert "Traceback" not in done.stderr
 
-    def test_the_help_tells_what_an_exit_status_and_a_kept_store_mean(self, command: str):
-        told = {name: " ".join(run(command, name, "--help").stdout.split()) for name in ("run", "serve")}
+    def test_the_help_tells_what_an_exit_status_and_a_kept_store_mean(self):
+        told = {name: " ".join(invoke(name, "--help").stdout.split()) for name in ("run", "serve")}
         assert "or the run was interrupted" in told["run"]
         assert "goes on from the moment at which it stood" in told["serve"]
         assert "The store does not keep them" in told["serve"]
@@ -524,7 +533,7 @@ class TestOther:
         assert run(command, "--version").stdout.strip().endswith("version 0.1.0")
 
     @pytest.mark.parametrize("argument", ["lob", "--wat"])
-    def test_what_is_not_known_is_refused(self, command: str, argument: str):
-        done = run(command, argument)
+    def test_what_is_not_known_is_refused(self, argument: str):
+        done = invoke(argument)
         assert done.returncode == 2
         assert argument in done.stderr
