@@ -36,7 +36,7 @@ def _second_payment(bench: "Workbench") -> Verdict:
     others = {each.phone for each in bench.looking().charges.each() if each.payment_intent not in {i.id for i in found}}
     if others and attempts[-1].phone not in others:
         return wrong(
-            f"Someone else, {attempts[-1].phone}, another customer has paid for the Fern: sell it to the same."
+            f"With {attempts[-1].phone}, another customer has paid for the Fern. Sell it to the one of before."
         )
     return done(f"The Fern is paid, K{_AMOUNT}, and the ledger has an entry for it.")
 
