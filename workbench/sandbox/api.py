@@ -29,7 +29,7 @@ _SLOW_S = 10
 
 def build(exchanges: Exchanges, driver: Driver, hosts: Hosts) -> WSGIApplication:
     """The application, which answers by the names of `hosts` alone. `wsgi.input` holds the whole body."""
-    app = falcon.App(middleware=[_Door(exchanges, hosts), _Methods()])
+    app = falcon.App(middleware=_Door(exchanges, hosts))
     app.req_options.strip_url_path_trailing_slash = False
     paths = {operation.path: _Resource(exchanges, driver) for operation in _TABLE}
     for operation in _TABLE:
@@ -44,7 +44,7 @@ def build(exchanges: Exchanges, driver: Driver, hosts: Hosts) -> WSGIApplication
 
 
 class _Door:
-    """Whoever may not come in is turned away before a path is looked for."""
+    """Who may not come in is turned away before a path is looked for; a method that it does not offer, after that."""
 
     def __init__(self, exchanges: Exchanges, hosts: Hosts) -> None:
         self._exchanges = exchanges
@@ -58,10 +58,6 @@ class _Door:
         except ApiError as error:
             _write(resp, self._exchanges.turn_away(_request_of(req, {}), error))
             resp.complete = True
-
-
-class _Methods:
-    """A method that a path does not offer is refused with those that it does, known to HTTP or not."""
 
     def process_resource(
         self,
