@@ -55,7 +55,7 @@ settings.register_profile("long")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=5, help="How often the served sandbox is killed under load.")
-    parser.addoption("--both-doors", action="store_true", help="Take every test of the doors through a socket too.")
+    parser.addoption("--thorough", action="store_true", help="Run the long tests too, and all of the doors served.")
     parser.addoption("--examples", type=int, help="With how many random requests each operation is tried.")
     parser.addoption("--installed", action="store_true", help="Install the wheel elsewhere, and run its notebooks.")
     parser.addoption("--months", type=int, default=2, help="Over how many seeds months are simulated and reconciled.")
@@ -67,14 +67,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="The seed of that load, to see a run again.")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest itself selects by markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is the same application behind a socket, unless it is asked for or about the socket."""
-    if config.getoption("--both-doors"):
+    """Leave the thorough tests to whoever asks for them; one through a socket that is not about it is such a one."""
+    for item in items:
+        if is_served(item) and not item.get_closest_marker("socket"):
+            item.add_marker("thorough")
+    if config.getoption("--thorough"):
         return
-    left_out = {item for item in items if is_served(item) and not item.get_closest_marker("socket")}
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
     if left_out:
-        config.hook.pytest_deselected(items=[*left_out])
-        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
 
 
 def is_served(item: pytest.Item) -> bool:

@@ -40,6 +40,7 @@ def hanging() -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
+@pytest.mark.thorough
 def test_a_receiver_that_hangs_stalls_nobody(serving: "Serving", tmp_path: Path):
     gaps = tmp_path / "gaps.toml"
     gaps.write_text("delivery_timeout_s = 5\n")
@@ -131,6 +132,7 @@ def treated(serving: "Serving", tmp_path: Path, new_number: NewNumber) -> Iterat
         yield server.errors, store, leaks
 
 
+@pytest.mark.thorough
 def test_whatever_is_sent_no_secret_is_logged_or_kept(treated: tuple[str, Path, Leaks]):
     log, store, leaks = treated
     assert "IntegrityError" in log
