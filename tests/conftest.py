@@ -50,7 +50,11 @@ Serving = Callable[..., AbstractContextManager[Server]]
 Bounded = Callable[[subprocess.Popen[Any]], AbstractContextManager[None]]
 HangUpMeans = Callable[[Any], AbstractContextManager[None]]
 
+settings.register_profile("workbench", deadline=None, max_examples=30)
+settings.register_profile("thorough", deadline=None, max_examples=200)
 settings.register_profile("long")
+# Before pytest reads --hypothesis-profile, which then has the last word.
+settings.load_profile("workbench")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

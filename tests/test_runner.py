@@ -282,6 +282,7 @@ def runs(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> l
     ]
 
 
+@pytest.mark.thorough
 class TestTwice:
     def test_both_pass_with_one_job_and_with_two(self, runs: list[Run]):
         assert [each.status for each in runs] == [0, 0], runs[0].said + runs[1].said

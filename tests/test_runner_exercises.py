@@ -170,6 +170,7 @@ if "ipykernel_launcher" in sys.orig_argv and len(list(died.iterdir())) < 3:
 """A `sitecustomize` that ends three kernels at their start, as when two that start at once choose one port."""
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_dies_at_its_start_is_started_once_more(run: Callable[..., Run], tmp_path: Path):
     died = tmp_path / "died"
     died.mkdir()

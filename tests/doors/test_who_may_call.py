@@ -82,6 +82,15 @@ def door(request: pytest.FixtureRequest) -> Door:
     return request.getfixturevalue(request.param)
 
 
+@pytest.fixture(params=[pytest.param("served", marks=pytest.mark.thorough), "threaded"])
+def hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Door, float]:
+    """A door, and how long a body may take there: a server of this process is told to wait less."""
+    if request.param == "threaded":
+        monkeypatch.setattr("workbench.sandbox.threaded.BODY_S", 3)
+        return request.getfixturevalue("threaded"), 3
+    return request.getfixturevalue("served"), BODY_S
+
+
 class TestHost:
     @pytest.mark.parametrize("port", ["", ":4242", ":80"])
     @pytest.mark.parametrize("host", [*HOME, ALLOWED, ALLOWED.upper(), "192.0.2.7"])
@@ -222,7 +231,8 @@ def half_bodies(door: Door, held: ExitStack, count: int) -> list[socket.socket]:
 
 
 class TestTheBody:
-    def test_half_bodies_hold_nobody_up_and_are_given_up(self, door: Door):
+    def test_half_bodies_hold_nobody_up_and_are_given_up(self, hurried: tuple[Door, float]):
+        door, _ = hurried
         with ExitStack() as held:
             connections = half_bodies(door, held, 64)
             for _ in range(3):
@@ -233,18 +243,19 @@ class TestTheBody:
             answers = [whole(each) for each in connections]
             assert all(each.split(b" ")[1] == b"408" and b'"code":"body_late"' in each for each in answers)
 
-    def test_one_that_drips_has_one_time_for_all_of_it(self, door: Door):
+    def test_one_that_drips_has_one_time_for_all_of_it(self, hurried: tuple[Door, float]):
+        door, body_s = hurried
         begun = time.monotonic()
         with door.connection(BODY_S + 10) as connection:
             connection.sendall(door.head("/v1/payment_intents", *HALF, method="POST"))
             connection.settimeout(0.25)
             got = b""
-            while not got and time.monotonic() - begun < BODY_S + 5:
+            while not got and time.monotonic() - begun < body_s + 5:
                 connection.sendall(b" ")
                 with suppress(TimeoutError):
                     got = connection.recv(65_536)
         assert got.split(b" ")[1] == b"408"
-        assert BODY_S - 1 < time.monotonic() - begun < BODY_S + 5
+        assert body_s - 1 < time.monotonic() - begun < body_s + 5
 
     @pytest.mark.parametrize("framing", ["Content-Length: 80", "Transfer-Encoding: chunked"])
     def test_one_that_ends_early_is_refused(self, door: Door, framing: str):
@@ -266,6 +277,7 @@ class TestTheBody:
             assert time.monotonic() - begun < 2
             assert bench.client.payment_intents.create(amount=1).id
 
+    @pytest.mark.thorough
     def test_asked_to_end_a_server_does_so_within_its_grace(self, serving: "Serving"):
         with ExitStack() as held, serving("--port", "0", "--json") as server:
             half_bodies(Door(urlsplit(server.address["base_url"]).port or 0, ""), held, 64)

@@ -76,7 +76,7 @@ DOORS = {
 }
 
 
-@pytest.fixture(params=DOORS)
+@pytest.fixture(params=["in process", "served", pytest.param("four processes", marks=pytest.mark.thorough)])
 def door(request: pytest.FixtureRequest, serving: "Serving", store: "StoreFile") -> Iterator[Door]:
     """After every test the chain holds, debits equal credits, and the file is whole."""
     with DOORS[request.param](serving, store) as opened:

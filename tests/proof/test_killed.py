@@ -173,6 +173,7 @@ def draws(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(seed)  # noqa: S311  moments, no secrets
 
 
+@pytest.mark.thorough
 def test_what_was_answered_is_kept_and_nothing_happens_twice(
     request: pytest.FixtureRequest,
     serving: "Serving",

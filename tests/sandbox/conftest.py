@@ -5,12 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from workbench import Workbench
-
-settings.register_profile("workbench", deadline=None, max_examples=100)
-settings.load_profile("workbench")
 
 
 @pytest.fixture

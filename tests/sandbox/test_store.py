@@ -673,8 +673,8 @@ def test_a_private_store_is_in_a_folder_of_its_owners_alone(tmp_path: Path, monk
 
 
 @pytest.mark.usefixtures("umask")
-@pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("kept", [True, False], ids=["kept", "private"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.thorough), "2"])
+@pytest.mark.parametrize("kept", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["kept", "private"])
 def test_a_served_store_is_its_owners_alone(
     serving: "Serving", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool, workers: str
 ):
