@@ -184,6 +184,18 @@ def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
         check_books(bench)
 
 
+@pytest.fixture(scope="module", params=DOORS)
+def lone_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    """A sandbox through each door for one file alone: in it nothing falls due that the tests of others left."""
+    if request.param == "served":
+        serving: Serving = request.getfixturevalue("serving")
+        with serving("--port", "0", "--json") as server, Workbench.connect(**server.address) as bench:
+            yield bench
+        return
+    with Workbench(seed=7) as bench:
+        yield bench
+
+
 @pytest.fixture
 def bench(shared_bench: Workbench) -> Workbench:
     """The file's sandbox."""

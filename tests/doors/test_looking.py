@@ -11,6 +11,11 @@ from workbench.domain.wire import UNSEEN
 pytestmark = pytest.mark.socket
 
 
+@pytest.fixture(scope="module")
+def shared_bench(lone_bench: Workbench) -> Workbench:
+    return lone_bench
+
+
 def test_looking_leaves_no_trace(bench: Workbench):
     looking = bench.looking()
     before = len(bench.trace), bench.http.get("/sandbox/clock", headers=held(bench)).json()["seq"]

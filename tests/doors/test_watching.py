@@ -11,6 +11,12 @@ from workbench import Workbench
 
 pytestmark = pytest.mark.socket
 
+
+@pytest.fixture(scope="module")
+def shared_bench(lone_bench: Workbench) -> Workbench:
+    return lone_bench
+
+
 SOON_S = 5
 _WHILE_S = 0.8
 _GATHERED_S = 0.04
