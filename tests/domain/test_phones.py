@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from phonenumbers import PhoneNumberType, carrier
 
-from workbench.domain.phones import OPERATORS, WITHOUT_WALLET, mask_phone, msisdn_from, operator_named
+from workbench.domain.phones import (
+    OPERATORS,
+    WITHOUT_WALLET,
+    mask_column,
+    mask_phone,
+    masked_number,
+    msisdn_from,
+    operator_named,
+)
 from workbench.errors import InvalidRequest
 
 PREFIXES = {prefix: operator.id for operator in OPERATORS.values() for prefix in operator.prefixes}
@@ -116,3 +124,13 @@ def test_a_masked_number_has_lost_its_middle(prefix: str, digits: str):
     assert masked == f"+260{prefix}••••{digits[4:]}"
     # What is left fits ten thousand numbers.
     assert sum(each.isdigit() for each in masked) == 3 + 2 + 3
+
+
+@pytest.mark.parametrize("text", ["+260961234567", "00260961234567", "260 96 123 4567", "096-123-4567", "961234567"])
+def test_a_mobile_number_is_masked_however_it_is_written(text: str):
+    assert masked_number(text) == mask_column(text) == "+26096••••567"
+
+
+@pytest.mark.parametrize(("text", "shown"), [("+254712345678", "+•••••••••678"), ("Mwansa", "Mwansa"), ("12", "12")])
+def test_of_another_number_in_a_column_three_digits_are_left(text: str, shown: str):
+    assert (masked_number(text), mask_column(text)) == (None, shown)

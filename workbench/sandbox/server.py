@@ -107,15 +107,15 @@ def _load(settings: Settings, hosts: Hosts, parent: int) -> Front:
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     engine = Engine(settings, raise_bugs=False)
     threading.Thread(target=_tick, args=(engine,), daemon=True).start()
-    return Front(engine.app_to_serve(hosts), threads=_THREADS, at_end=partial(_end, engine))
+    return Front(engine.app_to_serve(hosts), threads=_THREADS, at_end=_end)
 
 
-def _end(engine: Engine) -> None:
+def _end() -> None:
     """End the worker, whose last request is answered, here and now.
 
-    The interpreter's own end would race with the server's threads, which then abort (granian 2.8).
+    The interpreter's own end would race with the server's threads, which then abort (granian 2.8). The store is left
+    as a killed process would leave it, whole, as a thread may be at what is due; the parent closes it.
     """
-    engine.close()
     os._exit(0)
 
 
