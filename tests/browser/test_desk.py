@@ -399,7 +399,7 @@ class TestForEveryone:
         desk = opened(lab)
         lab.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
         desk.send()
-        desk.says("its handset rings")
+        desk.says("its handset shows the prompt")
         desk.type_pin()
         desk.is_paid()
         found = {}
