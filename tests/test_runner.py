@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+import workbench
 from workbench import resources
 
 LIMIT_S = 120
@@ -125,7 +126,8 @@ class TestFailures:
         assert "monstera" in mixed.page("failing")
 
     def test_no_traceback_of_this_program_is_shown(self, mixed: Run):
-        assert "Traceback" not in mixed.said
+        # A kernel that dies at its start, and is started once more, has one of its own.
+        assert f'File "{Path(workbench.__file__).parent}' not in mixed.said
 
     @pytest.mark.parametrize(
         ("name", "tests", "failures", "skipped"),
