@@ -127,6 +127,7 @@ class TestFailures:
 
     def test_no_traceback_of_this_program_is_shown(self, mixed: Run):
         # A kernel that dies at its start, and is started once more, has one of its own.
+        assert all("ipykernel_launcher.py" in each for each in mixed.said.split("Traceback")[1:]), mixed.said
         assert f'File "{Path(workbench.__file__).parent}' not in mixed.said
 
     @pytest.mark.parametrize(
