@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
-from workbench.domain import ussd
+from workbench.control import SandboxControl
+from workbench.domain import ussd, wire
+from workbench.domain.wire import panel
 from workbench.errors import ServiceUnreachable, WorkbenchError
 from workbench.handset import Phone
 from workbench.lab.phone import CLOSED, PhoneWidget
-from workbench.lab.phone_view import EMPTY, MOST_MESSAGES, OUTCOMES, Now, View, view_of
+from workbench.lab.phone_view import EMPTY, MOST_MESSAGES, OUTCOMES, Known, Now, View, view_of
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SOON_S = 5
@@ -29,7 +31,7 @@ def arrives(widget: PhoneWidget, message: dict[str, Any]) -> None:
     widget._handle_custom_msg(message, [])  # noqa: SLF001  there is no other door than the kernel's socket
 
 
-def gone(_: Phone) -> None:
+def gone(_: SandboxControl, _number: str) -> None:
     raise ServiceUnreachable("gone")
 
 
@@ -150,7 +152,7 @@ class TestWhatItShows:
         self, browser: Browser, monkeypatch: pytest.MonkeyPatch
     ):
         with monkeypatch.context() as patched:
-            patched.setattr(Phone, "shown", property(gone))
+            patched.setattr(SandboxControl, "phone", gone)
             browser.widget.refresh()
             assert browser.view["trouble"] == "gone"
         browser.widget.refresh()
@@ -287,17 +289,25 @@ class TestAPersonAndAScriptTakeOnePath:
         assert NUMBER[1:] not in everything[0]
 
 
-def shown(**more: object) -> dict[str, Any]:
-    return {
+def shown(**more: object) -> wire.Handset:
+    screen = {
         "phone": NUMBER, "operator": "mtn", "screen": "Pay", "state": ussd.ENTER_PIN, "waiting": True,
         "tries_left": 3, "expires_at": 1_000, "queued": 0, "charge": "ch_1", **more,
     }  # fmt: skip
+    return wire.Handset(**screen)
+
+
+def message(seq: int) -> panel.Message:
+    return panel.Message(
+        seq=seq, at="", kind="paid", sender="MTN MoMo", text=str(seq), amount_minor=1, currency="ZMW", merchant="",
+        transaction=None,
+    )  # fmt: skip
 
 
 class TestTheView:
     @given(st.integers(0, 2_000_000), st.integers(0, 2**41))
     def test_time_left_on_a_clock_that_stands_still_is_never_negative(self, sandbox_ms: int, kernel_ms: int):
-        view = view_of(shown(), [], Now("manual", sandbox_ms, kernel_ms), EMPTY)
+        view = view_of(Known(shown(), [], Now("manual", sandbox_ms, kernel_ms)), EMPTY)
         assert view["left_ms"] == max(0, 1_000_000 - sandbox_ms)
         assert view["ends_ms"] == 0
 
@@ -305,28 +315,28 @@ class TestTheView:
     def test_the_end_on_a_running_clock_is_one_moment_however_the_clocks_are_read(
         self, off_ms: int, gone_ms: int, kernel_ms: int
     ):
-        first = view_of(shown(), [], Now("running", 0, kernel_ms), EMPTY)
+        first = view_of(Known(shown(), [], Now("running", 0, kernel_ms)), EMPTY)
         assert first["ends_ms"] == kernel_ms + 1_000_000
-        again = view_of(shown(), [], Now("running", gone_ms, kernel_ms + gone_ms + off_ms), first)
+        again = view_of(Known(shown(), [], Now("running", gone_ms, kernel_ms + gone_ms + off_ms)), first)
         assert again == first
 
     def test_a_running_clock_that_was_moved_and_another_prompt_end_at_other_moments(self):
-        first = view_of(shown(), [], Now("running", 0, 0), EMPTY)
-        moved = view_of(shown(), [], Now("running", 60_000, 0), first)
+        first = view_of(Known(shown(), [], Now("running", 0, 0)), EMPTY)
+        moved = view_of(Known(shown(), [], Now("running", 60_000, 0)), first)
         assert moved["ends_ms"] == 940_000
-        other = view_of(shown(charge="ch_2"), [], Now("running", 500, 0), first)
+        other = view_of(Known(shown(charge="ch_2"), [], Now("running", 500, 0)), first)
         assert other["ends_ms"] == 999_500
 
     def test_every_screen_that_ends_a_payment_says_how(self):
         ended = set(ussd.WORDS) - set(ussd.OPEN) - {ussd.IGNORED}
         assert set(OUTCOMES) == ended
         for state, outcome in OUTCOMES.items():
-            view = view_of(shown(state=state, waiting=False, expires_at=None), [], Now("manual", 0, 0), EMPTY)
+            view = view_of(Known(shown(state=state, waiting=False, expires_at=None), [], None), EMPTY)
             assert view["outcome"] == outcome
 
     def test_a_long_inbox_is_cut_at_its_old_end(self):
-        many = [{"seq": seq, "sender": "MTN MoMo", "text": str(seq)} for seq in range(MOST_MESSAGES + 5)]
-        view = view_of(shown(), many, Now("manual", 0, 0), EMPTY)
+        many = [message(seq) for seq in range(MOST_MESSAGES + 5)]
+        view = view_of(Known(shown(), many, Now("manual", 0, 0)), EMPTY)
         assert [each["seq"] for each in view["messages"]] == list(range(5, MOST_MESSAGES + 5))
 
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 import anywidget
 import traitlets
 
-from workbench.control import Clock
 from workbench.errors import WorkbenchError
 from workbench.handset import Phone
 from workbench.lab.assets import asset
-from workbench.lab.phone_view import EMPTY, Now, view_of
+from workbench.lab.phone_view import EMPTY, Known, Now, View, view_of
+from workbench.session import Session
 
 CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the one that makes it."
 _BROKEN: Final = "Something in the workbench failed; the kernel's log says what."
@@ -43,9 +43,9 @@ class PhoneWidget(anywidget.AnyWidget):
     _css = asset("theme.css", "phone.css")
     view = traitlets.Dict(EMPTY).tag(sync=True)
 
-    def __init__(self, phone: Phone, clock: Clock) -> None:
+    def __init__(self, phone: Phone, session: Session) -> None:
         self._phone = phone
-        self._sandbox_clock = clock
+        self._control = session.unseen
         self._changing = RLock()
         self._ended = False
         super().__init__(view=self._looked(EMPTY))
@@ -88,14 +88,23 @@ class PhoneWidget(anywidget.AnyWidget):
             return str(error)
         return ""
 
-    def _looked(self, before: dict[str, Any]) -> dict[str, Any]:
+    def _looked(self, before: View) -> View:
         try:
-            shown, messages = self._phone.shown, self._phone.messages
-            now = Now(self._sandbox_clock.mode, self._sandbox_clock.now_ms, _kernel_ms())
+            known = self._all()
         except WorkbenchError as error:
             logging.getLogger("workbench").info("The handset cannot ask the sandbox: %s", error)
             return {**before, "waiting": False, "trouble": str(error)}
-        return view_of(shown, messages, now, before)
+        return view_of(known, before)
+
+    def _all(self) -> Known:
+        """Everything anew. The clock tells how long a prompt waits; without one it is not asked."""
+        shown = self._control.phone(self._phone.number)
+        messages = self._control.messages(self._phone.number)
+        return Known(shown, messages, self._now() if shown.waiting else None)
+
+    def _now(self) -> Now:
+        clock = self._control.clock()
+        return Now(clock.mode, clock.now_ms, _kernel_ms())
 
 
 def _kernel_ms() -> int:
