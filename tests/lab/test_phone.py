@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from workbench.lab.phone_view import EMPTY, MOST_MESSAGES, OUTCOMES, Known, Now,
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SOON_S = 5
+REST_S = 0.4
 RIGHT, WRONG = "1234", "9876"
 
 
@@ -217,6 +219,110 @@ class TestWhatIsPressed:
         working.join(60)
         assert not working.is_alive()
         assert len(browser.view["messages"]) == 20
+
+
+class Exchanges:
+    """Counts what a bench's client asks: all of it, and what the receiver asks while it is sent a webhook."""
+
+    def __init__(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.for_webhooks = 0
+        self._under_way = threading.local()
+        transport = bench.http._transport  # noqa: SLF001  where everything goes through
+        handle = transport.handle_request
+
+        def counted(request: httpx.Request) -> httpx.Response:
+            if getattr(self._under_way, "one", False):
+                self.for_webhooks += 1
+                return handle(request)
+            self.asked.append(f"{request.method} {request.url.path.removeprefix('/sandbox/')}")
+            self._under_way.one = True
+            try:
+                return handle(request)
+            finally:
+                self._under_way.one = False
+
+        monkeypatch.setattr(transport, "handle_request", counted)
+
+    def during(self, happens: Callable[[], object]) -> list[str]:
+        """What is asked until nobody asks any more: whoever watches is told, and comes to rest, within this time."""
+        self.asked.clear()
+        self.for_webhooks = 0
+        happens()
+        time.sleep(REST_S)
+        return list(self.asked)
+
+
+OF_PHONE = f"phones/{NUMBER}"
+
+
+class TestHowOftenTheSandboxIsAsked:
+    """Typing a digit asks nothing: it stays in the browser until the PIN is sent."""
+
+    @pytest.fixture
+    def exchanges(self, bench: Workbench, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Exchanges:
+        exchanges = Exchanges(bench, monkeypatch)
+        exchanges.during(lambda: ask(bench))
+        assert browser.view["waiting"]
+        return exchanges
+
+    def test_a_prompt_that_opens_is_read_once(self, bench: Workbench, exchanges: Exchanges):
+        asked = exchanges.during(lambda: ask(bench))
+        assert asked[2:] == [f"GET {OF_PHONE}", f"GET {OF_PHONE}/messages", "GET clock"]
+        assert exchanges.for_webhooks == 2
+
+    @pytest.mark.parametrize(
+        ("press", "asked", "webhooks"),
+        [
+            ({"do": "look"}, [f"GET {OF_PHONE}", "GET clock"], 0),
+            ({"do": "pin", "pin": RIGHT}, [f"POST {OF_PHONE}/input", f"GET {OF_PHONE}/messages"], 3),
+            ({"do": "pin", "pin": WRONG}, [f"POST {OF_PHONE}/input", "GET clock"], 0),
+            ({"do": "pin", "pin": "12"}, [f"POST {OF_PHONE}/input", f"GET {OF_PHONE}"], 0),
+            ({"do": "cancel"}, [f"POST {OF_PHONE}/cancel", f"GET {OF_PHONE}/messages"], 2),
+            ({"do": "ignore"}, [f"POST {OF_PHONE}/ignore", f"GET {OF_PHONE}/messages"], 0),
+        ],
+        ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
+    )
+    def test_a_key_asks_twice(
+        self, browser: Browser, exchanges: Exchanges, press: dict[str, str], asked: list[str], webhooks: int
+    ):
+        assert exchanges.during(lambda: arrives(browser.widget, {"id": 1, **press})) == asked
+        assert exchanges.for_webhooks == webhooks
+        view = browser.view
+        browser.widget.refresh()
+        assert browser.view == view
+
+    def test_a_key_of_two_prompts_asks_twice_and_shows_how_long_the_other_waits(
+        self, bench: Workbench, browser: Browser, exchanges: Exchanges
+    ):
+        bench.clock.advance(7)
+        ask(bench, amount="20.00")
+        assert browser.sees(lambda view: view["queued"] == 1)
+        assert len(exchanges.during(browser.pin)) == 2
+        view = browser.view
+        assert (view["left_ms"], view["queued"], len(view["messages"])) == (300_000, 0, 1)
+        browser.widget.refresh()
+        assert browser.view == view
+
+    def test_a_key_without_a_prompt_asks_twice(self, browser: Browser, exchanges: Exchanges):
+        browser.press("cancel")
+        assert len(exchanges.during(lambda: browser.press("cancel"))) == 2
+
+    def test_a_key_is_news_for_others(self, bench: Workbench, browser: Browser):
+        heard = threading.Event()
+        bench.watch(heard.set)
+        ask(bench)
+        assert heard.wait(SOON_S)
+        time.sleep(REST_S)
+        heard.clear()
+        browser.pin()
+        assert heard.wait(SOON_S)
+
+    def test_what_a_handler_of_webhooks_does_on_its_part_is_shown(self, bench: Workbench, browser: Browser):
+        bench.receiver.on("payment_intent.succeeded")(lambda _event: ask(bench, amount="20.00"))
+        ask(bench)
+        browser.pin()
+        assert browser.sees(lambda view: "Pay ZMW 20.00" in view["words"] and view["left_ms"] == 300_000)
 
 
 PRESSES: dict[str, tuple[Callable[[Workbench], object], dict[str, object]]] = {
