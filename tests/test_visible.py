@@ -17,16 +17,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from msgspec.structs import asdict
 
 from workbench import Workbench
 from workbench.analysis import files
 from workbench.analysis.shapes import BREAK, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.t_accounts import TAccounts
 from workbench.cli import app
+from workbench.domain import wire
+from workbench.domain.wire import panel
 from workbench.errors import NotFound, WorkbenchError
 from workbench.handset import Messages
 from workbench.lab import drawn, magics, views
-from workbench.lab.phone_view import EMPTY, Now, view_of
+from workbench.lab.phone_view import EMPTY, Known, view_of
 from workbench.receiver import Event, EventData, Events
 from workbench.render import pairs, preformatted, table
 from workbench.runner.execution import Failure
@@ -119,11 +122,11 @@ class TestWhatIsDrawn:
     @settings(max_examples=100, deadline=None)
     @given(text=HOSTILE)
     def test_the_handset_and_its_widget(self, text: str):
-        shown = {"phone": NUMBER, "operator": "mtn", "screen": text, "state": "idle", "waiting": False}
-        message = {"seq": 1, "sender": text, "text": text}
-        view = view_of(shown, [message], Now("manual", 0, 0), EMPTY)
+        handset = wire.Handset(NUMBER, "mtn", text, "idle", False, None, None, 0, None)  # noqa: FBT003  nothing waits
+        message = panel.Message(1, "", "paid", text, text, 1, "ZMW", text, None)
+        view = view_of(Known(handset, [message], None), EMPTY)
         assert raw_in("".join([view["words"], view["messages"][0]["text"], view["messages"][0]["from"]])) == []
-        assert [raw_in(each) for each in told(Messages([message])) if raw_in(each)] == []
+        assert [raw_in(each) for each in told(Messages([asdict(message)])) if raw_in(each)] == []
 
     @settings(max_examples=100, deadline=None)
     @given(text=HOSTILE)

@@ -1,44 +1,44 @@
 """`Workbench`: a sandbox to work at, in this process or served, and everything one does with it."""
 
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import httpx
-
-from workbench.analysis.access import ForAnalysts
-from workbench.calls import checked_text, host_of, segment
 from workbench.client import PaymentsClient
 from workbench.closing import Closing
-from workbench.control import Clock, GapRows, Operator, SandboxControl
+from workbench.control import GapRows
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import EVENT_TYPES
-from workbench.errors import (
-    InvalidRequest,
-    ServeRefused,
-    ServiceUnreachable,
-    WorkbenchError,
-)
+from workbench.errors import ServeRefused, WorkbenchError
 from workbench.handset import Phone
 from workbench.in_process import InProcess, Served
-from workbench.lab.access import ForTheLab
-from workbench.latency import Latencies
+from workbench.live import Widget
 from workbench.receiver import Receiver
+from workbench.session import Session
 from workbench.snippets import IN_PROCESS_URL
-from workbench.trace import Seen, Trace
+from workbench.trace import Trace, rows_of
 from workbench.watching import Watchers
 
-_TIMEOUT = httpx.Timeout(5, read=120)
-"""Seconds; moving the clock waits for every receiver that is called on the way."""
+if TYPE_CHECKING:
+    # Each takes its time to load, and is loaded where it is first used.
+    import pandas as pd
+
+    from workbench.analysis.ledger import Ledger
+    from workbench.analysis.simulate import Simulation, Traffic
+    from workbench.analysis.tables import Tables
+    from workbench.lab.dashboard import Dashboard
+    from workbench.lab.desk import Desk
+    from workbench.sandbox.engine import Engine
+
 MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
-class Workbench(Closing, ForAnalysts, ForTheLab):
+class Workbench(Closing):
     """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver`.
 
     `seed` makes it repeatable: one seed is one history, to the byte. `store` is a file to keep it in;
@@ -78,16 +78,22 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
             mounted={MERCHANT_HOST: receiver},
             raise_bugs=True,
         )
-        self._watchers = Watchers()
-        transport = InProcess(engine, after_each=self._watchers.tell, is_watching=self._watchers.is_watching)
-        self._open(IN_PROCESS_URL, engine.store.key("secret"), engine.store.key("publishable"), transport)
-        self._closing.callback(engine.close)
+        watchers = Watchers()
+        transport = InProcess(engine, after_each=watchers.tell, is_watching=watchers.is_watching)
+        session = Session(
+            IN_PROCESS_URL,
+            engine.store.key("secret"),
+            engine.store.key("publishable"),
+            phone_widget=self._phone_widget,
+            transport=transport,
+            watchers=watchers,
+            started=receiver,
+            receiver_url=RECEIVER_URL,
+        )
+        self._hold(session, engine)
+        session.closing.callback(engine.close)
         # Whoever watches stops before the store is closed, not in the middle of reading it.
-        self._closing.callback(self._watchers.close)
-        self._receiver: Receiver | None = receiver
-        self.receiver_url = RECEIVER_URL
-        """Where `receiver` is registered; empty until it is."""
-        self._engine: Engine | None = engine
+        session.closing.callback(watchers.close)
         # A store that is opened again knows the endpoint; registering it twice would deliver twice.
         secret = engine.signing_secret(RECEIVER_URL) or self.client.webhook_endpoints.create(url=RECEIVER_URL).secret
         receiver.secrets.append(Secret(secret))
@@ -101,16 +107,31 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         Raises UnexpectedAnswer: what answers is no sandbox. Raises LiveKeyRefused: a live key.
         """
         bench = cls.__new__(cls)
-        bench._receiver, bench._engine = None, None  # noqa: SLF001  another way to make the same object
-        bench.receiver_url = ""
-        bench._watchers = Watchers(bench._position)  # noqa: SLF001  the same
-        bench._open(base_url, secret_key, publishable_key, None)  # noqa: SLF001  the same
+        widget = bench._phone_widget  # noqa: SLF001  another way to make the same object
+        bench._hold(Session(base_url, secret_key, publishable_key, phone_widget=widget), None)  # noqa: SLF001  the same
         try:
-            bench._control.check()  # noqa: SLF001  the same
+            bench.session.control.check()
         except WorkbenchError:
             bench.close()
             raise
         return bench
+
+    def _hold(self, session: Session, engine: "Engine | None") -> None:
+        self.session = session
+        """The connection to the sandbox, which all that the bench offers is handed."""
+        self.http = session.http
+        """A bare httpx client of the sandbox, without credentials, to see the wire with."""
+        self.base_url = session.base_url
+        self.client = session.client
+        """The merchant's client, holding the test secret key."""
+        self.clock = session.clock
+        """The sandbox's clock."""
+        self.operator = session.operator
+        """The operators: `script` what becomes of the next payments, `outage`, `query`."""
+        self._engine = engine
+        self._phone_widgets: dict[str, Widget] = {}
+        self._desk: Desk | None = None
+        self._dashboard: Dashboard | None = None
 
     def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = ()) -> Served:
         """Answer over real HTTP too, on a port of this machine's loopback.
@@ -127,36 +148,21 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
             raise ServeRefused("This Workbench is closed.")
         if self._engine is None:
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
-        serving = self._closing.enter_context(ExitStack())
+        serving = self.session.closing.enter_context(ExitStack())
         base_url = serving.enter_context(
-            self._engine.listening(port, allow_hosts=allow_hosts, after_each=self._watchers.tell)
+            self._engine.listening(port, allow_hosts=allow_hosts, after_each=self.session.watchers.tell)
         )
         return Served(base_url, self.secret_key, self.publishable_key, serving)
 
-    def _open(
-        self, base_url: str, secret_key: str, publishable_key: str, transport: httpx.BaseTransport | None
-    ) -> None:
-        base_url = host_of(base_url)
-        self._closing = ExitStack()
-        self._phones: dict[str, Phone] = {}
-        self._phone_widgets = {}
-        self.http = self._closing.enter_context(
-            httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
-        )
-        """A bare httpx client of the sandbox, without credentials, to see the wire with."""
-        self._closing.enter_context(self._watchers)
-        self._seen = Seen(base_url, Latencies())
-        self._seen.latencies.watch(self.http)
-        self.base_url = base_url
-        self.secret_key = Secret(secret_key)
-        self.publishable_key = Secret(publishable_key)
-        self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
-        """The merchant's client, holding the test secret key."""
-        self._control = SandboxControl(PaymentsClient(base_url, secret_key, http=self.http))
-        self.clock = Clock(self._control)
-        """The sandbox's clock."""
-        self.operator = Operator(self._control)
-        """The operators: `script` what becomes of the next payments, `outage`, `query`."""
+    @property
+    def secret_key(self) -> Secret:
+        """The key that the bench calls with."""
+        return self.session.secret_key
+
+    @property
+    def publishable_key(self) -> Secret:
+        """The key of an app; empty where `connect` was not told one."""
+        return self.session.publishable_key
 
     def use_key(self, key: str) -> None:
         """Call with another key from now on: the secret one after it was rolled, or the publishable one.
@@ -165,32 +171,29 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         Raises AuthenticationFailed: no key of this sandbox; the bench keeps the one it has. Raises LiveKeyRefused: a
         live key.
         """
-        tried = self.client_with(key)
-        if key.startswith("pk_"):
-            self.publishable_key = Secret(key)
-            return
-        tried.calls.always = self.looking().calls.always
-        SandboxControl(tried).check()
-        for each in (self.client, self._control.client, self.looking()):
-            each.calls.hold(key)
-        self.secret_key = Secret(key)
+        self.session.use_key(key)
 
     def client_with(self, key: str) -> PaymentsClient:
         """A client that holds another key or token, such as the publishable one.
 
         Raises InvalidRequest: no key, as where `connect` was not told the publishable one.
         """
-        if key == "":
-            message = "There is no key to hold: hand the publishable key to Workbench.connect, as its third argument."
-            raise InvalidRequest(message, code="parameter_invalid", param="key")
-        return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep)
+        return self.session.client_with(key)
+
+    def looking(self) -> PaymentsClient:
+        """Another client of the merchant's, whose reading leaves no trace: for what is drawn anew again and again."""
+        return self.session.looking()
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Run `callback` soon after anything happens in the sandbox, in a thread of its own.
+
+        Returns the function that ends it. What the callback raises is logged.
+        """
+        return self.session.watch(callback)
 
     def phone(self, number: str) -> Phone:
         """The handset with this number, `+260` and nine digits."""
-        number = checked_text("number", number, such_as="+260961234567")
-        if number not in self._phones:
-            self._phones[number] = Phone(self._control, number, widget=self._phone_widget)
-        return self._phones[number]
+        return self.session.phone(number)
 
     @property
     def receiver(self) -> Receiver:
@@ -199,24 +202,22 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         In process it has been registered since the start. Over a served sandbox the first use starts
         one on a free port of this machine and registers it, until `close`; events from then on arrive there.
         """
-        if self._receiver is None:
-            self._receiver = Receiver(types=EVENT_TYPES)
-            url = self._closing.enter_context(self._receiver.listen())
-            endpoint = self.client.webhook_endpoints.create(url=url)
-            self.receiver_url = url
-            self._receiver.secrets.append(Secret(endpoint.secret))
-            self._closing.callback(self._forget_endpoint, endpoint.id)
-        return self._receiver
+        return self.session.receiver
+
+    @property
+    def receiver_url(self) -> str:
+        """Where `receiver` is registered; empty until it is."""
+        return self.session.receiver_url
 
     @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order."""
-        return Trace(self._control.rows("trace"), self._seen, self._trace_widget)
+        return Trace(rows_of(self.session.control.trace()), self.session.seen, self._trace_widget)
 
     @property
     def gaps(self) -> GapRows:
         """The register of what the interface does not show, each row a dict with the `value` in force."""
-        return GapRows(self._control.rows("gaps"))
+        return GapRows(self.session.control.gaps())
 
     def delivery_faults(self, *faults: str, endpoint: str | None = None) -> None:
         """Make deliveries `duplicate`, `out_of_order`, both, or with neither named well-behaved again.
@@ -225,34 +226,123 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         """
         named = [each.id for each in self.client.webhook_endpoints.each()] if endpoint is None else [endpoint]
         for each in named:
-            self._control.post(f"webhook_endpoints/{segment(each)}/faults", {"faults": list(faults)})
+            self.session.control.set_delivery_faults(each, list(faults))
 
     def reset(self) -> None:
         """Forget all payments, events and entries; keys, webhook endpoints and the clock stay.
 
         What `receiver` keeps stays too: it is the merchant's, who knows of no reset.
         """
-        self._control.post("reset")
+        self.session.control.reset()
+
+    # For analysts: what begins when payments were made. pandas is loaded when it is first used.
+
+    @property
+    def ledger(self) -> "Ledger":
+        """The double-entry ledger, as DataFrames and T-accounts."""
+        from workbench.analysis.ledger import Ledger
+
+        return Ledger(self.session.control)
+
+    @property
+    def tables(self) -> "Tables":
+        """Payments, charges, refunds, payouts, events and deliveries, as DataFrames."""
+        from workbench.analysis.tables import Tables
+
+        return Tables(self.client, self.session.control)
+
+    def settle(self, item: object) -> "pd.DataFrame":
+        """Post the entries that a break proposes: `item` is a row of `result.breaks`; they can be reversed.
+
+        Raises LedgerRefused: it proposes none. Raises StateConflict: it was settled before.
+        """
+        from workbench.analysis.settling import settle
+
+        return settle(self.session.control, item)
+
+    def simulate(  # noqa: PLR0913  each says another thing about the month
+        self,
+        *,
+        payments: int,
+        days: int = 30,
+        seed: int | str | None = None,
+        out: str | Path | None = None,
+        breaks: Mapping[str, int] | None = None,
+        traffic: "Traffic | None" = None,
+        show_progress: bool = False,
+    ) -> "Simulation":
+        """Drive a month of a merchant's life through this sandbox, from the coming midnight in Lusaka on.
+
+        `payments` customers pay over `days` days; some fail, are refunded, arrive late; nights clear and
+        sweep, and payouts are asked for weekly. The clock ends at the last millisecond of the last day. With
+        `out`, an empty or new folder, it then holds `ledger.parquet`, `statements/` as each operator and the
+        bank would export theirs, and `answers.csv`. `breaks` is how many of each kind are planted in them
+        (`{"amount_mismatch": 3}`, `all` for every kind), besides those that happen by themselves; by default
+        some of each. One `seed` on one sandbox is one folder, byte for byte; without one it follows from the
+        sandbox's own. `traffic` sets shares and rates. No webhooks are sent for what happens meanwhile.
+        Raises SimulationRefused: a size, break, folder or sandbox with which that cannot be.
+        """
+        from workbench.analysis.simulate import simulate
+
+        return simulate(
+            self.session,
+            payments=payments,
+            days=days,
+            seed=seed,
+            out=out,
+            breaks=breaks,
+            traffic=traffic,
+            show_progress=show_progress,
+        )
+
+    # For whoever looks: each thing is there once, however often it is shown. Widgets are loaded when they are shown.
+
+    def desk(self) -> "Desk":
+        """The desk: a payment asked for, paid on the handset and followed to its webhooks, on one screen.
+
+        One for each bench. Over a served sandbox it starts no receiver by itself; there is a button for that.
+        """
+        if self._desk is None:
+            from workbench.lab.desk import Desk
+
+            self._desk = Desk(self.session)
+        return self._desk
+
+    def dashboard(self) -> "Dashboard":
+        """The merchant dashboard: payments, keys, webhook endpoints, events, deliveries, the clock, outages.
+
+        Live in JupyterLab, text and HTML elsewhere.
+        """
+        if self._dashboard is None:
+            from workbench.lab.dashboard import Dashboard
+
+            self._dashboard = Dashboard(self.session)
+        return self._dashboard
+
+    def _trace_widget(self, trace: Trace) -> Widget:
+        """The trace to look through, which follows what happens."""
+        from workbench.lab.trace_board import trace_board
+
+        return trace_board(trace, self.session).widget
+
+    def _phone_widget(self, phone: Phone) -> Widget:
+        """The handset to touch: one for each number, kept up to date until the bench is closed."""
+        if phone.number not in self._phone_widgets:
+            from workbench.lab.phone import PhoneWidget
+
+            widget = PhoneWidget(phone, self.session)
+            self._phone_widgets[phone.number] = widget
+            self.session.watch(widget.refresh)
+            self.session.closing.callback(widget.end)
+        return self._phone_widgets[phone.number]
 
     def close(self) -> None:
         """Close everything; a throw-away store is gone."""
-        self._closing.close()
+        self.session.close()
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"
 
-    def _forget_endpoint(self, endpoint_id: str) -> None:
-        # The sandbox may have ended before; then there is nothing to forget.
-        with suppress(ServiceUnreachable):
-            self.client.webhook_endpoints.delete(endpoint_id)
-
-    def _sleep(self, seconds: float) -> None:
-        self.clock.advance(seconds)
-
-    def _position(self) -> tuple[object, ...]:
-        """How far a sandbox has come; a running clock that goes on is no news."""
-        clock = self._control.get("clock")
-        return (clock["seq"], clock["now_ms"] if clock["mode"] == "manual" else None)
-
     def _now_s(self) -> float:
-        return self.clock.now_ms / 1000
+        # Nobody is told of it, and nothing run for it: whoever's call is answered by a webhook sees to that.
+        return self.session.unseen.clock().now_ms / 1000

@@ -2,19 +2,25 @@
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import httpx
+from msgspec.structs import asdict
 
+from workbench.calls import segment
 from workbench.client import PaymentsClient
 from workbench.client.resource import listed
+from workbench.domain import wire
 from workbench.domain.moments import clock_text, moment, rfc3339
+from workbench.domain.wire import panel
 from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, PermissionDenied, UnexpectedAnswer
 from workbench.render import Table, bundle, table
 
+T = TypeVar("T")
+Row = TypeVar("Row", wire.LedgerEntry, wire.LedgerPosting, wire.LedgerMovement)
 _WIDEST, _WIDEST_VALUE = 72, 24
 
 _PAGE = 1000
@@ -22,46 +28,134 @@ _PAGE = 1000
 
 
 class SandboxControl:
-    """What `/sandbox` offers, called with the test secret key."""
+    """What `/sandbox` offers, called with the test secret key: one method for each operation."""
 
     def __init__(self, client: PaymentsClient) -> None:
         self.client = client
         """What it calls with."""
 
-    def get(self, path: str, **query: str) -> dict[str, Any]:
-        """GET a path under `/sandbox`."""
-        return self.client.calls.send("GET", self._url(path), dict[str, Any], query=query or None)
-
-    def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """POST to a path under `/sandbox`."""
-        return self.client.calls.send("POST", self._url(path), dict[str, Any], body=body)
-
-    def rows(self, path: str, **query: str) -> list[dict[str, Any]]:
-        """The rows of a list."""
-        found: list[dict[str, Any]] = self.get(path, **query)["data"]
-        return found
-
-    def pages(self, path: str, **query: str) -> Iterator[list[dict[str, Any]]]:
-        """The rows of a list of the ledger, so many entries at a time; those recorded meanwhile come last."""
-        after = 0
-        while True:
-            page = self.get(path, after=str(after), limit=str(_PAGE), **query)
-            yield page["data"]
-            if not page["has_more"]:
-                return
-            after = page["data"][-1]["number"]
-
     def check(self) -> None:
         """Raises UnexpectedAnswer unless what answers is a sandbox."""
         message = f"{self.client.base_url} answers, and not as `workbench serve` does."
         try:
-            answer = self.get("clock")
+            clock = self.clock()
         except (AuthenticationFailed, PermissionDenied):
             raise
         except (ApiError, UnexpectedAnswer) as error:
             raise UnexpectedAnswer(message) from error
-        if answer.get("object") != "clock":
+        if clock.object != "clock":
             raise UnexpectedAnswer(message)
+
+    def clock(self) -> wire.Clock:
+        """The moment, and how the clock goes."""
+        return self._get("clock", wire.Clock)
+
+    def advance(self, seconds: Decimal) -> wire.Clock:
+        """Move the clock; the moment that it comes to."""
+        return self._post("clock/advance", wire.Clock, {"seconds": seconds})
+
+    def phone(self, number: str) -> wire.Handset:
+        """What a customer's phone shows."""
+        return self._get(f"phones/{number}", wire.Handset)
+
+    def messages(self, number: str) -> list[panel.Message]:
+        """What operators have texted to a customer, oldest first."""
+        return self._get(f"phones/{number}/messages", wire.Rows[panel.Message]).data
+
+    def enter(self, number: str, text: str) -> wire.Handset:
+        """Type a PIN and send it; what the phone shows then. Raises StateConflict: no prompt waits."""
+        return self._post(f"phones/{number}/input", wire.Handset, {"text": text})
+
+    def press(self, number: str, key: str) -> wire.Handset:
+        """Press `cancel`, or leave the prompt alone: `ignore`. Raises StateConflict: no prompt waits."""
+        return self._post(f"phones/{number}/{key}", wire.Handset)
+
+    def operators(self) -> list[wire.OperatorState]:
+        """Each operator, and until when it is down."""
+        return self._get("operator", wire.Rows[wire.OperatorState]).data
+
+    def script(self, phone: str, answers: list[str]) -> wire.Scripted:
+        """Set what the next attempts on a number come to."""
+        return self._post("operator/script", wire.Scripted, {"phone": phone, "answers": answers})
+
+    def outage(self, provider: str, seconds: int) -> wire.OperatorState:
+        """Take an operator down for so many seconds; 0 ends it."""
+        return self._post("operator/outage", wire.OperatorState, {"provider": provider, "seconds": seconds})
+
+    def query(self, charge_id: str) -> wire.Charge:
+        """Ask the operator what became of a charge. Raises StateConflict: the charge waits for no answer."""
+        return self._post("operator/query", wire.Charge, {"charge": charge_id})
+
+    def delivery_faults(self) -> list[wire.FaultyEndpoint]:
+        """How deliveries to each endpoint misbehave."""
+        return self._get("webhook_endpoints", wire.Rows[wire.FaultyEndpoint]).data
+
+    def set_delivery_faults(self, endpoint_id: str, faults: list[str]) -> wire.FaultyEndpoint:
+        """Make deliveries to an endpoint misbehave, or behave again."""
+        path = f"webhook_endpoints/{segment(endpoint_id)}/faults"
+        return self._post(path, wire.FaultyEndpoint, {"faults": faults})
+
+    def accounts(self, **bounds: str) -> list[wire.LedgerAccount]:
+        """Every account posted to, with its sums; `as_of` and `known_at` are moments of RFC 3339."""
+        return self._get("ledger/accounts", wire.Rows[wire.LedgerAccount], **bounds).data
+
+    def entries(self) -> Iterator[list[wire.LedgerEntry]]:
+        """The entries of the ledger, page by page."""
+        return self._pages("ledger/entries", wire.Page[wire.LedgerEntry])
+
+    def postings(self) -> Iterator[list[wire.LedgerPosting]]:
+        """The postings, page by page."""
+        return self._pages("ledger/postings", wire.Page[wire.LedgerPosting])
+
+    def movements(self, *accounts: str) -> Iterator[list[wire.LedgerMovement]]:
+        """What happened on some accounts, page by page; without any, on those that others keep books of too."""
+        query = {"account": ",".join(accounts)} if accounts else {}
+        return self._pages("ledger/movements", wire.Page[wire.LedgerMovement], **query)
+
+    def settle(self, difference: Mapping[str, Any]) -> wire.LedgerEntry:
+        """Post the entry that settles a difference. Raises StateConflict: it was settled before."""
+        return self._post("ledger/entries", wire.LedgerEntry, difference)
+
+    def repeat(self, entry_id: str) -> wire.LedgerEntry:
+        """Post an entry once more, a fault to find by reconciling."""
+        return self._post(f"ledger/entries/{entry_id}/repeat", wire.LedgerEntry)
+
+    def verify(self) -> wire.LedgerVerified:
+        """Whether the chain of the ledger holds."""
+        return self._get("ledger/verify", wire.LedgerVerified)
+
+    def trace(self, since: int | None = None) -> list[wire.TraceRow]:
+        """What happened after a `seq`, or all of it, in order."""
+        query = {} if since is None else {"since": str(since)}
+        return self._get("trace", wire.Rows[wire.TraceRow], **query).data
+
+    def gaps(self) -> list[dict[str, Any]]:
+        """The rows of the register, each with the `value` in force."""
+        return self._get("gaps", wire.Rows[dict[str, Any]]).data
+
+    def in_force(self) -> dict[str, Any]:
+        """The value of each row of the register."""
+        return {row["name"]: row["value"] for row in self.gaps()}
+
+    def reset(self) -> wire.WasReset:
+        """Forget all payments, events and entries."""
+        return self._post("reset", wire.WasReset)
+
+    def _get(self, path: str, shape: type[T], **query: str) -> T:
+        return self.client.calls.send("GET", self._url(path), shape, query=query or None)
+
+    def _post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
+        return self.client.calls.send("POST", self._url(path), shape, body=body)
+
+    def _pages(self, path: str, shape: type[wire.Page[Row]], **query: str) -> Iterator[list[Row]]:
+        """The rows of a list of the ledger, so many entries at a time; those recorded meanwhile come last."""
+        after = 0
+        while True:
+            page = self._get(path, shape, after=str(after), limit=str(_PAGE), **query)
+            yield page.data
+            if not page.has_more:
+                return
+            after = page.data[-1].number
 
     def _url(self, path: str) -> str:
         return str(httpx.URL(f"{self.client.base_url}/sandbox/{path}"))
@@ -100,12 +194,12 @@ class Clock:
     @property
     def now_ms(self) -> int:
         """Milliseconds since 1970."""
-        return int(self._control.get("clock")["now_ms"])
+        return self._control.clock().now_ms
 
     @property
     def mode(self) -> str:
         """`manual`, moved by `advance` alone, or `running`."""
-        return str(self._control.get("clock")["mode"])
+        return self._control.clock().mode
 
     @property
     def now(self) -> datetime:
@@ -132,7 +226,7 @@ class Clock:
             raise InvalidRequest(
                 f"The clock does not go back, and this is {total_ms / 1000:g} s in all.", code="parameter_invalid"
             )
-        self._control.post("clock/advance", {"seconds": Decimal(total_ms) / 1000})
+        self._control.advance(Decimal(total_ms) / 1000)
         return self
 
     def __repr__(self) -> str:
@@ -179,26 +273,26 @@ class Operator:
 
         >>> bench.operator.script("+260961234567", ["insufficient_funds", "approve"])  # doctest: +SKIP
         """
-        self._control.post("operator/script", {"phone": phone, "answers": listed("answers", answers, "approve")})
+        self._control.script(phone, listed("answers", answers, "approve"))
         return self
 
     def outage(self, provider: str, seconds: int) -> "Operator":
         """An operator is down for so many seconds from now; 0 ends it."""
-        state = self._control.post("operator/outage", {"provider": provider, "seconds": seconds})
-        if state["down_until"] is not None:
-            self.outages.append(Outage(state["provider"], seconds, state["down_until"]))
+        state = self._control.outage(provider, seconds)
+        if state.down_until is not None:
+            self.outages.append(Outage(state.provider, seconds, state.down_until))
         return self
 
     def states(self) -> list[dict[str, Any]]:
         """Each operator, its `provider` and `down_until`: seconds since 1970, None where it is up."""
-        return self._control.rows("operator")
+        return [asdict(each) for each in self._control.operators()]
 
     def query(self, charge_id: str) -> dict[str, Any]:
         """Ask what became of a charge that the operator never told of: the charge, settled.
 
         Raises StateConflict: the charge waits for no answer.
         """
-        return self._control.post("operator/query", {"charge": charge_id})
+        return asdict(self._control.query(charge_id))
 
     def __repr__(self) -> str:
         return "Operator(script, outage, states, query)"

@@ -5,8 +5,11 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from msgspec.structs import asdict
+
 from workbench.calls import checked_text
 from workbench.control import SandboxControl
+from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text
 from workbench.domain.phones import mask_phone
@@ -31,48 +34,52 @@ class Phone:
         self.number = number
         self._make_widget = widget
         # A number without a wallet is refused here, not when it is first shown.
-        _ = self.shown
+        self.response = self._look()
+        """What the sandbox said to the key that was pressed last: what was to be seen then."""
 
     @property
     def shown(self) -> dict[str, Any]:
         """What is seen: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
-        return self._control.get(f"phones/{self.number}")
+        return asdict(self._look())
 
     @property
     def screen(self) -> str:
         """The words on the screen now."""
-        return str(self.shown["screen"])
+        return self._look().screen
 
     @property
     def waiting(self) -> bool:
         """Whether a prompt waits for an answer."""
-        return bool(self.shown["waiting"])
+        return self._look().waiting
 
     @property
     def messages(self) -> "Messages":
         """What the operator has texted to this number, oldest first."""
-        return Messages(self._control.rows(f"phones/{self.number}/messages"))
+        return Messages(asdict(each) for each in self._control.messages(self.number))
 
     def enter_pin(self, pin: str) -> "Phone":
         """Type the PIN and send it.
 
         Raises InvalidRequest: not four digits, which costs no try. Raises StateConflict: no prompt waits.
         """
-        return self._press("input", {"text": checked_text("pin", pin, such_as="1234")})
+        self.response = self._control.enter(self.number, checked_text("pin", pin, such_as="1234"))
+        return self
 
     def cancel(self) -> "Phone":
         """Refuse the payment. Raises StateConflict: no prompt waits."""
-        return self._press("cancel")
+        self.response = self._control.press(self.number, "cancel")
+        return self
 
     def ignore(self) -> "Phone":
         """Put the phone away; the prompt closes when its time is up. Raises StateConflict: no prompt waits."""
-        return self._press("ignore")
+        self.response = self._control.press(self.number, "ignore")
+        return self
 
     def __repr__(self) -> str:
-        return _text(self.shown)
+        return _text(self._look())
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
-        shown = self.shown
+        shown = self._look()
         return with_widget(bundle(_text(shown), _html(shown)), lambda: self.widget)
 
     @property
@@ -80,9 +87,8 @@ class Phone:
         """The handset to touch, for JupyterLab. It is shown by itself where somebody looks."""
         return self._make_widget(self)
 
-    def _press(self, what: str, body: dict[str, Any] | None = None) -> "Phone":
-        self._control.post(f"phones/{self.number}/{what}", body)
-        return self
+    def _look(self) -> wire.Handset:
+        return self._control.phone(self.number)
 
 
 class Messages(list[dict[str, Any]]):
@@ -98,12 +104,12 @@ class Messages(list[dict[str, Any]]):
         return table("Messages, oldest first", ("from", "text"), [(row["sender"], mask(row["text"])) for row in self])
 
 
-def _status(shown: dict[str, Any]) -> str:
-    if not shown["waiting"]:
+def _status(shown: wire.Handset) -> str:
+    if shown.expires_at is None:
         return "no prompt waits"
-    tries, queued = shown["tries_left"], shown["queued"]
-    more = f", {queued} more behind it" if queued else ""
-    until = clock_text(shown["expires_at"] * 1000)
+    tries = shown.tries_left
+    more = f", {shown.queued} more behind it" if shown.queued else ""
+    until = clock_text(shown.expires_at * 1000)
     return f"waits for a PIN until {until} in Lusaka, {tries} {'try' if tries == 1 else 'tries'} left{more}"
 
 
@@ -112,25 +118,25 @@ def on_screen(words: str) -> list[str]:
     return [visible(line) for line in mask(words).split("\n")]
 
 
-def _text(shown: dict[str, Any]) -> str:
-    words = [part for line in on_screen(shown["screen"]) for part in textwrap.wrap(line, _WIDTH) or [""]]
+def _text(shown: wire.Handset) -> str:
+    words = [part for line in on_screen(shown.screen) for part in textwrap.wrap(line, _WIDTH) or [""]]
     lines = [f"│ {line:<{_WIDTH}} │" for line in words]
     edge = "─" * (_WIDTH + 2)
-    name = f"{mask_phone(shown['phone'])} ({shown['operator']})"
+    name = f"{mask_phone(shown.phone)} ({shown.operator})"
     return "\n".join([name, f"╭{edge}╮", *lines, f"╰{edge}╯", _status(shown)])
 
 
-def _html(shown: dict[str, Any]) -> str:
+def _html(shown: wire.Handset) -> str:
     """A card that needs no style sheet of the page and reads well where styles are stripped."""
-    words = "<br>".join(map(escape, on_screen(shown["screen"])))
-    number = mask_phone(shown["phone"])
-    name = f"Phone {number}, {shown['operator']}"
+    words = "<br>".join(map(escape, on_screen(shown.screen)))
+    number = mask_phone(shown.phone)
+    name = f"Phone {number}, {shown.operator}"
     # One that shows a prompt, and has no keys, is explained.
-    still = f"<p><small>{_STILL}</small></p>" if shown["waiting"] else ""
+    still = f"<p><small>{_STILL}</small></p>" if shown.waiting else ""
     return (
         f'<section aria-label="{escape(name)}" style="display:inline-block;min-width:15em;border:2px solid;'
         'border-radius:14px;padding:.8em 1em">'
-        f"<div><strong>{escape(number)}</strong> {escape(shown['operator'])}</div>"
+        f"<div><strong>{escape(number)}</strong> {escape(shown.operator)}</div>"
         f'<p style="font-family:monospace;font-size:1.1em;border:1px solid;border-radius:6px;'
         f'padding:.6em .8em">{words}</p>'
         f"<div><small>{escape(_status(shown))}</small></div></section>{still}"

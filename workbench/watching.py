@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from workbench.closing import Closing
 
@@ -11,6 +12,12 @@ _GATHER_S = 0.03
 _REST_S = 0.15
 """How long nobody is told after that: while a loop runs, drawing takes the smaller part of its time."""
 _ASK_EVERY_S = 0.5
+
+
+class _Calls(threading.local):
+    """How many calls a thread has made since it began to spare somebody; None where it spares nobody."""
+
+    made: int | None = None
 
 
 class Watchers(Closing):
@@ -27,12 +34,16 @@ class Watchers(Closing):
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._known: object = None
+        self._spared: set[Callable[[], object]] | None = None
+        """Whom the news that waits does not concern; None while there is none."""
+        self._telling = threading.Lock()
+        self._calls = _Calls()
 
     def add(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Run `callback` after whatever happens from now on; the function that is returned ends that."""
         if not self._callbacks:
             # What happened while nobody looked is no news.
-            self._news.clear()
+            self._taken()
             self._known = self._where()
         self._callbacks.append(callback)
         if self._thread is None:
@@ -47,8 +58,26 @@ class Watchers(Closing):
 
     def tell(self) -> None:
         """Something may have happened. What a callback itself calls is no news."""
-        if not self.is_watching():
-            self._news.set()
+        if self.is_watching():
+            return
+        if self._calls.made is None:
+            self._put(set())
+        else:
+            self._calls.made += 1
+
+    @contextmanager
+    def sparing(self, callback: Callable[[], object]) -> Iterator[None]:
+        """One call that this thread makes meanwhile is no news for `callback`, who made it and knows what came of it.
+
+        If there are more, as where a merchant's handler of webhooks calls on its part, all of them are.
+        """
+        self._calls.made = 0
+        try:
+            yield
+        finally:
+            made, self._calls.made = self._calls.made, None
+            if made:
+                self._put({callback} if made == 1 else set())
 
     def is_watching(self) -> bool:
         """Whether it is a callback that runs now, in this thread."""
@@ -61,17 +90,28 @@ class Watchers(Closing):
         if self._thread not in (None, threading.current_thread()):
             self._thread.join(timeout=5)
 
+    def _put(self, spared: set[Callable[[], object]]) -> None:
+        with self._telling:
+            self._spared = spared if self._spared is None else self._spared & spared
+            self._news.set()
+
+    def _taken(self) -> set[Callable[[], object]]:
+        """Whom the news that came does not concern; from now on there is none."""
+        with self._telling:
+            spared, self._spared = self._spared, None
+            self._news.clear()
+        return spared or set()
+
     def _run(self) -> None:
         while not self._ended.is_set():
             if self._has_news():
-                self._tell_all()
+                self._tell_all(self._taken())
                 self._ended.wait(_REST_S)
 
     def _has_news(self) -> bool:
         if self._position is None:
             self._news.wait()
             self._ended.wait(_GATHER_S)
-            self._news.clear()
             return True
         self._ended.wait(_ASK_EVERY_S)
         if not self._callbacks:
@@ -86,8 +126,8 @@ class Watchers(Closing):
         except Exception:  # noqa: BLE001  a server that is down or gone: whoever looks shows that
             return None
 
-    def _tell_all(self) -> None:
-        for callback in list(self._callbacks):
+    def _tell_all(self, spared: set[Callable[[], object]]) -> None:
+        for callback in [each for each in self._callbacks if each not in spared]:
             if self._ended.is_set():
                 return
             try:

@@ -330,7 +330,7 @@ class TestServed:
                 lab, setup=f"from workbench import Workbench\n\nbench = Workbench.connect(**{server.address!r})"
             )
             expect(desk.webhooks).to_contain_text("Nothing here receives webhooks yet.")
-            assert lab.run("bench._receiver is None") == "True"
+            assert lab.run("bench.session.started is None") == "True"
             desk.press("Start the receiver")
             desk.says("The receiver listens")
             desk.send()

@@ -154,4 +154,4 @@ class TestItFollows:
             lab.run_cell(1)
             expect(board.get_by_role("row").last).to_be_visible()
         lab.page.wait_for_timeout(SOON_MS)
-        assert lab.run("len(bench._watchers._callbacks)") == "1"
+        assert lab.run("len(bench.session.watchers._callbacks)") == "1"

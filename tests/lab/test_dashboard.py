@@ -68,7 +68,7 @@ class Browser:
 @pytest.fixture
 def page(bench: Workbench) -> Browser:
     """Of a dashboard of its own: the served sandbox, and its bench, are shared."""
-    return Browser(Dashboard(bench))
+    return Browser(Dashboard(bench.session))
 
 
 def pay(bench: Workbench, phone: str = "+260961234567", amount: str = "150.00") -> str:

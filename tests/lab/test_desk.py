@@ -13,6 +13,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.control import SandboxControl
+from workbench.domain.wire import TraceRow
 from workbench.errors import WorkbenchError
 from workbench.lab.desk import Desk
 from workbench.lab.parts.part import Said
@@ -342,12 +343,12 @@ class TestTheJson:
         assert seen(desk).number == OTHER
 
 
-def watched(asked: list[dict[str, str]]) -> Callable[..., list[dict[str, Any]]]:
-    rows = SandboxControl.rows
+def watched(asked: list[int | None]) -> Callable[..., list[TraceRow]]:
+    trace = SandboxControl.trace
 
-    def watching(control: SandboxControl, path: str, **query: str) -> list[dict[str, Any]]:
-        asked.append(query)
-        return rows(control, path, **query)
+    def watching(control: SandboxControl, since: int | None = None) -> list[TraceRow]:
+        asked.append(since)
+        return trace(control, since)
 
     return watching
 
@@ -398,10 +399,11 @@ class TestSeveralPayments:
         for _ in range(30):
             send(desk, operation="charge")
         desk.sections()
-        asked: list[dict[str, str]] = []
-        monkeypatch.setattr(SandboxControl, "rows", watched(asked))
-        desk.sections()
-        assert min(int(each["since"]) for each in asked if "since" in each) > 100
+        asked: list[int | None] = []
+        with monkeypatch.context() as patched:
+            patched.setattr(SandboxControl, "trace", watched(asked))
+            desk.sections()
+        assert min(since or 0 for since in asked) > 100
         assert len(seen(desk).payments) == 30
         assert seen(desk).rows == list(bench.trace.for_(seen(desk).payments[0].id))
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from workbench.domain.t_accounts import t_accounts
-from workbench.domain.wire import Delivery, DeliveryAttempt
+from workbench.domain.wire import Delivery, DeliveryAttempt, LedgerAccount
 from workbench.lab import drawn
 from workbench.lab.board import Board
 from workbench.lab.parts import draft
@@ -167,8 +167,8 @@ class TestLedger:
         ("credit", "operator:mtn:float", 150, "ZMW"),
     )  # fmt: skip
     ACCOUNTS = (
-        {"account": "operator:mtn:float", "code": 1100, "currency": "ZMW", "debit_minor": 30_000, "credit_minor": 300},
-        {"account": "merchant:m:pending", "code": 2000, "currency": "ZMW", "debit_minor": 0, "credit_minor": 14_625},
+        LedgerAccount("operator:mtn:float", 1100, "ZMW", debit_minor=30_000, credit_minor=300),
+        LedgerAccount("merchant:m:pending", 2000, "ZMW", debit_minor=0, credit_minor=14_625),
     )
 
     def test_each_account_is_a_grid_and_debits_equal_credits(self):

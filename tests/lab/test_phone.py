@@ -8,19 +8,23 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
-from workbench.domain import ussd
+from workbench.control import SandboxControl
+from workbench.domain import ussd, wire
+from workbench.domain.wire import panel
 from workbench.errors import ServiceUnreachable, WorkbenchError
 from workbench.handset import Phone
 from workbench.lab.phone import CLOSED, PhoneWidget
-from workbench.lab.phone_view import EMPTY, MOST_MESSAGES, OUTCOMES, Now, View, view_of
+from workbench.lab.phone_view import EMPTY, MOST_MESSAGES, OUTCOMES, Known, Now, View, view_of
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SOON_S = 5
+REST_S = 0.4
 RIGHT, WRONG = "1234", "9876"
 
 
@@ -29,7 +33,7 @@ def arrives(widget: PhoneWidget, message: dict[str, Any]) -> None:
     widget._handle_custom_msg(message, [])  # noqa: SLF001  there is no other door than the kernel's socket
 
 
-def gone(_: Phone) -> None:
+def gone(_: SandboxControl, _number: str) -> None:
     raise ServiceUnreachable("gone")
 
 
@@ -150,7 +154,7 @@ class TestWhatItShows:
         self, browser: Browser, monkeypatch: pytest.MonkeyPatch
     ):
         with monkeypatch.context() as patched:
-            patched.setattr(Phone, "shown", property(gone))
+            patched.setattr(SandboxControl, "phone", gone)
             browser.widget.refresh()
             assert browser.view["trouble"] == "gone"
         browser.widget.refresh()
@@ -215,6 +219,110 @@ class TestWhatIsPressed:
         working.join(60)
         assert not working.is_alive()
         assert len(browser.view["messages"]) == 20
+
+
+class Exchanges:
+    """Counts what a bench's client asks: all of it, and what the receiver asks while it is sent a webhook."""
+
+    def __init__(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.for_webhooks = 0
+        self._under_way = threading.local()
+        transport = bench.http._transport  # noqa: SLF001  where everything goes through
+        handle = transport.handle_request
+
+        def counted(request: httpx.Request) -> httpx.Response:
+            if getattr(self._under_way, "one", False):
+                self.for_webhooks += 1
+                return handle(request)
+            self.asked.append(f"{request.method} {request.url.path.removeprefix('/sandbox/')}")
+            self._under_way.one = True
+            try:
+                return handle(request)
+            finally:
+                self._under_way.one = False
+
+        monkeypatch.setattr(transport, "handle_request", counted)
+
+    def during(self, happens: Callable[[], object]) -> list[str]:
+        """What is asked until nobody asks any more: whoever watches is told, and comes to rest, within this time."""
+        self.asked.clear()
+        self.for_webhooks = 0
+        happens()
+        time.sleep(REST_S)
+        return list(self.asked)
+
+
+OF_PHONE = f"phones/{NUMBER}"
+
+
+class TestHowOftenTheSandboxIsAsked:
+    """Typing a digit asks nothing: it stays in the browser until the PIN is sent."""
+
+    @pytest.fixture
+    def exchanges(self, bench: Workbench, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Exchanges:
+        exchanges = Exchanges(bench, monkeypatch)
+        exchanges.during(lambda: ask(bench))
+        assert browser.view["waiting"]
+        return exchanges
+
+    def test_a_prompt_that_opens_is_read_once(self, bench: Workbench, exchanges: Exchanges):
+        asked = exchanges.during(lambda: ask(bench))
+        assert asked[2:] == [f"GET {OF_PHONE}", f"GET {OF_PHONE}/messages", "GET clock"]
+        assert exchanges.for_webhooks == 2
+
+    @pytest.mark.parametrize(
+        ("press", "asked", "webhooks"),
+        [
+            ({"do": "look"}, [f"GET {OF_PHONE}", "GET clock"], 0),
+            ({"do": "pin", "pin": RIGHT}, [f"POST {OF_PHONE}/input", f"GET {OF_PHONE}/messages"], 3),
+            ({"do": "pin", "pin": WRONG}, [f"POST {OF_PHONE}/input", "GET clock"], 0),
+            ({"do": "pin", "pin": "12"}, [f"POST {OF_PHONE}/input", f"GET {OF_PHONE}"], 0),
+            ({"do": "cancel"}, [f"POST {OF_PHONE}/cancel", f"GET {OF_PHONE}/messages"], 2),
+            ({"do": "ignore"}, [f"POST {OF_PHONE}/ignore", f"GET {OF_PHONE}/messages"], 0),
+        ],
+        ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
+    )
+    def test_a_key_asks_twice(
+        self, browser: Browser, exchanges: Exchanges, press: dict[str, str], asked: list[str], webhooks: int
+    ):
+        assert exchanges.during(lambda: arrives(browser.widget, {"id": 1, **press})) == asked
+        assert exchanges.for_webhooks == webhooks
+        view = browser.view
+        browser.widget.refresh()
+        assert browser.view == view
+
+    def test_a_key_of_two_prompts_asks_twice_and_shows_how_long_the_other_waits(
+        self, bench: Workbench, browser: Browser, exchanges: Exchanges
+    ):
+        bench.clock.advance(7)
+        ask(bench, amount="20.00")
+        assert browser.sees(lambda view: view["queued"] == 1)
+        assert len(exchanges.during(browser.pin)) == 2
+        view = browser.view
+        assert (view["left_ms"], view["queued"], len(view["messages"])) == (300_000, 0, 1)
+        browser.widget.refresh()
+        assert browser.view == view
+
+    def test_a_key_without_a_prompt_asks_twice(self, browser: Browser, exchanges: Exchanges):
+        browser.press("cancel")
+        assert len(exchanges.during(lambda: browser.press("cancel"))) == 2
+
+    def test_a_key_is_news_for_others(self, bench: Workbench, browser: Browser):
+        heard = threading.Event()
+        bench.watch(heard.set)
+        ask(bench)
+        assert heard.wait(SOON_S)
+        time.sleep(REST_S)
+        heard.clear()
+        browser.pin()
+        assert heard.wait(SOON_S)
+
+    def test_what_a_handler_of_webhooks_does_on_its_part_is_shown(self, bench: Workbench, browser: Browser):
+        bench.receiver.on("payment_intent.succeeded")(lambda _event: ask(bench, amount="20.00"))
+        ask(bench)
+        browser.pin()
+        assert browser.sees(lambda view: "Pay ZMW 20.00" in view["words"] and view["left_ms"] == 300_000)
 
 
 PRESSES: dict[str, tuple[Callable[[Workbench], object], dict[str, object]]] = {
@@ -287,17 +395,25 @@ class TestAPersonAndAScriptTakeOnePath:
         assert NUMBER[1:] not in everything[0]
 
 
-def shown(**more: object) -> dict[str, Any]:
-    return {
+def shown(**more: object) -> wire.Handset:
+    screen = {
         "phone": NUMBER, "operator": "mtn", "screen": "Pay", "state": ussd.ENTER_PIN, "waiting": True,
         "tries_left": 3, "expires_at": 1_000, "queued": 0, "charge": "ch_1", **more,
     }  # fmt: skip
+    return wire.Handset(**screen)
+
+
+def message(seq: int) -> panel.Message:
+    return panel.Message(
+        seq=seq, at="", kind="paid", sender="MTN MoMo", text=str(seq), amount_minor=1, currency="ZMW", merchant="",
+        transaction=None,
+    )  # fmt: skip
 
 
 class TestTheView:
     @given(st.integers(0, 2_000_000), st.integers(0, 2**41))
     def test_time_left_on_a_clock_that_stands_still_is_never_negative(self, sandbox_ms: int, kernel_ms: int):
-        view = view_of(shown(), [], Now("manual", sandbox_ms, kernel_ms), EMPTY)
+        view = view_of(Known(shown(), [], Now("manual", sandbox_ms, kernel_ms)), EMPTY)
         assert view["left_ms"] == max(0, 1_000_000 - sandbox_ms)
         assert view["ends_ms"] == 0
 
@@ -305,28 +421,28 @@ class TestTheView:
     def test_the_end_on_a_running_clock_is_one_moment_however_the_clocks_are_read(
         self, off_ms: int, gone_ms: int, kernel_ms: int
     ):
-        first = view_of(shown(), [], Now("running", 0, kernel_ms), EMPTY)
+        first = view_of(Known(shown(), [], Now("running", 0, kernel_ms)), EMPTY)
         assert first["ends_ms"] == kernel_ms + 1_000_000
-        again = view_of(shown(), [], Now("running", gone_ms, kernel_ms + gone_ms + off_ms), first)
+        again = view_of(Known(shown(), [], Now("running", gone_ms, kernel_ms + gone_ms + off_ms)), first)
         assert again == first
 
     def test_a_running_clock_that_was_moved_and_another_prompt_end_at_other_moments(self):
-        first = view_of(shown(), [], Now("running", 0, 0), EMPTY)
-        moved = view_of(shown(), [], Now("running", 60_000, 0), first)
+        first = view_of(Known(shown(), [], Now("running", 0, 0)), EMPTY)
+        moved = view_of(Known(shown(), [], Now("running", 60_000, 0)), first)
         assert moved["ends_ms"] == 940_000
-        other = view_of(shown(charge="ch_2"), [], Now("running", 500, 0), first)
+        other = view_of(Known(shown(charge="ch_2"), [], Now("running", 500, 0)), first)
         assert other["ends_ms"] == 999_500
 
     def test_every_screen_that_ends_a_payment_says_how(self):
         ended = set(ussd.WORDS) - set(ussd.OPEN) - {ussd.IGNORED}
         assert set(OUTCOMES) == ended
         for state, outcome in OUTCOMES.items():
-            view = view_of(shown(state=state, waiting=False, expires_at=None), [], Now("manual", 0, 0), EMPTY)
+            view = view_of(Known(shown(state=state, waiting=False, expires_at=None), [], None), EMPTY)
             assert view["outcome"] == outcome
 
     def test_a_long_inbox_is_cut_at_its_old_end(self):
-        many = [{"seq": seq, "sender": "MTN MoMo", "text": str(seq)} for seq in range(MOST_MESSAGES + 5)]
-        view = view_of(shown(), many, Now("manual", 0, 0), EMPTY)
+        many = [message(seq) for seq in range(MOST_MESSAGES + 5)]
+        view = view_of(Known(shown(), many, Now("manual", 0, 0)), EMPTY)
         assert [each["seq"] for each in view["messages"]] == list(range(5, MOST_MESSAGES + 5))
 
 

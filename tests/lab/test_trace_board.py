@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.control import SandboxControl
+from workbench.domain.wire import TraceRow
 from workbench.lab.board import Board
 from workbench.lab.parts.trace import MOST_PAYMENTS, PAGE
 from workbench.lab.trace_board import trace_board
@@ -38,12 +38,7 @@ def paid(bench: Workbench, amount: str = "150.00") -> str:
 
 def board_of(bench: Workbench, trace: Trace | None = None) -> Board:
     """The board of a trace, as the bench makes it where somebody looks."""
-    return trace_board(bench.trace if trace is None else trace, after(bench), bench.watch)
-
-
-def after(bench: Workbench) -> Callable[[int], list[dict[str, Any]]]:
-    control = SandboxControl(bench.looking())
-    return lambda seq: control.rows("trace", since=str(seq))
+    return trace_board(bench.trace if trace is None else trace, bench.session)
 
 
 def shown(board: Board) -> list[str]:
@@ -253,21 +248,23 @@ class TestItFollows:
         paid(bench)
         assert [row["id"] for row in rows(board)] == self.seqs(bench.trace)
 
-    def test_only_what_is_new_is_read(self, bench: Workbench):
+    def test_only_what_is_new_is_read(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch):
         for _ in range(30):
             paid(bench, "1.00")
         trace = bench.trace
         asked: list[int] = []
-        read = after(bench)
+        read = SandboxControl.trace
 
-        def counted(seq: int) -> list[dict[str, Any]]:
-            asked.append(len(found := read(seq)))
+        def counted(control: SandboxControl, since: int | None = None) -> list[TraceRow]:
+            asked.append(len(found := read(control, since)))
             return found
 
-        board = trace_board(trace, counted, lambda _callback: lambda: None)
+        board = board_of(bench, trace)
+        monkeypatch.setattr(SandboxControl, "trace", counted)
         rows(board)
         paid(bench)
         rows(board)
+        monkeypatch.undo()
         assert max(asked) <= len(bench.trace) - len(trace) + 1
 
     def test_a_sandbox_that_has_ended_is_said_over_what_was_seen(self):

@@ -1,17 +1,21 @@
 """The ledger as DataFrames: balances, entries, postings, and what a statement of an account would say."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
+from msgspec import UNSET
+from msgspec.structs import asdict
 
 from workbench.analysis.frames import frame, table, typed
 from workbench.analysis.ledger_shapes import ACCOUNTS, ENTRIES, POSTINGS, TRIAL_BALANCE
 from workbench.analysis.shapes import LEDGER_MOVEMENT, Columns
 from workbench.analysis.t_accounts import TAccounts
 from workbench.control import SandboxControl
+from workbench.domain import wire
 from workbench.domain.ledger import CHART, DEBIT, KIND_BY_CODE, SUSPENSE, TRACKED
 from workbench.domain.moments import LUSAKA, milliseconds, rfc3339
 from workbench.domain.movements import IN
@@ -39,7 +43,7 @@ class Ledger:
     @property
     def accounts(self) -> pd.DataFrame:
         """Each account posted to; `balance_minor` is positive on the account's normal side."""
-        rows = self._control.rows("ledger/accounts")
+        rows = [asdict(each) for each in self._control.accounts()]
         for row in rows:
             row["normal_side"] = KIND_BY_CODE[row["code"]].normal_side
             debit_less_credit = row["debit_minor"] - row["credit_minor"]
@@ -49,12 +53,12 @@ class Ledger:
     @property
     def entries(self) -> pd.DataFrame:
         """Each entry, in the order of the chain; `hash` covers its postings and the entry before."""
-        return self._whole("ledger/entries", ENTRIES)
+        return _whole(self._control.entries(), ENTRIES)
 
     @property
     def postings(self) -> pd.DataFrame:
         """Each posting; within an entry debits equal credits."""
-        return self._whole("ledger/postings", POSTINGS)
+        return _whole(self._control.postings(), POSTINGS)
 
     def trial_balance(self, *, as_of: Instant | None = None, known_at: Instant | None = None) -> pd.DataFrame:
         """Each account's balance on the side where it stands; the two columns have one sum for each currency.
@@ -65,7 +69,7 @@ class Ledger:
         """
         bounds = {"as_of": as_of, "known_at": known_at}
         query = {name: _moment(bound) for name, bound in bounds.items() if bound is not None}
-        rows = self._control.rows("ledger/accounts", **query)
+        rows = [asdict(each) for each in self._control.accounts(**query)]
         for row in rows:
             net = row["debit_minor"] - row["credit_minor"]
             row["debit_minor"], row["credit_minor"] = max(net, 0), max(-net, 0)
@@ -89,9 +93,9 @@ class Ledger:
         for each in accounts:
             if not isinstance(each, str):
                 raise LedgerRefused(f"The name of an account is wanted, such as {next(iter(TRACKED))!r}, not {each!r}.")
-        query = {"account": ",".join(accounts)} if accounts else {}
         balances: Counter[tuple[str, str]] = Counter()
-        for rows in self._control.pages("ledger/movements", **query):
+        for page in self._control.movements(*accounts):
+            rows = [asdict(each) for each in page]
             for row in rows:
                 gross = row["amount_minor"] if row["direction"] == IN else -row["amount_minor"]
                 balances[row["account"], row["currency"]] += gross - row["fee_minor"]
@@ -102,7 +106,7 @@ class Ledger:
     def _refuse_unknown(self, nameless: set[str]) -> None:
         """Raises LedgerRefused: an account that is neither posted to nor of the chart."""
         unknown = sorted(nameless - _OF_CHART)
-        posted = sorted({row["account"] for row in self._control.rows("ledger/accounts")}) if unknown else []
+        posted = sorted({each.account for each in self._control.accounts()}) if unknown else []
         unknown = [each for each in unknown if each not in posted]
         if unknown:
             raise LedgerRefused(
@@ -114,28 +118,36 @@ class Ledger:
     @property
     def t_accounts(self) -> TAccounts:
         """The accounts as they are drawn by hand: debits left, credits right."""
-        return TAccounts([row for rows in self._control.pages("ledger/postings") for row in rows])
+        return TAccounts([asdict(each) for page in self._control.postings() for each in page])
 
     def verify(self) -> str:
         """Check that debits equal credits and the chain holds; the hash of its last entry.
 
         Raises LedgerRefused naming the first entry that was tampered with.
         """
-        found = self._control.get("ledger/verify")
-        if not found["holds"]:
-            raise LedgerRefused(found["message"], entry=found.get("entry"))
+        found = verified(self._control)
         sums: Counter[str] = Counter()
-        for row in self._control.rows("ledger/accounts"):
-            sums[row["currency"]] += row["debit_minor"] - row["credit_minor"]
+        for each in self._control.accounts():
+            sums[each.currency] += each.debit_minor - each.credit_minor
         if any(sums.values()):
             raise LedgerRefused(f"Debits less credits are {dict(sums)}.", sums=dict(sums))
-        return str(found["head"])
-
-    def _whole(self, path: str, columns: Columns) -> pd.DataFrame:
-        return typed((table(rows, columns) for rows in self._control.pages(path)), columns)
+        return str(found.head)
 
     def __repr__(self) -> str:
-        return f"Ledger(entries={self._control.get('ledger/verify').get('entries', 'tampered with')})"
+        found = self._control.verify()
+        return f"Ledger(entries={found.entries if found.holds else 'tampered with'})"
+
+
+def verified(control: SandboxControl) -> wire.LedgerVerified:
+    """The chain's length and head. Raises LedgerRefused, with the first entry that was tampered with: it is broken."""
+    found = control.verify()
+    if not found.holds:
+        raise LedgerRefused(str(found.message), entry=None if found.entry is UNSET else found.entry)
+    return found
+
+
+def _whole(pages: Iterable[Iterable[msgspec.Struct]], columns: Columns) -> pd.DataFrame:
+    return typed((table(map(asdict, page), columns) for page in pages), columns)
 
 
 def _moment(bound: Instant) -> str:

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
+from msgspec.structs import asdict
 
 from workbench.analysis.frames import frame
 from workbench.analysis.ledger_shapes import ENTRIES
 from workbench.control import SandboxControl
 from workbench.errors import LedgerRefused, StateConflict
-
-_PATH = "ledger/entries"
 
 
 def settle(control: SandboxControl, item: object) -> pd.DataFrame:
@@ -23,7 +22,7 @@ def settle(control: SandboxControl, item: object) -> pd.DataFrame:
     posted, conflict = [], None
     for body in _bodies(item):
         try:
-            posted.append(control.post(_PATH, body))
+            posted.append(asdict(control.settle(body)))
         except StateConflict as error:
             if error.code != "already_settled":
                 raise

@@ -74,8 +74,7 @@ class Tables:
         return "Tables(payments, charges, refunds, payouts, events, deliveries)"
 
     def _unit_minor(self) -> int:
-        gaps = {row["name"]: row["value"] for row in self._control.rows("gaps")}
-        return _MINOR_OF[gaps["charge_amount_unit"]]
+        return _MINOR_OF[self._control.in_force()["charge_amount_unit"]]
 
 
 def _frame(found: Iterable[T], row_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:

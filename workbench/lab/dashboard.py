@@ -1,6 +1,6 @@
 """The merchant dashboard: payments, and a developers section of keys, endpoints, events and deliveries."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -15,9 +15,7 @@ from workbench.lab.parts.outages import OutagesPart
 from workbench.lab.parts.payments import PaymentsPart
 from workbench.lab.parts.source import Source
 from workbench.lab.views import Actions, Beside, Fold, Form, Item, Menu, Section
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
+from workbench.session import Session
 
 _CHOICES: Final = (
     ("payments", "Payments"),
@@ -32,8 +30,8 @@ _CHOICES: Final = (
 class Dashboard(Board):
     """All of it as text and HTML; live, the clock and what is chosen, so that only this is asked for."""
 
-    def __init__(self, bench: "Workbench") -> None:
-        source = Source(bench)
+    def __init__(self, session: Session) -> None:
+        source = Source(session)
         self._menu = MenuPart("Dashboard", _CHOICES)
         self._chosen = (
             PaymentsPart(source),
@@ -44,7 +42,7 @@ class Dashboard(Board):
             OutagesPart(source),
         )
         self._always = (ClockPart(source), self._menu)
-        super().__init__("Merchant dashboard", (*self._always, *self._chosen), bench.watch)
+        super().__init__("Merchant dashboard", (*self._always, *self._chosen), session.watch)
 
     def sections(self) -> tuple[Section, ...]:
         """All of it, without what can only be pressed or filled in."""

@@ -1,9 +1,7 @@
 """The desk: ask for a payment, pay it on the handset, and see what it comes to, on one screen."""
 
 import secrets
-from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
 from workbench.lab.board import Board
@@ -14,43 +12,30 @@ from workbench.lab.parts.payment import PaymentPart, news
 from workbench.lab.parts.request import AnswerPart, RequestPart
 from workbench.lab.parts.seen import NOBODY, Seen
 from workbench.lab.parts.webhooks import WebhooksPart, verified_at
-from workbench.receiver import Receiver
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
+from workbench.session import Session
 
 
 class Desk(Board):
-    """`receiver` tells the bench's receiver if there is one, and starts none; `numbers` those of its handsets.
+    """`do` presses its buttons from a script: `desk.do("request", "send", amount="20.00")`."""
 
-    `do` presses its buttons from a script: `desk.do("request", "send", amount="20.00")`.
-    """
-
-    def __init__(
-        self,
-        bench: "Workbench",
-        receiver: Callable[[], Receiver | None],
-        numbers: Callable[[], list[str]],
-        *,
-        is_served: bool,
-    ) -> None:
-        self._seen = seen = Seen(bench.looking(), receiver, numbers)
+    def __init__(self, session: Session) -> None:
+        self._seen = seen = Seen(session)
         self._known = ("", "", "")
-        request = RequestPart(bench, seen, _Keys(seen, is_served=is_served))
+        request = RequestPart(session, seen, _Keys(seen, is_served=session.is_served))
         super().__init__(
             "Desk",
             (
                 request,
-                HandsetPart(bench, seen, request),
-                PaymentPart(bench, seen),
+                HandsetPart(session, seen, request),
+                PaymentPart(session, seen),
                 AnswerPart(request),
-                WebhooksPart(bench, seen),
+                WebhooksPart(session, seen),
                 LedgerPart(seen),
             ),
-            bench.watch,
+            session.watch,
             name="desk",
             read=self._look,
-            slot=lambda number: bench.phone(number).widget,
+            slot=lambda number: session.phone(number).widget,
         )
 
     def do(self, part: str, name: str, on: str = "", **values: str) -> Said | None:

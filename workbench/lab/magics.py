@@ -3,6 +3,7 @@
 import keyword
 import re
 import shlex
+from inspect import getattr_static
 from typing import Any, Final
 
 import httpx
@@ -10,8 +11,8 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.domain.masking import mask
-from workbench.lab.access import ForTheLab
 from workbench.lab.raw_http import COMPUTED, Mistyped, RawRequest, read
+from workbench.session import Session
 from workbench.trace.exchange import Exchange
 from workbench.visible import visible
 
@@ -67,8 +68,8 @@ def _run(shell: InteractiveShell, line: str, cell: str) -> httpx.Response | None
     if wants_help:
         print(HELP)  # noqa: T201  a person asked for it
         return None
-    bench = _bench(shell.user_ns, bench_name)
-    response = _sent(bench, read(cell, shell.user_ns, bench.base_url))
+    session = _session(shell.user_ns, bench_name)
+    response = _sent(session, read(cell, shell.user_ns, session.base_url))
     if keep_as:
         shell.user_ns[keep_as] = response
     return response
@@ -94,8 +95,11 @@ def _options(line: str) -> tuple[str, str, bool]:
     return "".join(words), keep_as, False
 
 
-def _bench(names: dict[str, Any], wanted: str) -> Any:  # noqa: ANN401  a Workbench, which stands above
-    benches = {name: each for name, each in names.items() if isinstance(each, ForTheLab) and name[0] != "_"}
+def _session(names: dict[str, Any], wanted: str) -> Session:
+    """That of the Workbench with this name, or of the one that there is."""
+    # Looked at without running any code of what stands in a notebook.
+    held = {name: getattr_static(each, "session", None) for name, each in names.items() if name[0] != "_"}
+    benches = {name: each for name, each in held.items() if isinstance(each, Session)}
     if wanted:
         if wanted not in benches:
             raise Mistyped(f"{wanted} is no Workbench here. Make it before: {wanted} = Workbench()")
@@ -109,25 +113,23 @@ def _bench(names: dict[str, Any], wanted: str) -> Any:  # noqa: ANN401  a Workbe
     return next(iter(benches.values()))
 
 
-def _sent(bench: Any, raw: RawRequest) -> httpx.Response:  # noqa: ANN401  a Workbench, which stands above
+def _sent(session: Session, raw: RawRequest) -> httpx.Response:
     """The answer, which shows itself as an exchange."""
-    if bench.http.is_closed:
+    if session.http.is_closed:
         raise Mistyped("This bench is closed. Make another: bench = Workbench()")
     headers = [(name.encode(), value.encode()) for name, value in raw.headers if name.lower() not in COMPUTED]
     try:
-        response: httpx.Response = bench.http.request(
-            raw.method, bench.base_url + raw.target, headers=headers, content=raw.body
-        )
+        response = session.http.request(raw.method, session.base_url + raw.target, headers=headers, content=raw.body)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:
         raise Mistyped(f"This cannot be sent: {error}.") from None
     except httpx.TransportError as error:
-        raise Mistyped(f"{bench.base_url} gives no answer: {error}.") from None
-    shown = _exchange(bench, raw, response)
+        raise Mistyped(f"{session.base_url} gives no answer: {error}.") from None
+    shown = _exchange(session, raw, response)
     response._repr_mimebundle_ = shown._repr_mimebundle_  # type: ignore[attr-defined]  # this one shows itself
     return response
 
 
-def _exchange(bench: Any, raw: RawRequest, response: httpx.Response) -> Exchange:  # noqa: ANN401  a Workbench
+def _exchange(session: Session, raw: RawRequest, response: httpx.Response) -> Exchange:
     body = (raw.body or b"").decode("utf-8", "replace")
     if _PIN.fullmatch(raw.target.partition("?")[0]):
         body = _TYPED.sub(r'\1"••••"', body)
@@ -140,7 +142,7 @@ def _exchange(bench: Any, raw: RawRequest, response: httpx.Response) -> Exchange
             "body": _text(response),
         },
     }
-    return Exchange({"seq": None, "at": None, "detail": detail}, bench._seen)  # noqa: SLF001  the Lab is a part of the bench
+    return Exchange({"seq": None, "at": None, "detail": detail}, session.seen)
 
 
 def _headers(response: httpx.Response) -> dict[str, str]:

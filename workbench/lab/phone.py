@@ -12,11 +12,12 @@ from typing import Any, Final
 import anywidget
 import traitlets
 
-from workbench.control import Clock
+from workbench.domain import wire
 from workbench.errors import WorkbenchError
 from workbench.handset import Phone
 from workbench.lab.assets import asset
-from workbench.lab.phone_view import EMPTY, Now, view_of
+from workbench.lab.phone_view import EMPTY, Known, Now, View, view_of
+from workbench.session import Session
 
 CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the one that makes it."
 _BROKEN: Final = "Something in the workbench failed; the kernel's log says what."
@@ -43,20 +44,20 @@ class PhoneWidget(anywidget.AnyWidget):
     _css = asset("theme.css", "phone.css")
     view = traitlets.Dict(EMPTY).tag(sync=True)
 
-    def __init__(self, phone: Phone, clock: Clock) -> None:
+    def __init__(self, phone: Phone, session: Session) -> None:
         self._phone = phone
-        self._sandbox_clock = clock
+        self._control = session.unseen
+        self._watchers = session.watchers
         self._changing = RLock()
         self._ended = False
-        super().__init__(view=self._looked(EMPTY))
+        self._known: Known | None = None
+        super().__init__(view=self._looked(EMPTY, self._all))
         self.on_msg(lambda _widget, message, _buffers: self._press(message))
 
     def refresh(self) -> None:
         """Show what the sandbox tells now; called from any thread."""
         with self._changing:
-            if not self._ended:
-                # A trait is sent only where it differs: what is drawn without need flickers, and is read aloud twice.
-                self.view = self._looked(self.view)
+            self._show(self._all)
 
     def end(self) -> None:
         """The Workbench is closed: say so, and ask it nothing any more."""
@@ -70,8 +71,12 @@ class PhoneWidget(anywidget.AnyWidget):
     def _press(self, message: Mapping[str, Any]) -> None:
         said = _BROKEN
         try:
-            said = self._pressed(str(message.get("do")), message)
-            self.refresh()
+            # No refresh runs in between: it would show what was read before the key. The key's one call is no news
+            # to this handset, which shows the response to it.
+            with self._changing, self._watchers.sparing(self.refresh):
+                before = self._phone.response
+                said = self._pressed(str(message.get("do")), message)
+                self._show(self._refused if said else lambda: self._after(before))
         finally:
             self.send({"answered": message.get("id"), "said": said, "kernel_ms": _kernel_ms()})
 
@@ -88,14 +93,52 @@ class PhoneWidget(anywidget.AnyWidget):
             return str(error)
         return ""
 
-    def _looked(self, before: dict[str, Any]) -> dict[str, Any]:
+    def _show(self, read: Callable[[], Known]) -> None:
+        if not self._ended:
+            # A trait is sent only where it differs: what is drawn without need flickers, and is read aloud twice.
+            self.view = self._looked(self.view, read)
+
+    def _looked(self, before: View, read: Callable[[], Known]) -> View:
         try:
-            shown, messages = self._phone.shown, self._phone.messages
-            now = Now(self._sandbox_clock.mode, self._sandbox_clock.now_ms, _kernel_ms())
+            self._known = read()
         except WorkbenchError as error:
             logging.getLogger("workbench").info("The handset cannot ask the sandbox: %s", error)
             return {**before, "waiting": False, "trouble": str(error)}
-        return view_of(shown, messages, now, before)
+        return view_of(self._known, before)
+
+    def _all(self) -> Known:
+        """Everything anew. The clock tells how long a prompt waits; without one it is not asked."""
+        shown = self._control.phone(self._phone.number)
+        messages = self._control.messages(self._phone.number)
+        return Known(shown, messages, self._now() if shown.waiting else None)
+
+    def _after(self, before: wire.Handset) -> Known:
+        """What is shown after a key or, where none was pressed since the response `before`, to somebody who looks.
+
+        Beside it that is asked which may have changed with it: as long as the same prompt waits the time, and where
+        one has ended the inbox. Another prompt behind that one waits by the clock that is known. Whatever else
+        happens is news, and read by `refresh`.
+        """
+        known, response = self._known, self._phone.response
+        if known is None:
+            return self._all()
+        shown = self._control.phone(self._phone.number) if response is before else response
+        if shown.waiting and (known.now is None or shown.charge == known.shown.charge):
+            return known._replace(shown=shown, now=self._now())
+        return known._replace(shown=shown, messages=self._control.messages(self._phone.number))
+
+    def _refused(self) -> Known:
+        """A key that was refused changes no more than the screen: a prompt may have been too old."""
+        known = self._known
+        if known is None:
+            return self._all()
+        shown = self._control.phone(self._phone.number)
+        now = self._now() if shown.waiting and known.now is None else known.now
+        return known._replace(shown=shown, now=now)
+
+    def _now(self) -> Now:
+        clock = self._control.clock()
+        return Now(clock.mode, clock.now_ms, _kernel_ms())
 
 
 def _kernel_ms() -> int:

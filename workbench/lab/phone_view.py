@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from workbench.domain import ussd
+from workbench.domain import ussd, wire
 from workbench.domain.masking import mask
 from workbench.domain.phones import OPERATORS, mask_phone
+from workbench.domain.wire import panel
 from workbench.handset import on_screen
 from workbench.visible import visible
 
@@ -50,36 +51,45 @@ class Now(NamedTuple):
     kernel_ms: int
 
 
-def view_of(shown: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], now: Now, before: View) -> View:
-    """What is to be seen: `shown` is `Phone.shown`, `messages` is `Phone.messages`, `before` what was seen last.
+class Known(NamedTuple):
+    """What the sandbox has told of a handset: its screen, its inbox and, where a prompt waits, what time it is."""
+
+    shown: wire.Handset
+    messages: Sequence[panel.Message]
+    now: Now | None
+
+
+def view_of(known: Known, before: View) -> View:
+    """What is to be seen, where `before` is what was seen last.
 
     Where a prompt waits, `left_ms` is how long on a clock that stands still, and `ends_ms` the moment on the kernel's
     clock at which the time is up on one that runs.
     """
+    shown = known.shown
     return {
         **EMPTY,
-        "name": mask_phone(shown["phone"]),
-        "operator": OPERATORS[shown["operator"]].name,
-        "words": "\n".join(on_screen(shown["screen"])),
-        "outcome": OUTCOMES.get(shown["state"], ""),
+        "name": mask_phone(shown.phone),
+        "operator": OPERATORS[shown.operator].name,
+        "words": "\n".join(on_screen(shown.screen)),
+        "outcome": OUTCOMES.get(shown.state, ""),
         "messages": [
-            {"seq": each["seq"], "from": visible(each["sender"]), "text": visible(mask(each["text"]), lines=True)}
-            for each in messages[-MOST_MESSAGES:]
+            {"seq": each.seq, "from": visible(each.sender), "text": visible(mask(each.text), lines=True)}
+            for each in known.messages[-MOST_MESSAGES:]
         ],
-        **(_waiting(shown, now, before) if shown["waiting"] else {}),
+        **(_waiting(shown, shown.expires_at, known.now, before) if shown.expires_at and known.now else {}),
     }
 
 
-def _waiting(shown: Mapping[str, Any], now: Now, before: View) -> View:
-    left_ms = shown["expires_at"] * 1000 - now.sandbox_ms
+def _waiting(shown: wire.Handset, expires_at: int, now: Now, before: View) -> View:
+    left_ms = expires_at * 1000 - now.sandbox_ms
     running = now.mode == RUNNING
     ends_ms = now.kernel_ms + left_ms
-    is_same = before["prompt"] == shown["charge"] and abs(before["ends_ms"] - ends_ms) < _SAME_MS
+    is_same = before["prompt"] == shown.charge and abs(before["ends_ms"] - ends_ms) < _SAME_MS
     return {
         "waiting": True,
-        "prompt": shown["charge"],
-        "tries_left": shown["tries_left"],
-        "queued": shown["queued"],
+        "prompt": shown.charge,
+        "tries_left": shown.tries_left,
+        "queued": shown.queued,
         "clock": now.mode,
         "left_ms": 0 if running else max(0, left_ms),
         "ends_ms": (before["ends_ms"] if is_same else ends_ms) if running else 0,

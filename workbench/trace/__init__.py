@@ -1,22 +1,30 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from typing import Any, NamedTuple, TypeAlias, overload
 
+from msgspec.structs import asdict
+
+from workbench.domain import wire
 from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
 from workbench.trace.exchange import Exchange, Seen
 from workbench.trace.sequence import SequenceDiagram
 from workbench.trace.words import MASK_NOTE, clock_of, short
 
-__all__ = ["KINDS", "Exchange", "History", "Seen", "SequenceDiagram", "Trace"]
+__all__ = ["KINDS", "Exchange", "History", "Seen", "SequenceDiagram", "Trace", "rows_of"]
 
 Rows: TypeAlias = list[dict[str, Any]]
 Choice: TypeAlias = Callable[[Rows], Rows]
 
 KINDS = ("call", "screen", "entry", "webhook")
 _COLUMNS = ("seq", "moment (UTC)", "kind", "what", "result")
+
+
+def rows_of(told: Iterable[wire.TraceRow]) -> Rows:
+    """What the sandbox told as the rows of a trace, which are dicts: a notebook reads them by name."""
+    return [asdict(each) for each in told]
 
 
 class History:

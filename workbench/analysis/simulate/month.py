@@ -8,16 +8,14 @@ import heapq
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from workbench.analysis.simulate.notes import Notes, Told
 from workbench.analysis.simulate.plan import APPROVE, CHARGE, DAY_MS, LATE, UNKNOWN, Payment, Plan
 from workbench.domain.moments import business_date
 from workbench.domain.money import Money
 from workbench.errors import PaymentDeclined
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
+from workbench.session import Session
 
 CURRENCY: Final = "ZMW"
 SUCCEEDED: Final = "succeeded"
@@ -34,12 +32,12 @@ _ACTS_MS: Final = 5_000
 class Month:
     """Drives a plan. `outcomes` counts payments by what became of them; together they are the plan's."""
 
-    def __init__(self, bench: "Workbench", plan: Plan, *, prompt_ms: int, notes: Notes | None) -> None:
-        self._bench = bench
+    def __init__(self, session: Session, plan: Plan, *, prompt_ms: int, notes: Notes | None) -> None:
+        self._session = session
         self._plan = plan
         self._prompt_ms = prompt_ms
         self._notes = notes
-        self._now_ms = bench.clock.now_ms
+        self._now_ms = session.clock.now_ms
         self._waiting: list[tuple[int, int, Callable[[], None]]] = []
         self._put = 0
         self._ringing: set[str] = set()
@@ -69,7 +67,7 @@ class Month:
 
     def _move_to(self, at_ms: int) -> None:
         if at_ms > self._now_ms:
-            self._bench.clock.advance(Decimal(at_ms - self._now_ms) / 1000)
+            self._session.clock.advance(Decimal(at_ms - self._now_ms) / 1000)
             self._now_ms = at_ms
 
     def _later(self, at_ms: int, happen: Callable[[], None]) -> None:
@@ -83,7 +81,7 @@ class Month:
             # A handset that shows a prompt would take the PIN for that one.
             payment = payment._replace(way=CHARGE)
         if payment.fate != APPROVE:
-            self._bench.operator.script(payment.phone, [payment.fate])
+            self._session.operator.script(payment.phone, [payment.fate])
         paid = self._charge(payment) if payment.way == CHARGE else self._intend(payment)
         self._follow(payment)
         if payment.refund_minor:
@@ -91,7 +89,7 @@ class Month:
 
     def _charge(self, payment: Payment) -> str:
         try:
-            return self._bench.client.charges.create(
+            return self._session.client.charges.create(
                 amount=payment.amount_minor,
                 channel=payment.operator,
                 phone=payment.phone,
@@ -103,7 +101,7 @@ class Month:
 
     def _intend(self, payment: Payment) -> str:
         amount = Money(payment.amount_minor, CURRENCY).major
-        intents = self._bench.client.payment_intents
+        intents = self._session.client.payment_intents
         intent = intents.create(amount=amount, currency=CURRENCY, description=self._order(payment))
         intents.confirm(intent.id, phone=payment.phone, provider=payment.operator)
         return intent.id
@@ -139,7 +137,7 @@ class Month:
         self._later(payment.at_ms + for_ms, end)
 
     def _enter_pin(self, payment: Payment) -> None:
-        self._bench.phone(payment.phone).enter_pin(_PIN)
+        self._session.phone(payment.phone).enter_pin(_PIN)
         self.outcomes[SUCCEEDED] += 1
 
     def _came_late(self) -> None:
@@ -155,15 +153,15 @@ class Month:
     def _refund(self, payment: Payment, paid: str) -> None:
         full = payment.refund_minor == payment.amount_minor
         if payment.way == CHARGE:
-            self._bench.client.refunds.create(charge=paid, amount=None if full else payment.refund_minor)
+            self._session.client.refunds.create(charge=paid, amount=None if full else payment.refund_minor)
         else:
             amount = None if full else Money(payment.refund_minor, CURRENCY).major
-            self._bench.client.refunds.create(payment_intent=paid, amount=amount)
+            self._session.client.refunds.create(payment_intent=paid, amount=amount)
         self.refunds += 1
 
     def _pay_out(self) -> None:
-        balance = self._bench.client.balance.retrieve()
+        balance = self._session.client.balance.retrieve()
         available = next((each.amount for each in balance.available if each.currency == CURRENCY), Decimal(0))
         if available > 0:
-            self._bench.client.payouts.create(amount=available, currency=CURRENCY)
+            self._session.client.payouts.create(amount=available, currency=CURRENCY)
             self.payouts += 1

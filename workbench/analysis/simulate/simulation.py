@@ -5,8 +5,11 @@ from contextlib import ExitStack, contextmanager
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from msgspec import UnsetType
+
+from workbench.analysis.ledger import Ledger, verified
 from workbench.analysis.simulate import folder, progress, wanted
 from workbench.analysis.simulate.books import Books
 from workbench.analysis.simulate.chances import Chances
@@ -21,11 +24,9 @@ from workbench.analysis.simulate.traffic import Traffic
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import LUSAKA, day_start_ms, moment
-from workbench.errors import LedgerRefused, SimulationRefused
+from workbench.errors import SimulationRefused
 from workbench.render import Column, bundle, table
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
+from workbench.session import Session
 
 MAX_PAYMENTS: Final = 1_000_000
 """A workbook holds 1,048,576 rows, and one of the statements is one."""
@@ -73,8 +74,7 @@ class Simulation:
 
 
 def simulate(  # noqa: PLR0913  each says another thing about the month
-    bench: "Workbench",
-    control: SandboxControl,
+    session: Session,
     *,
     payments: int,
     days: int,
@@ -89,44 +89,42 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: say with `out` where those go.")
     asked = wanted.by_default() if breaks is None else wanted.checked(breaks, payments)
-    gaps = _usable(control)
+    gaps = _usable(session.control)
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(folder.prepared(Path(out)))
-        start_ms = _at_midnight(bench)
-        chances = Chances(_seed_of(bench, seed, start_ms))
+        start_ms = _at_midnight(session)
+        chances = Chances(_seed_of(session, seed, start_ms))
         late = 0 if target is None else asked[LATE]
         plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
-        after = _entries(control)
+        after = _entries(session.control)
         notes = closing.enter_context(Notes())
-        closing.enter_context(_quiet(bench))
-        month = Month(bench, plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
+        closing.enter_context(_quiet(session))
+        month = Month(session, plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
         _drive(month, payments, show_progress=show_progress)
         made = Simulation(plan, month, seed=None if seed is None else str(seed))
         if target is not None:
             books = Books(target / folder.LEDGER, notes, chances, gaps, after=after)
             numbers = {**asked, **wanted.decoys()}
             planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
-            _tell(bench, control, made, books, planting, target)
+            _tell(session, made, books, planting, target)
     return made
 
 
-def _at_midnight(bench: "Workbench") -> int:
+def _at_midnight(session: Session) -> int:
     """Move the clock to the last moment before the coming midnight in Lusaka, which is the answer.
 
     That midnight is the month's: what it clears and sweeps is told by its statements.
     """
-    now_ms = bench.clock.now_ms
+    now_ms = session.clock.now_ms
     start_ms = day_start_ms(now_ms, days_on=1)
-    bench.clock.advance(Decimal(start_ms - 1 - now_ms) / 1000)
+    session.clock.advance(Decimal(start_ms - 1 - now_ms) / 1000)
     return start_ms
 
 
 def _entries(control: SandboxControl) -> int:
     """How many entries the ledger has. Raises LedgerRefused: it does not verify."""
-    found = control.get("ledger/verify")
-    if not found["holds"]:
-        raise LedgerRefused(found["message"], entry=found.get("entry"))
-    return int(found["entries"])
+    entries = verified(control).entries
+    return 0 if isinstance(entries, UnsetType) else entries
 
 
 def _check_size(payments: int, days: int) -> None:
@@ -139,12 +137,12 @@ def _check_size(payments: int, days: int) -> None:
 
 def _usable(control: SandboxControl) -> Gaps:
     """The register of a sandbox with which a month can be simulated. Raises SimulationRefused: it cannot."""
-    if control.get("clock")["mode"] != "manual":
+    if control.clock().mode != "manual":
         raise SimulationRefused(
             "The clock of this sandbox runs by itself, and a month of it takes a month.",
             hint="Serve one whose clock is moved: workbench serve --clock manual.",
         )
-    in_force = {row["name"]: row["value"] for row in control.rows("gaps")}
+    in_force = control.in_force()
     for name, value in _NEEDED.items():
         if in_force[name] != value:
             raise SimulationRefused(
@@ -153,15 +151,15 @@ def _usable(control: SandboxControl) -> Gaps:
     return Gaps.chosen({name: in_force[name] for name in ("operator_fee", "prompt_timeout_s")})
 
 
-def _seed_of(bench: "Workbench", seed: int | str | None, start_ms: int) -> str:
+def _seed_of(session: Session, seed: int | str | None, start_ms: int) -> str:
     """Without one, draws follow from the sandbox's own seed, of which its keys are made, and from the month."""
-    return f"{bench.secret_key}/{start_ms}" if seed is None else str(seed)
+    return f"{session.secret_key}/{start_ms}" if seed is None else str(seed)
 
 
 @contextmanager
-def _quiet(bench: "Workbench") -> Iterator[None]:
+def _quiet(session: Session) -> Iterator[None]:
     """No webhooks: what nobody handles would pile up. Endpoints hear of what comes after, and of what came before."""
-    endpoints = bench.client.webhook_endpoints
+    endpoints = session.client.webhook_endpoints
     heard = {each.id: each.enabled_events for each in endpoints.each() if each.status == "enabled"}
     try:
         for each in heard:
@@ -181,8 +179,7 @@ def _drive(month: Month, payments: int, *, show_progress: bool) -> None:
 
 
 def _tell(
-    bench: "Workbench",
-    control: SandboxControl,
+    session: Session,
     made: Simulation,
     books: Books,
     planting: Planting,
@@ -190,7 +187,7 @@ def _tell(
 ) -> None:
     """Keep the ledger, plant, post what is planted there, and write what the operators tell."""
     planting.expect(LATE, made.outcomes.get(LATE, 0))
-    books.keep(bench.ledger.movements(), made.last_day)
+    books.keep(Ledger(session.control).movements(), made.last_day)
     for account in ACCOUNTS:
         for known in books.known(account):
             if known.entry not in books.deciding:
@@ -198,11 +195,11 @@ def _tell(
     unheard = (row for account in ACCOUNTS for row in books.told(account) if row.status == COMPLETED)
     planting.choose(unheard, books.closings)
     for entry in planting.repeated:
-        control.post(f"ledger/entries/{entry}/repeat")
+        session.control.repeat(entry)
     for entry in planting.reversed:
-        control.post("ledger/entries", {"recipe": "reversed", "entry": entry})
+        session.control.settle({"recipe": "reversed", "entry": entry})
     if planting.repeated or planting.reversed:
-        books.keep_again(bench.ledger.movements())
+        books.keep_again(Ledger(session.control).movements())
     made.folder = target
     made.breaks, made.decoys = folder.write(books, planting, target, (made.first_day, made.last_day))
 

@@ -1,13 +1,73 @@
 """What a check asks a bench: payments by their description, the attempts at one, the calls that were made."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.bench import Workbench
+    import httpx
+    import pandas as pd
+
+    from workbench.client import PaymentsClient
+    from workbench.control import Clock, Operator
+    from workbench.domain.masking import Secret
     from workbench.domain.wire import Charge, PaymentIntent
+    from workbench.handset import Phone
+    from workbench.receiver import Receiver
+    from workbench.trace import Trace
+
+
+class Bench(Protocol):
+    """What checks ask of a Workbench, which stands above them."""
+
+    http: "httpx.Client"
+    base_url: str
+    client: "PaymentsClient"
+    clock: "Clock"
+    operator: "Operator"
+
+    @property
+    def secret_key(self) -> "Secret":
+        """The key that it calls with."""
+
+    @property
+    def receiver(self) -> "Receiver":
+        """The merchant's webhook endpoint."""
+
+    @property
+    def receiver_url(self) -> str:
+        """Where that is registered."""
+
+    @property
+    def trace(self) -> "Trace":
+        """What has happened."""
+
+    @property
+    def ledger(self) -> Any:  # noqa: ANN401  tables of the analysis, which the Lab does not know
+        """The ledger as DataFrames."""
+
+    @property
+    def tables(self) -> Any:  # noqa: ANN401  the same
+        """The merchant's records as DataFrames."""
+
+    def looking(self) -> "PaymentsClient":
+        """A client whose reading leaves no trace."""
+
+    def phone(self, number: str) -> "Phone":
+        """The handset with this number."""
+
+
+class Reconciled(Protocol):
+    """What checks ask of a reconciliation, which the Lab does not know either."""
+
+    @property
+    def breaks(self) -> "pd.DataFrame":
+        """What does not agree."""
+
+    @property
+    def proof(self) -> "pd.DataFrame":
+        """An account a row."""
 
 
 def kwacha(minor: int) -> str:
@@ -15,19 +75,19 @@ def kwacha(minor: int) -> str:
     return f"K{minor // 100:,}.{minor % 100:02}"
 
 
-def intents_for(bench: "Workbench", description: str) -> "list[PaymentIntent]":
+def intents_for(bench: Bench, description: str) -> "list[PaymentIntent]":
     """The intents with this description, however its letters are written; the newest last."""
     wanted = description.casefold()
     found = [each for each in bench.looking().payment_intents.each() if str(each.description).casefold() == wanted]
     return found[::-1]
 
 
-def attempts_at(bench: "Workbench", intent_id: str) -> "list[Charge]":
+def attempts_at(bench: Bench, intent_id: str) -> "list[Charge]":
     """The charges of an intent, the newest last."""
     return [each for each in bench.looking().charges.each() if each.payment_intent == intent_id][::-1]
 
 
-def tries(bench: "Workbench", description: str) -> "list[tuple[PaymentIntent, list[Charge]]]":
+def tries(bench: Bench, description: str) -> "list[tuple[PaymentIntent, list[Charge]]]":
     """The intents with this description and the attempts at each; the newest last."""
     return [(each, attempts_at(bench, each.id)) for each in intents_for(bench, description)]
 
@@ -37,12 +97,12 @@ def failures(attempts: "Iterable[Charge]") -> list[str | None]:
     return [each.failure_code for each in attempts]
 
 
-def charges_for(bench: "Workbench", reference: str) -> "list[Charge]":
+def charges_for(bench: Bench, reference: str) -> "list[Charge]":
     """The charges with this reference, the newest last."""
     return [each for each in bench.looking().charges.each() if each.reference == reference][::-1]
 
 
-def calls_to(bench: "Workbench", target: str) -> list[dict[str, Any]]:
+def calls_to(bench: Bench, target: str) -> list[dict[str, Any]]:
     """The calls of a method and path, such as `POST /v1/charges`, as they went over the wire."""
     return [row["detail"] for row in bench.trace if row["kind"] == "call" and row["detail"]["target"] == target]
 

@@ -24,9 +24,9 @@ class ClockPart(Part):
 
     def section(self) -> Section:
         """What is to be seen now."""
-        now = self._source.panel("clock")
-        is_running = now["mode"] == "running"
-        shown = Beside((_moment(now["now_ms"], is_running=is_running), _steps(is_running=is_running), _other()))
+        now = self._source.control.clock()
+        is_running = now.mode == "running"
+        shown = Beside((_moment(now.now_ms, is_running=is_running), _steps(is_running=is_running), _other()))
         return Section(self.id, "Test clock", (shown,), wide=True)
 
     def look(self, on: str, values: Values) -> None:
@@ -47,7 +47,7 @@ class ClockPart(Part):
         return self._move(count * _UNITS[values["unit"]])
 
     def _move(self, seconds: Decimal) -> Said:
-        clock = self._source.bench.clock.advance(seconds)
+        clock = self._source.session.clock.advance(seconds)
         exact = int(seconds) if seconds == int(seconds) else seconds
         return Said(
             f"The clock was moved; in Lusaka it is {when(clock.now_ms // 1000)}.",

@@ -28,7 +28,7 @@ class DeliveriesPart(Part):
 
     def section(self) -> Section:
         """What is to be seen now."""
-        now_s = self._source.panel("clock")["now_ms"] // 1000
+        now_s = self._source.control.clock().now_ms // 1000
         rows = [self._row(each, now_s) for each in self._pages.rows(status=self._status or None)]
         dead = self._source.looking.deliveries.list(status=DEAD_LETTER, limit=1)
         shown = dict(_STATES)[self._status]

@@ -35,7 +35,7 @@ class EndpointsPart(Part):
 
     def section(self) -> Section:
         """What is to be seen now."""
-        faults = {each["id"]: each["faults"] for each in self._source.panel("webhook_endpoints")["data"]}
+        faults = {each.id: each.faults for each in self._source.control.delivery_faults()}
         rows = tuple(self._row(each, faults.get(each.id, [])) for each in self._pages.rows())
         columns = headings("URL", "Events", "Status", "Signing secret")
         return Section(
@@ -88,7 +88,7 @@ class EndpointsPart(Part):
     def misbehave(self, on: str, values: Values) -> Said:
         """Make deliveries misbehave, or behave again."""
         faults = [each for each in FAULTS if values.get(each)]
-        self._source.bench.delivery_faults(*faults, endpoint=on)
+        self._source.session.control.set_delivery_faults(on, faults)
         says = " and ".join(_FAULT_LABELS[each].lower() for each in faults)
         return Said(
             f"From now on: {says}." if faults else "Deliveries behave again.",
@@ -107,11 +107,11 @@ class EndpointsPart(Part):
         """The bench's own receiver verifies with the new secret too."""
         if not self._is_own(made):
             return ""
-        self._source.bench.receiver.secrets.append(Secret(made.secret))
+        self._source.session.receiver.secrets.append(Secret(made.secret))
         return " The bench's own receiver has it already."
 
     def _is_own(self, endpoint: wire.WebhookEndpoint) -> bool:
-        return endpoint.url == self._source.bench.receiver_url
+        return endpoint.url == self._source.session.receiver_url
 
     def _row(self, endpoint: wire.WebhookEndpoint, faults: list[str]) -> Row:
         status = ", ".join(

@@ -157,7 +157,7 @@ class EventsPart(Part):
             sent = self._source.looking.deliveries.list(event=event.id, limit=100).data
         except NotFound:
             sent = []
-        now_s = self._source.panel("clock")["now_ms"] // 1000
+        now_s = self._source.control.clock().now_ms // 1000
         rows = [_delivered(each, now_s) for each in sent]
         body = msgspec.json.format(wire.to_json(event), indent=2).decode()
         return (

@@ -1,16 +1,14 @@
 """The handset of the payment that is looked at."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from workbench.errors import WorkbenchError
 from workbench.lab.parts.part import Part
 from workbench.lab.parts.request import RequestPart
 from workbench.lab.parts.seen import Seen
 from workbench.lab.views import WARN, Code, Fold, Item, Note, Section, Slot
+from workbench.session import Session
 from workbench.snippets import snippet
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
 
 _PIN = "1234"
 _KEYS = (("The PIN", "input", {"text": _PIN}), ("Cancel", "cancel", None), ("Ignore", "ignore", None))
@@ -25,8 +23,8 @@ class HandsetPart(Part):
 
     id: ClassVar[str] = "handset"
 
-    def __init__(self, bench: "Workbench", seen: Seen, request: RequestPart) -> None:
-        self._bench = bench
+    def __init__(self, session: Session, seen: Seen, request: RequestPart) -> None:
+        self._session = session
         self._seen = seen
         self._request = request
 
@@ -40,7 +38,7 @@ class HandsetPart(Part):
         if not number:
             return (Note(_UNKNOWN, WARN),)
         try:
-            phone = self._bench.phone(number)
+            phone = self._session.phone(number)
             shown = repr(phone)
         except WorkbenchError as error:
             return (Note(str(error), WARN),)
@@ -52,6 +50,6 @@ class HandsetPart(Part):
     def _code(self, number: str) -> tuple[Item, ...]:
         items: list[Item] = []
         for name, path, body in _KEYS:
-            same = snippet("POST", f"/sandbox/phones/{number}/{path}", body, base_url=self._bench.base_url)
+            same = snippet("POST", f"/sandbox/phones/{number}/{path}", body, base_url=self._session.base_url)
             items += [Code(f"{name} in Python", same.python), Code(f"{name} in curl", same.curl)]
         return tuple(items)

@@ -63,7 +63,7 @@ class KeysPart(Part):
         is_own = any(each.id == on and self._is_own(each) for each in self._source.looking.api_keys.each())
         made = self._source.pay.api_keys.roll(on)
         if is_own:
-            self._source.bench.use_key(str(made.value))
+            self._source.session.use_key(str(made.value))
         also = " This bench has gone over to it; whatever else held the old one needs it now." if is_own else ""
         return Said(
             f"Rolled: the old key has ended, the new one is {made.masked}.{also}",
@@ -98,8 +98,8 @@ class KeysPart(Part):
 
     def _is_own(self, key: wire.ApiKey) -> bool:
         """Whether the bench holds it: a masked key shows how it begins and ends."""
-        bench = self._source.bench
-        held = bench.secret_key if key.kind == "secret" else bench.publishable_key
+        session = self._source.session
+        held = session.secret_key if key.kind == "secret" else session.publishable_key
         begins, _, ends = key.masked.partition("••••")
         return key.status == _ACTIVE and held.startswith(begins) and held.endswith(ends) and mask(held) != held
 

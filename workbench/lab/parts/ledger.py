@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, ClassVar
 
+from workbench.domain import wire
 from workbench.domain.money import Money
 from workbench.domain.t_accounts import Side, TAccount, shown_amount, t_accounts
 from workbench.lab.parts.part import Part
@@ -42,10 +43,10 @@ class LedgerPart(Part):
         return Section(self.id, "Ledger", ledger(self._seen.rows, self._seen.accounts))
 
 
-def ledger(rows: Sequence[Mapping[str, Any]], accounts: Sequence[Mapping[str, Any]]) -> tuple[Item, ...]:
+def ledger(rows: Sequence[Mapping[str, Any]], accounts: Sequence[wire.LedgerAccount]) -> tuple[Item, ...]:
     """The entries among a payment's rows as T-accounts; `accounts` tells the code and the balance of each."""
-    codes = {each["account"]: each["code"] for each in accounts}
-    whole = {(each["account"], each["currency"]): each["debit_minor"] - each["credit_minor"] for each in accounts}
+    codes = {each.account: each.code for each in accounts}
+    whole = {(each.account, each.currency): each.debit_minor - each.credit_minor for each in accounts}
     postings = [
         {
             "entry": str(row["result"]).replace("_", " "),

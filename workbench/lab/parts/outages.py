@@ -3,6 +3,7 @@
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Final
 
+from workbench.domain import wire
 from workbench.domain.phones import OPERATORS
 from workbench.lab.parts.part import Doing, Part, Said, Values
 from workbench.lab.parts.source import Source
@@ -24,8 +25,8 @@ class OutagesPart(Part):
 
     def section(self) -> Section:
         """What is to be seen now."""
-        now_s = self._source.panel("clock")["now_ms"] // 1000
-        rows = tuple(_row(each, now_s) for each in self._source.panel("operator")["data"])
+        now_s = self._source.control.clock().now_ms // 1000
+        rows = tuple(_row(each, now_s) for each in self._source.control.operators())
         fields = (
             Field("provider", "Operator", "mtn", "select", tuple(_NAMES.items())),
             Field("minutes", "For how many minutes", "10", "number"),
@@ -49,14 +50,14 @@ class OutagesPart(Part):
         if minutes is None:
             return Said("For how many minutes? A number above 0.", BAD)
         seconds = int(minutes * _MINUTE_S)
-        self._source.bench.operator.outage(provider, seconds)
+        self._source.session.operator.outage(provider, seconds)
         return Said(
             f"{_NAMES.get(provider, provider)} is down for {span(seconds)}.", code=self._code(provider, seconds)
         )
 
     def end(self, on: str, values: Values) -> Said:
         """Bring it up again."""
-        self._source.bench.operator.outage(on, 0)
+        self._source.session.operator.outage(on, 0)
         return Said(f"{_NAMES.get(on, on)} is up again.", code=self._code(on, 0))
 
     def _code(self, provider: str, seconds: int) -> tuple[Any, ...]:
@@ -65,12 +66,12 @@ class OutagesPart(Part):
     doings: ClassVar[dict[str, Doing]] = {"start": start, "end": end}
 
 
-def _row(operator: dict[str, Any], now_s: int) -> Row:
-    name, until = _NAMES.get(operator["provider"], operator["provider"]), operator["down_until"]
+def _row(operator: wire.OperatorState, now_s: int) -> Row:
+    name, until = _NAMES.get(operator.provider, operator.provider), operator.down_until
     if until is None:
-        return Row(operator["provider"], (name, "✓ up", "-"))
-    again = Action("end", "End outage", operator["provider"])
-    return Row(operator["provider"], (name, "✗ down", f"{when(until)}, for another {span(until - now_s)}"), (again,))
+        return Row(operator.provider, (name, "✓ up", "-"))
+    again = Action("end", "End outage", operator.provider)
+    return Row(operator.provider, (name, "✗ down", f"{when(until)}, for another {span(until - now_s)}"), (again,))
 
 
 def _number(text: str) -> Decimal | None:

@@ -1,7 +1,7 @@
 """The payment that is looked at: which one, how far it has come, and when what happened."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from workbench.lab.parts.part import Doing, Part, Said, Values
 from workbench.lab.parts.seen import LATEST, Payment, Seen
@@ -9,10 +9,8 @@ from workbench.lab.parts.timeline import steps, timeline
 from workbench.lab.parts.webhooks import verified_at
 from workbench.lab.parts.words import lusaka, short_id
 from workbench.lab.views import BAD, WARN, Action, Actions, Code, Facts, Field, Form, Item, Section
+from workbench.session import Session
 from workbench.snippets import snippet
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
 
 _SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
 
@@ -22,8 +20,8 @@ class PaymentPart(Part):
 
     id: ClassVar[str] = "payment"
 
-    def __init__(self, bench: "Workbench", seen: Seen) -> None:
-        self._bench = bench
+    def __init__(self, session: Session, seen: Seen) -> None:
+        self._session = session
         self._seen = seen
 
     def section(self) -> Section:
@@ -47,8 +45,8 @@ class PaymentPart(Part):
     def wait(self, on: str, _values: Values) -> Said:
         """Move the clock: what falls due on the way happens."""
         seconds = next((span for span, _ in _SPANS if span == on), _SPANS[0][0])
-        self._bench.clock.advance(int(seconds))
-        same = snippet("POST", "/sandbox/clock/advance", {"seconds": int(seconds)}, base_url=self._bench.base_url)
+        self._session.clock.advance(int(seconds))
+        same = snippet("POST", "/sandbox/clock/advance", {"seconds": int(seconds)}, base_url=self._session.base_url)
         return Said(f"{seconds} seconds have passed.", code=(Code("Python", same.python), Code("curl", same.curl)))
 
     doings: ClassVar[Mapping[str, Doing]] = {"follow": follow, "wait": wait}

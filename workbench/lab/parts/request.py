@@ -1,7 +1,7 @@
 """The request of a desk: a form and raw JSON that follow each other, and what sending them comes to."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from workbench.domain.masking import mask
 from workbench.domain.phones import mask_phone
@@ -15,9 +15,7 @@ from workbench.lab.parts.seen import Seen
 from workbench.lab.parts.sending import Calls, Outcome, Sending
 from workbench.lab.parts.webhooks import verified_at
 from workbench.lab.views import BAD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Section
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
+from workbench.session import Session
 
 _LONGEST = 20_000
 """What is endless is cut."""
@@ -41,11 +39,11 @@ class RequestPart(Part):
 
     id: ClassVar[str] = "request"
 
-    def __init__(self, bench: "Workbench", seen: Seen, new_key: Callable[[], str]) -> None:
-        self._bench = bench
+    def __init__(self, session: Session, seen: Seen, new_key: Callable[[], str]) -> None:
+        self._session = session
         self._seen = seen
         self._new_key = new_key
-        self._sending = Sending(bench, seen)
+        self._sending = Sending(session, seen)
         self.values = {**draft.START, "idempotency_key": ""}
         self._texts: tuple[str, ...] | None = None
         """The bodies as somebody wrote them; None while they follow the form."""
@@ -101,14 +99,14 @@ class RequestPart(Part):
         return f"Sent as {amount}, in whole {'ngwee' if self._seen.unit_minor == 1 else 'kwacha'}."
 
     def _has_both(self) -> bool:
-        return bool(self._bench.publishable_key)
+        return bool(self._session.publishable_key)
 
     def _endpoints(self, asked: tuple[Ask, ...]) -> tuple[tuple[str, str], ...]:
         first, *others = (each.path.replace(MADE_ID, "{id}") for each in asked)
-        return (("Endpoint", f"POST {self._bench.base_url}{first}"), *(("then", f"POST {each}") for each in others))
+        return (("Endpoint", f"POST {self._session.base_url}{first}"), *(("then", f"POST {each}") for each in others))
 
     def _headers(self) -> tuple[tuple[str, str], ...]:
-        key = mask(str(getattr(self._bench, self.values["key"])))
+        key = mask(str(getattr(self._session, self.values["key"])))
         is_charge = self.values["operation"] == CHARGE
         return (
             ("Authorization", f"Basic {key}: (the key is the user name)" if is_charge else f"Bearer {key}"),
@@ -140,7 +138,7 @@ class RequestPart(Part):
             asked,
             idempotency_key=idempotency_key,
             key=self.values["key"],
-            base_url=self._bench.base_url,
+            base_url=self._session.base_url,
             as_written=self._texts is not None,
             made_id=made_id,
         )

@@ -1,21 +1,19 @@
 """The payment that a desk looks at: read once, for all parts that show it. Reading leaves no trace."""
 
 import re
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
 
-from workbench.client import PaymentsClient
-from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.domain.money import currency_named as currency
 from workbench.domain.money import money_from_integer, money_from_major
 from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
 from workbench.errors import WorkbenchError
-from workbench.receiver import Arrival, Receiver
-from workbench.trace import History
+from workbench.receiver import Arrival
+from workbench.session import Session
+from workbench.trace import History, rows_of
 
 LATEST = ""
 """The choice of the payment that was made last, whichever that is."""
@@ -48,40 +46,36 @@ NOBODY = Payment("", "", "")
 class Seen:
     """What the sandbox has told. `chosen` is an id, or LATEST; `numbers` are those that a person typed, by payment."""
 
-    def __init__(
-        self, client: PaymentsClient, receiver: Callable[[], Receiver | None], known: Callable[[], Iterable[str]]
-    ) -> None:
-        self._client = client
-        self._control = SandboxControl(client)
-        self._receiver = receiver
-        self._known = known
-        self._history = History(lambda seq: self._control.rows("trace", since=str(seq)), first=self._first)
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._client = session.looking()
+        self._control = session.unseen
+        self._history = History(lambda seq: rows_of(self._control.trace(seq)), first=self._first)
         self._unit_minor: int | None = None
         self.chosen = LATEST
         self.numbers: dict[str, str] = {}
         self.payments: tuple[Payment, ...] = ()
         self.payment: Payment | None = None
         self.rows: list[dict[str, Any]] = []
-        self.accounts: list[dict[str, Any]] = []
+        self.accounts: list[wire.LedgerAccount] = []
         self.deliveries: dict[str, wire.Delivery] = {}
 
     @property
     def unit_minor(self) -> int:
         """What one unit of a charge's amount is worth in minor units: 1, or 100 where the register says so."""
         if self._unit_minor is None:
-            chosen = {row["name"]: row["value"] for row in self._control.rows("gaps")}
-            self._unit_minor = 100 if chosen.get("charge_amount_unit") == "major" else 1
+            self._unit_minor = 100 if self._control.in_force().get("charge_amount_unit") == "major" else 1
         return self._unit_minor
 
     @property
     def has_receiver(self) -> bool:
         """Whether this bench's receiver is there already; to ask for it would start one."""
-        return self._receiver() is not None
+        return self._session.started is not None
 
     @property
     def arrivals(self) -> list[Arrival]:
         """What has reached this bench's receiver."""
-        receiver = self._receiver()
+        receiver = self._session.started
         return list(receiver.arrivals) if receiver else []
 
     @property
@@ -90,16 +84,16 @@ class Seen:
         if self.payment is None:
             return ""
         typed = self.numbers.get(self.payment.id)
-        same = [each for each in self._known() if mask_phone(each) == self.payment.phone]
+        same = [each for each in self._session.numbers if mask_phone(each) == self.payment.phone]
         return typed or next(iter(same), "")
 
     def seq(self) -> int:
         """How far the sandbox has come."""
-        return int(self._control.get("clock")["seq"])
+        return self._control.clock().seq
 
     def calls_since(self, seq: int) -> list[dict[str, Any]]:
         """The calls that pay, after this place."""
-        rows = self._control.rows("trace", since=str(seq))
+        rows = rows_of(self._control.trace(seq))
         return [row for row in rows if row["kind"] == "call" and row["what"].startswith("POST /v1/")]
 
     def choose(self, name: str) -> None:
@@ -122,7 +116,7 @@ class Seen:
         latest = next(iter(found or self.payments), None)
         self.payment = latest and self._now(latest)
         self.rows = by_payment.get(self.payment.id, []) if self.payment else []
-        self.accounts = self._control.rows("ledger/accounts") if self.rows else []
+        self.accounts = self._control.accounts() if self.rows else []
         self.deliveries = self._delivered()
 
     def _first(self) -> int:

@@ -1,7 +1,7 @@
 """Sending what stands on a desk: as the client sends it, or to the letter as somebody wrote it."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import httpx
 
@@ -12,9 +12,7 @@ from workbench.errors import ApiError, ServiceUnreachable, WorkbenchError
 from workbench.lab.parts import draft
 from workbench.lab.parts.draft import CHARGE, MADE_ID, Ask
 from workbench.lab.parts.seen import Seen, json_in
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
+from workbench.session import Session
 
 Calls: TypeAlias = tuple[Mapping[str, Any], ...]
 """Rows of the trace."""
@@ -32,8 +30,8 @@ class Outcome(NamedTuple):
 class Sending:
     """Sends the requests of a draft, one after the other, until one is refused."""
 
-    def __init__(self, bench: "Workbench", seen: Seen) -> None:
-        self._bench = bench
+    def __init__(self, session: Session, seen: Seen) -> None:
+        self._session = session
         self._seen = seen
         self._made = ""
 
@@ -73,7 +71,7 @@ class Sending:
         pay.payment_intents.confirm(self._made, phone=phone, provider=provider, idempotency_key=key or None)
 
     def _client(self, key: str) -> PaymentsClient:
-        return self._bench.client if key == draft.SECRET else self._bench.client_with(self._bench.publishable_key)
+        return self._session.client if key == draft.SECRET else self._session.client_with(self._session.publishable_key)
 
     def _as_written(self, values: Mapping[str, str], asked: Sequence[Ask], key: str) -> None:
         for each in asked:
@@ -84,7 +82,7 @@ class Sending:
                 return
 
     def _post(self, values: Mapping[str, str], path: str, text: str, key: str) -> httpx.Response:
-        http, secret = self._bench.http, str(getattr(self._bench, values["key"]))
+        http, secret = self._session.http, str(getattr(self._session, values["key"]))
         if http.is_closed:
             raise ServiceUnreachable("This Workbench is closed.")
         headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}

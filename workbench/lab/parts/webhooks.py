@@ -1,7 +1,7 @@
 """The webhooks of one payment: what was sent, and what the merchant's receiver made of it."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from workbench.domain import wire
 from workbench.domain.masking import mask
@@ -12,9 +12,7 @@ from workbench.lab.parts.timeline import Rows
 from workbench.lab.parts.words import lusaka, short
 from workbench.lab.views import WARN, Action, Actions, Code, Grid, Item, Note, Row, Section, headings
 from workbench.receiver import Arrival
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
+from workbench.session import Session
 
 _NO_RECEIVER = (
     "Nothing here receives webhooks yet. The receiver listens on a free port of this machine and is registered "
@@ -46,8 +44,8 @@ class WebhooksPart(Part):
 
     id: ClassVar[str] = "webhooks"
 
-    def __init__(self, bench: "Workbench", seen: Seen) -> None:
-        self._bench = bench
+    def __init__(self, session: Session, seen: Seen) -> None:
+        self._session = session
         self._seen = seen
 
     def section(self) -> Section:
@@ -61,7 +59,7 @@ class WebhooksPart(Part):
 
     def start(self, _on: str, _values: Values) -> Said:
         """Let the bench's receiver listen."""
-        _ = self._bench.receiver  # asking for it starts it
+        _ = self._session.receiver  # asking for it starts it
         return Said("The receiver listens: what happens from now on arrives there.", code=(Code("Python", _CODE),))
 
     doings: ClassVar[Mapping[str, Doing]] = {"start": start}

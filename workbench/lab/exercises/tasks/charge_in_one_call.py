@@ -1,19 +1,15 @@
 """Notebook 5: an answer that is lost, and a customer who pays once."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import calls_to, charges_for, json_of, kwacha
+from workbench.lab.exercises.facts import Bench, calls_to, charges_for, json_of, kwacha
 from workbench.lab.exercises.shape import Exercise, Verdict, done, first, not_yet, wrong
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
 
 _ORDER, _MINOR, _KEY = "ORDER-2001", 1205, "Idempotency-Key"
 
 
 @first
-def _lost_answer(bench: "Workbench") -> Iterator[Verdict]:
+def _lost_answer(bench: Bench) -> Iterator[Verdict]:
     found = charges_for(bench, _ORDER)
     paid = [each for each in found if each.status == "succeeded"]
     if not found:

@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import failures, tries
+from workbench.lab.exercises.facts import Bench, failures, tries
 from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, first, not_yet, wrong
 
 if TYPE_CHECKING:
-    from workbench.bench import Workbench
     from workbench.domain.wire import Charge, PaymentIntent
 
 
-def _second_try(bench: "Workbench") -> Verdict:
+def _second_try(bench: Bench) -> Verdict:
     found = tries(bench, "Basil")
     seen = {code for _, attempts in found for code in failures(attempts)}
     told = best_of(_told(intent, attempts, seen) for intent, attempts in found)

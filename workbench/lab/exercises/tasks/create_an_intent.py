@@ -1,19 +1,15 @@
 """Notebook 1: an amount to the ngwee, and what a shop writes beside it."""
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import intents_for
+from workbench.lab.exercises.facts import Bench, intents_for
 from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
 
 _AMOUNT = Decimal("87.35")
 _ORDER = "A-17"
 
 
-def _exact_amount(bench: "Workbench") -> Verdict:
+def _exact_amount(bench: Bench) -> Verdict:
     found = intents_for(bench, "Orchid")
     if not found:
         return not_yet("No intent with the description Orchid is there.")

@@ -1,17 +1,12 @@
 """Notebook 11: a question that the notebook has not asked yet."""
 
-from typing import TYPE_CHECKING
-
-from workbench.lab.exercises.facts import kwacha
+from workbench.lab.exercises.facts import Bench, kwacha
 from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
 
 _SATURDAY, _SUNDAY = 5, 6
 
 
-def _weekends(bench: "Workbench", weekend_minor: object) -> Verdict:
+def _weekends(bench: Bench, weekend_minor: object) -> Verdict:
     if isinstance(weekend_minor, float) or not hasattr(weekend_minor, "__index__"):
         return wrong(f"The answer is a {type(weekend_minor).__name__}. Money is a whole number of ngwee: an int.")
     given = weekend_minor.__index__()

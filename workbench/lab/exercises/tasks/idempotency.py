@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import IdempotencyKeyReused, ServiceUnreachable
-from workbench.lab.exercises.facts import charges_for, kwacha
+from workbench.lab.exercises.facts import Bench, charges_for, kwacha
 from workbench.lab.exercises.shape import Exercise, Verdict, done, first, not_yet, wrong
 
 if TYPE_CHECKING:
     import httpx
 
-    from workbench.bench import Workbench
     from workbench.client import PaymentsClient
     from workbench.domain.wire import Charge
 
@@ -29,9 +28,7 @@ class _AsksForEver(BaseException):
 class _Tried:
     """One order that a person's function has charged over a line whose first answers do not arrive."""
 
-    def __init__(
-        self, bench: "Workbench", charge: "Callable[[PaymentsClient, dict[str, Any]], Any]", name: str
-    ) -> None:
+    def __init__(self, bench: Bench, charge: "Callable[[PaymentsClient, dict[str, Any]], Any]", name: str) -> None:
         self._bench = bench
         self.asked = 0
         self.answer: Any = None
@@ -66,7 +63,7 @@ class _Tried:
 
 @first
 def _charge_surely(
-    bench: "Workbench", charge_surely: "Callable[[PaymentsClient, dict[str, Any]], object]"
+    bench: Bench, charge_surely: "Callable[[PaymentsClient, dict[str, Any]], object]"
 ) -> Iterator[Verdict]:
     """Two orders that are alike but for their reference, and the second of them once more."""
     number = sum(str(each.reference).startswith("SURE-") for each in bench.looking().charges.each()) + 1

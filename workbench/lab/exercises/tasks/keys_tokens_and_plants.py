@@ -1,16 +1,12 @@
 """Notebook 6: confirmed from the customer's side."""
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import calls_to, intents_for
+from workbench.lab.exercises.facts import Bench, calls_to, intents_for
 from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
 
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
 
-
-def _from_the_app(bench: "Workbench") -> Verdict:
+def _from_the_app(bench: Bench) -> Verdict:
     found = intents_for(bench, "Lily")
     if not found:
         return not_yet("No intent with the description Lily is there.")

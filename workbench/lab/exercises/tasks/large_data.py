@@ -1,23 +1,20 @@
 """Notebook 13: a part of the whole, by the same call."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from workbench.lab.exercises.facts import Reconciled
 from workbench.lab.exercises.shape import Exercise, Verdict, done, wrong
-
-if TYPE_CHECKING:
-    from workbench.analysis.reconcile.result import Reconciliation
 
 _ACCOUNT = "operator:mtn:float"
 
 
-def _named(result: "Reconciliation") -> "Counter[tuple[str, int]]":
+def _named(result: Reconciled) -> "Counter[tuple[str, int]]":
     """The breaks of the account by code and size."""
     of_account = result.breaks.loc[result.breaks["account"] == _ACCOUNT]
     return Counter(zip(of_account["code"].astype(str), of_account["variance_minor"].astype(int), strict=True))
 
 
-def _one_account(result: "Reconciliation", one: "Reconciliation") -> Verdict:
+def _one_account(result: Reconciled, one: Reconciled) -> Verdict:
     if type(one) is not type(result) or not hasattr(one, "proof"):
         return wrong(f"The answer is a {type(one).__name__}, and should be what reconcile returns.")
     accounts = sorted(set(one.proof["account"]))

@@ -1,12 +1,7 @@
 """Notebook 3: the split of a payment, backwards, and where rounding begins to count."""
 
-from typing import TYPE_CHECKING
-
-from workbench.lab.exercises.facts import kwacha
+from workbench.lab.exercises.facts import Bench, kwacha
 from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
 
 _FLOAT, _OWED, _OPERATORS_FEE = 1100, 2000, 5000
 _NET = 3_900
@@ -15,14 +10,14 @@ _SMALLEST = 50
 _SMALL = [each for each in range(1, 101) if each != 33]  # noqa: PLR2004  step 9 makes payments of K0.33 itself
 
 
-def _posted(bench: "Workbench", code: int, side: str) -> dict[int, int]:
+def _posted(bench: Bench, code: int, side: str) -> dict[int, int]:
     """What stood on a kind of account when money was secured, in ngwee by the number of the entry."""
     rows = bench.ledger.postings
     rows = rows[(rows["kind"] == "funds_secured") & (rows["code"] == code) & (rows["side"] == side)]
     return {int(number): int(minor) for number, minor in zip(rows["number"], rows["amount_minor"], strict=True)}
 
 
-def _net_of_39(bench: "Workbench") -> Verdict:
+def _net_of_39(bench: Bench) -> Verdict:
     gross, owed = _posted(bench, _FLOAT, "debit"), _posted(bench, _OWED, "credit")
     refunded = {each.payment_intent or each.id for each in bench.looking().charges.each() if each.amount_refunded}
     rows = bench.ledger.postings
@@ -38,7 +33,7 @@ def _net_of_39(bench: "Workbench") -> Verdict:
     return not_yet("No payment in the books leaves the merchant with K39.00.")
 
 
-def _smallest_fee(bench: "Workbench") -> Verdict:
+def _smallest_fee(bench: Bench) -> Verdict:
     fees = _posted(bench, _OPERATORS_FEE, "debit")
     small = {number: minor for number, minor in _posted(bench, _FLOAT, "debit").items() if minor in _SMALL}
     charged = [minor for number, minor in small.items() if number in fees]

@@ -1,17 +1,14 @@
 """Notebook 12: where to begin when there are twenty breaks."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from workbench.lab.exercises.facts import kwacha
+from workbench.lab.exercises.facts import Reconciled, kwacha
 from workbench.lab.exercises.shape import Exercise, Verdict, done, wrong
-
-if TYPE_CHECKING:
-    from workbench.analysis.reconcile.result import Reconciliation
 
 _ACCOUNT = "operator:mtn:float"
 
 
-def _largest_break(result: "Reconciliation", largest: Any) -> Verdict:  # noqa: ANN401  a row of pandas, or a first try
+def _largest_break(result: Reconciled, largest: Any) -> Verdict:  # noqa: ANN401  a row of pandas, or a first try
     if getattr(largest, "ndim", 0) == 2:  # noqa: PLR2004  a table: of one row it is as good as the row
         largest = largest.iloc[0] if len(largest) == 1 else largest
     if getattr(largest, "ndim", 0) != 1 or not set(result.breaks.columns) <= set(largest.index):

@@ -3,24 +3,23 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import intents_for
+from workbench.lab.exercises.facts import Bench, intents_for
 from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, first, not_yet, wrong
 
 if TYPE_CHECKING:
-    from workbench.bench import Workbench
     from workbench.domain.wire import PaymentIntent
 
 _ATTEMPTS = 10
 """After so many without success a delivery is a dead letter."""
 
 
-def _lost_and_found(bench: "Workbench") -> Verdict:
+def _lost_and_found(bench: Bench) -> Verdict:
     told = best_of(_told(bench, each) for each in intents_for(bench, "Rose"))
     return told or not_yet("No Rose has been sold.")
 
 
 @first
-def _told(bench: "Workbench", intent: "PaymentIntent") -> Iterator[Verdict]:
+def _told(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
     if intent.status != "succeeded":
         yield not_yet("The customer has not paid for the Rose.")
     shops = {each.id for each in bench.looking().webhook_endpoints.each() if each.url == bench.receiver_url}

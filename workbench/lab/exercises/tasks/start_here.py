@@ -1,13 +1,9 @@
 """Notebook 0: a payment of one's own."""
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import attempts_at, intents_for
+from workbench.lab.exercises.facts import Bench, attempts_at, intents_for
 from workbench.lab.exercises.shape import Exercise, Verdict, done, not_yet, wrong
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
 
 _AMOUNT = Decimal("35.50")
 _NEXT = {
@@ -18,7 +14,7 @@ _NEXT = {
 }
 
 
-def _second_payment(bench: "Workbench") -> Verdict:
+def _second_payment(bench: Bench) -> Verdict:
     found = intents_for(bench, "Fern")
     if not found:
         return not_yet("No intent with the description Fern is there.")

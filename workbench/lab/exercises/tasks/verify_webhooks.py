@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING
 
 from workbench.domain.signatures import TIMESTAMP_HEADER, verify
 from workbench.errors import SignatureRefused
-from workbench.lab.exercises.facts import json_of
+from workbench.lab.exercises.facts import Bench, json_of
 from workbench.lab.exercises.judging import line_of
 from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, not_yet, wrong
 
 if TYPE_CHECKING:
-    from workbench.bench import Workbench
     from workbench.receiver import Arrival
 
 _ID, _TYPE = "evt_mine", "charge.failed"
@@ -21,7 +20,7 @@ _WHY = {
 }
 
 
-def _own_message(bench: "Workbench") -> Verdict:
+def _own_message(bench: Bench) -> Verdict:
     receiver = bench.receiver
     mine = [each for each in receiver.arrivals if each.headers.get("webhook-id") == _ID]
     told = best_of(_told(each, receiver.secrets[:1]) for each in mine)

@@ -3,18 +3,17 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from workbench.lab.exercises.facts import failures, tries
+from workbench.lab.exercises.facts import Bench, failures, tries
 from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, first, not_yet, wrong
 
 if TYPE_CHECKING:
-    from workbench.bench import Workbench
     from workbench.control import Outage
     from workbench.domain.wire import Charge, PaymentIntent
 
 _DOWN, _SECONDS = "operator_unavailable", 300
 
 
-def _patience(bench: "Workbench") -> Verdict:
+def _patience(bench: Bench) -> Verdict:
     found = tries(bench, "Sage")
     seen = {code for _, attempts in found for code in failures(attempts)}
     told = best_of(_told(intent, attempts, seen, bench.operator.outages) for intent, attempts in found)

@@ -1,23 +1,20 @@
 """Notebook 10: what the shop knows of an order that the customer refused."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from workbench.lab.exercises.facts import attempts_at
+from workbench.lab.exercises.facts import Bench, attempts_at
 from workbench.lab.exercises.shape import Exercise, Verdict, done, first, not_yet, wrong
-
-if TYPE_CHECKING:
-    from workbench.bench import Workbench
 
 _REASON = "declined_by_customer"
 
 
-def _is_intent(bench: "Workbench", name: object) -> bool:
+def _is_intent(bench: Bench, name: object) -> bool:
     return any(each.id == name for each in bench.looking().payment_intents.each())
 
 
 @first
-def _refused_order(bench: "Workbench", mint: dict[str, Any]) -> Iterator[Verdict]:
+def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if (
         not isinstance(mint, dict)
         or not isinstance(mint.get("status"), str)

@@ -1,0 +1,154 @@
+"""One connection to a sandbox: what the Lab, the analysis and the simulation are handed. `Workbench` opens it."""
+
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from functools import cached_property
+
+import httpx
+
+from workbench.calls import checked_text, host_of
+from workbench.client import PaymentsClient
+from workbench.closing import Closing
+from workbench.control import Clock, Operator, SandboxControl
+from workbench.domain import wire
+from workbench.domain.masking import Secret
+from workbench.domain.webhooks import EVENT_TYPES
+from workbench.errors import InvalidRequest, ServiceUnreachable
+from workbench.handset import Phone
+from workbench.latency import Latencies
+from workbench.live import Widget
+from workbench.receiver import Receiver
+from workbench.trace import Seen
+from workbench.watching import Watchers
+
+_TIMEOUT = httpx.Timeout(5, read=120)
+"""Seconds; moving the clock waits for every receiver that is called on the way."""
+
+
+class Session(Closing):
+    """A sandbox at `base_url`, called with the test secret key until `close`.
+
+    `transport` leads to one of this process, whose calls tell `watchers`; without it the sandbox is served, and asked
+    now and then for what has happened. `started` is the receiver that is registered already, if there is one.
+    `phone_widget` makes what a handset shows where somebody looks.
+    """
+
+    def __init__(  # noqa: PLR0913  each is another part of the connection
+        self,
+        base_url: str,
+        secret_key: str,
+        publishable_key: str,
+        *,
+        phone_widget: Callable[[Phone], Widget],
+        transport: httpx.BaseTransport | None = None,
+        watchers: Watchers | None = None,
+        started: Receiver | None = None,
+        receiver_url: str = "",
+    ) -> None:
+        base_url = host_of(base_url)
+        self.closing = ExitStack()
+        """What is closed with the session, the latest first."""
+        self.http = self.closing.enter_context(
+            httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
+        )
+        self.watchers = self.closing.enter_context(watchers or Watchers(self._position))
+        self.seen = Seen(base_url, Latencies())
+        self.seen.latencies.watch(self.http)
+        self.is_served = transport is None
+        self.base_url = base_url
+        self.secret_key = Secret(secret_key)
+        self.publishable_key = Secret(publishable_key)
+        self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
+        self.control = SandboxControl(PaymentsClient(base_url, secret_key, http=self.http))
+        self.clock = Clock(self.control)
+        self.operator = Operator(self.control)
+        self.started = started
+        """The receiver, once there is one."""
+        self.receiver_url = receiver_url
+        self._phone_widget = phone_widget
+        self._phones: dict[str, Phone] = {}
+
+    @cached_property
+    def _looking(self) -> PaymentsClient:
+        made = PaymentsClient(self.base_url, str(self.secret_key), http=self.http)
+        made.calls.always = {wire.UNSEEN: "true"}
+        return made
+
+    def looking(self) -> PaymentsClient:
+        """Another client of the merchant's, whose reading leaves no trace: for what is drawn anew again and again."""
+        return self._looking
+
+    @cached_property
+    def unseen(self) -> SandboxControl:
+        """The control plane, asked so that nothing is told of it and nothing is run for it."""
+        return SandboxControl(self._looking)
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Run `callback` soon after anything happens in the sandbox, in a thread of its own.
+
+        Returns the function that ends it. What the callback raises is logged.
+        """
+        return self.watchers.add(callback)
+
+    def phone(self, number: str) -> Phone:
+        """The handset with this number: one, however often it is asked for."""
+        number = checked_text("number", number, such_as="+260961234567")
+        if number not in self._phones:
+            self._phones[number] = Phone(self.control, number, widget=self._phone_widget)
+        return self._phones[number]
+
+    @property
+    def numbers(self) -> list[str]:
+        """The numbers of the handsets that were asked for."""
+        return list(self._phones)
+
+    def client_with(self, key: str) -> PaymentsClient:
+        """A client that holds another key or token. Raises InvalidRequest: no key."""
+        if key == "":
+            message = "There is no key to hold: hand the publishable key to Workbench.connect, as its third argument."
+            raise InvalidRequest(message, code="parameter_invalid", param="key")
+        return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep)
+
+    def use_key(self, key: str) -> None:
+        """Call with another key from now on. Raises AuthenticationFailed: no key of this sandbox, and nothing changes.
+
+        Raises LiveKeyRefused: a live key.
+        """
+        tried = self.client_with(key)
+        if key.startswith("pk_"):
+            self.publishable_key = Secret(key)
+            return
+        tried.calls.always = self._looking.calls.always
+        SandboxControl(tried).check()
+        for each in (self.client, self.control.client, self._looking):
+            each.calls.hold(key)
+        self.secret_key = Secret(key)
+
+    @property
+    def receiver(self) -> Receiver:
+        """The merchant's webhook endpoint; where there is none yet, one is started, and registered until `close`."""
+        if self.started is None:
+            self.started = Receiver(types=EVENT_TYPES)
+            url = self.closing.enter_context(self.started.listen())
+            endpoint = self.client.webhook_endpoints.create(url=url)
+            self.receiver_url = url
+            self.started.secrets.append(Secret(endpoint.secret))
+            self.closing.callback(self._forget_endpoint, endpoint.id)
+        return self.started
+
+    def close(self) -> None:
+        """Close all that was opened with it, the latest first."""
+        self.closing.close()
+
+    def _forget_endpoint(self, endpoint_id: str) -> None:
+        # The sandbox may have ended before; then there is nothing to forget.
+        with suppress(ServiceUnreachable):
+            self.client.webhook_endpoints.delete(endpoint_id)
+
+    def _sleep(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    def _position(self) -> tuple[object, ...]:
+        """How far a sandbox has come; a running clock that goes on is no news."""
+        clock = self.control.clock()
+        return (clock.seq, clock.now_ms if clock.mode == "manual" else None)
