@@ -5,8 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from workbench.domain import wire
-from workbench.sandbox import operator
+from workbench.domain import scenarios, wire
 from workbench.sandbox.service import charges, deliveries, endpoints, intents, keys, payouts, plants, refunds, tokens
 
 BEARER: Final = ("Bearer",)
@@ -14,9 +13,9 @@ BASIC: Final = ("Basic",)
 EITHER: Final = ("Bearer", "Basic")
 NO_KEY: Final = ()
 
-ANY_POST: Final = operator.FAULTS
+ANY_POST: Final = scenarios.FAULTS
 """What every POST can be asked to run into by the Sandbox-Scenario header."""
-PAYMENT: Final = operator.SCRIPTABLE
+PAYMENT: Final = scenarios.SCRIPTABLE
 
 
 def _of_charge(body: wire.CreateCharge) -> str:
@@ -79,11 +78,11 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/v1/charges", EITHER, charges.listed, wire.List[wire.Charge], "assumed", query=wire.ListQuery),
     Operation("GET", "/v1/charges/{charge_id}", EITHER, charges.retrieve, wire.Charge, "assumed"),
     Operation("POST", "/v1/refunds", EITHER, refunds.create, wire.Refund, "assumed",
-              body=wire.CreateRefund, creates=True, scenarios=(*refunds.SCENARIOS, *ANY_POST), refuses=(404, 409)),
+              body=wire.CreateRefund, creates=True, scenarios=(*scenarios.OF_REFUNDS, *ANY_POST), refuses=(404, 409)),
     Operation("GET", "/v1/refunds", EITHER, refunds.listed, wire.List[wire.Refund], "assumed", query=wire.RefundsQuery),
     Operation("GET", "/v1/refunds/{refund_id}", EITHER, refunds.retrieve, wire.Refund, "assumed"),
     Operation("POST", "/v1/payouts", EITHER, payouts.create, wire.Payout, "assumed",
-              body=wire.CreatePayout, creates=True, scenarios=(*payouts.SCENARIOS, *ANY_POST), refuses=(409,)),
+              body=wire.CreatePayout, creates=True, scenarios=(*scenarios.OF_PAYOUTS, *ANY_POST), refuses=(409,)),
     Operation("GET", "/v1/payouts", EITHER, payouts.listed, wire.List[wire.Payout], "assumed", query=wire.ListQuery),
     Operation("GET", "/v1/payouts/{payout_id}", EITHER, payouts.retrieve, wire.Payout, "assumed"),
     Operation("GET", "/v1/balance", EITHER, payouts.balance, wire.Balance, "assumed"),

@@ -17,7 +17,8 @@ from workbench.domain.wire import panel as shapes
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import books, history
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import charges, endpoints, inbox, keys, outcomes, phones, plays
+from workbench.sandbox.service import charges, endpoints, inbox, keys, outcomes, phones
+from workbench.sandbox.service import scenarios as scripts
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
@@ -81,17 +82,17 @@ def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noq
 
 def script(tx: Transaction, caller: Caller, body: shapes.Script) -> shapes.Scripted:  # noqa: ARG001  one signature
     """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
-    return plays.script(tx, body.phone, body.answers)
+    return scripts.script(tx, body.phone, body.answers)
 
 
 def outage(tx: Transaction, caller: Caller, body: shapes.Outage) -> shapes.OperatorState:  # noqa: ARG001  one signature
     """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
-    return plays.outage(tx, body.provider, whole_ms(body.seconds, plays.MAX_OUTAGE_S))
+    return scripts.outage(tx, body.provider, whole_ms(body.seconds, scripts.MAX_OUTAGE_S))
 
 
 def operators(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.OperatorState]:  # noqa: ARG001  one signature
     """GET /sandbox/operator: each operator, and until when it is down."""
-    return shapes.Rows(plays.states(tx))
+    return shapes.Rows(scripts.states(tx))
 
 
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:

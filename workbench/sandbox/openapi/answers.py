@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from workbench.domain import receipts, ussd, wire
+from workbench.domain import receipts, scenarios, ussd, wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.money import ZMW
 from workbench.domain.payments import (
@@ -16,7 +16,6 @@ from workbench.domain.payments import (
 from workbench.domain.phones import OPERATORS
 from workbench.domain.transitions import Transitions
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, EVENT_TYPES, FAULTS, PENDING
-from workbench.sandbox import operator
 from workbench.sandbox.service.keys import ACTIVE, REVOKED, ROLLED
 from workbench.sandbox.service.rules import MOBILE_MONEY
 from workbench.sandbox.store.creation import KEY_PREFIXES
@@ -198,7 +197,7 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     },
     "Scripted": {
         "object": _const("operator_script"),
-        "answers": _always({"items": {"enum": list(operator.SCRIPTABLE)}}),
+        "answers": _always({"items": {"enum": list(scenarios.SCRIPTABLE)}}),
     },
     "OperatorState": {"object": _const("operator"), "provider": _one_of(OPERATORS), "down_until": _SECONDS},
     "NewAccountKeys": {"id": _id("acct"), "object": _const("account")},

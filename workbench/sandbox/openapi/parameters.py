@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from workbench.domain import wire
+from workbench.domain import scenarios, wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
-from workbench.sandbox import operator
 from workbench.sandbox.idempotency import KEY
 from workbench.sandbox.openapi import provenance, rules
 from workbench.sandbox.operations import ANY_POST, Operation
@@ -117,7 +116,7 @@ def _of_headers(operation: Operation, gaps: Gaps) -> list[Schema]:
         headers.append(_key(operation, gaps))
     if operation.scenarios:
         offered = [*dict.fromkeys(operation.scenarios)]
-        failures = [each for each in offered if each in operator.PLAYS or each not in ANY_POST]
+        failures = [each for each in offered if each in scenarios.SCENARIOS or each not in ANY_POST]
         says = "the operator's answers" if failures else "faults of the service"
         schema = {"type": "string", "enum": offered}
         headers.append(_header("Sandbox-Scenario", _SCENARIO + says + ".", schema, provenance.sandbox()))

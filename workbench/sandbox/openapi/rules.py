@@ -7,18 +7,17 @@ schema takes is accepted and one that it does not take is refused.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from workbench.domain import wire
+from workbench.domain import scenarios, wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import SETTLEMENTS, TRACKED
 from workbench.domain.moments import RFC3339
 from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.phones import OPERATORS
 from workbench.domain.webhooks import DISABLED, ENABLED, EVENT_TYPES, FAULTS
-from workbench.sandbox import operator
 from workbench.sandbox.addresses import NAME
 from workbench.sandbox.service.keys import MAX_NAME
-from workbench.sandbox.service.plays import MAX_ANSWERS, MAX_OUTAGE_S
 from workbench.sandbox.service.rules import BOUNDS_MINOR, MOBILE_MONEY
+from workbench.sandbox.service.scenarios import MAX_ANSWERS, MAX_OUTAGE_S
 from workbench.sandbox.service.tokens import EMAIL
 from workbench.sandbox.store.creation import KEY_PREFIXES
 
@@ -161,10 +160,10 @@ REQUEST_RULES: Mapping[str, Mapping[str, Rule]] = {
         **{name: _always({"description": f"Whole {name}."}) for name in ("minutes", "hours", "days")},
     },
     "Outage": {"provider": _always(OPERATOR), "seconds": _seconds(MAX_OUTAGE_S)},
-    "Input": {"text": _always({"pattern": "^[0-9]{4}$", "description": f"The PIN; {operator.SANDBOX_PIN} is right."})},
+    "Input": {"text": _always({"pattern": "^[0-9]{4}$", "description": f"The PIN; {scenarios.SANDBOX_PIN} is right."})},
     "Script": {
         "phone": _always(PHONE),
-        "answers": _always({"items": {"enum": list(operator.SCRIPTABLE)}, "maxItems": MAX_ANSWERS}),
+        "answers": _always({"items": {"enum": list(scenarios.SCRIPTABLE)}, "maxItems": MAX_ANSWERS}),
     },
     "NewAccount": {"name": _always({"minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s\x1c-\x1f\x85]"})},
     "Settle": {
