@@ -50,7 +50,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
     return encode.payout(payout)
 
 
-def retrieve(tx: Transaction, caller: Caller, *, payout_id: str) -> wire.Payout:
+def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> wire.Payout:
     """GET /v1/payouts/{payout_id}: a payout as it is now."""
     payout = tx.payouts.first(id=payout_id, account=caller.account)
     if payout is None:

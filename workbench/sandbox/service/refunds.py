@@ -53,7 +53,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
     return encode.refund(refund, tx.gaps)
 
 
-def retrieve(tx: Transaction, caller: Caller, *, refund_id: str) -> wire.Refund:
+def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> wire.Refund:
     """GET /v1/refunds/{refund_id}: a refund as it is now."""
     refund = tx.refunds.first(id=refund_id, account=caller.account)
     if refund is None:
@@ -153,7 +153,7 @@ def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool)
         raise InvalidRequest(
             "amount is not whole, as the amount of a charge is.", code="amount_too_precise", param="amount"
         )
-    units = encode.UNITS_MINOR[tx.gaps.charge_amount_unit]
+    units = payments.UNITS_MINOR[tx.gaps.charge_amount_unit]
     return money_from_integer(int(amount), currency, units_minor=units).amount_minor
 
 

@@ -10,9 +10,6 @@ from workbench.errors import InvalidRequest
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Outage, Script
 
-MAX_ANSWERS = 100
-MAX_OUTAGE_S = 30 * 86_400
-
 
 def scenario_for(tx: Transaction, charge: Charge) -> str:
     """The name of the scenario of a charge that has just been stored."""
@@ -70,8 +67,8 @@ def script(tx: Transaction, number: str, answers: Sequence[str]) -> panel.Script
                 code="scenario_unknown",
                 param="answers",
             )
-    if len(answers) > MAX_ANSWERS:
-        raise InvalidRequest(f"answers are at most {MAX_ANSWERS}.", code="parameter_invalid", param="answers")
+    if len(answers) > panel.MAX_ANSWERS:
+        raise InvalidRequest(f"answers are at most {panel.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for each in tx.scripts.all(phone=phone):
         tx.scripts.remove(each)
     for answer in answers:
