@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from workbench import Workbench
+from workbench.domain.scenarios import ASKABLE
 from workbench.sandbox import operations
-from workbench.sandbox.operator import ASKABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES
 from workbench.domain.payments import FAILURES
 from workbench.domain.wire import API_VERSION
-from workbench.sandbox import operator
 from workbench.sandbox.openapi.pages import PAGES
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ class TestErrors:
 
 def test_every_test_number_is_told(wire: "Wire"):
     page = wire.get("/docs/test-numbers", {}).text
-    assert re.findall(r'<tr id="(\d{7})"', page) == list(operator.TEST_NUMBERS)
-    assert all(each.says in page.replace("&#39;", "'") for each in operator.TEST_NUMBERS.values())
+    assert re.findall(r'<tr id="(\d{7})"', page) == list(scenarios.TEST_NUMBERS)
+    assert all(each.says in page.replace("&#39;", "'") for each in scenarios.TEST_NUMBERS.values())
 
 
 class TestOtherMethods:

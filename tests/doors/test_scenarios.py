@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from workbench import Workbench
-from workbench.sandbox.operator import ASKABLE
+from workbench.domain.scenarios import ASKABLE
 
 if TYPE_CHECKING:
     from tests.conftest import Shop

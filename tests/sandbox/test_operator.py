@@ -7,9 +7,9 @@ from httpx import Response
 
 from workbench import Workbench
 from workbench.domain.gaps import Gaps
+from workbench.domain.scenarios import SCENARIOS, TEST_NUMBERS, pin_is_right, scenario_on
 from workbench.domain.wire import PaymentIntent
 from workbench.errors import PaymentDeclined, StateConflict
-from workbench.sandbox.operator import PLAYS, TEST_NUMBERS, pin_is_right, play_of_test_number
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -595,7 +595,7 @@ def test_every_row_of_the_table_is_tried_here():
 
 @pytest.mark.parametrize("ending", ["0000000", "0000014", "1000001", "1234567"])
 def test_a_number_that_is_not_listed_waits_for_a_person(ending: str):
-    assert PLAYS[play_of_test_number(ending, attempt=1, since_first_ms=0)].by_itself is False
+    assert SCENARIOS[scenario_on(ending, attempt=1, since_first_ms=0)].by_itself is False
 
 
 @pytest.mark.parametrize(("pin", "right"), [("1234", True), ("0000", False), ("4321", False), ("", False)])

@@ -5,8 +5,15 @@ one draw more shifts none of the others.
 """
 
 import base64
+from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Final
 
+KEY_PREFIXES: Final[Mapping[str, str]] = {"secret": "sk_test_", "publishable": "pk_test_"}
+"""Kind of a key → what it begins with."""
+ACTIVE: Final = "active"
+ROLLED: Final = "rolled"
+REVOKED: Final = "revoked"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _TOKEN_LENGTH = 24
 

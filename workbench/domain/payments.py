@@ -17,6 +17,7 @@ SUCCEEDED: Final = "succeeded"
 FAILED: Final = "failed"
 CANCELED: Final = "canceled"
 PAID: Final = "paid"
+MOBILE_MONEY: Final = "mobile_money"
 
 INTENT_TRANSITIONS: Transitions = {
     (REQUIRES_PAYMENT_METHOD, "confirm"): REQUIRES_ACTION,
@@ -140,6 +141,12 @@ class Payout(msgspec.Struct, frozen=True, kw_only=True):
     failure_code: str | None = None
     metadata: dict[str, str] = {}
     created_ms: int = 0
+
+
+UNITS_MINOR: Final[Mapping[str, int]] = {"minor": 1, "major": 100}
+"""What one unit of a charge's whole amount is worth, by `charge_amount_unit`."""
+BOUNDS_MINOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
+"""The least and the most that is taken, by `amount_bounds`."""
 
 
 class Fees(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn, TypeVar, get_args
 
 import msgspec
-from msgspec import NODEFAULT, Struct, UnsetType
+from msgspec import NODEFAULT, Meta, Struct, UnsetType
 
 from workbench.errors import FieldProblem, InvalidRequest
 
@@ -129,7 +129,7 @@ def _members_that_are_no_text(value: object, wanted: Any) -> list[tuple[str, str
 
 def _as_wanted(value: object, wanted: Any) -> object:  # noqa: ANN401  a type
     """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
-    if Decimal in (wanted, *get_args(wanted)) and type(value) is int:
+    if Decimal in map(_base, (wanted, *get_args(wanted))) and type(value) is int:
         return Decimal(value)
     if (
         int in map(_base, (wanted, *get_args(wanted)))
@@ -141,25 +141,33 @@ def _as_wanted(value: object, wanted: Any) -> object:  # noqa: ANN401  a type
 
 
 def _base(wanted: Any) -> Any:  # noqa: ANN401  a type
-    return getattr(wanted, "__origin__", wanted)
+    """The plain type: without its members, and without what is said of it."""
+    while (origin := getattr(wanted, "__origin__", None)) is not None:
+        wanted = origin
+    return wanted
 
 
 def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
     if wanted in _WANTED:
         return _WANTED[wanted]
-    base = _base(wanted)
-    if base is int:
-        return _wanted_number(wanted)
+    base, bounds = _base(wanted), _bounds_of(wanted)
+    if base is int and bounds is not None:
+        return _wanted_number(bounds)
     if base is list:
         return "an array of strings"
     if base is dict:
         return "an object of strings"
+    if base in _WANTED:
+        return _WANTED[base]
     options = [each for each in get_args(wanted) if each is not UnsetType]
     return " or ".join("null" if each is type(None) else _wanted_name(each) for each in options)
 
 
-def _wanted_number(wanted: Any) -> str:  # noqa: ANN401  a type with its bounds
-    bounds = wanted.__metadata__[0]
+def _bounds_of(wanted: Any) -> Meta | None:  # noqa: ANN401  a type
+    return next((each for each in getattr(wanted, "__metadata__", ()) if each.ge is not None), None)
+
+
+def _wanted_number(bounds: Any) -> str:  # noqa: ANN401  both bounds are whole numbers
     bits = bounds.le.bit_length() + 1
     is_word = bits in _WORDS and bounds.ge < 0
     return f"a whole number that fits {bits} bits" if is_word else f"a whole number from {bounds.ge} to {bounds.le}"

@@ -1,5 +1,6 @@
 """Webhooks: endpoints, events, deliveries, and what follows an attempt to deliver one."""
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -47,6 +48,10 @@ def check_filter(enabled_events: Sequence[str], *, param: str = "enabled_events"
 def types_named(name: str) -> tuple[str, ...]:
     """The types that a name stands for: one, those of a family such as `charge.*`, all for `*`; none is unknown."""
     return tuple(each for each in EVENT_TYPES if name in ("*", each, f"{each.partition('.')[0]}.*"))
+
+
+HOST_NAME: Final = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
+"""The host of an endpoint that is no address: its last part begins with a letter."""
 
 
 class OldSecret(NamedTuple):

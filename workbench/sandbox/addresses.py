@@ -12,11 +12,10 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
+from workbench.domain.webhooks import HOST_NAME
 from workbench.errors import InvalidRequest
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]+")
-NAME = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
-"""A host that is no address: its last part begins with a letter."""
 _PORTS = {"http": 80, "https": 443}
 _LOOKUP_S = 1.0
 """How long a name may take to be looked up at registration, where a caller and the store wait for it."""
@@ -112,7 +111,7 @@ def _split(url: str) -> SplitResult:
     at_port = "" if port is None else f":{port}"
     if parts.netloc.lower() not in {f"{host}{at_port}", f"[{host}]{at_port}"}:
         raise _refused("what stands between // and the path must be a host, and a port after a colon.")
-    if _numeric(host) is None and not NAME.fullmatch(host):
+    if _numeric(host) is None and not HOST_NAME.fullmatch(host):
         raise _refused(f"{host[:60]!r} is neither a name nor an address.")
     return parts
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from workbench.domain.ledger import TRACKED, JournalEntry
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.movements import key_and_batch, movements_of
-from workbench.domain.wire import BalancesQuery, EntriesQuery, MovementsQuery, panel
+from workbench.domain.wire import BalancesQuery, EntriesQuery, MovementsQuery, PathEntry, panel
 from workbench.errors import LedgerRefused
 from workbench.sandbox.service import origins, repeating, settling
 from workbench.sandbox.service.caller import Caller
@@ -56,7 +56,7 @@ def settle(tx: Transaction, caller: Caller, body: panel.Settle) -> panel.LedgerE
     return _shown(settling.settle(tx, body))
 
 
-def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> panel.LedgerEntry:  # noqa: ARG001  one signature
+def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> panel.LedgerEntry:  # noqa: ARG001  one signature
     """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry once more, a fault to find by reconciling.
 
     Raises NotFound or StateConflict: see `repeating.repeat`.

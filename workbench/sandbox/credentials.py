@@ -4,10 +4,10 @@ import base64
 import binascii
 from typing import NamedTuple
 
+from workbench.domain.ids import REVOKED, ROLLED
 from workbench.errors import AuthenticationFailed, PermissionDenied
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.caller import NOBODY, Caller
-from workbench.sandbox.service.keys import REVOKED, ROLLED
 from workbench.sandbox.service.live_keys import holds_live_key, live_key
 from workbench.sandbox.service.tokens import LIFETIME_MS
 from workbench.sandbox.store import Transaction

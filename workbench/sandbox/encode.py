@@ -12,15 +12,12 @@ from workbench.domain import payments, wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
 from workbench.domain.money import Money
-from workbench.domain.payments import FAILURES
+from workbench.domain.payments import FAILURES, MOBILE_MONEY, UNITS_MINOR
 from workbench.domain.phones import OPERATORS, mask_phone
 from workbench.domain.ussd import UssdSession
 from workbench.domain.webhooks import Attempt, Delivery, Endpoint, StoredEvent
 from workbench.errors import ApiError
 from workbench.sandbox.store.records import ApiKey
-
-UNITS_MINOR = {"minor": 1, "major": 100}
-"""What one unit of a charge's whole amount is worth, by `charge_amount_unit`."""
 
 _OF_A_PATH = "/:@!$&'()*+,;="
 """What stands in a URI's path as it is, beside letters and digits (RFC 3986 §3.3)."""
@@ -224,11 +221,11 @@ ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] 
 """Media type and members of an error, by `error_format`."""
 
 
-def _method(intent: payments.PaymentIntent, gaps: Gaps) -> wire.MobileMoneyMethod | None:
+def _method(intent: payments.PaymentIntent, gaps: Gaps) -> wire.ShownMethod | None:
     if intent.phone is None or intent.provider is None:
         return None
-    return wire.MobileMoneyMethod(
-        "mobile_money", wire.MobileMoney(mask_phone(intent.phone), operator_id(intent.provider, gaps))
+    return wire.ShownMethod(
+        MOBILE_MONEY, wire.ShownMobileMoney(mask_phone(intent.phone), operator_id(intent.provider, gaps))
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from workbench.domain import wire
+from workbench.domain import scenarios, wire
 from workbench.domain.gaps import Gaps
 from workbench.errors import (
     ApiError,
@@ -15,13 +15,13 @@ from workbench.errors import (
     ServiceFailed,
     StateConflict,
 )
-from workbench.sandbox import encode, forms, idempotency, logbook, operator, provenance
+from workbench.sandbox import encode, forms, idempotency, logbook, provenance
 from workbench.sandbox.credentials import caller_of, challenges, credential_in
 from workbench.sandbox.faults import log_fault
 from workbench.sandbox.messages import JSON, Answer, Request
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service import plays
 from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.scenarios import take_fault
 from workbench.sandbox.store import Store, Transaction
 
 
@@ -115,7 +115,7 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
     succeeded = answer.status < 300  # noqa: PLR2004  success
     if operation is not None and operation.no_store and succeeded:
         own["Cache-Control"] = "no-store"
-    is_slow = tx.scenario == operator.SLOW and succeeded
+    is_slow = tx.scenario == scenarios.SLOW and succeeded
     answer = answer._replace(headers={**own, **answer.headers}, is_slow=is_slow)
     if seq:
         logbook.write_down(tx, request, operation, answer, seq)
@@ -162,7 +162,7 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
     if operation.body is not None:
         arguments.append(forms.body_of(tx, request, operation, operation.body))
     if operation.phone is not None:
-        plays.take_fault(tx, operation.phone(arguments[-1]))
+        take_fault(tx, operation.phone(arguments[-1]))
     if tx.scenario in _BEFORE:
         # Answered, not raised: that a script's answer is used up must be committed.
         return _problem(tx, request, operation, _BEFORE[tx.scenario]())
@@ -170,7 +170,7 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
     if operation.query is not None:
         named["query"] = forms.query_of(tx, request, operation.query)
     result = operation.run(*arguments, **named)
-    if tx.scenario == operator.SERVER_ERROR_AFTER:
+    if tx.scenario == scenarios.SERVER_ERROR_AFTER:
         failure = ServiceFailed("The service failed after it had done what was asked, as the scenario says.")
         return _problem(tx, request, operation, failure)._replace(payment=_payment_of(result))
     if isinstance(result, ApiError):
@@ -182,12 +182,12 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
 
 
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
-    operator.CONFLICT: lambda: StateConflict(
+    scenarios.CONFLICT: lambda: StateConflict(
         "Another request with this key is being answered, as the scenario says.",
         code="idempotency_conflict",
         hint="Wait, and send the same again.",
     ),
-    operator.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario says."),
+    scenarios.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario says."),
 }
 """What a scenario answers before anything is done."""
 

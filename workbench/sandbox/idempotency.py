@@ -33,9 +33,7 @@ def key_of(tx: Transaction, request: Request, operation: Operation) -> str | Non
     Raises InvalidRequest: missing where it is required, or not a key.
     """
     given = request.headers.get("Idempotency-Key")
-    # What a person does on the panel is not kept: doing it twice is meant. Nor is what is asked without
-    # a key: there is nobody whom the answer would belong to.
-    if request.method != "POST" or given is None or not operation.schemes or not operation.traced:
+    if given is None or not operation.takes_keys:
         if operation.needs_idempotency_key and tx.gaps.idempotency_required == "charges":
             raise InvalidRequest(
                 "The header Idempotency-Key is required, so that a repeated request does not charge twice.",

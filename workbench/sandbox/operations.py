@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from workbench.domain import wire
-from workbench.sandbox import operator
+from workbench.domain import scenarios, wire
+from workbench.sandbox.messages import JSON
 from workbench.sandbox.service import charges, deliveries, endpoints, intents, keys, payouts, plants, refunds, tokens
 
 BEARER: Final = ("Bearer",)
@@ -14,9 +12,9 @@ BASIC: Final = ("Basic",)
 EITHER: Final = ("Bearer", "Basic")
 NO_KEY: Final = ()
 
-ANY_POST: Final = operator.FAULTS
+ANY_POST: Final = scenarios.FAULTS
 """What every POST can be asked to run into by the Sandbox-Scenario header."""
-PAYMENT: Final = operator.SCRIPTABLE
+PAYMENT: Final = scenarios.SCRIPTABLE
 
 
 def _of_charge(body: wire.CreateCharge) -> str:
@@ -27,12 +25,30 @@ def _of_confirm(body: wire.ConfirmPaymentIntent) -> str:
     return body.payment_method.mobile_money.phone
 
 
+class Link(NamedTuple):
+    """What a response leads to: an operation that takes a member of it, as a parameter or in its body."""
+
+    name: str
+    leads_to: str
+    takes: str
+    gives: str = "id"
+    in_body: bool = False
+
+
+def _to(takes: str, **leads_to: str) -> tuple[Link, ...]:
+    """Links to operations on the object of the response's id, each by its name."""
+    return tuple(Link(name, operation, takes) for name, operation in leads_to.items())
+
+
 class Operation(NamedTuple):
     """One row: what is routed, who may call, what runs, what it answers, what it reads, and where it comes from.
 
-    What it does is said by the docstring of `run`, after the path.
+    What it does is said by the docstring of `run`, after the path; what a path holds by the types of its arguments,
+    and what a query or body holds by the fields of its struct.
     """
 
+    id: str
+    """As a generated client would call its method."""
     method: str
     path: str
     schemes: tuple[str, ...]
@@ -41,8 +57,10 @@ class Operation(NamedTuple):
     """The struct of the answer's body, for the description."""
     source: str
     """The sections of the interface that show it, or `assumed`."""
-    body: type[msgspec.Struct] | None = None
-    query: type[msgspec.Struct] | None = None
+    gap: str = "4"
+    """The section that leaves an assumed operation open: other endpoints, unless it is about events or keys."""
+    body: type[wire.Shown] | None = None
+    query: type[wire.Shown] | None = None
     publishable: bool = False
     """A publishable key may call it."""
     creates: bool = False
@@ -59,67 +77,106 @@ class Operation(NamedTuple):
     no_store: bool = False
     """The answer holds a token or key: no cache may keep it."""
     traced: bool = True
+    shows: tuple[tuple[int, str], ...] = ()
+    """The statuses and media types of responses that the interface shows; those of no other operation are."""
+    relies: tuple[str, ...] = ()
+    """Rows of the register that settle its success, beside those of its body."""
+    links: tuple[Link, ...] = ()
+    """What its success leads to."""
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether an idempotency key counts here.
+
+        What a person does on the panel is not kept: doing it twice is meant. Nor is what is asked without a key:
+        there is nobody whom the answer would belong to.
+        """
+        return self.method == "POST" and bool(self.schemes) and self.traced
 
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("POST", "/v1/payment_intents", BEARER, intents.create, wire.PaymentIntent, "2.1, 4",
-              body=wire.CreatePaymentIntent, creates=True, scenarios=ANY_POST),
-    Operation("GET", "/v1/payment_intents", BEARER, intents.listed, wire.List[wire.PaymentIntent], "assumed",
-              query=wire.ListQuery),
-    Operation("GET", "/v1/payment_intents/{intent_id}", BEARER, intents.retrieve, wire.PaymentIntent, "assumed",
-              query=wire.ClientSecretQuery, publishable=True),
-    Operation("POST", "/v1/payment_intents/{intent_id}/confirm", BEARER, intents.confirm, wire.PaymentIntent, "2.2, 4",
-              body=wire.ConfirmPaymentIntent, publishable=True, scenarios=PAYMENT, refuses=(409,), phone=_of_confirm),
-    Operation("POST", "/v1/payment_intents/{intent_id}/cancel", BEARER, intents.cancel, wire.PaymentIntent, "assumed",
-              body=wire.CancelPaymentIntent, body_optional=True, scenarios=ANY_POST, refuses=(409,)),
-    Operation("POST", "/v1/charges", BASIC, charges.create, wire.Charge, "2.3, 4",
+    Operation("createPaymentIntent", "POST", "/v1/payment_intents", BEARER, intents.create, wire.PaymentIntent,
+              "2.1, 4", body=wire.CreatePaymentIntent, creates=True, scenarios=ANY_POST,
+              links=_to("intent_id", confirm="confirmPaymentIntent", retrieve="retrievePaymentIntent",
+                        cancel="cancelPaymentIntent")),
+    Operation("listPaymentIntents", "GET", "/v1/payment_intents", BEARER, intents.listed,
+              wire.List[wire.PaymentIntent], "assumed", query=wire.ListQuery),
+    Operation("retrievePaymentIntent", "GET", "/v1/payment_intents/{intent_id}", BEARER, intents.retrieve,
+              wire.PaymentIntent, "assumed", query=wire.ClientSecretQuery, publishable=True),
+    Operation("confirmPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/confirm", BEARER, intents.confirm,
+              wire.PaymentIntent, "2.2, 4", body=wire.ConfirmPaymentIntent, publishable=True, scenarios=PAYMENT,
+              refuses=(409,), phone=_of_confirm, relies=("confirm_response",),
+              links=(*_to("intent_id", retrieve="retrievePaymentIntent", cancel="cancelPaymentIntent"),
+                     Link("charge", "retrieveCharge", "charge_id", gives="latest_charge"))),
+    Operation("cancelPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/cancel", BEARER, intents.cancel,
+              wire.PaymentIntent, "assumed", body=wire.CancelPaymentIntent, body_optional=True, scenarios=ANY_POST,
+              refuses=(409,)),
+    Operation("createCharge", "POST", "/v1/charges", BASIC, charges.create, wire.Charge, "2.3, 4",
               body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
-              phone=_of_charge),
-    Operation("GET", "/v1/charges", EITHER, charges.listed, wire.List[wire.Charge], "assumed", query=wire.ListQuery),
-    Operation("GET", "/v1/charges/{charge_id}", EITHER, charges.retrieve, wire.Charge, "assumed"),
-    Operation("POST", "/v1/refunds", EITHER, refunds.create, wire.Refund, "assumed",
-              body=wire.CreateRefund, creates=True, scenarios=(*refunds.SCENARIOS, *ANY_POST), refuses=(404, 409)),
-    Operation("GET", "/v1/refunds", EITHER, refunds.listed, wire.List[wire.Refund], "assumed", query=wire.RefundsQuery),
-    Operation("GET", "/v1/refunds/{refund_id}", EITHER, refunds.retrieve, wire.Refund, "assumed"),
-    Operation("POST", "/v1/payouts", EITHER, payouts.create, wire.Payout, "assumed",
-              body=wire.CreatePayout, creates=True, scenarios=(*payouts.SCENARIOS, *ANY_POST), refuses=(409,)),
-    Operation("GET", "/v1/payouts", EITHER, payouts.listed, wire.List[wire.Payout], "assumed", query=wire.ListQuery),
-    Operation("GET", "/v1/payouts/{payout_id}", EITHER, payouts.retrieve, wire.Payout, "assumed"),
-    Operation("GET", "/v1/balance", EITHER, payouts.balance, wire.Balance, "assumed"),
-    Operation("GET", "/v1/events", EITHER, deliveries.events, wire.List[wire.Event], "assumed",
-              query=wire.EventsQuery),
-    Operation("GET", "/v1/events/{event_id}", EITHER, deliveries.event, wire.Event, "assumed"),
-    Operation("POST", "/v1/events/{event_id}/replay", EITHER, deliveries.replay_event, wire.List[wire.Delivery],
-              "assumed", scenarios=ANY_POST),
-    Operation("POST", "/v1/webhook_endpoints", EITHER, endpoints.create, wire.WebhookEndpoint, "assumed",
-              body=wire.CreateWebhookEndpoint, creates=True, no_store=True, scenarios=ANY_POST),
-    Operation("GET", "/v1/webhook_endpoints", EITHER, endpoints.listed, wire.List[wire.WebhookEndpoint], "assumed",
+              phone=_of_charge, shows=((200, JSON),), relies=("charge_wait",),
+              links=(*_to("charge_id", retrieve="retrieveCharge"),
+                     Link("refund", "createRefund", "charge", in_body=True), *_to("charge", refunds="listRefunds"))),
+    Operation("listCharges", "GET", "/v1/charges", EITHER, charges.listed, wire.List[wire.Charge], "assumed",
               query=wire.ListQuery),
-    Operation("GET", "/v1/webhook_endpoints/{endpoint_id}", EITHER, endpoints.retrieve, wire.WebhookEndpoint,
-              "assumed"),
-    Operation("PATCH", "/v1/webhook_endpoints/{endpoint_id}", EITHER, endpoints.update, wire.WebhookEndpoint,
-              "assumed", body=wire.UpdateWebhookEndpoint),
-    Operation("DELETE", "/v1/webhook_endpoints/{endpoint_id}", EITHER, endpoints.delete, wire.Deleted, "assumed"),
-    Operation("POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret", EITHER, endpoints.roll_secret,
-              wire.WebhookEndpoint, "assumed", no_store=True, scenarios=ANY_POST),
-    Operation("GET", "/v1/deliveries", EITHER, deliveries.listed, wire.List[wire.Delivery], "assumed",
-              query=wire.DeliveriesQuery),
-    Operation("GET", "/v1/deliveries/{delivery_id}", EITHER, deliveries.retrieve, wire.Delivery, "assumed"),
-    Operation("POST", "/v1/deliveries/{delivery_id}/replay", EITHER, deliveries.replay, wire.Delivery, "assumed",
-              scenarios=ANY_POST, refuses=(409,)),
-    Operation("POST", "/v1/dead_letters/replay", EITHER, deliveries.replay_dead_letters, wire.List[wire.Delivery],
-              "assumed", scenarios=ANY_POST),
-    Operation("GET", "/v1/api_keys", EITHER, keys.listed, wire.List[wire.ApiKey], "assumed", query=wire.ListQuery),
-    Operation("POST", "/v1/api_keys", EITHER, keys.create, wire.ApiKey, "assumed",
-              body=wire.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST),
-    Operation("POST", "/v1/api_keys/{key_id}/roll", EITHER, keys.roll, wire.ApiKey, "assumed",
-              no_store=True, scenarios=ANY_POST, refuses=(409,)),
-    Operation("DELETE", "/v1/api_keys/{key_id}", EITHER, keys.revoke, wire.ApiKey, "assumed", refuses=(409,)),
-    Operation("POST", "/plants", BEARER, plants.create, wire.Plant, "2.4, 4", body=wire.NewPlant, plain_400=True),
-    Operation("POST", "/v1/auth/token", NO_KEY, tokens.issue, wire.Token, "4, 5",
-              body=wire.TokenRequest, no_store=True),
-    Operation("POST", "/v1/auth/refresh", NO_KEY, tokens.refresh, wire.Token, "4, 5",
-              body=wire.RefreshRequest, no_store=True, body_optional=True),
+    Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", EITHER, charges.retrieve, wire.Charge, "assumed"),
+    Operation("createRefund", "POST", "/v1/refunds", EITHER, refunds.create, wire.Refund, "assumed",
+              body=wire.CreateRefund, creates=True, scenarios=(*scenarios.OF_REFUNDS, *ANY_POST), refuses=(404, 409),
+              links=_to("refund_id", retrieve="retrieveRefund")),
+    Operation("listRefunds", "GET", "/v1/refunds", EITHER, refunds.listed, wire.List[wire.Refund], "assumed",
+              query=wire.RefundsQuery),
+    Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", EITHER, refunds.retrieve, wire.Refund, "assumed"),
+    Operation("createPayout", "POST", "/v1/payouts", EITHER, payouts.create, wire.Payout, "assumed",
+              body=wire.CreatePayout, creates=True, scenarios=(*scenarios.OF_PAYOUTS, *ANY_POST), refuses=(409,),
+              links=_to("payout_id", retrieve="retrievePayout")),
+    Operation("listPayouts", "GET", "/v1/payouts", EITHER, payouts.listed, wire.List[wire.Payout], "assumed",
+              query=wire.ListQuery),
+    Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", EITHER, payouts.retrieve, wire.Payout, "assumed"),
+    Operation("retrieveBalance", "GET", "/v1/balance", EITHER, payouts.balance, wire.Balance, "assumed"),
+    Operation("listEvents", "GET", "/v1/events", EITHER, deliveries.events, wire.List[wire.Event], "assumed", "6",
+              query=wire.EventsQuery),
+    Operation("retrieveEvent", "GET", "/v1/events/{event_id}", EITHER, deliveries.event, wire.Event, "assumed", "6",
+              links=_to("event_id", replay="replayEvent")),
+    Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", EITHER, deliveries.replay_event,
+              wire.List[wire.Delivery], "assumed", "6", scenarios=ANY_POST, relies=("replay",)),
+    Operation("createWebhookEndpoint", "POST", "/v1/webhook_endpoints", EITHER, endpoints.create,
+              wire.WebhookEndpoint, "assumed", "6", body=wire.CreateWebhookEndpoint, creates=True, no_store=True,
+              scenarios=ANY_POST,
+              links=_to("endpoint_id", retrieve="retrieveWebhookEndpoint", update="updateWebhookEndpoint",
+                        roll="rollWebhookEndpointSecret", delete="deleteWebhookEndpoint")),
+    Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", EITHER, endpoints.listed,
+              wire.List[wire.WebhookEndpoint], "assumed", "6", query=wire.ListQuery),
+    Operation("retrieveWebhookEndpoint", "GET", "/v1/webhook_endpoints/{endpoint_id}", EITHER, endpoints.retrieve,
+              wire.WebhookEndpoint, "assumed", "6"),
+    Operation("updateWebhookEndpoint", "PATCH", "/v1/webhook_endpoints/{endpoint_id}", EITHER, endpoints.update,
+              wire.WebhookEndpoint, "assumed", "6", body=wire.UpdateWebhookEndpoint),
+    Operation("deleteWebhookEndpoint", "DELETE", "/v1/webhook_endpoints/{endpoint_id}", EITHER, endpoints.delete,
+              wire.Deleted, "assumed", "6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
+    Operation("rollWebhookEndpointSecret", "POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret", EITHER,
+              endpoints.roll_secret, wire.WebhookEndpoint, "assumed", "6", no_store=True, scenarios=ANY_POST),
+    Operation("listDeliveries", "GET", "/v1/deliveries", EITHER, deliveries.listed, wire.List[wire.Delivery],
+              "assumed", "6", query=wire.DeliveriesQuery),
+    Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", EITHER, deliveries.retrieve, wire.Delivery,
+              "assumed", "6", links=_to("delivery_id", replay="replayDelivery")),
+    Operation("replayDelivery", "POST", "/v1/deliveries/{delivery_id}/replay", EITHER, deliveries.replay,
+              wire.Delivery, "assumed", "6", scenarios=ANY_POST, refuses=(409,), relies=("replay",)),
+    Operation("replayDeadLetters", "POST", "/v1/dead_letters/replay", EITHER, deliveries.replay_dead_letters,
+              wire.List[wire.Delivery], "assumed", "6", scenarios=ANY_POST, relies=("replay",)),
+    Operation("listApiKeys", "GET", "/v1/api_keys", EITHER, keys.listed, wire.List[wire.ApiKey], "assumed", "5",
+              query=wire.ListQuery),
+    Operation("createApiKey", "POST", "/v1/api_keys", EITHER, keys.create, wire.ApiKey, "assumed", "5",
+              body=wire.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
+              links=_to("key_id", roll="rollApiKey", revoke="revokeApiKey")),
+    Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", EITHER, keys.roll, wire.ApiKey, "assumed", "5",
+              no_store=True, scenarios=ANY_POST, refuses=(409,), relies=("key_rotation",)),
+    Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", EITHER, keys.revoke, wire.ApiKey, "assumed", "5",
+              refuses=(409,), relies=("key_revocation",)),
+    Operation("createPlant", "POST", "/plants", BEARER, plants.create, wire.Plant, "2.4, 4", body=wire.NewPlant,
+              plain_400=True, shows=((200, JSON), (400, JSON))),
+    Operation("issueToken", "POST", "/v1/auth/token", NO_KEY, tokens.issue, wire.Token, "4, 5",
+              body=wire.TokenRequest, no_store=True, relies=("token_credentials",),
+              links=(Link("refresh", "refreshToken", "refresh_token", gives="refresh_token", in_body=True),)),
+    Operation("refreshToken", "POST", "/v1/auth/refresh", NO_KEY, tokens.refresh, wire.Token, "4, 5",
+              body=wire.RefreshRequest, no_store=True, body_optional=True, relies=("refresh_request",)),
 )
 # fmt: on

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
 from workbench.domain import wire
@@ -17,7 +16,8 @@ from workbench.domain.wire import panel as shapes
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import books, history
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import charges, endpoints, inbox, keys, outcomes, phones, plays
+from workbench.sandbox.service import charges, endpoints, inbox, keys, outcomes, phones
+from workbench.sandbox.service import scenarios as scripts
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
 
@@ -49,27 +49,33 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
     return seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in moved.items())
 
 
-def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset:  # noqa: ARG001  one signature
+def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset:  # noqa: ARG001  one signature
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
     return phones.show(tx, phone)
 
 
-def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Rows[shapes.Message]:  # noqa: ARG001  one signature
+def read_messages(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Rows[shapes.Message]:  # noqa: ARG001  one signature
     """GET /sandbox/phones/{phone}/messages: what operators have texted to a customer, oldest first."""
     return inbox.messages(tx, phone)
 
 
-def enter(tx: Transaction, caller: Caller, body: shapes.Input, *, phone: str) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
+def enter(
+    tx: Transaction,
+    caller: Caller,  # noqa: ARG001  one signature
+    body: shapes.Input,
+    *,
+    phone: wire.PathPhone,
+) -> shapes.Handset | StateConflict:
     """POST /sandbox/phones/{phone}/input: a PIN is typed and sent."""
     return phones.enter(tx, phone, body.text)
 
 
-def cancel(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
+def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/cancel: the customer refuses."""
     return phones.press(tx, phone, "cancel")
 
 
-def ignore(tx: Transaction, caller: Caller, *, phone: str) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
+def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
     return phones.press(tx, phone, "ignore")
 
@@ -81,17 +87,17 @@ def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noq
 
 def script(tx: Transaction, caller: Caller, body: shapes.Script) -> shapes.Scripted:  # noqa: ARG001  one signature
     """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
-    return plays.script(tx, body.phone, body.answers)
+    return scripts.script(tx, body.phone, body.answers)
 
 
 def outage(tx: Transaction, caller: Caller, body: shapes.Outage) -> shapes.OperatorState:  # noqa: ARG001  one signature
     """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
-    return plays.outage(tx, body.provider, whole_ms(body.seconds, plays.MAX_OUTAGE_S))
+    return scripts.outage(tx, body.provider, whole_ms(body.seconds, shapes.MAX_OUTAGE_S))
 
 
 def operators(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.OperatorState]:  # noqa: ARG001  one signature
     """GET /sandbox/operator: each operator, and until when it is down."""
-    return shapes.Rows(plays.states(tx))
+    return shapes.Rows(scripts.states(tx))
 
 
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
@@ -105,7 +111,7 @@ def new_account(tx: Transaction, caller: Caller, body: shapes.NewAccount) -> sha
 
 
 def delivery_faults(
-    tx: Transaction, caller: Caller, body: shapes.DeliveryFaults, *, endpoint_id: str
+    tx: Transaction, caller: Caller, body: shapes.DeliveryFaults, *, endpoint_id: wire.PathEndpoint
 ) -> shapes.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
     return endpoints.set_faults(tx, caller, body.faults, endpoint_id)
@@ -144,13 +150,15 @@ def _of_panel(  # noqa: PLR0913  the columns that differ
     run: Callable[..., Any],
     answer: Any,  # noqa: ANN401  a type, generic ones too
     *,
-    body: type[msgspec.Struct] | None = None,
-    query: type[msgspec.Struct] | None = None,
+    body: type[wire.Shown] | None = None,
+    query: type[wire.Shown] | None = None,
     no_store: bool = False,
     refuses: tuple[int, ...] = (),
 ) -> Operation:
+    """A row; the operation is named for the function that it runs."""
+    named = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
     return Operation(
-        method, f"/sandbox/{path}", BEARER, run, answer, "sandbox",
+        named, method, f"/sandbox/{path}", BEARER, run, answer, "sandbox",
         body=body, query=query, no_store=no_store, refuses=refuses, traced=False,
     )  # fmt: skip
 

@@ -1,53 +1,20 @@
 """Where an answer comes from: shown by the interface, or assumed, and by which rows of the register.
 
-Tables alone decide: a row of the register stands beside the status, kind of body, operation or code of an error that
-it settles. What is said is of status, media type and body; headers and the moment of an effect are not looked at.
+Tables alone decide: a row of the register stands beside the operation, the struct of a body or the code of an error
+that it settles. What is said is of status, media type and body; headers and the moment of an effect are not looked at.
 """
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, get_args, get_origin
 
-from workbench.sandbox.messages import JSON
+from workbench.domain import wire
 from workbench.sandbox.operations import Operation
 
 HEADER: Final = "Sandbox-Provenance"
 _Rows = tuple[str, ...]
 _ERRORS: Final = 300
 """The first status that is no success."""
-
-SHOWN: Final[Mapping[tuple[str, str], frozenset[tuple[int, str]]]] = {
-    ("POST", "/v1/charges"): frozenset({(200, JSON)}),
-    ("POST", "/plants"): frozenset({(200, JSON), (400, JSON)}),
-}
-"""Operation → the statuses and media types that the interface shows: those of no other one are."""
-
-OF_BODY: Final[Mapping[str, _Rows]] = {
-    "PaymentIntent": ("currency_case", "intent_fields", "intent_states", "operator_ids"),
-    "Charge": ("channel_and_provider", "charge_amount_unit", "charge_states", "currency_case", "operator_ids"),
-    "Refund": ("charge_amount_unit", "currency_case"),
-    "Payout": ("payouts",),
-    "Balance": ("clearing",),
-    "Token": ("token_field",),
-    "Event": ("event_payload", "event_types"),
-    "WebhookEndpoint": ("endpoint_registration",),
-    "Delivery": ("dead_letter", "retry_schedule_s"),
-    "List": ("pagination",),
-}
-"""Struct of a success → the rows that settle its members."""
-
-OF_OPERATION: Final[Mapping[tuple[str, str], _Rows]] = {
-    ("POST", "/v1/payment_intents/{intent_id}/confirm"): ("confirm_response",),
-    ("POST", "/v1/charges"): ("charge_wait",),
-    ("POST", "/v1/auth/token"): ("token_credentials",),
-    ("POST", "/v1/auth/refresh"): ("refresh_request",),
-    ("POST", "/v1/events/{event_id}/replay"): ("replay",),
-    ("POST", "/v1/deliveries/{delivery_id}/replay"): ("replay",),
-    ("POST", "/v1/dead_letters/replay"): ("replay",),
-    ("POST", "/v1/api_keys/{key_id}/roll"): ("key_rotation",),
-    ("DELETE", "/v1/api_keys/{key_id}"): ("key_revocation",),
-}
-"""Operation → the rows that settle its success, beside those of its body."""
 
 OF_CODE: Final[Mapping[str, _Rows]] = {
     "amount_not_positive": ("amount_bounds",),
@@ -108,7 +75,7 @@ def header_of(
 
 @lru_cache(maxsize=4096)
 def _header_of(operation: Operation, status: int, media_type: str, relied: _Rows, replayed: bool) -> str:  # noqa: FBT001  kept by place, which is quicker
-    shown = (status, media_type) in SHOWN.get((operation.method, operation.path), ())
+    shown = (status, media_type) in operation.shows
     is_sandboxes = operation.source == "sandbox"
     said = f'documented; sections="{operation.source}"' if shown else "sandbox" if is_sandboxes else "assumed"
     rows = {*relied, *_rows(operation, status, shown=shown or is_sandboxes, replayed=replayed)}
@@ -136,16 +103,16 @@ def _rows(operation: Operation, status: int, *, shown: bool, replayed: bool) -> 
         yield "declined_status"
     if status < _ERRORS:
         yield from () if shown else ("success_status",)
-        yield from OF_OPERATION.get((operation.method, operation.path), ())
-        for name in _structs(operation.answer):
-            yield from OF_BODY.get(name, ())
+        yield from operation.relies
+        yield from _of_body(operation.answer)
     if replayed:
         yield "idempotency_retention_s"
         yield from () if status < _ERRORS else ("idempotency_keeps_errors",)
 
 
-def _structs(answer: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
-    """The names of an answer's struct and of the rows that it lists."""
-    yield (get_origin(answer) or answer).__name__
+def _of_body(answer: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
+    """The rows that settle the members of a body, and of the rows that it lists."""
+    shape = get_origin(answer) or answer
+    yield from shape.__source__.relies if issubclass(shape, wire.Shown) else ()
     for each in get_args(answer):
-        yield from _structs(each)
+        yield from _of_body(each)

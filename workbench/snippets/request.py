@@ -8,14 +8,13 @@ from urllib.parse import parse_qsl, unquote
 
 from workbench.domain.masking import mask, mask_secrets
 from workbench.domain.reading import json_from
+from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.errors import InvalidRequest
 from workbench.snippets.pieces import Piece, Variable, json_pieces
 
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
 KEYS: Final = ("secret_key", "publishable_key", "access_token")
 SCHEMES: Final = ("Bearer", "Basic", "none")
-SANDBOX_PIN: Final = "1234"
-"""The PIN of every wallet of the sandbox, which is no secret. Another one may be somebody's own."""
 CONTENT_TYPE: Final = "Content-Type"
 
 _SECRET_FIELDS = ("client_secret", "password", "refresh_token")

@@ -8,6 +8,7 @@ from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.plan import DAY_MS
 from workbench.analysis.simulate.rows import CREDITED, OUT, PAID_OUT, SECURED, Known, Row
 from workbench.domain.moments import LUSAKA, moment
+from workbench.domain.scenarios import LATE
 
 _SECOND_MS: Final = 1_000
 _MINUTE_MS: Final = 60_000
@@ -226,6 +227,5 @@ BREAKS: Final[Mapping[str, Kind]] = {
     "reversed_unmatched": Kind("taken back by the operator, unknown to the ledger", _payment, _taken_back),
 }  # fmt: skip
 """By our code, those that fewest rows can carry first."""
-LATE: Final = "late_success"
-"""Planted while the month is driven, not in a statement."""
 PLANTABLE: Final = (*BREAKS, LATE)
+"""By our code; late money is planted while the month is driven, not in a statement."""

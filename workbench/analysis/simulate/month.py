@@ -11,9 +11,10 @@ from decimal import Decimal
 from typing import Final
 
 from workbench.analysis.simulate.notes import Notes, Told
-from workbench.analysis.simulate.plan import APPROVE, CHARGE, DAY_MS, LATE, UNKNOWN, Payment, Plan
+from workbench.analysis.simulate.plan import CHARGE, DAY_MS, Payment, Plan
 from workbench.domain.moments import business_date
 from workbench.domain.money import Money
+from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, SANDBOX_PIN, TIMEOUT, UNKNOWN
 from workbench.errors import PaymentDeclined
 from workbench.session import Session
 
@@ -21,12 +22,6 @@ CURRENCY: Final = "ZMW"
 SUCCEEDED: Final = "succeeded"
 OPEN: Final = "open"
 """The outcome of what the end of the month found unanswered."""
-_PIN: Final = "1234"
-_TIMEOUT: Final = "prompt_timeout"
-_LATE_MS: Final = 60_000
-"""How long after its prompt has expired late money arrives: the sandbox's operators take so long."""
-_ACTS_MS: Final = 5_000
-"""How long a scripted customer takes to answer the prompt of an intent."""
 
 
 class Month:
@@ -117,13 +112,13 @@ class Month:
         elif payment.fate == APPROVE:
             self._ring(payment, self._plan.pin_after_ms(payment), lambda: self._enter_pin(payment))
         elif payment.fate == LATE:
-            self._ring(payment, self._prompt_ms, lambda: self._note(payment, _TIMEOUT))
-            self._later(payment.at_ms + self._prompt_ms + _LATE_MS, self._came_late)
-        elif payment.fate == _TIMEOUT:
-            self._ring(payment, self._prompt_ms, lambda: self._note(payment, _TIMEOUT, told=True))
+            self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT))
+            self._later(payment.at_ms + self._prompt_ms + LATE_S * 1000, self._came_late)
+        elif payment.fate == TIMEOUT:
+            self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT, told=True))
         else:
             told = payment.fate == UNKNOWN or self._plan.traffic.failures[payment.fate].told
-            after_ms = 0 if at_once else _ACTS_MS
+            after_ms = 0 if at_once else ACTS_AFTER_S * 1000
             self._later(payment.at_ms + after_ms, lambda: self._note(payment, payment.fate, told=told))
 
     def _ring(self, payment: Payment, for_ms: int, happen: Callable[[], None]) -> None:
@@ -137,11 +132,11 @@ class Month:
         self._later(payment.at_ms + for_ms, end)
 
     def _enter_pin(self, payment: Payment) -> None:
-        self._session.phone(payment.phone).enter_pin(_PIN)
+        self._session.phone(payment.phone).enter_pin(SANDBOX_PIN)
         self.outcomes[SUCCEEDED] += 1
 
     def _came_late(self) -> None:
-        self.outcomes[_TIMEOUT] -= 1
+        self.outcomes[TIMEOUT] -= 1
         self.outcomes[LATE] += 1
 
     def _note(self, payment: Payment, fate: str, *, told: bool = False) -> None:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.traffic import Traffic
 from workbench.domain.phones import COUNTRY_CODE, OPERATORS
+from workbench.domain.scenarios import APPROVE, LATE, UNKNOWN
 
 DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
@@ -15,9 +16,6 @@ _AGAIN_MS: Final = (15_000, 55_000)
 _SUFFIXES: Final = 1_000
 INTENT: Final = "intent"
 CHARGE: Final = "charge"
-APPROVE: Final = "approve"
-LATE: Final = "late_success"
-UNKNOWN: Final = "operator_unknown"
 
 
 class Payment(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.notes import Told
-from workbench.analysis.simulate.plan import UNKNOWN, phone_of
+from workbench.analysis.simulate.plan import phone_of
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, FLOAT
@@ -15,6 +15,7 @@ from workbench.domain.moments import LUSAKA, milliseconds, moment
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import OPERATORS
 from workbench.domain.references import reference
+from workbench.domain.scenarios import UNKNOWN
 
 COMPLETED: Final = "completed"
 FAILED: Final = "failed"

@@ -14,7 +14,6 @@ from workbench.analysis.simulate import folder, progress, wanted
 from workbench.analysis.simulate.books import Books
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.folder import Decoy
-from workbench.analysis.simulate.kinds import LATE
 from workbench.analysis.simulate.month import Month
 from workbench.analysis.simulate.notes import Notes
 from workbench.analysis.simulate.plan import Plan
@@ -24,6 +23,7 @@ from workbench.analysis.simulate.traffic import Traffic
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import LUSAKA, day_start_ms, moment
+from workbench.domain.scenarios import LATE
 from workbench.errors import SimulationRefused
 from workbench.render import Column, bundle, table
 from workbench.session import Session

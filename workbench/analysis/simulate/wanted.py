@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from workbench.analysis.simulate.decoys import DECOYS
-from workbench.analysis.simulate.kinds import BREAKS, LATE, PLANTABLE
+from workbench.analysis.simulate.kinds import BREAKS, PLANTABLE
+from workbench.domain.scenarios import LATE
 from workbench.errors import SimulationRefused
 
 ALL: Final = "all"

@@ -1,19 +1,56 @@
 """The bodies of the control plane, `/sandbox`, which no real service has. Amounts are whole minor units."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from workbench.domain.wire.shown import Shown
+from workbench.domain import receipts, ussd
+from workbench.domain.gaps import Gaps
+from workbench.domain.ledger import SETTLEMENTS, TRACKED
+from workbench.domain.phones import OPERATORS
+from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE
+from workbench.domain.webhooks import FAULTS
+from workbench.domain.wire.fields import (
+    MOMENT,
+    ChargeId,
+    DateTime,
+    EndpointId,
+    MaskedPhone,
+    NeverNegative,
+    OperatorName,
+    Phone,
+    Positive,
+    Schema,
+    Seconds,
+    UpperCurrency,
+    is_id,
+    one_of,
+    only,
+    told,
+)
+from workbench.domain.wire.shown import Shown, Source
 
 T = TypeVar("T")
 Minor = Annotated[int, Meta(ge=0, le=10**12 - 1)]
 """Minor units; at most ten digits before the point."""
 MAX_ADVANCE_S = 10 * 366 * 86_400
+MAX_OUTAGE_S: Final = 30 * 86_400
+MAX_ANSWERS: Final = 100
+MAX_NAME: Final = 40
 Minutes = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 60)]
 Hours = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 3600)]
 Days = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 86_400)]
+
+
+def _seconds_up_to(most: int) -> Any:  # noqa: ANN401  what describes a field
+    return told("In whole milliseconds.", minimum=0, maximum=most, multipleOf=0.001)
+
+
+class OfSandbox(Shown):
+    """What no real service has."""
+
+    __source__: ClassVar[Source] = Source(gap="")
 
 
 class Rows(Shown, Generic[T]):
@@ -31,101 +68,106 @@ class Page(Shown, Generic[T]):
     object: str = "list"
 
 
-class Input(Shown):
+class Input(OfSandbox):
     """What is typed on a handset; not kept anywhere."""
 
-    text: str
+    text: Annotated[str, told(f"The PIN; {SANDBOX_PIN} is right.", pattern="^[0-9]{4}$")]
 
     def __repr__(self) -> str:
         return f"Input({'•' * len(self.text)})"
 
 
-class Advance(Shown):
+def _by_something(gaps: Gaps) -> Schema:  # noqa: ARG001  one signature
+    return {"anyOf": [{"required": [name]} for name in Advance.__struct_fields__]}
+
+
+class Advance(OfSandbox):
     """By how much the clock moves: what is named adds up."""
 
-    seconds: Decimal | UnsetType = UNSET
-    minutes: Minutes | UnsetType = UNSET
-    hours: Hours | UnsetType = UNSET
-    days: Days | UnsetType = UNSET
+    __whole__ = _by_something
+    seconds: Annotated[Decimal, _seconds_up_to(MAX_ADVANCE_S)] | UnsetType = UNSET
+    minutes: Annotated[Minutes, told("Whole minutes.")] | UnsetType = UNSET
+    hours: Annotated[Hours, told("Whole hours.")] | UnsetType = UNSET
+    days: Annotated[Days, told("Whole days.")] | UnsetType = UNSET
 
 
-class Script(Shown):
+class Script(OfSandbox):
     """What the next attempts on a number come to, one answer each."""
 
-    phone: str
-    answers: list[str]
+    phone: Phone
+    answers: Annotated[list[str], told(items={"enum": list(SCRIPTABLE)}, maxItems=MAX_ANSWERS)]
 
 
-class Outage(Shown):
+class Outage(OfSandbox):
     """An operator is down for so long from now; 0 ends it."""
 
-    provider: str
-    seconds: Decimal
+    provider: OperatorName
+    seconds: Annotated[Decimal, _seconds_up_to(MAX_OUTAGE_S)]
 
 
-class OperatorQuery(Shown):
+class OperatorQuery(OfSandbox):
     """The operator is asked what became of a charge."""
 
     charge: str
 
 
-class NewAccount(Shown):
+class NewAccount(OfSandbox):
     """Another merchant in the same sandbox; `name` is what a customer reads in the prompt."""
 
-    name: str
+    name: Annotated[str, told(minLength=1, maxLength=MAX_NAME, pattern=r"[^\s\x1c-\x1f\x85]")]
 
 
-class DeliveryFaults(Shown):
+class DeliveryFaults(OfSandbox):
     """How deliveries to an endpoint misbehave: `duplicate`, `out_of_order`, both or neither."""
 
-    faults: list[str] = field(default_factory=list)
+    faults: Annotated[list[str], told(items={"enum": list(FAULTS)})] = field(default_factory=list)
 
 
-class Clock(Shown):
+class Clock(OfSandbox):
     """The sandbox's clock; `mode` is manual or running.
 
     `seq` is the place of the latest thing that happened, in the order of the trace: what has it has seen all.
     """
 
-    mode: str
-    now: str
+    mode: Annotated[str, one_of(["manual", "running"])]
+    now: DateTime
     now_ms: int
-    business_date: str
+    business_date: Annotated[str, told("In Lusaka.", format="date")]
     seq: int
-    object: str = "clock"
+    object: Annotated[str, only("clock")] = "clock"
 
 
-class Handset(Shown):
+class Handset(OfSandbox):
     """A customer's phone: what it shows, of which charge, and whether that waits for an answer."""
 
     phone: str
-    operator: str
+    operator: Annotated[str, one_of(OPERATORS)]
     screen: str
-    state: str
+    state: Annotated[str, one_of(["idle", *dict.fromkeys(ussd.WORDS)])]
     waiting: bool
-    tries_left: int | None
-    expires_at: int | None
-    queued: int
-    charge: str | None
-    object: str = "phone"
+    tries_left: Positive | None
+    expires_at: Seconds | None
+    queued: NeverNegative
+    charge: ChargeId | None
+    object: Annotated[str, only("phone")] = "phone"
 
 
-class Message(Shown):
+class Message(OfSandbox):
     """What an operator texted to a customer; `transaction` is its own reference, None where no money moved."""
 
     seq: int
-    at: str
-    kind: str
+    at: DateTime
+    kind: Annotated[str, one_of(receipts.WORDS)]
     sender: str
     text: str
-    amount_minor: int
+    amount_minor: Positive
     currency: str
     merchant: str
     transaction: str | None
-    object: str = "message"
+    object: Annotated[str, only("message")] = "message"
 
 
-class LedgerAccount(Shown):
+class LedgerAccount(OfSandbox):
     """An account posted to, and the sums of its two sides."""
 
     account: str
@@ -135,7 +177,7 @@ class LedgerAccount(Shown):
     credit_minor: int
 
 
-class LedgerEntry(Shown):
+class LedgerEntry(OfSandbox):
     """An entry of the journal; `hash` covers its postings and the entry before."""
 
     id: str
@@ -154,7 +196,7 @@ class LedgerEntry(Shown):
     hash: str
 
 
-class LedgerPosting(Shown):
+class LedgerPosting(OfSandbox):
     """One side of one account."""
 
     entry: str
@@ -166,13 +208,13 @@ class LedgerPosting(Shown):
     business_date: str
     account: str
     code: int
-    side: str
-    amount_minor: int
+    side: Annotated[str, one_of(["debit", "credit"])]
+    amount_minor: Positive
     currency: str
     external_reference: str | None
 
 
-class LedgerMovement(Shown):
+class LedgerMovement(OfSandbox):
     """What an entry does to one account, as a statement would tell it.
 
     `key` is the id by which the other side knows it, `batch` that of the whole of which it is a part.
@@ -188,34 +230,56 @@ class LedgerMovement(Shown):
     batch: str | None
     occurred_at: str
     business_date: str
-    direction: str
-    amount_minor: int
-    fee_minor: int
+    direction: Annotated[str, one_of(["in", "out"])]
+    amount_minor: Positive
+    fee_minor: NeverNegative
     currency: str
-    status: str
-    phone: str | None
-    state: str
+    status: Annotated[str, only("completed")]
+    phone: MaskedPhone | None
+    state: Annotated[str, one_of(["posted", "in_suspense"])]
 
 
-class Settle(Shown):
+def _settles(*, entry: bool, fee: bool) -> Schema:
+    """What the recipes of one sort need: an entry, or the account, the reference and the amount."""
+    recipes = [name for name, row in SETTLEMENTS.items() if (row.takes_entry, row.takes_fee) == (entry, fee)]
+    named: Schema = {"recipe": {"enum": recipes}}
+    if entry:
+        return {"required": ["entry"], "properties": {**named, "entry": {"type": "string"}}}
+    stated: Schema = {
+        "account": {"type": "string"},
+        "reference": {"type": "string"},
+        "amount_minor": {"minimum": 1},
+    }
+    fees: Schema = {} if fee else {"fee_minor": {"const": 0}}
+    return {"required": ["account", "reference", "amount_minor"], "properties": {**named, **stated, **fees}}
+
+
+def _by_recipe(gaps: Gaps) -> Schema:  # noqa: ARG001  one signature
+    return {
+        "oneOf": [_settles(entry=True, fee=False), _settles(entry=False, fee=True), _settles(entry=False, fee=False)]
+    }
+
+
+class Settle(OfSandbox):
     """A difference from a statement, and the recipe that settles it; amounts in minor units.
 
     `account` is the one that differs, `reference` the id by which the other side knows the movement, and
     `entry` the one that it is about: needed by the recipes whose amounts follow from it.
     """
 
-    recipe: str
+    __whole__ = _by_recipe
+    recipe: Annotated[str, one_of(SETTLEMENTS)]
     amount_minor: Minor = 0
     fee_minor: Minor = 0
-    currency: str = "ZMW"
-    account: str | None = None
-    reference: str | None = None
+    currency: UpperCurrency = "ZMW"
+    account: Annotated[str, one_of(TRACKED)] | None = None
+    reference: Annotated[str, told(minLength=1)] | None = None
     entry: str | None = None
-    occurred_at: str | None = None
+    occurred_at: Annotated[str, told(**{**MOMENT, "type": ["string", "null"]})] | None = None
     description: str = ""
 
 
-class LedgerVerified(Shown):
+class LedgerVerified(OfSandbox):
     """Whether the chain holds: its length and head, or where it breaks and why."""
 
     holds: bool
@@ -228,54 +292,54 @@ class LedgerVerified(Shown):
     object: str = "ledger"
 
 
-class TraceRow(Shown):
+class TraceRow(OfSandbox):
     """A call, screen, entry or webhook, at its place in the order of all that happened."""
 
     seq: int
-    at: str
-    kind: str
+    at: DateTime
+    kind: Annotated[str, one_of(["call", "screen", "entry", "webhook"])]
     payment: str | None
     what: str
     result: str
     detail: dict[str, Any]
 
 
-class Scripted(Shown):
+class Scripted(OfSandbox):
     """What a number has before it."""
 
     phone: str
-    answers: list[str]
-    object: str = "operator_script"
+    answers: Annotated[list[str], told(items={"enum": list(SCRIPTABLE)})]
+    object: Annotated[str, only("operator_script")] = "operator_script"
 
 
-class OperatorState(Shown):
+class OperatorState(OfSandbox):
     """Until when an operator is down, None when it is up."""
 
-    provider: str
-    down_until: int | None
-    object: str = "operator"
+    provider: Annotated[str, one_of(OPERATORS)]
+    down_until: Seconds | None
+    object: Annotated[str, only("operator")] = "operator"
 
 
-class NewAccountKeys(Shown):
+class NewAccountKeys(OfSandbox):
     """A merchant's keys, this once."""
 
-    id: str
+    id: Annotated[str, is_id("acct")]
     name: str
     secret_key: str
     publishable_key: str
-    object: str = "account"
+    object: Annotated[str, only("account")] = "account"
 
 
-class FaultyEndpoint(Shown):
+class FaultyEndpoint(OfSandbox):
     """An endpoint and how deliveries to it misbehave."""
 
-    id: str
-    faults: list[str]
+    id: EndpointId
+    faults: Annotated[list[str], told(items={"enum": list(FAULTS)})]
     object: str = "webhook_endpoint"
 
 
-class WasReset(Shown):
+class WasReset(OfSandbox):
     """What a reset left: the clock, the keys and the webhook endpoints."""
 
     endpoints: list[str]
-    object: str = "reset"
+    object: Annotated[str, only("reset")] = "reset"

@@ -1,10 +1,12 @@
 """What every body is made of: a struct whose repr tells no secret, and its JSON."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
+from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
 
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
@@ -17,8 +19,26 @@ _SECRETS = (
 _LINE = 100
 
 
+class Source(NamedTuple):
+    """Where the fields of a struct come from: `shows` are those that a section of the interface shows.
+
+    The others are assumed in a gap of the section `gap`, or the sandbox's own where there is none.
+    """
+
+    section: str = ""
+    shows: tuple[str, ...] = ()
+    gap: str = "4"
+    relies: tuple[str, ...] = ()
+    """Rows of the register that settle the members of such a body."""
+
+
 class Shown(Struct):
     """A struct whose repr shows no secret and no whole number."""
+
+    __source__: ClassVar[Source] = Source()
+    __whole__: ClassVar[Callable[[Gaps], dict[str, Any]] | None] = None
+    """What the description says of the struct as a whole, by the register; a field that it requires is never null."""
+    __prints_as__: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
         for name in _SECRETS:
@@ -34,11 +54,11 @@ class Shown(Struct):
         ]
 
     def __repr__(self) -> str:
-        fields = self._told()
-        line = f"{type(self).__name__}({', '.join(fields)})"
+        fields, name = self._told(), self.__prints_as__ or type(self).__name__
+        line = f"{name}({', '.join(fields)})"
         if len(line) > _LINE:
             inner = ",\n".join(fields).replace("\n", "\n    ")
-            line = f"{type(self).__name__}(\n    {inner},\n)"
+            line = f"{name}(\n    {inner},\n)"
         return mask(line)
 
 

@@ -1,16 +1,17 @@
 """The OpenAPI 3.1 document, from the tables that route."""
 
-from typing import Any, Final
+import re
+from collections.abc import Mapping
+from typing import Any, Final, get_type_hints
 
-from workbench.domain import wire
+from workbench.domain import scenarios, wire
 from workbench.domain.gaps import Gaps
+from workbench.domain.webhooks import EVENT_TYPES
 from workbench.sandbox import operations, panel
+from workbench.sandbox.idempotency import KEY
 from workbench.sandbox.messages import JSON
-from workbench.sandbox.openapi import examples, names, provenance, responses, schemas
-from workbench.sandbox.openapi.links import LINKS
-from workbench.sandbox.openapi.parameters import parameters
-from workbench.sandbox.openapi.webhooks import webhooks
-from workbench.sandbox.operations import Operation
+from workbench.sandbox.openapi import examples, responses, schemas
+from workbench.sandbox.operations import ANY_POST, Operation
 
 Schema = dict[str, Any]
 TABLE: Final = (*operations.OPERATIONS, *panel.OPERATIONS)
@@ -39,13 +40,50 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
 _SCHEMES: Final = {"Bearer": "bearerAuth", "Basic": "basicAuth"}
 _UNREQUESTED: Final = (wire.Event, wire.PlantError)
 """Answers that no operation names: what webhooks carry, and the documented error."""
+_OF_PANEL: Final = (
+    "The control plane, which no real service has: clock, handsets, operators, ledger, trace. It belongs to whoever "
+    "runs the sandbox: every secret key of it sees, and resets, what there is of all its accounts."
+)
+
+_TAGS: Final[Mapping[str, tuple[str, str]]] = {
+    "/v1/payment_intents": ("Payment intents", "An attempt to be paid: created, then confirmed with a wallet."),
+    "/v1/charges": ("Charges", "The one-call alternative, and what each attempt came to."),
+    "/v1/refunds": ("Refunds", "Money of a charge given back."),
+    "/v1/payouts": ("Payouts", "Cleared money sent to the merchant's bank."),
+    "/v1/balance": ("Payouts", ""),
+    "/v1/webhook_endpoints": ("Webhooks", "Where events go, what has happened, and how it was delivered."),
+    "/v1/events": ("Webhooks", ""),
+    "/v1/deliveries": ("Webhooks", ""),
+    "/v1/dead_letters": ("Webhooks", ""),
+    "/v1/api_keys": ("Keys", "The merchant's test keys, and the illustrative bearer tokens."),
+    "/v1/auth": ("Keys", ""),
+    "/plants": ("Plants", "The sample plant store."),
+    "/sandbox": (
+        "Sandbox",
+        _OF_PANEL,
+    ),
+}
+"""Beginning of a path → the group of its operations and what it is about."""
+_SCENARIO = "What the operator or the service is asked to do with this call, so that a failure can be tested. Here: "
+_OBJECT_OF: Final = {
+    "payment_intent": "PaymentIntent",
+    "charge": "Charge",
+    "refund": "Refund",
+    "payout": "Payout",
+    "webhook_endpoint": "WebhookEndpoint",
+}
+_HEADERS: Final = (
+    ("webhook-id", {"pattern": "^evt_[0-9A-Za-z]{24}$"}, "The event's id, the same over retries: dedupe on it."),
+    ("webhook-timestamp", {"pattern": "^[0-9]+$"}, "When this attempt was signed, seconds since 1970, UTC."),
+    ("webhook-signature", {"pattern": "^v1,[A-Za-z0-9+/]+=*( v1,[A-Za-z0-9+/]+=*)*$"},
+     "HMAC-SHA256 of `id.timestamp.body`, base64; several while a secret is being rolled."),
+)  # fmt: skip
 
 
 def document(gaps: Gaps) -> Schema:
     """The whole description, of a sandbox with this register."""
-    bodies = schemas.requests([each for row in TABLE for each in (row.body, row.query) if each is not None], gaps)
-    queries = {name: bodies.pop(name) for name in {row.query.__name__ for row in TABLE if row.query is not None}}
-    shown = schemas.shown([*(row.answer for row in TABLE), *_UNREQUESTED], gaps)
+    bodies = schemas.requests([row.body for row in TABLE if row.body is not None], gaps)
+    shown = schemas.shown(TABLE, _UNREQUESTED, gaps)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -55,9 +93,9 @@ def document(gaps: Gaps) -> Schema:
             "description": _ABOUT,
         },
         "servers": [{"url": "/", "description": "This sandbox."}],
-        "tags": names.tags(),
-        "paths": _paths(queries, gaps),
-        "webhooks": webhooks(gaps),
+        "tags": [{"name": name, "description": says} for name, says in _TAGS.values() if says],
+        "paths": _paths(gaps),
+        "webhooks": _webhooks(gaps),
         "components": {
             "securitySchemes": {
                 "bearerAuth": {"type": "http", "scheme": "bearer", "description": "A test key or an access token."},
@@ -78,29 +116,25 @@ def document(gaps: Gaps) -> Schema:
     }
 
 
-def _paths(queries: dict[str, Schema], gaps: Gaps) -> Schema:
+def _paths(gaps: Gaps) -> Schema:
     paths: Schema = {}
     for operation in TABLE:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, queries, gaps)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, gaps)
     return paths
 
 
-def _operation(operation: Operation, queries: dict[str, Schema], gaps: Gaps) -> Schema:
-    summary, description = names.words(operation)
-    identifier = names.operation_id(operation)
-    answers = responses.responses(operation, schemas.of_type(operation.answer), gaps)
-    if links := LINKS.get(identifier):
-        next(iter(answers.values()))["links"] = {name: dict(link) for name, link in links.items()}
+def _operation(operation: Operation, gaps: Gaps) -> Schema:
+    summary, description = _words(operation)
     described: Schema = {
-        "operationId": identifier,
+        "operationId": operation.id,
         "summary": summary,
         "description": description,
-        "tags": [names.tag(operation)],
+        "tags": [_tag(operation)],
         "security": [{_SCHEMES[scheme]: []} for scheme in _schemes(operation, gaps)],
-        "parameters": parameters(operation, queries, gaps),
+        "parameters": [*_of_path(operation), *_of_query(operation), *_of_headers(operation, gaps)],
         "requestBody": _body(operation),
-        "responses": answers,
-        **provenance.of_operation(operation),
+        "responses": responses.responses(operation, schemas.of_type(operation.answer), gaps),
+        **schemas.of_operation(operation),
     }
     return {name: value for name, value in described.items() if value or name == "security"}
 
@@ -119,3 +153,143 @@ def _body(operation: Operation) -> Schema:
     # A body that may be left out is left out with a bearer in the header, which a described refresh has not.
     optional = operation.body_optional and operation.schemes != operations.NO_KEY
     return {"required": not optional, "content": {JSON: content}}
+
+
+def _tag(operation: Operation) -> str:
+    """The group that an operation stands in."""
+    return next(name for path, (name, _) in _TAGS.items() if operation.path.startswith(path))
+
+
+def _words(operation: Operation) -> tuple[str, str]:
+    """Summary and description, from the docstring of what runs."""
+    first, _, rest = (operation.run.__doc__ or "").partition("\n")
+    says = first.partition(": ")[2]
+    paragraphs = (" ".join(part.split()) for part in rest.split("\n\n"))
+    told = [part.partition("Raises ")[0].strip() for part in paragraphs]
+    return says[:1].upper() + says[1:], "\n\n".join(part for part in told if part)
+
+
+def _of_path(operation: Operation) -> list[Schema]:
+    """What stands in the path, by the types of what runs."""
+    kinds = get_type_hints(operation.run, include_extras=True)
+    found = []
+    for name in re.findall(r"{(\w+)}", operation.path):
+        says, schema = schemas.path_parameter(kinds[name])
+        found.append(
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "description": says,
+                "schema": schema,
+                **schemas.of_operation(operation),
+            }
+        )
+    return found
+
+
+def _of_query(operation: Operation) -> list[Schema]:
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "description": says,
+            **({"style": "form", "explode": False} if schema["type"] == "array" else {}),
+            "schema": schema,
+            **schemas.of_operation(operation),
+        }
+        for name, says, schema in (schemas.parameters(operation.query) if operation.query else ())
+    ]
+
+
+def _of_headers(operation: Operation, gaps: Gaps) -> list[Schema]:
+    headers = []
+    if operation.takes_keys:
+        headers.append(_key(operation, gaps))
+    if operation.scenarios:
+        offered = [*dict.fromkeys(operation.scenarios)]
+        failures = [each for each in offered if each in scenarios.SCENARIOS or each not in ANY_POST]
+        says = "the operator's answers" if failures else "faults of the service"
+        schema = {"type": "string", "enum": offered}
+        headers.append(_header("Sandbox-Scenario", _SCENARIO + says + ".", schema, schemas.open_in("")))
+    if gaps.version_header == "api_version":
+        schema = {"type": "string", "enum": [wire.API_VERSION]}
+        headers.append(_header("Api-Version", "The version asked for.", schema, schemas.open_in("9")))
+    return headers
+
+
+def _key(operation: Operation, gaps: Gaps) -> Schema:
+    needed = operation.needs_idempotency_key and gaps.idempotency_required == "charges"
+    shown = schemas.documented("2.3") if operation.needs_idempotency_key else schemas.open_in("8")
+    says = (
+        "One key of 1 to 255 printable ASCII characters, in quotes, or bare and without a comma. Within "
+        f"{gaps.idempotency_retention_s} s the same body, to the byte, gets the first answer again, with "
+        "`Idempotent-Replayed: true`; another one, such as the same JSON written another way, is refused."
+    )
+    if operation.no_store:
+        says += " A key or secret that is shown once is not kept: the answer that is given again is without it."
+    schema = {"type": "string", "pattern": f"^({KEY.pattern})$"}
+    return {**_header("Idempotency-Key", says, schema, shown), **({"required": True} if needed else {})}
+
+
+def _header(name: str, says: str, schema: Schema, shown: Mapping[str, str]) -> Schema:
+    return {"name": name, "in": "header", "description": says, "schema": schema, **shown}
+
+
+def _webhooks(gaps: Gaps) -> dict[str, Schema]:
+    """The webhooks: one for each type of event, as a receiver sees it."""
+    return {each: {"post": _webhook(each, gaps)} for each in EVENT_TYPES}
+
+
+def _webhook(event_type: str, gaps: Gaps) -> Schema:
+    family, _, happened = event_type.partition(".")
+    held = schemas.reference(_OBJECT_OF[family])
+    return {
+        "operationId": "on" + "".join(word.capitalize() for word in event_type.replace(".", "_").split("_")),
+        "summary": f"{family.replace('_', ' ').capitalize()}: {happened.replace('_', ' ')}",
+        "tags": ["Webhooks"],
+        "security": [],
+        "parameters": [
+            {
+                "name": name,
+                "in": "header",
+                "required": True,
+                "description": says,
+                "schema": {"type": "string", **schema},
+                **schemas.open_in("6"),
+            }
+            for name, schema, says in _HEADERS
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {
+                JSON: {
+                    "schema": {
+                        "allOf": [
+                            schemas.reference("Event"),
+                            {
+                                "properties": {
+                                    "type": {"const": event_type},
+                                    "data": {"properties": {"object": held}},
+                                }
+                            },
+                        ]
+                    },
+                    "example": examples.event(event_type),
+                }
+            },
+        },
+        "responses": _receipts(gaps),
+        **schemas.open_in("6"),
+    }
+
+
+def _receipts(gaps: Gaps) -> Schema:
+    taken = "2XX" if gaps.delivery_success == "2xx" else "200"
+    gone = "The endpoint is disabled." if gaps.delivery_gone == "disables" else "Sent again, as after any failure."
+    waits = ", ".join(str(each) for each in gaps.retry_schedule_s)
+    return {
+        taken: {"description": f"Received, when it comes within {gaps.delivery_timeout_s} s. The body is not read."},
+        "410": {"description": gone},
+        "default": {"description": f"Sent again, seconds after the attempt before: {waits}; then it is a dead letter."},
+    }

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import msgspec
 
+from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES, OperatorNames
 from workbench.domain.gaps import Gaps
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OPERATORS
 from workbench.errors import NotFound
-from workbench.sandbox import operator
 from workbench.sandbox.messages import JSON, Answer, Request
 from workbench.sandbox.openapi.document import document
 from workbench.sandbox.service import plants
@@ -96,10 +96,10 @@ def test_numbers(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one s
     """GET /docs/test-numbers: the numbers on which something happens by itself."""
     return _page(
         "test_numbers.html",
-        rows=[(ending, each.says) for ending, each in operator.TEST_NUMBERS.items()],
+        rows=[(ending, each.says) for ending, each in scenarios.TEST_NUMBERS.items()],
         operators=[(each.name, f"{COUNTRY_CODE}{each.prefixes[0]}") for each in OPERATORS.values()],
-        pin=operator.SANDBOX_PIN,
-        scenarios=operator.SCRIPTABLE,
+        pin=scenarios.SANDBOX_PIN,
+        scenarios=scenarios.SCRIPTABLE,
     )
 
 

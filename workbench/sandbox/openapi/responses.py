@@ -7,12 +7,11 @@ from typing import Any, Final
 from workbench.domain import wire
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
+from workbench.domain.wire import Source
 from workbench.sandbox import encode
 from workbench.sandbox.messages import JSON
-from workbench.sandbox.openapi import examples, provenance, schemas
-from workbench.sandbox.openapi.names import operation_id
-from workbench.sandbox.openapi.parameters import takes_keys
-from workbench.sandbox.operations import Operation
+from workbench.sandbox.openapi import examples, schemas
+from workbench.sandbox.operations import Link, Operation
 
 Schema = dict[str, Any]
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
@@ -51,7 +50,7 @@ def refusals(operation: Operation, gaps: Gaps) -> list[int]:
         (409, bool(operation.scenarios)),
         (413, not operation.plain_400),
         (415, operation.body is not None and not operation.plain_400),
-        (gaps.reused_key_status, takes_keys(operation)),
+        (gaps.reused_key_status, operation.takes_keys),
     ):
         found |= {status} if comes else set()
     return sorted(found - ({402} if gaps.declined_status != "402" else set()))
@@ -114,12 +113,12 @@ def envelope() -> Schema:
     members = problem()["properties"]
     inner = ("code", "message", "param", "decline_code", "request_id", "charge", "current", "attempted")
     within = {
-        "type": {"type": "string", "description": "The kind of error.", **provenance.assumed("7")},
-        "doc_url": {"type": "string", "format": "uri-reference", **provenance.assumed("7")},
+        "type": {"type": "string", "description": "The kind of error.", **schemas.open_in("7")},
+        "doc_url": {"type": "string", "format": "uri-reference", **schemas.open_in("7")},
         **{name: members[name] for name in (*inner, "state", "event", "allowed", "allow")},
     }
     required = ["type", "code", "message", "doc_url", "request_id"]
-    error = {"type": "object", "properties": within, "required": required, **provenance.assumed("7")}
+    error = {"type": "object", "properties": within, "required": required, **schemas.open_in("7")}
     return {"type": "object", "title": "Envelope", "properties": {"error": error}, "required": ["error"]}
 
 
@@ -158,7 +157,7 @@ def problem() -> Schema:
         "properties": {name: dict(member) for name, member in members.items()},
         "required": ["type", "title", "status", "detail", "instance", "code", "request_id", "error", "message"],
     }
-    provenance.mark(schema, "Problem")
+    schemas.mark(schema, Source(gap="7"))
     return schema
 
 
@@ -173,17 +172,24 @@ def field_problem() -> Schema:
         },
         "required": ["pointer", "detail"],
     }
-    provenance.mark(schema, "FieldProblem")
+    schemas.mark(schema, Source(gap="7"))
     return schema
 
 
 def _success(operation: Operation, answer: str, gaps: Gaps) -> Schema:
     names = ["Request-Id", "Sandbox-Provenance"]
     names += ["Api-Version"] if gaps.version_header == "api_version" else []
-    names += ["Idempotent-Replayed"] if takes_keys(operation) else []
+    names += ["Idempotent-Replayed"] if operation.takes_keys else []
     names += ["Cache-Control"] if operation.no_store else []
-    content = {"schema": schemas.reference(answer), "example": examples.answer(operation_id(operation))}
-    return {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
+    content = {"schema": schemas.reference(answer), "example": examples.answer(operation.id)}
+    done: Schema = {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
+    return {**done, "links": {link.name: _link(link) for link in operation.links}} if operation.links else done
+
+
+def _link(link: Link) -> Schema:
+    """What an answer leads to: which operation takes what it holds."""
+    taken = {link.takes: f"$response.body#/{link.gives}"}
+    return {"operationId": link.leads_to, "requestBody" if link.in_body else "parameters": taken}
 
 
 def _refusal(status: int, gaps: Gaps) -> Schema:

@@ -1,57 +1,81 @@
-"""The components of the description: JSON Schema from the structs on the wire, and what is refined in it."""
+"""The components of the description: JSON Schema from the structs on the wire, with what their fields say."""
 
 import re
-from collections.abc import Iterable
-from typing import Any, get_args
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import Meta, UnsetType
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
-from workbench.sandbox.openapi import answers, provenance, rules
+from workbench.domain.wire import Shown, Source
+from workbench.sandbox.operations import Operation
 
 Schema = dict[str, Any]
-_REF = "#/components/schemas/"
-_GENERIC = re.compile(r"(List|Rows|Page)_(.+)_")
-_ROWS_OF_ANYTHING = "dict_str__typing.Any_"
+_REF: Final = "#/components/schemas/"
+_GENERIC: Final = re.compile(r"(List|Rows|Page)_(.+)_")
+_ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
 
 
-def requests(shapes: Iterable[type[msgspec.Struct]], gaps: Gaps) -> dict[str, Schema]:
-    """The schemas of request bodies and of queries, by name."""
+def requests(shapes: Iterable[type[Shown]], gaps: Gaps) -> dict[str, Schema]:
+    """The schemas of request bodies, by name."""
     found = _components(shapes)
     for name, schema in found.items():
-        for field, rule in rules.REQUEST_RULES.get(name, {}).items():
-            _refine(schema["properties"], field, rule(gaps))
-        for field in rules.NEVER_NULL.get(name, _none)(gaps):
-            schema["properties"][field]["type"] = "string"
-        if name in rules.WHOLE_RULES:
-            schema.update(rules.WHOLE_RULES[name](gaps))
+        struct = _structs()[name]
+        _refine(schema["properties"], struct, gaps)
+        whole = struct.__whole__(gaps) if struct.__whole__ else {}
+        for field in whole.get("required", ()):
+            if isinstance(schema["properties"][field].get("type"), list):
+                schema["properties"][field]["type"] = "string"
+        schema.update(whole)
         if gaps.unknown_fields == "refused":
             schema["additionalProperties"] = False
-        provenance.mark(schema, name)
+        mark(schema, struct.__source__)
     return found
 
 
-def shown(shapes: Iterable[Any], gaps: Gaps) -> dict[str, Schema]:
-    """The schemas of answers, by name. A field of an answer is always there, unless it can be unset."""
+def shown(rows: Iterable[Operation], also: Iterable[type[Shown]], gaps: Gaps) -> dict[str, Schema]:
+    """The schemas of what operations answer, and others, by name. A field is always there, unless it can be unset."""
+    table = tuple(rows)
+    of_lists = {of_type(row.answer): Source(gap="" if row.source == "sandbox" else row.gap) for row in table}
     found = {}
-    for original, schema in _components(shapes).items():
-        name = answer_name(original)
+    for original, schema in _components([*(row.answer for row in table), *also]).items():
+        name, struct = answer_name(original), _structs().get(original)
         found[name] = {**_renamed(schema), "title": name}
-        for field, rule in answers.RULES.get(name, {}).items():
-            _refine(found[name]["properties"], field, rule(gaps))
-        found[name]["required"] = _always_there(original, found[name], gaps)
-        provenance.mark(found[name], name)
+        if struct is not None:
+            _refine(found[name]["properties"], struct, gaps)
+        found[name]["required"] = _always_there(struct, found[name], gaps)
+        mark(found[name], struct.__source__ if struct else of_lists[name])
     return found
+
+
+def parameters(shape: type[Shown]) -> Iterator[tuple[str, str, Schema]]:
+    """Name, words and schema of each parameter of a query, which is left out where a field would be null."""
+    (schema,) = _components([shape]).values()
+    for each in msgspec.structs.fields(shape):
+        of_type, says, said = schema["properties"][each.name], "", Schema()
+        for meta in _metas(each.type):
+            says, said = meta.description or says, said | (meta.extra_json_schema or {})
+        kinds = of_type["type"]
+        kind = next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds
+        plain = {name: value for name, value in of_type.items() if name != "description"}
+        yield each.name, says, {"type": kind, **said} if said else {**plain, "type": kind}
+
+
+def path_parameter(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
+    """Words and schema of what stands in a path."""
+    (meta,) = _metas(kind)
+    return meta.description or "", {"type": "string", **(meta.extra_json_schema or {})}
 
 
 def answer_name(name: str) -> str:
-    """The component of an answer's struct: lists by what they hold, apart from what requests hold."""
+    """The component of an answer's struct: lists by what they hold."""
     if generic := _GENERIC.fullmatch(name):
         inner = "Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]
         return f"{inner}{generic[1]}"
-    return answers.NAMES.get(name, name)
+    return name
 
 
 def reference(name: str) -> Schema:
@@ -63,6 +87,42 @@ def of_type(shape: Any) -> str:  # noqa: ANN401  a type, generic ones too
     """The name of the component of an answer."""
     (schema,), _ = msgspec.json.schema_components([shape], ref_template=_REF + "{name}")
     return answer_name(schema["$ref"].removeprefix(_REF))
+
+
+# Where each field and operation comes from
+
+
+def mark(schema: Schema, source: Source) -> None:
+    """Write on each field of a component where it comes from."""
+    for field, described in schema["properties"].items():
+        described.update(documented(source.section) if field in source.shows else open_in(source.gap))
+
+
+def of_operation(operation: Operation) -> dict[str, str]:
+    """Where an operation comes from; a documented one may stand in several sections."""
+    if operation.source == "sandbox":
+        return open_in("")
+    return open_in(operation.gap) if operation.source == "assumed" else documented(operation.source)
+
+
+def documented(section: str) -> dict[str, str]:
+    """What the interface shows."""
+    return {"x-provenance": "documented", "x-section": section}
+
+
+def open_in(section: str) -> dict[str, str]:
+    """What the interface leaves open, and the section that does; what no real service has for none."""
+    return {"x-provenance": "assumed", "x-section": section} if section else {"x-provenance": "sandbox"}
+
+
+def _structs() -> Mapping[str, type[Shown]]:
+    """Every struct on the wire by its name."""
+    found, left = dict[str, type[Shown]](), [Shown]
+    while left:
+        below = left.pop().__subclasses__()
+        found |= {each.__name__: each for each in below}
+        left += below
+    return found
 
 
 def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
@@ -89,13 +149,29 @@ def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
     return {name: _plain(value) for name, value in schema.items() if (name, value) != ("default", None)}
 
 
-def _refine(properties: dict[str, Schema], field: str, rule: Schema) -> None:
-    """Add a rule to a field; where the field may be null, null is among the values of an enum."""
-    refined = {**properties[field], **rule}
-    nullable = isinstance(refined.get("type"), list)
-    if nullable and "enum" in rule:
-        refined["enum"] = [*rule["enum"], None]
-    properties[field] = refined
+def _refine(properties: dict[str, Schema], struct: type[Shown], gaps: Gaps) -> None:
+    """Let what each field says replace what its type says; where it may be null, null is among an enum's values."""
+    for each in msgspec.structs.fields(struct):
+        said: Schema = {}
+        for meta in _metas(each.type):
+            said |= meta.extra_json_schema or {}
+            said |= meta.extra["rule"](gaps) if meta.extra else {}
+        before = properties[each.name]
+        is_nullable = isinstance(before.get("type"), list)
+        if "enum" in said and is_nullable:
+            said["enum"] = [*said["enum"], None]
+        in_place = {"type", "items"}  # what a type says by itself keeps its place, the type stands first
+        kept = {name: value for name, value in before.items() if name in in_place or name not in said}
+        first = {} if is_nullable or "type" not in kept else {"type": kept["type"]}
+        properties[each.name] = first | kept | said
+
+
+def _metas(kind: Any) -> Iterator[Meta]:  # noqa: ANN401  a type
+    """What is said of a type, in the order in which it is written."""
+    if get_origin(kind) in (Union, types.UnionType):
+        for each in get_args(kind):
+            yield from _metas(each)
+    yield from (each for each in getattr(kind, "__metadata__", ()) if isinstance(each, Meta))
 
 
 def _renamed(value: Any) -> Any:  # noqa: ANN401  JSON is of any type
@@ -108,17 +184,13 @@ def _renamed(value: Any) -> Any:  # noqa: ANN401  JSON is of any type
     return {name: _renamed(each) for name, each in value.items()}
 
 
-def _always_there(original: str, schema: Schema, gaps: Gaps) -> list[str]:
+def _always_there(struct: type[Shown] | None, schema: Schema, gaps: Gaps) -> list[str]:
     """The fields of an answer that are there each time; what is set by default is told, not assumed."""
-    struct = getattr(wire, original, None)
     unset = (
         {each.name for each in msgspec.structs.fields(struct) if UnsetType in get_args(each.type)} if struct else set()
     )
     for each in schema["properties"].values():
         each.pop("default", None)
-    kept = answers.SET_IN_FULL.get(original, ()) if gaps.intent_fields == "full" else ()
-    return [name for name in schema["properties"] if name not in unset or name in kept]
-
-
-def _none(gaps: Gaps) -> tuple[str, ...]:  # noqa: ARG001  one signature
-    return ()
+    if struct is wire.PaymentIntent and gaps.intent_fields == "full":
+        unset &= {"client_secret"}  # the one field that an event's intent goes without
+    return [name for name in schema["properties"] if name not in unset]

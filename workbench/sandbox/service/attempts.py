@@ -3,14 +3,13 @@
 Intents and charges share this; a charge with a `payment_intent` moves its intent along.
 """
 
-from workbench.domain import payments, ussd
+from workbench.domain import payments, scenarios, ussd
 from workbench.domain.payments import Charge
 from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from
+from workbench.domain.scenarios import SCENARIOS, Scenario
 from workbench.domain.ussd import UssdSession
-from workbench.sandbox import operator
-from workbench.sandbox.operator import Play
 from workbench.sandbox.service import outcomes
-from workbench.sandbox.service.plays import play_for
+from workbench.sandbox.service.scenarios import scenario_for
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Screen
 
@@ -22,7 +21,7 @@ LATE_MONEY = "late_money"
 def begin(tx: Transaction, charge: Charge, merchant: str, reference: str | None) -> UssdSession:
     """Hold the amount and send the prompt; its time-out is due from now on."""
     outcomes.hold(tx, charge)
-    play = play_for(tx, charge)
+    scenario = scenario_for(tx, charge)
     session = tx.sessions.add(
         UssdSession(
             id=tx.new_id("ussd"),
@@ -36,8 +35,8 @@ def begin(tx: Transaction, charge: Charge, merchant: str, reference: str | None)
             reference=reference,
             tries_left=tx.gaps.pin_attempts,
             expires_ms=tx.now_ms + tx.gaps.prompt_timeout_s * 1000,
-            play=play,
-            screen=ussd.UNSENT if operator.PLAYS[play].rejection else ussd.ENTER_PIN,
+            play=scenario,
+            screen=ussd.UNSENT if SCENARIOS[scenario].rejection else ussd.ENTER_PIN,
         )
     )
     _show(tx, session, None)
@@ -47,27 +46,27 @@ def begin(tx: Transaction, charge: Charge, merchant: str, reference: str | None)
 
 def let_act(tx: Transaction, session: UssdSession) -> None:
     """Make due what happens by itself, at its time."""
-    play = _play(session)
-    if play.by_itself and play.acts:
-        tx.schedule(ACTS, session.id, in_ms=play.after_s * 1000)
+    scenario = _scenario(session)
+    if scenario.by_itself and scenario.acts:
+        tx.schedule(ACTS, session.id, in_ms=scenario.after_s * 1000)
 
 
 def act(tx: Transaction, session: UssdSession) -> None:
-    """What the play says happens now, through the same inputs as a person's."""
-    play = _play(session)
+    """What the scenario says happens now, through the same inputs as a person's."""
+    scenario = _scenario(session)
     if session.screen == ussd.UNSENT:
         press(tx, session, "reject")
         return
-    for pressed in play.presses:
+    for pressed in scenario.presses:
         if session.screen not in ussd.OPEN:
             return
-        session = press(tx, session, "cancel") if pressed == operator.CANCEL else enter_pin(tx, session, pressed)
+        session = press(tx, session, "cancel") if pressed == scenarios.CANCEL else enter_pin(tx, session, pressed)
 
 
 def enter_pin(tx: Transaction, session: UssdSession, text: str) -> UssdSession:
     """A PIN comes from the handset; it is judged and forgotten."""
     ussd.check_pin(text, _msisdn(session).operator.pin_length)
-    given = ussd.judged_pin(session, right=operator.pin_is_right(text), refusal=_play(session).refusal)
+    given = ussd.judged_pin(session, right=scenarios.pin_is_right(text), refusal=_scenario(session).refusal)
     return _press(tx, session, given, pressed="•" * len(text))
 
 
@@ -88,21 +87,22 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
 
 
 def _press(tx: Transaction, session: UssdSession, given: str, *, pressed: str) -> UssdSession:
-    play = _play(session)
-    reason = payments.FAILURES[play.refusal] if given == "right_pin_refused" and play.refusal else None
+    scenario = _scenario(session)
+    refused = given == "right_pin_refused" and scenario.refusal
+    reason = payments.FAILURES[refused] if refused else None
     session = ussd.after(session, given, reason=reason)
     _show(tx, session, pressed)
     if session.screen in (*ussd.OPEN, ussd.IGNORED):
         return tx.sessions.put(session)
     session = tx.sessions.put(session, ended_seq=tx.next_seq())
     tx.unschedule(session.id)
-    if session.screen == ussd.EXPIRED and play.late:
-        tx.schedule(LATE_MONEY, session.id, in_ms=operator.LATE_S * 1000)
-    _settle(tx, session, play)
+    if session.screen == ussd.EXPIRED and scenario.late:
+        tx.schedule(LATE_MONEY, session.id, in_ms=scenarios.LATE_S * 1000)
+    _settle(tx, session, scenario)
     return session
 
 
-def _settle(tx: Transaction, session: UssdSession, play: Play) -> None:
+def _settle(tx: Transaction, session: UssdSession, scenario: Scenario) -> None:
     """What the operator answers, as often as it does: what comes again finds the charge settled."""
     charge = tx.charges.get(session.charge)
     if charge is None:
@@ -110,15 +110,15 @@ def _settle(tx: Transaction, session: UssdSession, play: Play) -> None:
     if session.screen in (ussd.APPROVED, ussd.REFUSED):
         outcomes.pin_accepted(tx, charge)
     if session.screen == ussd.APPROVED:
-        for _ in range(play.answers):
+        for _ in range(scenario.answers):
             outcomes.secure_funds(tx, charge)
     else:
-        own = {ussd.REFUSED: play.refusal, ussd.REJECTED: play.rejection}.get(session.screen)
+        own = {ussd.REFUSED: scenario.refusal, ussd.REJECTED: scenario.rejection}.get(session.screen)
         outcomes.fail(tx, charge, own or ussd.FAILURE_OF[session.screen])
 
 
-def _play(session: UssdSession) -> Play:
-    return operator.PLAYS[session.play]
+def _scenario(session: UssdSession) -> Scenario:
+    return SCENARIOS[session.play]
 
 
 def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:

@@ -50,7 +50,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
     return _answer(tx, charge)
 
 
-def retrieve(tx: Transaction, caller: Caller, *, charge_id: str) -> wire.Charge:
+def retrieve(tx: Transaction, caller: Caller, *, charge_id: wire.PathCharge) -> wire.Charge:
     """GET /v1/charges/{charge_id}: a charge as it is now."""
     return encode.charge(found(tx, caller, charge_id), tx.gaps)
 

@@ -18,7 +18,7 @@ EVENTS_URL = "/v1/events"
 STATES = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
 
 
-def event(tx: Transaction, caller: Caller, *, event_id: str) -> msgspec.Raw:
+def event(tx: Transaction, caller: Caller, *, event_id: wire.PathEvent) -> msgspec.Raw:
     """GET /v1/events/{event_id}: an event, to the byte as it is sent."""
     return msgspec.Raw(_event(tx, caller, event_id).body.encode())
 
@@ -40,7 +40,7 @@ def events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> wire.
     return lists.page(caller, tx.events, query, EVENTS_URL, shown, also, **equals)
 
 
-def retrieve(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Delivery:
+def retrieve(tx: Transaction, caller: Caller, *, delivery_id: wire.PathDelivery) -> wire.Delivery:
     """GET /v1/deliveries/{delivery_id}: a delivery and each attempt at it."""
     return _shown(tx, _found(tx, caller, delivery_id))
 
@@ -57,7 +57,7 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> w
     return lists.page(caller, tx.deliveries, query, URL, lambda each: _shown(tx, each), **equals)
 
 
-def replay(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Delivery:
+def replay(tx: Transaction, caller: Caller, *, delivery_id: wire.PathDelivery) -> wire.Delivery:
     """POST /v1/deliveries/{delivery_id}/replay: send an event to an endpoint again: same id and body, new signature."""
     delivery = _found(tx, caller, delivery_id)
     endpoint = tx.endpoints.get(delivery.endpoint)
@@ -71,7 +71,7 @@ def replay(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Deliver
     return _shown(tx, _again(tx, delivery))
 
 
-def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> wire.List[wire.Delivery]:
+def replay_event(tx: Transaction, caller: Caller, *, event_id: wire.PathEvent) -> wire.List[wire.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that wants it."""
     stored = _event(tx, caller, event_id)
     wanting = [each for each in tx.endpoints.all(account=caller.account) if each.wants(stored.type)]

@@ -36,7 +36,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) ->
     return encode.webhook_endpoint(stored, tx.now_ms, secret=True)
 
 
-def retrieve(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
+def retrieve(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.WebhookEndpoint:
     """GET /v1/webhook_endpoints/{endpoint_id}: an endpoint, without its secret."""
     return encode.webhook_endpoint(found(tx, caller, endpoint_id), tx.now_ms, secret=False)
 
@@ -54,7 +54,7 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.Li
 
 
 def update(
-    tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: str
+    tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: wire.PathEndpoint
 ) -> wire.WebhookEndpoint:
     """PATCH /v1/webhook_endpoints/{endpoint_id}: another address or filter, or enabled again."""
     stored = found(tx, caller, endpoint_id)
@@ -71,7 +71,7 @@ def update(
     return encode.webhook_endpoint(stored, tx.now_ms, secret=False)
 
 
-def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
+def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: a new secret, once; for a day the one before signs too."""
     stored = found(tx, caller, endpoint_id)
     rolled = tx.endpoints.put(
@@ -83,7 +83,7 @@ def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.We
     return encode.webhook_endpoint(rolled, tx.now_ms, secret=True)
 
 
-def delete(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
+def delete(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.Deleted:
     """DELETE /v1/webhook_endpoints/{endpoint_id}: nothing more is sent there, what waits included."""
     stored = found(tx, caller, endpoint_id)
     tx.endpoints.put(stored, status=webhooks.DELETED)

@@ -51,7 +51,9 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
     return encode.payment_intent(intent, tx.gaps)
 
 
-def confirm(tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: str) -> wire.PaymentIntent:
+def confirm(
+    tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: wire.PathIntent
+) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/confirm: send the prompt to the customer's phone."""
     intent = found(tx, caller, intent_id)
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
@@ -70,7 +72,9 @@ def confirm(tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *,
     return encode.payment_intent(intent, tx.gaps, prompt=session)
 
 
-def cancel(tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: str) -> wire.PaymentIntent:
+def cancel(
+    tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: wire.PathIntent
+) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: end an intent; a prompt that is open is withdrawn."""
     intent = found(tx, caller, intent_id)
     _check_takes(intent, "cancel")
@@ -87,7 +91,9 @@ def cancel(tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, i
     return encode.payment_intent(canceled, tx.gaps)
 
 
-def retrieve(tx: Transaction, caller: Caller, *, intent_id: str, query: wire.ClientSecretQuery) -> wire.PaymentIntent:
+def retrieve(
+    tx: Transaction, caller: Caller, *, intent_id: wire.PathIntent, query: wire.ClientSecretQuery
+) -> wire.PaymentIntent:
     """GET /v1/payment_intents/{intent_id}: an intent as it is now."""
     intent = found(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)

@@ -1,18 +1,16 @@
 """API keys: listed masked, created, rolled and revoked; a value is shown once. And other accounts, to be apart from."""
 
 from workbench.domain import wire
+from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import panel
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import encode
 from workbench.sandbox.service import lists
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.creation import KEY_PREFIXES
 from workbench.sandbox.store.records import Account, ApiKey
 
 URL = "/v1/api_keys"
-ACTIVE, ROLLED, REVOKED = "active", "rolled", "revoked"
-MAX_NAME = 40
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.ApiKey]:
@@ -29,14 +27,14 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.Api
     return _new(tx, caller.account, body.kind)
 
 
-def roll(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
+def roll(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKey:
     """POST /v1/api_keys/{key_id}/roll: a new key in place of one, which ends at once."""
     key = _active(tx, caller, key_id)
     tx.api_keys.put(key, status=ROLLED)
     return _new(tx, caller.account, key.kind)
 
 
-def revoke(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
+def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKey:
     """DELETE /v1/api_keys/{key_id}: end a key at once; the last secret key stays."""
     key = _active(tx, caller, key_id)
     if key.kind == "secret" and tx.api_keys.count(account=caller.account, kind="secret", status=ACTIVE) == 1:
@@ -51,8 +49,8 @@ def new_account(tx: Transaction, name: str) -> panel.NewAccountKeys:
 
     Raises InvalidRequest: a name that is empty, or longer than a prompt has room for.
     """
-    if not name.strip() or len(name) > MAX_NAME:
-        raise InvalidRequest(f"name is 1 to {MAX_NAME} characters.", code="parameter_invalid", param="name")
+    if not name.strip() or len(name) > panel.MAX_NAME:
+        raise InvalidRequest(f"name is 1 to {panel.MAX_NAME} characters.", code="parameter_invalid", param="name")
     account = tx.accounts.add(Account(id=tx.new_id("acct"), name=name.strip()))
     values = {kind: tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
     return panel.NewAccountKeys(

@@ -1,6 +1,6 @@
 """Payouts: available money goes to the merchant's bank; the balance that it comes from."""
 
-from workbench.domain import ledger, payments, wire
+from workbench.domain import ledger, payments, scenarios, wire
 from workbench.domain.ledger import AccountKind
 from workbench.domain.moments import day_start_ms
 from workbench.domain.money import CURRENCIES, Money, currency_named, money_from_major
@@ -15,10 +15,7 @@ from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 
 URL = "/v1/payouts"
-REFUSED, RETURNED = "bank_refused", "bank_returned"
-SCENARIOS = (REFUSED, RETURNED)
 RETURN = "payout_returned"
-RETURNED_AFTER_MS = 86_400_000
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
@@ -42,7 +39,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
             amount_minor=money.amount_minor,
             currency=money.currency,
             destination=body.destination,
-            scenario=tx.scenario if tx.scenario in SCENARIOS else None,
+            scenario=tx.scenario if tx.scenario in scenarios.OF_PAYOUTS else None,
             metadata=body.metadata,
             created_ms=tx.now_ms,
         )
@@ -53,7 +50,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
     return encode.payout(payout)
 
 
-def retrieve(tx: Transaction, caller: Caller, *, payout_id: str) -> wire.Payout:
+def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> wire.Payout:
     """GET /v1/payouts/{payout_id}: a payout as it is now."""
     payout = tx.payouts.first(id=payout_id, account=caller.account)
     if payout is None:
@@ -87,14 +84,14 @@ def pay_those_due(tx: Transaction) -> bool:
     midnight_ms = day_start_ms(tx.now_ms)
     due = [each for each in tx.payouts.all(status=payments.PENDING) if each.created_ms < midnight_ms]
     for payout in due:
-        if payout.scenario == REFUSED:
+        if payout.scenario == scenarios.BANK_REFUSED:
             _post(tx, payout, "payout_failed", f"{_money(payout)} refused by the bank")
-            _move(tx, payout, "failed", "payout.failed", REFUSED)
+            _move(tx, payout, "failed", "payout.failed", scenarios.BANK_REFUSED)
             continue
         _post(tx, payout, "payout_paid", f"{_money(payout)} paid out", payout.id)
         _move(tx, payout, "paid", "payout.paid", None)
-        if payout.scenario == RETURNED:
-            tx.schedule(RETURN, payout.id, in_ms=RETURNED_AFTER_MS)
+        if payout.scenario == scenarios.BANK_RETURNED:
+            tx.schedule(RETURN, payout.id, in_ms=scenarios.BANK_RETURNS_S * 1000)
     return bool(due)
 
 
@@ -104,7 +101,7 @@ def give_back(tx: Transaction, payout_id: str) -> None:
     if payout is not None and payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)
         _post(tx, payout, "payout_returned", f"{_money(payout)} returned by the bank", returned)
-        _move(tx, payout, "returned", "payout.failed", RETURNED)
+        _move(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
         nights.expect(tx)
 
 
@@ -126,7 +123,7 @@ def paid(tx: Transaction, payout_id: str) -> Payout:
 
 def move_back(tx: Transaction, payout_id: str) -> None:
     """A payout has been returned; a return by the bank that is still due finds it so."""
-    _move(tx, paid(tx, payout_id), "returned", "payout.failed", RETURNED)
+    _move(tx, paid(tx, payout_id), "returned", "payout.failed", scenarios.BANK_RETURNED)
 
 
 def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_code: str | None) -> None:

@@ -2,24 +2,20 @@
 
 from decimal import Decimal
 
-from workbench.domain import ledger, payments, wire
+from workbench.domain import ledger, payments, scenarios, wire
 from workbench.domain.money import CURRENCIES, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund
 from workbench.domain.references import reference
 from workbench.domain.transitions import next_state
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import encode, operator
+from workbench.sandbox import encode
 from workbench.sandbox.service import charges, intents, lists, nights, rules
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 
 SENT = "refund_sent"
-SENT_AFTER_S = 5
-"""The operator takes so long to send money back."""
 URL = "/v1/refunds"
-SCENARIOS = ("payer_not_found", "limit_reached", operator.UNAVAILABLE)
-"""Why an operator may not take money back to a wallet, each a scenario."""
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
@@ -46,18 +42,18 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
             currency=charge.currency,
             entry=entry,
             reason=body.reason,
-            scenario=tx.scenario if tx.scenario in SCENARIOS else None,
+            scenario=tx.scenario if tx.scenario in scenarios.OF_REFUNDS else None,
             metadata=body.metadata,
             created_ms=tx.now_ms,
         )
     )
     charge = tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
-    tx.schedule(SENT, refund.id, in_ms=SENT_AFTER_S * 1000)
+    tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
     emit(tx, caller.account, "refund.created", encode.refund(refund, tx.gaps))
     return encode.refund(refund, tx.gaps)
 
 
-def retrieve(tx: Transaction, caller: Caller, *, refund_id: str) -> wire.Refund:
+def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> wire.Refund:
     """GET /v1/refunds/{refund_id}: a refund as it is now."""
     refund = tx.refunds.first(id=refund_id, account=caller.account)
     if refund is None:
@@ -157,7 +153,7 @@ def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool)
         raise InvalidRequest(
             "amount is not whole, as the amount of a charge is.", code="amount_too_precise", param="amount"
         )
-    units = encode.UNITS_MINOR[tx.gaps.charge_amount_unit]
+    units = payments.UNITS_MINOR[tx.gaps.charge_amount_unit]
     return money_from_integer(int(amount), currency, units_minor=units).amount_minor
 
 

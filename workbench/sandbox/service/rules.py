@@ -14,12 +14,9 @@ from workbench.domain.money import (
     money_from_integer,
     money_from_major,
 )
+from workbench.domain.payments import BOUNDS_MINOR, MOBILE_MONEY, UNITS_MINOR
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
 from workbench.errors import InvalidRequest, field_problem
-from workbench.sandbox import encode
-
-MOBILE_MONEY = "mobile_money"
-BOUNDS_MINOR = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
 
 
 def check_all(*checks: Callable[[], object]) -> None:
@@ -73,7 +70,7 @@ def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
 
     Raises InvalidRequest: no amount, or out of bounds.
     """
-    money = money_from_integer(amount, currency, units_minor=encode.UNITS_MINOR[gaps.charge_amount_unit])
+    money = money_from_integer(amount, currency, units_minor=UNITS_MINOR[gaps.charge_amount_unit])
     check_bounds(gaps, money)
     return money
 
@@ -86,7 +83,7 @@ def check_reference(gaps: Gaps, reference: str | None) -> None:
 
 def check_whole(gaps: Gaps, money: Money) -> None:
     """Raises InvalidRequest: the charge of this intent could not tell its amount in whole units."""
-    if money.amount_minor % encode.UNITS_MINOR[gaps.charge_amount_unit]:
+    if money.amount_minor % UNITS_MINOR[gaps.charge_amount_unit]:
         raise InvalidRequest(
             f"{money} is not whole, and charges count in whole units of {money.currency} here.",
             code="amount_too_precise",

@@ -1,8 +1,7 @@
 """The illustrative token flow: a bearer token for 86,400 seconds of the clock."""
 
-import re
-
 from workbench.domain import wire
+from workbench.domain.wire.requests import EMAIL
 from workbench.errors import AuthenticationFailed, InvalidRequest
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.service.live_keys import holds_live_key, live_key
@@ -13,8 +12,6 @@ from workbench.sandbox.store.records import TokenPair
 
 LIFETIME_MS = 86_400_000
 WRONG_PASSWORD = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
-EMAIL = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
-"""Spelled so that it means the same as a pattern of JSON Schema."""
 
 
 def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:  # noqa: ARG001  one signature

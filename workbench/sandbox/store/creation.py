@@ -2,13 +2,11 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.resources import files
-from typing import Final
 
-from workbench.domain.ids import Draws
+from workbench.domain.ids import KEY_PREFIXES, Draws
 
-KEY_PREFIXES: Final[Mapping[str, str]] = {"secret": "sk_test_", "publishable": "pk_test_"}
 _FORGOTTEN = (
     "attempt", "delivery", "event", "job", "kept_answer", "call", "screen", "hold", "ussd_session", "refund", "charge",
     "payment_intent", "payout", "token", "script", "outage", "posting", "entry",

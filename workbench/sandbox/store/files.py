@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.domain.gaps import Gaps
-from workbench.domain.ids import Draws
+from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
-from workbench.sandbox.store.creation import KEY_PREFIXES, create, key_value
+from workbench.sandbox.store.creation import create, key_value
 from workbench.sandbox.store.transaction import Transaction
 from workbench.visible import visible
 

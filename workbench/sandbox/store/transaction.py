@@ -4,10 +4,10 @@ import sqlite3
 
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
-from workbench.domain.ids import Draws
+from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
 from workbench.sandbox.store import records
-from workbench.sandbox.store.creation import KEY_PREFIXES, digest_of, forget, key_value
+from workbench.sandbox.store.creation import digest_of, forget, key_value
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.table import Table
 

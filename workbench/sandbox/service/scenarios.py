@@ -1,33 +1,30 @@
-"""Which play an attempt gets: asked for with the call, an outage, a script, or the number's own; and faults."""
+"""Which scenario an attempt gets: asked for with the call, an outage, a script, or the number's own; and faults."""
 
 from collections.abc import Sequence
 
+from workbench.domain import scenarios
 from workbench.domain.payments import Charge
 from workbench.domain.phones import OPERATORS, msisdn_from, operator_named
 from workbench.domain.wire import panel
 from workbench.errors import InvalidRequest
-from workbench.sandbox import operator
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Outage, Script
 
-MAX_ANSWERS = 100
-MAX_OUTAGE_S = 30 * 86_400
 
-
-def play_for(tx: Transaction, charge: Charge) -> str:
-    """The name of the play of a charge that has just been stored."""
-    if tx.scenario in operator.ASKABLE:
+def scenario_for(tx: Transaction, charge: Charge) -> str:
+    """The name of the scenario of a charge that has just been stored."""
+    if tx.scenario in scenarios.ASKABLE:
         return tx.scenario
     if tx.gaps.failure_triggers == "header":
-        return operator.PERSON
+        return scenarios.PERSON
     if _is_down(tx, charge.provider):
-        return operator.UNAVAILABLE
+        return scenarios.UNAVAILABLE
     # One answer of a script for each call: a fault of the service that was asked for is that call's.
     if tx.scenario is None and (scripted := tx.scripts.first(order="seq", phone=charge.phone)):
         tx.scripts.remove(scripted)
         return scripted.play
     first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
-    return operator.play_of_test_number(
+    return scenarios.scenario_on(
         msisdn_from(charge.phone, param="phone").ending,
         attempt=_attempt(tx, charge),
         since_first_ms=tx.now_ms - (first or charge).created_ms,
@@ -37,7 +34,7 @@ def play_for(tx: Transaction, charge: Charge) -> str:
 def take_fault(tx: Transaction, number: str) -> None:
     """Let a call on a number run into the fault that its script has next, unless the call itself asks for something."""
     scripted = tx.scripts.first(order="seq", phone=number)
-    if scripted is None or scripted.play not in operator.FAULTS:
+    if scripted is None or scripted.play not in scenarios.FAULTS:
         return
     is_heard = tx.scenario is None and tx.gaps.failure_triggers != "header"
     if is_heard and not _is_down(tx, msisdn_from(number, param="phone").operator.id):
@@ -64,14 +61,14 @@ def script(tx: Transaction, number: str, answers: Sequence[str]) -> panel.Script
     """
     phone = msisdn_from(number, param="phone").e164
     for answer in answers:
-        if answer not in operator.SCRIPTABLE:
+        if answer not in scenarios.SCRIPTABLE:
             raise InvalidRequest(
-                f"{answer[:40]!r} cannot be scripted; what can is {', '.join(operator.SCRIPTABLE)}.",
+                f"{answer[:40]!r} cannot be scripted; what can is {', '.join(scenarios.SCRIPTABLE)}.",
                 code="scenario_unknown",
                 param="answers",
             )
-    if len(answers) > MAX_ANSWERS:
-        raise InvalidRequest(f"answers are at most {MAX_ANSWERS}.", code="parameter_invalid", param="answers")
+    if len(answers) > panel.MAX_ANSWERS:
+        raise InvalidRequest(f"answers are at most {panel.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for each in tx.scripts.all(phone=phone):
         tx.scripts.remove(each)
     for answer in answers:
@@ -82,7 +79,7 @@ def script(tx: Transaction, number: str, answers: Sequence[str]) -> panel.Script
 def outage(tx: Transaction, named: str, for_ms: int) -> panel.OperatorState:
     """Take an operator down for so many milliseconds from now, or up again for 0.
 
-    Raises InvalidRequest: no such operator.
+    Raises InvalidRequest: no such scenarios.
     """
     provider = operator_named(named, param="provider").id
     if before := tx.outages.get(provider):

@@ -1,0 +1,141 @@
+"""What may become of an attempt, on demand: one row for each scenario, with the test numbers on which it happens.
+
+A scenario is asked for by a test number, by the header Sandbox-Scenario or by a script, and the simulated month plays
+the same ones. To add one is to add its row.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+SANDBOX_PIN: Final = "1234"
+WRONG_PIN: Final = "0000"
+CANCEL: Final = "cancel"
+ACTS_AFTER_S: Final = 5
+"""How long after the prompt was sent a customer who acts by himself does."""
+REJECTS_AFTER_S: Final = 1
+"""How soon the operator answers where it sends no prompt."""
+LATE_S: Final = 60
+"""How long after the prompt has expired late money arrives."""
+BANK_RETURNS_S: Final = 86_400
+"""How long after it took a payout the bank returns it."""
+REFUND_SENT_S: Final = 5
+"""How long the operator takes to send money back."""
+
+
+class ActingNumber(NamedTuple):
+    """The last seven digits of a number, the same for every operator, and what happens on it, for a person.
+
+    The first attempt comes to the scenario, later ones to `then`; with `for_s`, those from so many seconds after the
+    first attempt on.
+    """
+
+    ending: str
+    says: str
+    then: str | None = None
+    for_s: int = 0
+
+
+class Scenario(NamedTuple):
+    """What the customer and the operator do with one attempt.
+
+    `presses` are what the customer does with the prompt, `after_s` seconds after it was sent; with
+    `rejection` the operator sends no prompt and answers this failure code instead. `refusal` is the
+    code with which the wallet answers a right PIN, None when it pays. `answers` is how often the
+    operator tells what became of it. `late` money arrives after the prompt has expired.
+    """
+
+    presses: tuple[str, ...] = (SANDBOX_PIN,)
+    after_s: int = ACTS_AFTER_S
+    refusal: str | None = None
+    rejection: str | None = None
+    answers: int = 1
+    late: bool = False
+    by_itself: bool = True
+    """False for a handset that waits for a person; in a charge, which waits for nobody, it acts all the same."""
+    numbers: tuple[ActingNumber, ...] = ()
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything happens before the prompt's time is up."""
+        return bool(self.presses or self.rejection)
+
+
+PERSON: Final = "person"
+"""Any number that is not listed: a handset that waits for a person, with a wallet that never runs out."""
+APPROVE: Final = "approve"
+TIMEOUT: Final = "prompt_timeout"
+UNAVAILABLE: Final = "operator_unavailable"
+LATE: Final = "late_success"
+UNKNOWN: Final = "operator_unknown"
+_NO_WALLET: Final = "payer_not_found"
+_LIMIT: Final = "limit_reached"
+
+# fmt: off
+SCENARIOS: Final[Mapping[str, Scenario]] = {
+    PERSON: Scenario(by_itself=False),
+    APPROVE: Scenario(numbers=(ActingNumber("0000001", f"approves after {ACTS_AFTER_S} s"),)),
+    "insufficient_funds": Scenario(refusal="insufficient_funds", numbers=(
+        ActingNumber("0000002", f"insufficient funds, after {ACTS_AFTER_S} s"),
+        ActingNumber("0000013", "insufficient funds; the next attempt is approved", then=APPROVE),
+    )),
+    "wrong_pin": Scenario(presses=(WRONG_PIN,) * 3, numbers=(ActingNumber("0000003", "a wrong PIN, three times"),)),
+    "declined_by_customer": Scenario(presses=(CANCEL,), numbers=(ActingNumber("0000004", "the customer cancels"),)),
+    TIMEOUT: Scenario(presses=(), numbers=(
+        ActingNumber("0000005", "nobody answers: the prompt expires after 300 s"),
+    )),
+    _LIMIT: Scenario(refusal=_LIMIT, numbers=(ActingNumber("0000006", "the wallet's limit is reached"),)),
+    _NO_WALLET: Scenario(rejection=_NO_WALLET, after_s=REJECTS_AFTER_S, numbers=(
+        ActingNumber("0000007", f"no wallet on the number, after {REJECTS_AFTER_S} s"),
+    )),
+    "payer_busy": Scenario(rejection="payer_busy", after_s=REJECTS_AFTER_S, numbers=(
+        ActingNumber("0000008", "another prompt is open; the next attempt is approved", then=APPROVE),
+    )),
+    UNAVAILABLE: Scenario(rejection=UNAVAILABLE, after_s=REJECTS_AFTER_S, numbers=(
+        ActingNumber("0000009", "the operator is down for 600 s from the first attempt, then approves",
+                   then=APPROVE, for_s=600),
+    )),
+    LATE: Scenario(presses=(), late=True, numbers=(
+        ActingNumber("0000010", f"approves {LATE_S} s after the prompt has expired: late success"),
+    )),
+    "duplicate_answer": Scenario(answers=2, numbers=(
+        ActingNumber("0000011", "approves; the operator's answer arrives twice"),
+    )),
+    UNKNOWN: Scenario(answers=0, numbers=(
+        ActingNumber("0000012", "the money moves and the operator never answers"),
+    )),
+}
+# fmt: on
+
+ASKABLE: Final = tuple(name for name in SCENARIOS if name != PERSON)
+"""What the operator and the customer can be asked for."""
+CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW = "conflict", "server_error", "server_error_after", "slow"
+FAULTS: Final = (CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW)
+"""What the service itself, not the operator, can be asked to run into."""
+SCRIPTABLE: Final = (*ASKABLE, *FAULTS)
+OF_REFUNDS: Final = (_NO_WALLET, _LIMIT, UNAVAILABLE)
+"""Why an operator may not take money back to a wallet."""
+BANK_REFUSED: Final = "bank_refused"
+BANK_RETURNED: Final = "bank_returned"
+OF_PAYOUTS: Final = (BANK_REFUSED, BANK_RETURNED)
+"""Why a payout may not reach the merchant's account: each a scenario, and the failure code that it leads to."""
+
+TEST_NUMBERS: Final[Mapping[str, ActingNumber]] = {
+    each.ending: each for each in sorted(number for row in SCENARIOS.values() for number in row.numbers)
+}
+"""By what they end in."""
+_ON: Final = {each.ending: name for name, row in SCENARIOS.items() for each in row.numbers}
+"""Test number → its scenario."""
+
+
+def scenario_on(ending: str, *, attempt: int, since_first_ms: int) -> str:
+    """The scenario of the `attempt`-th attempt (from 1) on a number that ends so; PERSON for an unlisted one."""
+    number = TEST_NUMBERS.get(ending)
+    if number is None:
+        return PERSON
+    is_first = since_first_ms < number.for_s * 1000 if number.for_s else attempt == 1
+    return _ON[ending] if is_first else number.then or _ON[ending]
+
+
+def pin_is_right(text: str) -> bool:
+    """Every sandbox PIN is 1234."""
+    return text == SANDBOX_PIN
