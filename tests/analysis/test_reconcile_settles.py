@@ -13,7 +13,7 @@ WITHOUT_ENTRY = {"ambiguous", "currency_mismatch", "timing", "invalid_row"}
 
 def test_all_that_can_be_settled_is(tmp_path: Path):
     bench = Workbench()
-    bench.simulate(payments=200, days=5, seed=3, out=tmp_path)
+    bench.simulate(payments=130, days=5, seed=3, out=tmp_path)
     statements = [read_statement(each) for each in sorted((tmp_path / "statements").iterdir())]
     accounts = sorted({each.account for each in statements})
 

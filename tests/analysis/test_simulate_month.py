@@ -18,14 +18,14 @@ from workbench.errors import SimulationRefused
 if TYPE_CHECKING:
     from tests.conftest import Serving
 
-PAYMENTS, DAYS = 300, 9
+PAYMENTS, DAYS = 160, 9
 NAMES = {"late_success": "prompt_timeout"}
 """What a charge says whose money came after it had failed."""
 
 
 @pytest.fixture(scope="module")
 def driven() -> Iterator[tuple[Workbench, Simulation]]:
-    traffic = Traffic(late_per_100k=2_000, unknown_per_100k=2_000, refunds_per_100k=8_000)
+    traffic = Traffic(late_per_100k=4_000, unknown_per_100k=4_000, refunds_per_100k=8_000)
     with Workbench(seed=7) as bench:
         yield bench, bench.simulate(payments=PAYMENTS, days=DAYS, seed=1, traffic=traffic)
 
@@ -75,7 +75,7 @@ def test_webhooks_are_sent_again_when_it_is_over(driven: tuple[Workbench, Simula
 
 def test_it_tells_of_itself_and_not_of_the_machine(driven: tuple[Workbench, Simulation]):
     _, made = driven
-    assert "300 payments from 2026-01-06 to 2026-01-14" in repr(made)
+    assert "160 payments from 2026-01-06 to 2026-01-14" in repr(made)
     html = made._repr_mimebundle_()["text/html"]
     assert "<table>" in html
     assert f'<td style="text-align:right">{made.refunds:,}</td>' in html
