@@ -21,6 +21,8 @@ TABLES: dict[str, Columns] = {
     for name, value in vars(module).items()
     if isinstance(value, dict) and name.isupper()
 }
+MANY = settings.get_current_profile_name() != "workbench"
+"""Each table is tried with a few examples by default, and with many by any other profile of Hypothesis."""
 ENDINGS = (".parquet", ".csv")
 AWKWARD = ["", " ", "007", "1e5", "NA", "null", "nan", "-", "1,234.50", 'say "so"', "two\nlines", "a\r\nb", "\ttab",
            "=1+1", "é", "ñ", "中文", "🌱", "'", '"', "\\", "True", "2026-01-05"]  # fmt: skip
@@ -64,7 +66,7 @@ def test_an_empty_table_comes_back_with_its_types(tmp_path: Path, name: str, end
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("name", ["ENTRIES", "STATEMENT_ROW", "BREAK", "DELIVERIES", "PROOF"])
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=25 if MANY else 4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_what_is_written_is_read(tmp_path: Path, name: str, ending: str, data: st.DataObject):
     columns, path = TABLES[name], tmp_path / f"table{ending}"

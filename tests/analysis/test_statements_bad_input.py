@@ -1,6 +1,5 @@
 """Bad statements: each a refusal that says what is wrong, or a row that is kept with the reason."""
 
-import subprocess
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
@@ -8,9 +7,11 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from click.testing import CliRunner
 
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import LAYOUTS, Layout, read_statement, write_statement
+from workbench.cli import app
 from workbench.errors import StatementRefused, WorkbenchError
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
@@ -328,12 +329,7 @@ class TestQuotesAndDelimiters:
         with pytest.raises(StatementRefused, match="cannot be cut into cells at line 2"):
             read_statement(file("When,What", '"open,2', "3,4"))
 
-    def test_the_command_reads_it(self, file: File, tmp_path: Path, command: str):
+    def test_the_command_reads_it(self, file: File, tmp_path: Path):
         statement = file(HEADER, GOOD.replace("001", '"""Acme"" Ltd"'))
-        done = subprocess.run(  # noqa: S603  our own command
-            [command, "reconcile", tmp_path / "none.parquet", statement],
-            capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
-        assert done.stderr.strip() == "Error: The ledger: no file is at none.parquet.".replace(
-            "none.parquet", str(tmp_path / "none.parquet")
-        )
+        done = CliRunner().invoke(app, ["reconcile", str(tmp_path / "none.parquet"), str(statement)])
+        assert done.stderr.strip() == f"Error: The ledger: no file is at {tmp_path / 'none.parquet'}."

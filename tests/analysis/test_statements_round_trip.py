@@ -18,6 +18,8 @@ from workbench.analysis.statements import LAYOUTS, Layout, Preamble, read_statem
 from workbench.domain.phones import mask_phone
 from workbench.errors import StatementRefused
 
+MANY = settings.get_current_profile_name() != "workbench"
+"""Each layout is tried with a few examples by default, and with many by any other profile of Hypothesis."""
 EVERY = [(name, kind) for name in LAYOUTS for kind in ("csv", "xlsx")]
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 ANY_CHARACTER = st.characters(
@@ -66,7 +68,7 @@ def told(frame: pd.DataFrame, names: list[str]) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize(("name", "kind"), EVERY)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30 if MANY else 5, deadline=None)
 @given(rows=ROWS)
 def test_what_is_written_is_read(name: str, kind: str, rows: list[dict[str, object]]):
     # Of four formats two may read the same column: the one that was written is named.
@@ -195,7 +197,7 @@ HEADER_FIRST = [name for name in LAYOUTS if not LAYOUTS[name].preamble]
 
 @pytest.mark.parametrize("name", HEADER_FIRST)
 @pytest.mark.parametrize("delimiter", [None, ",", ";", "\t", "|"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60 if MANY else 3, deadline=None)
 @given(texts=st.lists(ANY_TEXT, min_size=1, max_size=4))
 def test_what_the_csv_module_writes_is_read_whatever_its_first_cells_hold(
     name: str, delimiter: str | None, texts: list[str]

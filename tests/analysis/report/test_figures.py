@@ -32,12 +32,12 @@ class TestPictures:
         nothing = reconciled(breaks=[], matches=[], summary=[], proof=[], inputs=[])
         assert getattr(Figures(nothing), name)().png.startswith(b"\x89PNG")
 
-    def test_a_year_of_days_is_told_by_its_largest(self, reconciled: Make, break_row: Row):
-        days = [date(2026, 1, 1) + timedelta(days=place) for place in range(365)]
+    def test_many_days_are_told_by_their_largest(self, reconciled: Make, break_row: Row):
+        days = [date(2026, 1, 1) + timedelta(days=place) for place in range(60)]
         breaks = [break_row("timing", place, business_date=day) for place, day in enumerate(days)]
         says = repr(Figures(reconciled(breaks=breaks)).daily_variance())
-        assert "2026-12-31: 1 break, +3.64" in says
-        assert says.endswith("and 357 smaller days.")
+        assert "2026-03-01: 1 break, +0.59" in says
+        assert says.endswith("and 52 smaller days.")
 
     def test_several_currencies_are_not_added(self, reconciled: Make, proof_row: Row):
         result = reconciled(proof=[proof_row("a", 1, 1, 0), proof_row("b", 1, 1, 0) | {"currency": "USD"}])
