@@ -167,7 +167,8 @@ def serving(bounded: Bounded, hang_up_means: HangUpMeans, tmp_path_factory: pyte
 @pytest.fixture(scope="session")
 def served_bench(serving: Serving) -> Iterator[Workbench]:
     """One served sandbox for the whole session, and one receiver for it: its store is shared."""
-    with serving("--port", "0", "--json") as server, Workbench.connect(**server.address) as bench:
+    allowed = ("--allow-host", "allowed.example", "--allow-host", "192.0.2.7")
+    with serving("--port", "0", "--json", *allowed) as server, Workbench.connect(**server.address) as bench:
         yield bench
 
 

@@ -46,30 +46,27 @@ def test_these_are_all_pages():
     assert {page.replace("{name}", name) for page in PAGES for name in ASSETS} == set(TYPES)
 
 
-@pytest.mark.parametrize("path", TYPES)
-def test_a_page_is_for_everybody_and_numbered(wire: "Wire", path: str):
+def test_a_page_is_for_everybody_and_numbered(wire: "Wire"):
     since = wire.last_seq()
-    response = wire.get(path, {})
-    assert (response.status_code, response.headers["content-type"]) == (200, TYPES[path])
-    assert re.fullmatch(r"ctl_\w{24}", response.headers["request-id"])
-    assert response.headers["api-version"] == API_VERSION
+    for path, media_type in TYPES.items():
+        response = wire.get(path, {})
+        assert (response.status_code, response.headers["content-type"]) == (200, media_type)
+        assert re.fullmatch(r"ctl_\w{24}", response.headers["request-id"])
+        assert response.headers["api-version"] == API_VERSION
     assert wire.trace(since) == []  # it is no call of the merchant's
 
 
-@pytest.mark.parametrize("path", PAGES_FOR_PEOPLE)
-class TestNothingFromElsewhere:
-    def test_what_a_page_loads_is_there(self, wire: "Wire", path: str):
-        loaded = re.findall(r"""(?:src|href)="([^"#]+)["#]""", wire.get(path, {}).text)
+def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: "Wire"):
+    for path in PAGES_FOR_PEOPLE:
+        page = wire.get(path, {})
+        loaded = re.findall(r"""(?:src|href)="([^"#]+)["#]""", page.text)
         assert "/docs/errors" in loaded
         for address in loaded:
             assert address.startswith("/")
             assert wire.get(address, {}).status_code == 200
-
-    def test_a_page_names_no_other_host(self, wire: "Wire", path: str):
-        assert "//" not in wire.get(path, {}).text.replace(f"curl {wire.bench.base_url}/", "")
-
-    def test_the_browser_is_held_to_that(self, wire: "Wire", path: str):
-        policy = wire.get(path, {}).headers["content-security-policy"]
+        assert "//" not in page.text.replace(f"curl {wire.bench.base_url}/", "")
+        # The browser is held to that.
+        policy = page.headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self';")
         assert "http" not in policy
         assert "*" not in policy
@@ -104,17 +101,16 @@ class TestTheFirstPage:
 
 
 class TestAssets:
-    @pytest.mark.parametrize("name", ASSETS)
-    def test_one_is_kept_for_good_under_an_address_of_its_content(self, wire: "Wire", name: str):
-        response = wire.get(f"/docs/assets/{name}", {})
-        assert "immutable" in response.headers["cache-control"]
-        assert len(response.content) > 100
-        assert re.search(re.escape(name) + r"\?v=[0-9a-f]{12}\"", wire.get("/docs", {}).text)
-
-    @pytest.mark.parametrize("name", NOT_THERE)
-    def test_no_other_file_is_served(self, wire: "Wire", name: str):
-        response = wire.get(f"/docs/assets/{name}", {})
-        assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
+    def test_one_is_kept_for_good_under_an_address_of_its_content_and_no_other_file_is_served(self, wire: "Wire"):
+        page = wire.get("/docs", {}).text
+        for name in ASSETS:
+            response = wire.get(f"/docs/assets/{name}", {})
+            assert "immutable" in response.headers["cache-control"]
+            assert len(response.content) > 100
+            assert re.search(re.escape(name) + r"\?v=[0-9a-f]{12}\"", page)
+        for name in NOT_THERE:
+            response = wire.get(f"/docs/assets/{name}", {})
+            assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
 
     def test_styles_and_our_script_load_nothing(self, wire: "Wire"):
         for name in ("docs.css", "swagger-ui.css"):
@@ -153,27 +149,26 @@ def test_every_test_number_is_told(wire: "Wire"):
 
 
 class TestOtherMethods:
-    @pytest.mark.parametrize("path", [*TYPES, "/v1/charges", "/v1/balance", "/sandbox/clock"])
-    @pytest.mark.parametrize("method", ["OPTIONS", "PUT", "TRACE", "FOO"])
-    def test_a_method_that_is_not_described_is_refused_with_those_that_are(self, wire: "Wire", method: str, path: str):
-        response = wire.bench.http.request(method, path)
-        assert response.status_code == 405
-        assert {"GET", "HEAD"} <= set(response.headers["allow"].split(", "))
-        assert method not in response.headers["allow"]
-        assert re.fullmatch(r"(req|ctl)_\w{24}", response.headers["request-id"])
-        assert response.headers["api-version"] == API_VERSION
-        assert response.headers["content-type"] == "application/problem+json"
-        assert response.json()["code"] == "method_not_allowed"
+    def test_a_method_that_is_not_described_is_refused_with_those_that_are(self, wire: "Wire"):
+        for path in (*TYPES, "/v1/charges", "/v1/balance", "/sandbox/clock"):
+            for method in ("OPTIONS", "PUT", "TRACE", "FOO"):
+                response = wire.bench.http.request(method, path)
+                assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
+                assert {"GET", "HEAD"} <= set(response.headers["allow"].split(", "))
+                assert method not in response.headers["allow"]
+                assert re.fullmatch(r"(req|ctl)_\w{24}", response.headers["request-id"])
+                assert response.headers["api-version"] == API_VERSION
+                assert response.headers["content-type"] == "application/problem+json"
 
-    @pytest.mark.parametrize("path", [*TYPES, "/v1/charges", "/v1/balance", "/sandbox/clock", "/v1/charges/ch_0"])
-    def test_head_is_get_without_the_body(self, wire: "Wire", path: str):
-        got, asked = (wire.bench.http.request(method, path, headers=wire.bearer) for method in ("GET", "HEAD"))
-        assert (asked.status_code, asked.content) == (got.status_code, b"")
+    def test_head_is_get_without_the_body(self, wire: "Wire"):
         own = ("request-id", "content-length", "date")
-        assert {name: value for name, value in asked.headers.items() if name not in own} == {
-            name: value for name, value in got.headers.items() if name not in own
-        }
-        assert 0 <= int(asked.headers["content-length"]) - len(got.content) <= 1  # of a clock that runs on
+        for path in (*TYPES, "/v1/charges", "/v1/balance", "/sandbox/clock", "/v1/charges/ch_0"):
+            got, asked = (wire.bench.http.request(method, path, headers=wire.bearer) for method in ("GET", "HEAD"))
+            assert (asked.status_code, asked.content) == (got.status_code, b"")
+            assert {name: value for name, value in asked.headers.items() if name not in own} == {
+                name: value for name, value in got.headers.items() if name not in own
+            }
+            assert 0 <= int(asked.headers["content-length"]) - len(got.content) <= 1  # of a clock that runs on
 
     def test_head_asks_for_a_key_as_get_does(self, wire: "Wire"):
         assert wire.bench.http.head("/v1/charges").status_code == 401
@@ -194,8 +189,7 @@ def test_an_unknown_path_below_docs_is_a_problem(wire: "Wire"):
     assert response.headers["request-id"]
 
 
-@pytest.mark.parametrize("path", ["/v1/plants", "/v1"])
-def test_a_path_that_there_is_not_points_to_those_that_there_are(wire: "Wire", path: str):
-    response = wire.get(path, {})
-    assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
-    assert "/docs" in response.json()["detail"]
+def test_a_path_that_there_is_not_points_to_those_that_there_are(wire: "Wire"):
+    responses = [wire.get(path, {}) for path in ("/v1/plants", "/v1")]
+    assert [(each.status_code, each.json()["code"]) for each in responses] == [(404, "path_not_found")] * 2
+    assert all("/docs" in each.json()["detail"] for each in responses)

@@ -1,4 +1,4 @@
-"""Idempotency keys on every POST: the same answer again, nothing done twice, and no secret kept."""
+"""Every POST: the same key gets the same answer, nothing is done twice, no secret is kept, and what it may run into."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from workbench import Workbench
 
 INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-HOOK = {"url": "http://127.0.0.1:9/hooks"}
+HOOK = {"url": "http://127.0.0.1:9/hooks", "enabled_events": ["payout.failed"]}
+"""Of an event that does not happen here: nothing is tried again and again at every step of the clock."""
 
 
 def method_on(phone: str) -> dict[str, object]:
@@ -27,7 +28,7 @@ def event(shop: "Shop") -> str:
 
 
 def delivery(shop: "Shop") -> str:
-    hook(shop)
+    shop.post("/v1/webhook_endpoints", {**HOOK, "enabled_events": ["payment_intent.created"]})
     shop.intent()
     return str(shop.read("/v1/deliveries")["data"][0]["id"])
 
@@ -44,38 +45,50 @@ POSTS: dict[str, Callable[["Shop"], tuple[str, object, object]]] = {
         for minor in (1, 2))),
     "refunds": lambda shop: ("/v1/refunds", *({"charge": shop.charge(), "amount": minor} for minor in (1, 2))),
     "payouts": lambda _: ("/v1/payouts", {"amount": 1, "currency": "ZMW"}, {"amount": 2, "currency": "ZMW"}),
-    "webhook_endpoints": lambda _: ("/v1/webhook_endpoints", HOOK, {**HOOK, "enabled_events": ["charge.*"]}),
+    "webhook_endpoints": lambda _: ("/v1/webhook_endpoints", HOOK, {**HOOK, "enabled_events": ["charge.failed"]}),
     "roll_secret": lambda shop: (f"/v1/webhook_endpoints/{hook(shop)}/roll_secret", None, {}),
     "replay_event": lambda shop: (f"/v1/events/{event(shop)}/replay", None, {}),
-    "replay_delivery": lambda shop: (f"/v1/deliveries/{delivery(shop)}/replay", None, {}),
     "replay_dead_letters": lambda _: ("/v1/dead_letters/replay", None, {}),
     "api_keys": lambda _: ("/v1/api_keys", {"kind": "secret"}, {"kind": "publishable"}),
     "roll": lambda shop: (f"/v1/api_keys/{shop.post('/v1/api_keys').json()['id']}/roll", None, {}),
+    "replay_delivery": lambda shop: (f"/v1/deliveries/{delivery(shop)}/replay", None, {}),
 }  # fmt: skip
 ONCE = {"webhook_endpoints": "secret", "roll_secret": "secret", "api_keys": "value", "roll": "value"}
 """What is shown once: kept nowhere, it is missing when the answer is given again."""
-BY_POST = pytest.mark.parametrize("post", POSTS)
+UNNUMBERED = ("roll_secret", "replay_event", "replay_delivery", "replay_dead_letters")
+"""What makes nothing that is counted."""
 
 
 def counts(shop: "Shop") -> list[int]:
-    names = ("payment_intents", "charges", "refunds", "payouts", "events", "webhook_endpoints", "api_keys")
+    """What a POST makes is told by an event, but for endpoints and keys."""
+    names = ("events", "webhook_endpoints", "api_keys")
     return [len(shop.read(f"/v1/{name}?limit=100")["data"]) for name in names]
 
 
-def prepared(shop: "Shop", post: str) -> tuple[str, object, object]:
+def prepared(shop: "Shop") -> None:
+    """With money to pay out and to refund."""
     shop.charge(10_000)
     shop.to_midnight()
     shop.advance(1)
-    return POSTS[post](shop)
 
 
-def send(shop: "Shop", path: str, body: object, key: str = "k") -> Any:  # noqa: ANN401  an httpx response
-    return shop.post(path, body, Idempotency_Key=key)
+def send(shop: "Shop", path: str, body: object, key: str = "k", **more: str) -> Any:  # noqa: ANN401  an httpx response
+    return shop.post(path, body, Idempotency_Key=key, **more)
 
 
-@BY_POST
-def test_the_same_again_gives_the_same_answer_and_changes_nothing(shop: "Shop", post: str):
-    path, body, _ = prepared(shop, post)
+@pytest.mark.parametrize("post", POSTS)
+def test_every_post(shop: "Shop", post: str):
+    prepared(shop)
+    the_same_again_gives_the_same_answer_and_changes_nothing(shop, post)
+    another_body_is_refused(shop, post)
+    a_conflict_changes_nothing_and_is_not_kept(shop, post)
+    a_failure_before_the_effect_is_kept_and_changes_nothing(shop, post)
+    a_failure_after_the_effect_leaves_it_and_is_kept(shop, post)
+    an_unknown_scenario_is_refused(shop, post)
+
+
+def the_same_again_gives_the_same_answer_and_changes_nothing(shop: "Shop", post: str) -> None:
+    path, body, _ = POSTS[post](shop)
     first = send(shop, path, body)
     assert (first.status_code, "Idempotent-Replayed" in first.headers) == (200, False), first.text
     after, entries = counts(shop), len(shop.read("/sandbox/ledger/entries")["data"])
@@ -91,35 +104,101 @@ def test_the_same_again_gives_the_same_answer_and_changes_nothing(shop: "Shop", 
     assert (counts(shop), len(shop.read("/sandbox/ledger/entries")["data"])) == (after, entries)
 
 
-@BY_POST
-def test_another_body_is_refused(shop: "Shop", post: str):
-    path, body, other = prepared(shop, post)
-    assert send(shop, path, body).status_code == 200
+def another_body_is_refused(shop: "Shop", post: str) -> None:
+    path, body, other = POSTS[post](shop)
+    assert send(shop, path, body, "k2").status_code == 200
     before = counts(shop)
-    refused = send(shop, path, other)
+    refused = send(shop, path, other, "k2")
     assert (refused.status_code, refused.json()["code"]) == (422, "idempotency_key_reused")
     assert refused.json()["param"] == "Idempotency-Key"
     assert counts(shop) == before
 
 
-@pytest.mark.parametrize("post", ["payment_intents", "charges", "refunds", "payouts", "webhook_endpoints", "api_keys"])
-def test_a_day_later_it_is_a_new_request(shop: "Shop", post: str):
-    path, body, _ = prepared(shop, post)
-    first = send(shop, path, body).json()["id"]
-    shop.advance(86_400)
-    again = send(shop, path, body)
+def a_conflict_changes_nothing_and_is_not_kept(shop: "Shop", post: str) -> None:
+    path, body, _ = POSTS[post](shop)
+    before = counts(shop)
+    refused = send(shop, path, body, "k3", Sandbox_Scenario="conflict")
+    assert (refused.status_code, refused.json()["code"]) == (409, "idempotency_conflict")
+    assert counts(shop) == before
+    again = send(shop, path, body, "k3")
     assert (again.status_code, "Idempotent-Replayed" in again.headers) == (200, False)
-    assert again.json()["id"] != first
 
 
-@pytest.mark.parametrize(
-    ("key", "again"),
-    [("a b", '"a b"'), ("k" * 255, f'"{"k" * 255}"'), ('"a, b"', '"a, b"'), (r'"a\"b"', 'a"b'), (r'"a\\b"', "a\\b")],
-    ids=range(5),
-)
-def test_a_key_in_quotes_is_the_one_without(shop: "Shop", key: str, again: str):
-    assert [send(shop, "/v1/payment_intents", INTENT, each).status_code for each in (key, again)] == [200, 200]
-    assert counts(shop)[0] == 1
+def a_failure_before_the_effect_is_kept_and_changes_nothing(shop: "Shop", post: str) -> None:
+    path, body, _ = POSTS[post](shop)
+    before = counts(shop)
+    failed = send(shop, path, body, "k4", Sandbox_Scenario="server_error")
+    assert (failed.status_code, failed.json()["code"]) == (500, "service_failed")
+    replayed = send(shop, path, body, "k4")
+    assert (replayed.status_code, replayed.headers["Idempotent-Replayed"]) == (500, "true")
+    assert replayed.content == failed.content
+    assert counts(shop) == before
+    assert send(shop, path, body, "another").status_code == 200
+
+
+def a_failure_after_the_effect_leaves_it_and_is_kept(shop: "Shop", post: str) -> None:
+    path, body, _ = POSTS[post](shop)
+    before = counts(shop)
+    failed = send(shop, path, body, "k5", Sandbox_Scenario="server_error_after")
+    assert failed.status_code == 500
+    after = counts(shop)
+    assert (after != before) == (post not in UNNUMBERED)
+    replayed = send(shop, path, body, "k5")
+    assert (replayed.status_code, replayed.headers["Idempotent-Replayed"]) == (500, "true")
+    assert replayed.content == failed.content
+    assert counts(shop) == after
+
+
+def an_unknown_scenario_is_refused(shop: "Shop", post: str) -> None:
+    path, body, _ = POSTS[post](shop)
+    before = counts(shop)
+    for asked in ("", "Approve", "nothing_of_the_kind", "bank_refused" if post != "payouts" else "approve"):
+        refused = shop.post(path, body, Sandbox_Scenario=asked)
+        assert (refused.status_code, refused.json()["code"]) == (400, "scenario_unknown"), asked
+        assert "conflict" in refused.json()["detail"]
+    assert counts(shop) == before
+
+
+def test_a_failure_that_was_kept_and_forgotten_can_be_kept_again(shop: "Shop"):
+    for _ in range(2):
+        assert send(shop, "/v1/payment_intents", INTENT, Sandbox_Scenario="server_error").status_code == 500
+        shop.advance(86_400)
+    assert send(shop, "/v1/payment_intents", INTENT).status_code == 200
+
+
+def test_where_no_scenario_is_offered_it_is_refused(shop: "Shop"):
+    for asked in (
+        "GET /v1/payment_intents", "GET /v1/balance", "GET /sandbox/clock", "POST /plants",
+        "DELETE /v1/webhook_endpoints/we_x", "PATCH /v1/webhook_endpoints/we_x", "POST /sandbox/reset",
+        "POST /v1/auth/token",
+    ):  # fmt: skip
+        for scenario in ("server_error", "approve"):
+            refused = shop.call(*asked.split(), Sandbox_Scenario=scenario)
+            assert (refused.status_code, refused.json().get("code", "scenario_unknown")) == (400, "scenario_unknown")
+            assert "takes none" in refused.json()["message"]
+
+
+def test_a_day_later_it_is_a_new_request(shop: "Shop"):
+    prepared(shop)
+    names = ("payment_intents", "charges", "refunds", "payouts", "webhook_endpoints", "api_keys")
+    requests = [POSTS[name](shop)[:2] for name in names]
+    first = [send(shop, *each).json()["id"] for each in requests]
+    shop.advance(86_399)
+    assert send(shop, *requests[0]).json()["id"] == first[0]
+    shop.advance(1)
+    again = [send(shop, *each) for each in requests]
+    assert {(each.status_code, "Idempotent-Replayed" in each.headers) for each in again} == {(200, False)}
+    assert not {each.json()["id"] for each in again} & {*first}
+
+
+def test_a_key_is_up_to_255_printable_characters_in_quotes_or_not(shop: "Shop"):
+    for key, again in (
+        ("a b", '"a b"'), ("k" * 255, f'"{"k" * 255}"'), ('"a, b"', '"a, b"'), (r'"a\"b"', 'a"b'),
+        (r'"a\\b"', "a\\b"), ("~!", "~!"),
+    ):  # fmt: skip
+        first, second = (send(shop, "/v1/payment_intents", INTENT, each) for each in (key, again))
+        assert (first.status_code, second.content) == (200, first.content), key
+        assert "Idempotent-Replayed" not in first.headers
 
 
 def test_the_same_json_written_another_way_is_another_body(shop: "Shop"):

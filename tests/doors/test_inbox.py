@@ -32,8 +32,11 @@ def entries(shop: "Shop", kind: str, payment: str) -> list[dict[str, Any]]:
     return [each for each in rows if each["kind"] == kind and each["payment"] == payment]
 
 
-def test_a_new_number_has_none(shop: "Shop"):
+def test_a_new_number_has_none_and_one_without_a_wallet_no_inbox(shop: "Shop"):
+    """What each scenario is told with is in test_scenarios.py."""
     assert inbox(shop, shop.new_number()) == []
+    refused = shop.get("/sandbox/phones/+260211234567/messages")
+    assert (refused.status_code, refused.json()["code"]) == (400, "phone_without_wallet")
 
 
 @pytest.mark.parametrize("prefix", ["96", "97", "95"])
@@ -48,22 +51,6 @@ def test_a_payment_is_told_with_the_reference_by_which_the_ledger_knows_it(shop:
     assert message["transaction"] == entry["external_reference"]
     assert (message["amount_minor"], message["currency"], message["merchant"]) == (10_000, "ZMW", "SHOP")
     assert "1234" not in message["text"].replace(message["transaction"], "")
-
-
-@pytest.mark.parametrize(
-    ("scenario", "told"),
-    [
-        ("approve", ["paid"]), ("duplicate_answer", ["paid"]), ("operator_unknown", ["paid"]),
-        ("insufficient_funds", ["not_paid"]), ("limit_reached", ["not_paid"]), ("wrong_pin", ["not_paid"]),
-        ("declined_by_customer", []), ("prompt_timeout", []), ("late_success", ["paid"]),
-        ("payer_not_found", []), ("payer_busy", []), ("operator_unavailable", []),
-    ],
-)  # fmt: skip
-def test_each_outcome_is_told_once_or_not_at_all(shop: "Shop", scenario: str, told: list[str]):
-    phone = shop.new_number()
-    prompt(shop, phone, Sandbox_Scenario=scenario)
-    shop.advance(400)
-    assert kinds(shop, phone) == told
 
 
 def test_what_is_pressed_is_told_only_where_it_ends_the_attempt(shop: "Shop"):
@@ -146,11 +133,6 @@ def test_a_handset_lists_them_as_a_table(shop: "Shop"):
     bundle = messages._repr_mimebundle_()
     assert bundle["text/plain"] == text
     assert "<caption>Messages, oldest first</caption>" in bundle["text/html"]
-
-
-def test_a_number_without_a_wallet_is_refused(shop: "Shop"):
-    refused = shop.get("/sandbox/phones/+260211234567/messages")
-    assert (refused.status_code, refused.json()["code"]) == (400, "phone_without_wallet")
 
 
 def test_a_reset_empties_it(shop: "Shop"):

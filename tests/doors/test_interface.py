@@ -25,6 +25,7 @@ pytestmark = pytest.mark.socket
 Exact = Callable[[httpx.Response], dict[str, Any]]
 NewNumber = Callable[..., str]
 
+CREDENTIALS = b'{"email": "ada@example.com", "password": "green"}'
 INT32 = range(-(2**31), 2**31)
 CHARGE_FIELDS = {"id": str, "status": str, "amount": int, "currency": str, "channel": str, "provider": str}
 RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
@@ -47,48 +48,35 @@ class TestSection2Resources:
         )
         response = wire.post("/v1/payment_intents", body, wire.bearer)
         assert content(response) == (200, "application/json")
-
-    def test_the_answer_is_an_intent_with_an_id_and_a_client_secret(self, wire: "Wire"):
-        intent = wire.intent().json()
-        assert type(intent["id"]) is str
-        assert type(intent["client_secret"]) is str
-        assert intent["id"]
-        assert intent["client_secret"]
+        intent = response.json()
+        assert (intent["currency"], intent["payment_method_types"]) == ("ZMW", ["mobile_money"])
 
     def test_each_intent_has_its_own_id_and_client_secret(self, wire: "Wire"):
         one, other = wire.intent().json(), wire.intent().json()
-        assert one["id"] != other["id"]
-        assert one["client_secret"] != other["client_secret"]
+        for name in ("id", "client_secret"):
+            assert type(one[name]) is str
+            assert one[name]
+            assert one[name] != other[name]
 
-    @pytest.mark.parametrize("amount", ["150", "150.0", "150.00", "0.01", "19.9", "9999999999.99"])
-    def test_the_amount_of_an_intent_is_a_decimal_number(self, wire: "Wire", exact: Exact, amount: str):
-        echoed = exact(wire.intent(amount=amount))["amount"]
-        assert type(echoed) is Decimal
-        assert echoed == Decimal(amount)
-
-    def test_the_currency_of_an_intent_is_upper_case(self, wire: "Wire"):
-        assert wire.intent(currency='"ZMW"').json()["currency"] == "ZMW"
+    def test_the_amount_of_an_intent_is_a_decimal_number(self, wire: "Wire", exact: Exact):
+        for amount in ("150", "150.0", "150.00", "0.01", "19.9", "9999999999.99"):
+            echoed = exact(wire.intent(amount=amount))["amount"]
+            assert type(echoed) is Decimal
+            assert echoed == Decimal(amount)
 
     def test_the_description_is_free_text(self, wire: "Wire"):
         text = "Monstera “Deliciosa” №1 — 🌿"
         assert wire.intent(description=json.dumps(text)).json()["description"] == text
 
-    def test_payment_method_types_include_mobile_money(self, wire: "Wire"):
-        assert wire.intent().json()["payment_method_types"] == ["mobile_money"]
-
-    @pytest.mark.parametrize(
-        ("phone_prefix", "provider"),
-        [("96", "mtn"), ("97", "airtel"), ("95", "zamtel")],
-        ids=["mtn", "airtel", "zamtel"],
-    )
-    def test_an_intent_is_confirmed_with_type_phone_and_provider(self, wire: "Wire", phone_prefix: str, provider: str):
-        intent_id, phone = wire.intent().json()["id"], wire.new_number(phone_prefix)
-        body = json.dumps(
-            {"payment_method": {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}}
-        )
-        response = wire.post(f"/v1/payment_intents/{intent_id}/confirm", body.encode(), wire.bearer)
-        assert response.status_code == 200
-        assert response.json()["payment_method"]["mobile_money"]["provider"] == provider
+    def test_an_intent_is_confirmed_with_type_phone_and_provider(self, wire: "Wire"):
+        for prefix, provider in (("96", "mtn"), ("97", "airtel"), ("95", "zamtel")):
+            intent_id, phone = wire.intent().json()["id"], wire.new_number(prefix)
+            body = json.dumps(
+                {"payment_method": {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}}
+            )
+            response = wire.post(f"/v1/payment_intents/{intent_id}/confirm", body.encode(), wire.bearer)
+            assert response.status_code == 200
+            assert response.json()["payment_method"]["mobile_money"]["provider"] == provider
 
     def test_a_charge_is_created_from_the_six_shown_fields(self, wire: "Wire"):
         body = (
@@ -98,12 +86,9 @@ class TestSection2Resources:
         response = wire.post("/v1/charges", body.encode(), {**wire.basic, "Idempotency-Key": wire.new_key()})
         assert content(response) == (200, "application/json")
 
-    @pytest.mark.parametrize(("field", "kind"), CHARGE_FIELDS.items(), ids=CHARGE_FIELDS)
-    def test_a_charge_answers_the_six_shown_fields(self, wire: "Wire", field: str, kind: type):
-        assert type(wire.charge().json()[field]) is kind
-
-    def test_a_charge_echoes_what_was_asked(self, wire: "Wire"):
+    def test_a_charge_answers_the_six_shown_fields_and_echoes_what_was_asked(self, wire: "Wire"):
         charge = wire.charge().json()
+        assert {name: type(charge[name]) for name in CHARGE_FIELDS} == CHARGE_FIELDS
         assert {name: charge[name] for name in CHARGE_FIELDS if name != "id"} == {
             "status": "succeeded",
             "amount": 15_000,
@@ -123,19 +108,15 @@ class TestSection2Resources:
     def test_the_tag_of_a_plant_is_optional(self, wire: "Wire"):
         assert wire.plant(tag=None).json() == {"name": "Monstera"}
 
-    @pytest.mark.parametrize("field", ["id", "name"])
-    def test_a_new_plant_needs_its_id_and_name(self, wire: "Wire", field: str):
-        response = wire.plant(**{field: None})
-        assert response.status_code == 400
-        assert field in response.json()["message"]
+    def test_a_new_plant_needs_its_id_and_name(self, wire: "Wire"):
+        for field in ("id", "name"):
+            response = wire.plant(**{field: None})
+            assert response.status_code == 400
+            assert field in response.json()["message"]
 
-    @pytest.mark.parametrize(
-        ("number", "status"),
-        [(-(2**63), 200), (2**63 - 1, 200), (0, 200), (-(2**63) - 1, 400), (2**63, 400), (10**30, 400)],
-        ids=["least", "most", "zero", "below", "above", "far_above"],
-    )
-    def test_the_id_of_a_plant_is_an_int64(self, wire: "Wire", number: int, status: int):
-        assert wire.plant(id=str(number)).status_code == status
+    def test_the_id_of_a_plant_is_an_int64(self, wire: "Wire"):
+        numbers = {-(2**63): 200, 2**63 - 1: 200, 0: 200, -(2**63) - 1: 400, 2**63: 400, 10**30: 400}
+        assert {number: wire.plant(id=str(number)).status_code for number in numbers} == numbers
 
 
 class TestSection3States:
@@ -169,16 +150,15 @@ class TestSection3States:
         pin = next(place for place, (kind, what) in enumerate(kinds) if kind == "screen" and "Approved" in what)
         assert pin < entry < kinds.index(("webhook", "payment_intent.succeeded"))
 
-    @pytest.mark.parametrize("door", ["intent", "charge"])
-    def test_the_ledger_takes_100_as_97_50_and_2_50_and_1_for_the_operator(self, wire: "Wire", door: str):
-        payment = wire.paid("100.00") if door == "intent" else wire.charge(amount="10000").json()["id"]
-        assert wire.postings(payment) == {
-            ("operator:mtn:float", "debit"): 10_000,
-            ("operator:mtn:float", "credit"): 100,
-            ("expense:operator_fee:mtn", "debit"): 100,
-            ("merchant:plants:pending", "credit"): 9_750,
-            ("income:merchant_fee", "credit"): 250,
-        }
+    def test_the_ledger_takes_100_as_97_50_and_2_50_and_1_for_the_operator(self, wire: "Wire"):
+        for payment in (wire.paid("100.00"), wire.charge(amount="10000").json()["id"]):
+            assert wire.postings(payment) == {
+                ("operator:mtn:float", "debit"): 10_000,
+                ("operator:mtn:float", "credit"): 100,
+                ("expense:operator_fee:mtn", "debit"): 100,
+                ("merchant:plants:pending", "credit"): 9_750,
+                ("income:merchant_fee", "credit"): 250,
+            }
 
     def test_a_payment_is_one_entry_whose_debits_equal_its_credits(self, wire: "Wire"):
         payment = wire.paid("19.99")
@@ -189,33 +169,17 @@ class TestSection3States:
 
 
 class TestSection4Endpoints:
-    @pytest.mark.parametrize(
-        ("path", "send"),
-        [
-            ("/v1/payment_intents", lambda wire: wire.intent()),
-            (
-                "/v1/payment_intents/{id}/confirm",
-                lambda wire: wire.confirm(wire.intent().json()["id"], wire.new_number()),
-            ),
-            ("/v1/charges", lambda wire: wire.charge()),
-            ("/plants", lambda wire: wire.plant()),
-            (
-                "/v1/auth/token",
-                lambda wire: wire.post("/v1/auth/token", b'{"email": "ada@example.com", "password": "green"}', {}),
-            ),
-        ],
-        ids=["create_intent", "confirm_intent", "create_charge", "create_plant", "token"],
-    )
-    def test_each_shown_operation_is_a_post_that_answers_200_in_json(
-        self, wire: "Wire", path: str, send: Callable[["Wire"], httpx.Response]
-    ):
-        response = send(wire)
-        assert content(response) == (200, "application/json")
-        assert response.request.method == "POST"
-        assert response.request.url.path.startswith(path.partition("{")[0])
-
-    def test_the_answer_to_a_new_intent_is_the_intent(self, wire: "Wire"):
-        assert wire.intent().json().keys() >= {"id", "client_secret"}
+    def test_each_shown_operation_is_a_post_that_answers_200_in_json(self, wire: "Wire"):
+        for path, response in {
+            "/v1/payment_intents": wire.intent(),
+            "/v1/payment_intents/{id}/confirm": wire.confirm(wire.intent().json()["id"], wire.new_number()),
+            "/v1/charges": wire.charge(),
+            "/plants": wire.plant(),
+            "/v1/auth/token": wire.post("/v1/auth/token", CREDENTIALS, {}),
+        }.items():
+            assert content(response) == (200, "application/json")
+            assert response.request.method == "POST"
+            assert response.request.url.path.startswith(path.partition("{")[0])
 
     def test_an_intent_is_confirmed_with_the_secret_key_alone(self, wire: "Wire"):
         body_without_client_secret = wire.confirm(wire.intent().json()["id"], wire.new_number())
@@ -237,7 +201,7 @@ class TestSection4Endpoints:
         assert wire.get("/plants/openapi.json", {}).json()["servers"]
 
     def test_a_refresh_is_a_post_that_answers_a_new_bearer_token(self, wire: "Wire"):
-        token = wire.post("/v1/auth/token", b'{"email": "ada@example.com", "password": "green"}', {}).json()
+        token = wire.post("/v1/auth/token", CREDENTIALS, {}).json()
         body = wire.written({"refresh_token": json.dumps(token["refresh_token"])})
         fresh = wire.post("/v1/auth/refresh", body, {})
         assert content(fresh) == (200, "application/json")
@@ -245,9 +209,9 @@ class TestSection4Endpoints:
 
 
 class TestSection5Authentication:
-    @pytest.mark.parametrize(("key", "prefix"), [("secret_key", "sk_test_"), ("publishable_key", "pk_test_")])
-    def test_test_keys_have_their_prefix(self, bench: Workbench, key: str, prefix: str):
-        assert str(getattr(bench, key)).startswith(prefix)
+    def test_test_keys_have_their_prefix(self, bench: Workbench):
+        assert str(bench.secret_key).startswith("sk_test_")
+        assert str(bench.publishable_key).startswith("pk_test_")
 
     def test_an_intent_is_created_with_the_secret_key_as_bearer(self, wire: "Wire"):
         headers = {"Authorization": "Bearer " + str(wire.bench.secret_key)}
@@ -258,20 +222,15 @@ class TestSection5Authentication:
         headers = {"Authorization": f"Basic {user_and_colon}", "Idempotency-Key": wire.new_key()}
         assert wire.post("/v1/charges", wire.charge().request.content, headers).status_code == 200
 
-    @pytest.mark.parametrize(
-        "key", ["sk" + "_live_" + "x" * 24, "sk" + "_live" + "x" * 24], ids=["sk_live_", "sk_live"]
-    )
-    @pytest.mark.parametrize("scheme", ["bearer", "basic"])
-    def test_a_live_key_is_refused_and_nothing_live_is_touched(self, wire: "Wire", key: str, scheme: str):
+    def test_a_live_key_is_refused_and_nothing_live_is_touched(self, wire: "Wire"):
         before = wire.entries()
-        if scheme == "bearer":
-            response = wire.post("/v1/payment_intents", b"{}", {"Authorization": f"Bearer {key}"})
-        else:
-            response = wire.post("/v1/charges", b"{}", {**wire.user(key), "Idempotency-Key": wire.new_key()})
-        assert response.status_code == 401
-        assert response.json()["code"] == "live_key_in_sandbox"
-        assert "nothing live was touched" in response.json()["message"]
-        assert key not in response.text
+        for key in ("sk" + "_live_" + "x" * 24, "sk" + "_live" + "x" * 24):
+            basic = {**wire.user(key), "Idempotency-Key": wire.new_key()}
+            for path, headers in (("payment_intents", {"Authorization": f"Bearer {key}"}), ("charges", basic)):
+                response = wire.post(f"/v1/{path}", b"{}", headers)
+                assert (response.status_code, response.json()["code"]) == (401, "live_key_in_sandbox")
+                assert "nothing live was touched" in response.json()["message"]
+                assert key not in response.text
         assert wire.entries() == before
 
     def test_the_plant_sample_takes_a_bearer(self, wire: "Wire"):
@@ -280,7 +239,7 @@ class TestSection5Authentication:
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', {}).status_code == 401
 
     def test_email_and_password_give_a_bearer_token(self, wire: "Wire"):
-        token = wire.post("/v1/auth/token", b'{"email": "ada@example.com", "password": "green"}', {}).json()
+        token = wire.post("/v1/auth/token", CREDENTIALS, {}).json()
         assert (token["token_type"], token["expires_in"]) == ("Bearer", 86_400)
         headers = {"Authorization": f"Bearer {token['access_token']}"}
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', headers).status_code == 200
@@ -301,25 +260,17 @@ class TestSection6Events:
         assert "payment_intent.succeeded" not in before
         assert after[-1] == "payment_intent.succeeded"
 
-    def test_the_signature_is_hmac_sha256(self, wire: "Wire"):
-        message = arrived(wire, wire.paid())[-1]
-        key = base64.b64decode(wire.bench.receiver.secrets[0].removeprefix("whsec_"))
-        signed = f"{message.headers['webhook-id']}.{message.headers['webhook-timestamp']}.".encode() + message.body
-        expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-        assert message.headers["webhook-signature"] == f"v1,{expected}"
-
-    def test_our_verify_accepts_it_and_tells_its_id(self, wire: "Wire"):
-        message = arrived(wire, wire.paid())[-1]
-        sent_s = int(message.headers["webhook-timestamp"])
-        found = verify(message.body, message.headers, wire.bench.receiver.secrets, now_s=sent_s)
-        assert found == message.headers["webhook-id"]
-
-    def test_the_published_library_makes_the_same_signature(self, wire: "Wire"):
-        message = arrived(wire, wire.paid())[-1]
-        sent = datetime.fromtimestamp(int(message.headers["webhook-timestamp"]), UTC)
-        library = Webhook(wire.bench.receiver.secrets[0])
-        made = library.sign(message.headers["webhook-id"], sent, message.body.decode())
-        assert made == message.headers["webhook-signature"]
+    def test_the_signature_is_hmac_sha256_as_our_verify_and_the_published_library_have_it(self, wire: "Wire"):
+        message, secrets = arrived(wire, wire.paid())[-1], wire.bench.receiver.secrets
+        message_id, sent_s = message.headers["webhook-id"], int(message.headers["webhook-timestamp"])
+        key = base64.b64decode(secrets[0].removeprefix("whsec_"))
+        signed = f"{message_id}.{sent_s}.".encode() + message.body
+        expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+        assert message.headers["webhook-signature"] == expected
+        assert (
+            Webhook(secrets[0]).sign(message_id, datetime.fromtimestamp(sent_s, UTC), message.body.decode()) == expected
+        )
+        assert verify(message.body, message.headers, secrets, now_s=sent_s) == message_id
 
     def test_the_published_library_verifies_what_came_over_a_socket(
         self, served_bench: Workbench, new_number: NewNumber
@@ -359,16 +310,14 @@ class TestSection6Events:
 
 
 class TestSection7Errors:
-    @pytest.mark.parametrize("body", [b'{"id": 1}', b'{"name": "Monstera"}', b'{"id": "1", "name": "a"}', b"{", b"[]"])
-    def test_the_plant_sample_answers_400_with_an_error_and_a_message(self, wire: "Wire", body: bytes):
-        response = wire.post("/plants", body, wire.bearer)
-        assert content(response) == (400, "application/json")
-        error = response.json()
-        assert error.keys() == {"error", "message"}
-        assert type(error["error"]) is int
-        assert error["error"] in INT32
-        assert type(error["message"]) is str
-        assert error["message"]
+    def test_the_plant_sample_answers_400_with_an_error_and_a_message(self, wire: "Wire"):
+        for body in (b'{"id": 1}', b'{"name": "Monstera"}', b'{"id": "1", "name": "a"}', b"{", b"[]"):
+            response = wire.post("/plants", body, wire.bearer)
+            assert content(response) == (400, "application/json")
+            error = response.json()
+            assert {name: type(each) for name, each in error.items()} == {"error": int, "message": str}
+            assert error["error"] in INT32
+            assert error["message"]
 
     def test_the_sandbox_produces_a_failure_on_demand(self, wire: "Wire"):
         response = wire.charge(phone='"+260960000002"')
@@ -383,7 +332,7 @@ class TestSection7Errors:
 
 class TestSection8Limits:
     def test_a_bearer_token_lives_86400_seconds(self, wire: "Wire"):
-        token = wire.post("/v1/auth/token", b'{"email": "ada@example.com", "password": "green"}', {}).json()
+        token = wire.post("/v1/auth/token", CREDENTIALS, {}).json()
         headers = {"Authorization": f"Bearer {token['access_token']}"}
         plant = b'{"id": 1, "name": "Monstera"}'
         wire.bench.clock.advance(86_390)
@@ -394,9 +343,9 @@ class TestSection8Limits:
 
 
 class TestSection9Versioning:
-    @pytest.mark.parametrize("path", ["/payment_intents", "/charges", "/v2/payment_intents", "/V1/charges"])
-    def test_payments_are_under_v1_and_nowhere_else(self, wire: "Wire", path: str):
-        assert wire.post(path, b"{}", wire.bearer).status_code == 404
+    def test_payments_are_under_v1_and_nowhere_else(self, wire: "Wire"):
+        for path in ("/payment_intents", "/charges", "/v2/payment_intents", "/V1/charges"):
+            assert wire.post(path, b"{}", wire.bearer).status_code == 404
 
     def test_the_plant_sample_describes_itself(self, wire: "Wire"):
         response = wire.get("/plants/openapi.json", {})

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tests.conftest import Shop
 
 LISTS = ("payment_intents", "charges", "refunds", "payouts", "events", "webhook_endpoints", "deliveries", "api_keys")
-BY_LIST = pytest.mark.parametrize("name", LISTS)
 
 
 def fill(shop: "Shop", count: int) -> None:
@@ -33,11 +32,11 @@ def ids(page: dict[str, list[dict[str, str]]]) -> list[str]:
     return [each["id"] for each in page["data"]]
 
 
-@BY_LIST
-def test_an_empty_list_says_so(shop: "Shop", name: str):
-    found = shop.read(f"/v1/{name}")
-    assert (found["object"], found["url"], found["has_more"]) == ("list", f"/v1/{name}", False)
-    assert len(found["data"]) == (2 if name == "api_keys" else 0)
+def test_an_empty_list_says_so(shop: "Shop"):
+    for name in LISTS:
+        found = shop.read(f"/v1/{name}")
+        assert (found["object"], found["url"], found["has_more"]) == ("list", f"/v1/{name}", False)
+        assert len(found["data"]) == (2 if name == "api_keys" else 0)
 
 
 def test_each_list_is_newest_first_and_its_pages_make_the_whole(shop: "Shop"):
@@ -50,7 +49,9 @@ def test_each_list_is_newest_first_and_its_pages_make_the_whole(shop: "Shop"):
         created = [each.get("created") or each["timestamp"] for each in whole["data"]]
         assert created == sorted(created, reverse=True)
         assert ids(shop.read(f"/v1/{name}")) == every[:10]
-        for limit in (1, 2, len(every) - 1, len(every), len(every) + 1):
+        # All lists page alike, so that each limit is tried with one of them.
+        rest = (1, len(every) - 1, len(every), len(every) + 1) if name == "payment_intents" else ()
+        for limit in (2, *rest):
             for place in range(len(every)):
                 older = shop.read(f"/v1/{name}?limit={limit}&starting_after={every[place]}")
                 assert ids(older) == every[place + 1 : place + 1 + limit]
@@ -60,25 +61,15 @@ def test_each_list_is_newest_first_and_its_pages_make_the_whole(shop: "Shop"):
                 assert newer["has_more"] == (place > limit)
 
 
-@BY_LIST
-@pytest.mark.parametrize(
-    ("query", "code", "param"),
-    [
-        ("limit=0", "parameter_invalid", "limit"),
-        ("limit=101", "parameter_invalid", "limit"),
-        ("limit=-1", "parameter_invalid", "limit"),
-        ("limit=ten", "parameter_invalid", "limit"),
-        ("limit=1.5", "parameter_invalid", "limit"),
-        ("limit=99999999999999999999", "parameter_invalid", "limit"),
-        ("limit=1&limit=2", "parameter_repeated", "limit"),
-        ("starting_after=x", "cursor_unknown", "starting_after"),
-        ("ending_before=x", "cursor_unknown", "ending_before"),
-    ],
-)
-def test_a_page_that_is_none(shop: "Shop", name: str, query: str, code: str, param: str):
-    refused = shop.get(f"/v1/{name}?{query}")
-    status = 404 if code == "cursor_unknown" else 400
-    assert (refused.status_code, refused.json()["code"], refused.json()["param"]) == (status, code, param)
+def test_a_page_that_is_none(shop: "Shop"):
+    limits = dict.fromkeys(("0", "101", "-1", "ten", "1.5", "99999999999999999999"), "parameter_invalid")
+    for name in LISTS:
+        for limit, code in {**limits, "1&limit=2": "parameter_repeated"}.items():
+            refused = shop.get(f"/v1/{name}?limit={limit}")
+            assert (refused.status_code, refused.json()["code"], refused.json()["param"]) == (400, code, "limit")
+        for param in ("starting_after", "ending_before"):
+            refused = shop.get(f"/v1/{name}?{param}=x").json()
+            assert (refused["status"], refused["code"], refused["param"]) == (404, "cursor_unknown", param)
 
 
 def test_a_cursor_of_another_kind_or_account_is_none(shop: "Shop", new_shop: Callable[[Workbench], "Shop"]):
@@ -151,7 +142,7 @@ class TestFilters:
     before=st.integers(0, 7),
     backwards=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 def test_a_walk_through_the_pages_misses_nothing_and_repeats_nothing(
     walked: "Shop", steps: list[tuple[int, int]], before: int, *, backwards: bool
 ):

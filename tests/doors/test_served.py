@@ -36,29 +36,31 @@ JSON = {"Content-Type": "application/json"}
 NewNumber = Callable[..., str]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own() -> Iterator[Workbench]:
     with Workbench(seed=7) as made:
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served(own: Workbench) -> Iterator[Served]:
     with own.serve() as made:
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def wire(served: Served) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {served.secret_key!s}", **JSON}
     with httpx.Client(base_url=served.base_url, headers=headers, trust_env=False) as client:
         yield client
 
 
-def raw(served: Served, message: bytes) -> bytes:
-    """What comes back for these very bytes, until the connection is closed."""
+def raw(served: Served, message: bytes, *, ends: bool = False) -> bytes:
+    """What comes back for these very bytes until the connection is closed; this end of it is first if it `ends`."""
     with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
         connection.sendall(message)
+        if ends:
+            connection.shutdown(socket.SHUT_WR)
         answer = b""
         while chunk := connection.recv(65_536):
             answer += chunk
@@ -125,23 +127,20 @@ class TestOneSandbox:
 
 
 class TestItsEnd:
-    @pytest.mark.parametrize("end", ["block", "close", "bench"])
-    def test_the_port_is_free_again(self, end: str):
+    def test_the_port_is_free_again(self):
         with Workbench(seed=7) as own:
-            served = own.serve()
-            port = urlsplit(served.base_url).port
-            if end == "close":
-                served.close()
-                served.close()
-            if end == "block":
-                with served:
-                    pass
-            if end != "bench":
-                assert own.client.payment_intents.create(amount=1).id
-                with own.serve(port) as again:
-                    assert urlsplit(again.base_url).port == port
+            with own.serve() as first:
+                port = urlsplit(first.base_url).port
+            assert own.client.payment_intents.create(amount=1).id
+            second = own.serve(port)
+            assert urlsplit(second.base_url).port == port
+            second.close()
+            second.close()
+            own.serve(port)  # which the end of the bench ends
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        with pytest.raises(ServeRefused, match="closed"):
+            own.serve()
 
     def test_a_taken_port_is_refused(self, own: Workbench, served: Served):
         with pytest.raises(PortTaken):
@@ -153,18 +152,20 @@ class TestItsEnd:
             backend.serve()
 
 
-ELSEWHERE = "bench = Workbench.connect(*sys.argv[1:]);"
-UNCLOSED = {
-    "a receiver": f"{ELSEWHERE} bench.receiver",
-    "boards that watch": f"{ELSEWHERE} boards = bench.desk(), bench.dashboard()",
-    "a sandbox on a port": "bench = Workbench(); served = bench.serve()",
-}
+UNCLOSED = """
+import sys
+from workbench import Workbench
+
+bench = Workbench.connect(*sys.argv[1:])
+receiver, desk, dashboard = bench.receiver, bench.desk(), bench.dashboard()
+own = Workbench()
+port = own.serve()
+sys.exit(7)
+"""
 
 
-@pytest.mark.parametrize("kept", UNCLOSED.values(), ids=UNCLOSED)
-def test_a_script_that_closes_nothing_ends(served: Served, kept: str):
-    script = f"import sys; from workbench import Workbench; {kept}; sys.exit(7)"
-    command = [sys.executable, "-c", script, served.base_url, str(served.secret_key)]
+def test_a_script_that_closes_no_receiver_no_board_and_no_port_ends(served: Served):
+    command = [sys.executable, "-c", UNCLOSED, served.base_url, str(served.secret_key)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603  our own lines
     assert (done.returncode, done.stderr) == (7, "")
 
@@ -180,41 +181,29 @@ class TestHttp:
         status, made = intent(served, framing, f"{chunks}0\r\nTrailer: x\r\n\r\n")
         assert (status, made["amount"]) == (200, 1.5)
 
-    @pytest.mark.parametrize(
-        "chunks", ["x\r\n", "-1\r\n", "", "2\r\n{}x\r\n0\r\n\r\n", "FFFFFFFFFFFF\r\n", "0x1\r\n{\r\n"]
-    )
-    def test_chunks_that_are_none(self, served: Served, chunks: str):
+    def test_chunks_that_are_none(self, served: Served):
         head = b"POST /v1/payment_intents HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
-            connection.sendall(head + chunks.encode())
-            connection.shutdown(socket.SHUT_WR)
-            assert connection.recv(65_536).split(b" ")[1] == b"400"
+        for chunks in ("x\r\n", "-1\r\n", "", "2\r\n{}x\r\n0\r\n\r\n", "FFFFFFFFFFFF\r\n", "0x1\r\n{\r\n"):
+            assert raw(served, head + chunks.encode(), ends=True).split(b" ")[1] == b"400", chunks
 
-    @pytest.mark.parametrize(
-        ("status", "message"),
-        [
+    def test_what_is_refused_before_it_is_a_call_is_numbered_too(self, served: Served):
+        for status, message in (
             (400, b"POST /v1/charges HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"),
             (431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n"),
             (414, b"GET /" + b"x" * 70_000),
-        ],
-        ids=range(3),
-    )
-    def test_what_is_refused_before_it_is_a_call_is_numbered_too(self, served: Served, status: int, message: bytes):
-        answers = [raw(served, message).decode("latin-1") for _ in range(2)]
-        found = [re.search(r"\r\n[Rr]equest-[Ii]d: (req_\w{24})\r\n", each) for each in answers]
-        assert all(each.split(" ")[1] == str(status) for each in answers)
-        assert len({each[1] for each in found if each}) == 2
+        ):
+            answers = [raw(served, message).decode("latin-1") for _ in range(2)]
+            found = [re.search(r"\r\n[Rr]equest-[Ii]d: (req_\w{24})\r\n", each) for each in answers]
+            assert all(each.split(" ")[1] == str(status) for each in answers)
+            assert len({each[1] for each in found if each}) == 2
 
-    @pytest.mark.parametrize(
-        ("framing", "status"),
-        [("", 400), ("Content-Length: 0", 400), ("Content-Length: -5", 400), ("Content-Length: x", 400)],
-    )
-    def test_a_body_that_tells_no_length(self, served: Served, framing: str, status: int):
-        assert intent(served, framing or "X: y", "")[0] == status
+    def test_a_body_that_tells_no_length(self, served: Served):
+        for framing in ("X: y", "Content-Length: 0", "Content-Length: -5", "Content-Length: x"):
+            assert intent(served, framing, "")[0] == 400, framing
 
-    @pytest.mark.parametrize(("size", "status"), [(1 << 20, 400), ((1 << 20) + 1, 413), (8 << 20, 413)])
-    def test_large_bodies(self, wire: httpx.Client, size: int, status: int):
-        assert wire.post("/v1/payment_intents", content=b" " * size).status_code == status
+    def test_large_bodies(self, wire: httpx.Client):
+        for size, status in ((1 << 20, 400), ((1 << 20) + 1, 413), (8 << 20, 413)):
+            assert wire.post("/v1/payment_intents", content=b" " * size).status_code == status
 
     def test_a_client_that_asks_before_it_sends(self, served: Served):
         framing = f"Content-Length: {len(self.BODY)}\r\nExpect: 100-continue"
@@ -225,10 +214,11 @@ class TestHttp:
             connection.sendall(self.BODY.encode())
             assert b" 401 " in connection.recv(100)
 
-    @pytest.mark.parametrize("path", ["/plants/openapi.json", "/v1/charges", "/nowhere"])
-    def test_head_has_no_body(self, served: Served, path: str):
-        head, _, body = raw(served, f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).partition(b"\r\n\r\n")
-        assert (head[:5], body) == (b"HTTP/", b"")
+    def test_head_has_no_body(self, served: Served):
+        for path in ("/plants/openapi.json", "/v1/charges", "/nowhere"):
+            answer = raw(served, f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            head, _, body = answer.partition(b"\r\n\r\n")
+            assert (head[:5], body) == (b"HTTP/", b"")
 
     def test_a_connection_is_closed_cleanly_and_the_next_call_has_another(self, served: Served):
         with closing(http.client.HTTPConnection("127.0.0.1", urlsplit(served.base_url).port, timeout=10)) as client:
@@ -238,23 +228,27 @@ class TestHttp:
                 assert json.loads(answer.read())["openapi"].startswith("3.1")
                 assert answer.will_close
 
-    @pytest.mark.parametrize("path", ["/v1/charges/%C3%A9", "/v1/charges/\xe9", "/v1/charges/%FF", "/v1/charges/%00"])
-    def test_paths_that_are_not_ascii(self, served: Served, path: str):
-        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {served.secret_key!s}\r\n\r\n"
-        answer = raw(served, head.encode("latin-1"))
-        assert answer.split(b" ")[1] in {b"400", b"404"}
-        assert b"application/problem+json" in answer
+    def test_paths_that_are_not_ascii(self, served: Served):
+        for path in ("%C3%A9", "\xe9", "%FF", "%00"):
+            key = f"Authorization: Bearer {served.secret_key!s}"
+            head = f"GET /v1/charges/{path} HTTP/1.1\r\nHost: localhost\r\n{key}\r\n\r\n"
+            answer = raw(served, head.encode("latin-1"))
+            assert answer.split(b" ")[1] in {b"400", b"404"}
+            assert b"application/problem+json" in answer
 
-    @pytest.mark.parametrize(
-        "message", [b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x00", b"GET / HTTP/9.9\r\n\r\n", b"x" * 70_000]
-    )
-    def test_what_is_no_request_harms_nobody(self, served: Served, message: bytes, capfd: pytest.CaptureFixture[str]):
-        with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
-            connection.sendall(message)
-            connection.shutdown(socket.SHUT_WR)
-            while connection.recv(65_536):
-                pass
-        assert httpx.get(f"{served.base_url}/plants/openapi.json", trust_env=False).status_code == 200
+    def test_what_is_no_request_harms_nobody(
+        self, served: Served, wire: httpx.Client, capfd: pytest.CaptureFixture[str]
+    ):
+        for message in (
+            b"",
+            b"\r\n\r\n",
+            b"GET\r\n\r\n",
+            b"\x16\x03\x01\x00",
+            b"GET / HTTP/9.9\r\n\r\n",
+            b"x" * 70_000,
+        ):
+            raw(served, message, ends=True)
+            assert wire.get("/plants/openapi.json").status_code == 200
         assert capfd.readouterr().err == ""
 
     def test_a_bug_is_answered_and_its_traceback_masked(
@@ -287,28 +281,18 @@ class Elsewhere(BaseHTTPRequestHandler):
         del format, args
 
 
-class TestRefused:
-    def test_a_workbench_that_is_closed_serves_nobody(self):
-        with Workbench(seed=7) as bench:
-            pass
-        with pytest.raises(ServeRefused, match="closed"):
-            bench.serve()
-
-
 class TestConnect:
-    @pytest.mark.parametrize(
-        "answer",
-        [(200, b"<html>Welcome</html>"), (200, b"[]"), (200, b'{"object": "x"}'), (404, b""), (405, b"{}"), (501, b"")],
-    )
-    def test_what_is_no_sandbox_is_named_as_such(self, answer: tuple[int, bytes], monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(Elsewhere, "answer", answer)
+    def test_what_is_no_sandbox_is_named_as_such(self, monkeypatch: pytest.MonkeyPatch):
         with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
             threading.Thread(target=server.serve_forever, args=(0.05,)).start()
             url = f"http://127.0.0.1:{server.server_port}"
-            with pytest.raises(UnexpectedAnswer, match="not as `workbench serve`") as refused:
-                Workbench.connect(url, "sk" + "_test_" + "x" * 24)
+            for answer in ((200, b"<html>Welcome</html>"), (200, b"[]"), (200, b'{"object": "x"}'), (404, b""),
+                           (405, b"{}"), (501, b"")):  # fmt: skip
+                monkeypatch.setattr(Elsewhere, "answer", answer)
+                with pytest.raises(UnexpectedAnswer, match="not as `workbench serve`") as refused:
+                    Workbench.connect(url, "sk" + "_test_" + "x" * 24)
+                assert url in str(refused.value)
             server.shutdown()
-        assert url in str(refused.value)
 
     def test_a_wrong_key_is_refused_without_being_repeated(self, served: Served):
         key = "sk" + "_test_" + "x" * 24
@@ -329,7 +313,7 @@ class TestConnect:
         with pytest.raises(ServiceUnreachable):
             Workbench.connect(served.base_url, served.secret_key)
 
-    @pytest.mark.parametrize("clock", ["running", "manual"])
+    @pytest.mark.parametrize("clock", ["running", pytest.param("manual", marks=pytest.mark.thorough)])
     def test_everything_works_over_two_workers(
         self, serving: "Serving", tmp_path: Path, new_number: NewNumber, clock: str
     ):

@@ -1,4 +1,4 @@
-"""Whoever watches a bench is told of what happens, through both doors, and what happens is not disturbed by it."""
+"""Whoever watches a bench is told of what happens; whoever watches or only looks changes nothing."""
 
 import logging
 import threading
@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from workbench import Workbench
+from workbench.domain.wire import UNSEEN
 
 pytestmark = pytest.mark.socket
 
@@ -20,7 +21,7 @@ def shared_bench(lone_bench: Workbench) -> Workbench:
 SOON_S = 5
 _WHILE_S = 0.8
 _GATHERED_S = 0.04
-_PAYMENTS = 60
+_PAYMENTS = 25
 
 
 class Seen:
@@ -40,8 +41,8 @@ class Seen:
         return came
 
 
-def something_happens(bench: Workbench) -> None:
-    bench.client.payment_intents.create(amount=Decimal("1.00"), currency="ZMW", payment_method_types=["mobile_money"])
+def something_happens(bench: Workbench) -> str:
+    return bench.client.payment_intents.create(amount=Decimal("1.00")).id
 
 
 def test_what_happens_is_told_in_another_thread_until_it_is_ended(bench: Workbench):
@@ -140,6 +141,67 @@ def test_the_clock_tells_how_far_the_sandbox_has_come(bench: Workbench):
     assert clock_of(bench)["seq"] > before
 
 
+def test_looking_leaves_no_trace(bench: Workbench):
+    looking = bench.looking()
+    before = len(bench.trace), clock_of(bench)["seq"]
+    looking.events.list()
+    looking.deliveries.list(status="dead_letter")
+    looking.api_keys.list()
+    assert (len(bench.trace), clock_of(bench)["seq"]) == before
+    bench.client.events.list()
+    assert len(bench.trace) == before[0] + 1
+
+
+def test_looking_moves_no_number_of_what_comes():
+    histories = []
+    for looks in (False, True):
+        with Workbench(seed=7) as bench:
+            if looks:
+                bench.looking().payment_intents.list()
+            histories.append((something_happens(bench), repr(bench.trace)))
+    assert histories[0] == histories[1]
+
+
+def test_what_changes_something_is_seen_whatever_it_asks(bench: Workbench):
+    before = len(bench.trace)
+    made = bench.looking().api_keys.create()
+    bench.looking().api_keys.revoke(made.id)
+    assert [row["what"].split("/")[1] for row in bench.trace[before:]] == ["v1", "v1"]
+
+
+def test_one_that_looks_tells_itself_nothing(bench: Workbench):
+    heard = threading.Event()
+    stop = bench.watch(heard.set)
+    bench.looking().api_keys.list()
+    bench.http.get("/v1/api_keys", headers={**key_of(bench), UNSEEN: "true"})
+    assert not heard.wait(0.8)
+    bench.client.api_keys.list()
+    assert heard.wait(5)
+    stop()
+
+
+def test_webhooks_arrive_before_the_next_line_whoever_looks_meanwhile():
+    with Workbench(seed=7) as bench:
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.is_set():
+                bench.looking().events.list(limit=1)
+                assert bench.clock.now_ms > 0
+
+        stop = bench.watch(look)
+        try:
+            for count in range(1, _PAYMENTS):
+                something_happens(bench)
+                assert len(bench.receiver.events) == count
+        finally:
+            ended.set()
+            stop()
+
+
+def key_of(bench: Workbench) -> dict[str, str]:
+    return {"Authorization": f"Bearer {bench.secret_key}"}
+
+
 def clock_of(bench: Workbench) -> dict[str, int]:
-    answer = bench.http.get("/sandbox/clock", headers={"Authorization": f"Bearer {bench.secret_key}"})
-    return answer.json()
+    return bench.http.get("/sandbox/clock", headers=key_of(bench)).json()

@@ -62,10 +62,9 @@ def processes(serving: "Serving", store: "StoreFile", count: int) -> Iterator[Do
     options = ["--port", "0", "--json", "--store", str(store.path), "--workers", str(count)]
     with serving(*options) as server, ExitStack() as stack:
         address = server.address
-        # A client for each caller: one connection stays with one worker.
-        clients = [
-            stack.enter_context(httpx.Client(base_url=address["base_url"], trust_env=False)) for _ in range(CALLERS)
-        ]
+        # A client for each caller: one connection stays with one worker. Certificates are read once for all of them.
+        alike = {"base_url": address["base_url"], "trust_env": False, "verify": httpx.create_ssl_context()}
+        clients = [stack.enter_context(httpx.Client(**alike)) for _ in range(CALLERS)]
         yield Door(clients, address["secret_key"])
 
 
@@ -92,43 +91,57 @@ def body_of(phone: str, amount: int = 15_000) -> dict[str, Any]:
     return {"amount": amount, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": phone}
 
 
-def test_one_key_and_one_body_are_one_charge(door: Door, store: "StoreFile", new_number: Callable[[], str]):
-    answers = door.at_once([("order-1", body_of(new_number()))] * CALLERS)
-    assert Counter(each.status_code for each in answers) == {200: CALLERS}
-    assert Counter(each.headers.get("Idempotent-Replayed") for each in answers) == {None: 1, "true": CALLERS - 1}
-    assert len({each.content for each in answers}) == 1
-    entries = [(row["kind"], row["payment"]) for row in door.get("/sandbox/ledger/entries")["data"]]
-    assert entries == [("funds_secured", answers[0].json()["id"])]
+def entries(door: Door) -> list[tuple[int, str, str]]:
+    return [(row["number"], row["kind"], row["payment"]) for row in door.get("/sandbox/ledger/entries")["data"]]
+
+
+def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: "StoreFile", new_number: Callable[[], str]):
+    phone = new_number()
+    one = one_body(door, phone)
+    assert entries(door) == [(1, "funds_secured", one)]
     assert store.rows("SELECT count(*) FROM charge") == [(1,)]
 
+    other, amount = many_bodies(door, phone)
+    assert entries(door) == [(1, "funds_secured", one), (2, "funds_secured", other)]
+    assert store.rows("SELECT id, amount_minor FROM charge ORDER BY rowid") == [(one, 15_000), (other, amount)]
 
-def test_one_key_and_many_bodies_are_one_charge_and_refusals(
-    door: Door, store: "StoreFile", new_number: Callable[[], str]
-):
-    phone = new_number()
-    answers = door.at_once([("order-1", body_of(phone, amount=100 + number)) for number in range(CALLERS)])
-    assert Counter(each.status_code for each in answers) == {200: 1, 422: CALLERS - 1}
-    (taken,) = [each.json() for each in answers if each.status_code == 200]
-    assert taken["amount"] == 100 + [each.status_code for each in answers].index(200)
-    assert {each.json()["code"] for each in answers if each.status_code == 422} == {"idempotency_key_reused"}
-    assert store.rows("SELECT id, amount_minor FROM charge") == [(taken["id"], taken["amount"])]
-    assert [row["payment"] for row in door.get("/sandbox/ledger/entries")["data"]] == [taken["id"]]
-
-
-def test_many_keys_are_as_many_charges_numbered_without_a_gap(
-    door: Door, store: "StoreFile", new_number: Callable[[], str]
-):
-    answers = door.at_once([(f"order-{number}", body_of(new_number())) for number in range(CALLERS)])
-    assert {each.status_code for each in answers} == {200}
-    assert not [each for each in answers if "Idempotent-Replayed" in each.headers]
-    charges = {each.json()["id"] for each in answers}
-    assert len(charges) == CALLERS
-    entries = door.get("/sandbox/ledger/entries")["data"]
-    assert [row["number"] for row in entries] == list(range(1, CALLERS + 1))
-    assert {row["payment"] for row in entries} == charges
+    charges = many_keys(door, store, new_number)
+    assert [number for number, *_ in entries(door)] == list(range(1, CALLERS + 3))
+    assert {payment for *_, payment in entries(door)} == {one, other, *charges}
     # No two rows of any table took the same place in the order of all that happened.
     tables = ("charge", "event", "call", "ussd_session", "screen", "hold", "entry", "attempt", "delivery")
     seqs = [seq for table in tables for (seq,) in store.rows(f"SELECT seq FROM {table}")]  # noqa: S608  names above
     assert len(set(seqs)) == len(seqs)
-    requests = [json.loads(body)["request"]["id"] for (body,) in store.rows("SELECT body FROM event")]
+
+
+def one_body(door: Door, phone: str) -> str:
+    """One key and one body are one charge: its id."""
+    answers = door.at_once([("order-1", body_of(phone))] * CALLERS)
+    assert Counter(each.status_code for each in answers) == {200: CALLERS}
+    assert Counter(each.headers.get("Idempotent-Replayed") for each in answers) == {None: 1, "true": CALLERS - 1}
+    assert len({each.content for each in answers}) == 1
+    return str(answers[0].json()["id"])
+
+
+def many_bodies(door: Door, phone: str) -> tuple[str, int]:
+    """One key and many bodies are one charge, and refusals: its id, its amount."""
+    answers = door.at_once([("order-2", body_of(phone, amount=100 + number)) for number in range(CALLERS)])
+    assert Counter(each.status_code for each in answers) == {200: 1, 422: CALLERS - 1}
+    (taken,) = [each.json() for each in answers if each.status_code == 200]
+    assert taken["amount"] == 100 + [each.status_code for each in answers].index(200)
+    assert {each.json()["code"] for each in answers if each.status_code == 422} == {"idempotency_key_reused"}
+    return taken["id"], taken["amount"]
+
+
+def many_keys(door: Door, store: "StoreFile", new_number: Callable[[], str]) -> set[str]:
+    """Many keys are as many charges, each told of by its own request: their ids."""
+    before = store.rows("SELECT body FROM event")
+    answers = door.at_once([(f"order-{3 + number}", body_of(new_number())) for number in range(CALLERS)])
+    assert {each.status_code for each in answers} == {200}
+    assert not [each for each in answers if "Idempotent-Replayed" in each.headers]
+    events = set(store.rows("SELECT body FROM event")) - {*before}
+    requests = [json.loads(body)["request"]["id"] for (body,) in events]
     assert len(set(requests)) == len({each.headers["Request-Id"] for each in answers}) == CALLERS
+    charges = {each.json()["id"] for each in answers}
+    assert len(charges) == CALLERS
+    return charges
