@@ -450,8 +450,12 @@ class TestTheCode:
 
 
 class TestServed:
-    def test_a_payment_over_http_and_the_receiver_by_its_button(self, serving: Callable[..., Any]):
-        with serving("--port", "0", "--json") as server, Workbench.connect(**server.address) as bench:
+    def test_a_payment_over_http_and_the_receiver_by_its_button(self):
+        with (
+            Workbench(seed=SEED) as other,
+            other.serve() as served,
+            Workbench.connect(served.base_url, served.secret_key) as bench,
+        ):
             desk = bench.desk()
             assert "Nothing here receives webhooks yet." in text(desk, "webhooks")
             assert not seen(desk).has_receiver
