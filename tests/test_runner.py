@@ -18,7 +18,7 @@ import workbench
 from workbench import resources
 from workbench.cli import app
 
-LIMIT_S = 120
+LIMIT_S = 300
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 ELSEWHERE = re.compile(
     r"""(?:src|href|action|data)\s*=\s*["']?\s*(?:https?:)?//"""

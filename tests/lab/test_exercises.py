@@ -449,21 +449,16 @@ def report_of(name: str) -> str:
     return row[-1]
 
 
-class TestReport:
-    def test_it_lists_every_exercise_by_notebook_as_text_and_as_html(self):
-        shown = exercises.report()._repr_mimebundle_()
-        assert "<caption>Exercises: 0 of" in shown["text/html"]
-        for each in EXERCISES:
-            assert each.notebook in shown["text/plain"]
-            assert each.title in shown["text/html"]
-
-    def test_not_begun_tried_done(self, bench: Workbench):
-        states = [report_of("exact_amount")]
-        for code in ("", intent("Orchid", "1.00"), BY_NAME["exact_amount"].solution, intent("Orchid", "2.00")):
-            do(bench, code)
-            exercises.check("exact_amount", bench)
-            states.append(report_of("exact_amount"))
-        assert states == ["not begun", "not begun", "tried", "✓ done", "✓ done"]
+def test_the_report_lists_every_exercise_as_not_begun_tried_or_done(bench: Workbench):
+    shown = exercises.report()._repr_mimebundle_()
+    assert "<caption>Exercises: 0 of" in shown["text/html"]
+    assert all(each.notebook in shown["text/plain"] and each.title in shown["text/html"] for each in EXERCISES)
+    states = [report_of("exact_amount")]
+    for code in ("", intent("Orchid", "1.00"), BY_NAME["exact_amount"].solution, intent("Orchid", "2.00")):
+        do(bench, code)
+        exercises.check("exact_amount", bench)
+        states.append(report_of("exact_amount"))
+    assert states == ["not begun", "not begun", "tried", "✓ done", "✓ done"]
 
 
 class TestProgress:
@@ -481,44 +476,43 @@ class TestProgress:
 
         return another
 
-    def test_nothing_is_left_behind_where_nobody_looks(self, another: Callable[..., str], tmp_path: Path):
-        another(BY_NAME["exact_amount"].solution)
-        assert list(tmp_path.iterdir()) == []
-
-    @pytest.mark.usefixtures("_live")
-    def test_it_is_kept_beside_the_notebooks(self, another: Callable[..., str], bench: Workbench):
+    def test_it_is_kept_beside_the_notebooks_where_somebody_looks(
+        self, another: Callable[..., str], bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ):
+        monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         another("")
         assert not self.FILE.exists(), "not done yet is nothing to keep"
         another(intent("Orchid", "1.00"))
-        assert json.loads(self.FILE.read_text()) == {"exercises": {"exact_amount": "tried"}}
+        tried = {"exercises": {"exact_amount": "tried"}}
+        assert json.loads(self.FILE.read_text()) == tried
+        monkeypatch.delenv("JPY_SESSION_NAME")
         another(BY_NAME["exact_amount"].solution)
+        assert json.loads(self.FILE.read_text()) == tried, "nobody looks"
+        monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
+        another("")
         do(bench, BY_NAME["second_payment"].solution)
+        # What another notebook keeps meanwhile is not lost.
+        self.FILE.write_text('{"exercises": {"second_try": "done", "exact_amount": "done"}}')
         exercises.check("second_payment", bench)
         progress.cache_clear()
-        assert [report_of(each) for each in ("exact_amount", "second_payment")] == ["✓ done", "✓ done"]
+        names = ("exact_amount", "second_payment", "second_try")
+        assert [report_of(each) for each in names] == ["✓ done"] * 3
         assert [each.name for each in self.FILE.parent.iterdir()] == [self.FILE.name]
-
-    @pytest.mark.usefixtures("_live")
-    def test_what_another_notebook_keeps_meanwhile_is_not_lost(self, another: Callable[..., str], bench: Workbench):
-        another("")
-        self.FILE.parent.mkdir()
-        self.FILE.write_text('{"exercises": {"second_try": "done", "exact_amount": "done"}}')
-        do(bench, intent("Orchid", "1.00"))
-        exercises.check("exact_amount", bench)
-        assert [report_of(each) for each in ("second_try", "exact_amount")] == ["✓ done", "✓ done"]
-
-    def test_a_file_that_is_named_is_used_in_any_run(
-        self, another: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ):
+        # A file that is named is used in any run.
+        monkeypatch.delenv("JPY_SESSION_NAME")
         monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "deep" / "mine.json"))
-        another(BY_NAME["exact_amount"].solution)
+        another("")
         assert "exact_amount" in (tmp_path / "deep" / "mine.json").read_text()
 
-    @pytest.mark.usefixtures("_live")
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"exercises": 7}', '{"exercises": {"a": "b"}}', "\udcff"])
     def test_a_broken_file_is_no_error_and_is_left_as_it_is(
-        self, another: Callable[..., str], capsys: pytest.CaptureFixture[str], text: str
+        self,
+        another: Callable[..., str],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        text: str,
     ):
+        monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         self.FILE.parent.mkdir()
         written = text.encode("utf-8", "surrogateescape")
         self.FILE.write_bytes(written)
@@ -537,10 +531,6 @@ class TestProgress:
         exercises.check("exact_amount", bench)
         assert report_of("exact_amount") == "✓ done"
         assert capsys.readouterr().out.count("cannot be written") == 1
-
-    @pytest.fixture
-    def _live(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
 
 
 def cells_of(notebook: str) -> list[dict[str, Any]]:
