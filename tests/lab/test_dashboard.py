@@ -253,13 +253,13 @@ def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
     assert "All events" in page.said["text"]
 
 
-@pytest.mark.parametrize("since", ["9999-12-31", "0001-01-01", "2101-01-01"])
-def test_a_moment_that_the_service_does_not_take_is_said_beside_its_field(page: Browser, since: str):
+def test_a_moment_that_the_service_does_not_take_is_said_beside_its_field(page: Browser):
     page.show("events")
-    page.press("events", "follow", "filter", since=since)
-    form = page.section("events")["items"][0]
-    assert "A moment in Lusaka" in next(each for each in form["fields"] if each["name"] == "since")["error"]
-    assert page.press("events", "search", "filter", since=since)["tone"] == "bad"
+    for since in ("9999-12-31", "0001-01-01", "2101-01-01"):
+        page.press("events", "follow", "filter", since=since)
+        form = page.section("events")["items"][0]
+        assert "A moment in Lusaka" in next(each for each in form["fields"] if each["name"] == "since")["error"]
+        assert page.press("events", "search", "filter", since=since)["tone"] == "bad"
 
 
 def test_what_is_looked_for_can_be_changed_after_it_was_refused(page: Browser):
