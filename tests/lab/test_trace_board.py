@@ -11,7 +11,7 @@ import pytest
 from workbench import Workbench
 from workbench.control import SandboxControl
 from workbench.lab.board import Board
-from workbench.lab.parts.trace import MOST_PAYMENTS, PAGE
+from workbench.lab.parts import trace as trace_part
 from workbench.lab.trace_board import trace_board
 from workbench.live import is_live
 from workbench.trace import Trace
@@ -25,6 +25,16 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 def bench():
     with Workbench(seed=7) as made:
         yield made
+
+
+PAGE, MOST_PAYMENTS = 12, 6
+
+
+@pytest.fixture
+def _short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page, and a choice of payments, that a few payments fill."""
+    monkeypatch.setattr(trace_part, "PAGE", PAGE)
+    monkeypatch.setattr(trace_part, "MOST_PAYMENTS", MOST_PAYMENTS)
 
 
 def paid(bench: Workbench, amount: str = "150.00") -> str:
@@ -88,7 +98,7 @@ def test_one_payment_and_one_kind_can_be_chosen_and_not_what_there_is_not(bench:
     assert [value for value, _ in options] == ["", second, first]
     for values in ({"payment": "pi_unknown", "of_kind": "nothing"}, {}):
         board.do("trace", "follow", **values)
-        assert len(rows(board)) == min(PAGE, len(bench.trace))
+        assert len(rows(board)) == len(bench.trace)
     board.do("trace", "follow", payment=first, of_kind="entry")
     assert [row["cells"][3] for row in rows(board)] == ["ZMW 150.00 received through mtn"]
     assert "ZMW 20.00" not in items(board, "fold")[0]["items"][0]["svg"]
@@ -120,8 +130,9 @@ def test_an_entry_shows_its_sides_in_kwacha(bench: Workbench):
     assert debits == credited == Decimal("151.50")
 
 
+@pytest.mark.usefixtures("_short_pages")
 def test_long_traces_are_turned_page_by_page(bench: Workbench):
-    for _ in range(12):
+    for _ in range(4):
         paid(bench, "1.00")
     trace = bench.trace
     board = board_of(bench, trace)
@@ -221,8 +232,9 @@ class TestItFollows:
         paid(bench)
         assert [row["id"] for row in rows(board)] == before
 
+    @pytest.mark.usefixtures("_short_pages")
     def test_an_older_page_and_an_open_row_stay(self, bench: Workbench):
-        for _ in range(12):
+        for _ in range(4):
             paid(bench, "1.00")
         board = board_of(bench)
         board.do("trace", "turn", "older")
@@ -256,6 +268,7 @@ class TestItFollows:
         rows(board)
         assert max(asked) <= len(bench.trace) - len(trace) + 1
 
+    @pytest.mark.usefixtures("_short_pages")
     def test_the_choice_is_of_the_latest_payments_and_of_the_one_that_is_chosen(self, bench: Workbench):
         first = paid(bench)
         board = board_of(bench)
