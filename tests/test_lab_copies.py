@@ -15,7 +15,7 @@ from workbench.lab.server.copies import Copies, bring
 from workbench.lab.server.layout import START, first_notebook, layout
 from workbench.resources import notebooks
 
-NAMES = ("00_a.ipynb", "01_b.ipynb")
+NAMES = A, B = ("00_a.ipynb", "01_b.ipynb")
 
 
 @pytest.fixture
@@ -39,67 +39,46 @@ def brought(shipped: Path, folder: Path) -> Copies:
     return bring(shipped.iterdir(), folder)
 
 
-def test_what_is_not_there_is_new(shipped: Path, folder: Path):
-    assert brought(shipped, folder) == Copies(new=NAMES)
-    assert [(folder / name).read_text() for name in NAMES] == [f"first {name}" for name in NAMES]
+STORIES = {
+    "": Copies(new=NAMES),
+    "bring": Copies(same=NAMES),
+    "bring, ship": Copies(updated=NAMES),
+    "bring, edit": Copies(same=(B,), theirs=(A,)),
+    "bring, edit, bring, ship": Copies(updated=(B,), theirs=(A,)),
+    "edit": Copies(new=(B,), theirs=(A,)),
+    "bring, delete": Copies(new=(A,), same=(B,)),
+    "bring, edit, bring, undo, ship": Copies(updated=NAMES),
+}
+"""What happened to the first notebook → what becomes of both."""
 
 
-def test_a_second_time_changes_nothing(shipped: Path, folder: Path):
-    brought(shipped, folder)
-    times = [path.stat().st_mtime_ns for path in folder.rglob("*")]
-    assert brought(shipped, folder) == Copies(same=NAMES)
-    assert [path.stat().st_mtime_ns for path in folder.rglob("*")] == times
-
-
-def test_a_newer_one_replaces_what_nobody_changed(shipped: Path, folder: Path):
-    brought(shipped, folder)
-    ship(shipped, "second")
-    assert brought(shipped, folder) == Copies(updated=NAMES)
-    assert (folder / NAMES[0]).read_text() == f"second {NAMES[0]}"
-
-
-def test_what_was_changed_stays(shipped: Path, folder: Path):
-    brought(shipped, folder)
-    (folder / NAMES[0]).write_text("mine")
-    assert brought(shipped, folder) == Copies(same=NAMES[1:], theirs=NAMES[:1])
-    ship(shipped, "second")
-    assert brought(shipped, folder) == Copies(updated=NAMES[1:], theirs=NAMES[:1])
-    assert (folder / NAMES[0]).read_text() == "mine"
-
-
-def test_what_was_there_before_the_workbench_is_theirs(shipped: Path, folder: Path):
+@pytest.mark.parametrize("story", STORIES)
+def test_what_becomes_of_each_notebook(shipped: Path, folder: Path, story: str):
     folder.mkdir()
-    (folder / NAMES[1]).write_text("mine")
-    assert brought(shipped, folder) == Copies(new=NAMES[:1], theirs=NAMES[1:])
-    assert (folder / NAMES[1]).read_text() == "mine"
-
-
-def test_one_that_was_deleted_comes_anew(shipped: Path, folder: Path):
-    brought(shipped, folder)
-    (folder / NAMES[0]).unlink()
-    assert brought(shipped, folder) == Copies(new=NAMES[:1], same=NAMES[1:])
-
-
-def test_one_that_was_changed_back_is_kept_up_to_date_again(shipped: Path, folder: Path):
-    brought(shipped, folder)
-    (folder / NAMES[0]).write_text("mine")
-    brought(shipped, folder)
-    (folder / NAMES[0]).write_text(f"first {NAMES[0]}")
-    ship(shipped, "second")
-    assert brought(shipped, folder) == Copies(updated=NAMES)
-
-
-def test_files_of_other_names_are_no_matter(shipped: Path, folder: Path):
-    folder.mkdir()
-    (folder / "mine.ipynb").write_text("mine")
-    brought(shipped, folder)
-    assert (folder / "mine.ipynb").read_text() == "mine"
+    (folder / "other.ipynb").write_text("mine")
+    steps = {
+        "bring": lambda: brought(shipped, folder),
+        "ship": lambda: ship(shipped, "second"),
+        "edit": lambda: (folder / A).write_text("mine"),
+        "undo": lambda: (folder / A).write_text(f"first {A}"),
+        "delete": (folder / A).unlink,
+    }
+    for step in filter(None, story.split(", ")):
+        steps[step]()
+    before = {each: each.stat().st_mtime_ns for each in folder.rglob("*")}
+    copies = brought(shipped, folder)
+    assert copies == STORIES[story]
+    for name in NAMES:
+        assert (folder / name).read_text() == ("mine" if name in copies.theirs else (shipped / name).read_text())
+    assert (folder / "other.ipynb").read_text() == "mine"
+    if story == "bring":
+        assert {each: each.stat().st_mtime_ns for each in folder.rglob("*")} == before
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "broken link"])
 def test_what_has_the_name_of_a_notebook_and_is_none_is_theirs(shipped: Path, folder: Path, kind: str):
     brought(shipped, folder)
-    name, elsewhere = folder / NAMES[0], folder / "elsewhere"
+    name, elsewhere = folder / A, folder / "elsewhere"
     content = name.read_text()
     name.unlink()
     if kind == "folder":
@@ -109,7 +88,7 @@ def test_what_has_the_name_of_a_notebook_and_is_none_is_theirs(shipped: Path, fo
     if kind == "link":
         elsewhere.write_text(content)
     ship(shipped, "second")
-    assert brought(shipped, folder) == Copies(updated=NAMES[1:], theirs=NAMES[:1])
+    assert brought(shipped, folder) == Copies(updated=(B,), theirs=(A,))
     assert name.is_symlink() or name.is_dir()
     assert not elsewhere.exists() or elsewhere.read_text() == content
 
@@ -118,10 +97,10 @@ def test_what_has_the_name_of_a_notebook_and_is_none_is_theirs(shipped: Path, fo
 def test_without_its_memory_it_touches_nothing_but_what_is_as_shipped(shipped: Path, folder: Path, damaged: str):
     brought(shipped, folder)
     (folder / ".workbench" / "brought.json").write_text(damaged, errors="surrogateescape")
-    (folder / NAMES[0]).write_text("mine")
-    assert brought(shipped, folder) == Copies(same=NAMES[1:], theirs=NAMES[:1])
+    (folder / A).write_text("mine")
+    assert brought(shipped, folder) == Copies(same=(B,), theirs=(A,))
     ship(shipped, "second")
-    assert brought(shipped, folder) == Copies(updated=NAMES[1:], theirs=NAMES[:1])
+    assert brought(shipped, folder) == Copies(updated=(B,), theirs=(A,))
 
 
 TEXTS = st.sampled_from(["x", "y", "z"])
@@ -152,13 +131,6 @@ def test_whatever_happens_no_edit_is_lost(
         assert mine.read_text() == (before if is_an_edit else now)
 
 
-def test_a_file_in_place_of_the_folder_is_refused(shipped: Path, folder: Path):
-    folder.write_text("mine")
-    with pytest.raises(LabRefused, match=r"cannot be written into .*mine: .*Name another folder"):
-        brought(shipped, folder)
-    assert folder.read_text() == "mine"
-
-
 def test_a_folder_that_cannot_be_written_is_refused(shipped: Path, folder: Path, monkeypatch: pytest.MonkeyPatch):
     # Whoever is root may write anywhere, so that the file system is not asked.
     def refuse(**_: object) -> tuple[int, str]:
@@ -186,20 +158,21 @@ def test_it_says_what_became_of_them():
     assert str(copies) == "2 new, 1 as shipped, 2 of your own, left as they are (d, e)"
 
 
-def test_a_port_that_is_taken_is_said_and_nothing_is_written(tmp_path: Path):
+def test_a_port_that_is_taken_and_a_folder_that_is_a_file_are_said(folder: Path):
+    def lab(port: str) -> str:
+        done = CliRunner().invoke(app, ["lab", str(folder), "--port", port, "--no-browser"])
+        assert done.exit_code == 2
+        return " ".join(done.output.split())
+
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = CliRunner().invoke(app, ["lab", str(tmp_path / "mine"), "--port", port, "--no-browser"])
-    assert done.exit_code == 2
-    assert f"Something listens on 127.0.0.1:{port} already. Name another port, or 0" in done.output
-    assert not (tmp_path / "mine").exists()
-
-
-def test_a_folder_that_is_a_file_is_said(tmp_path: Path):
-    (tmp_path / "mine").write_text("mine")
-    done = CliRunner().invoke(app, ["lab", str(tmp_path / "mine"), "--port", "0", "--no-browser"])
-    assert done.exit_code == 2
-    assert "cannot be written into" in done.output
+        assert f"Something listens on 127.0.0.1:{port} already. Name another port, or 0" in lab(port)
+    assert not folder.exists()
+    folder.write_text("mine")
+    said = lab("0")
+    assert "cannot be written into" in said
+    assert "Name another folder" in said
+    assert folder.read_text() == "mine"
 
 
 def notebook(*tags: str | None) -> str:
@@ -229,17 +202,13 @@ def test_the_handset_is_where_its_cell_is(tmp_path: Path, content: str, place: i
     assert [name for area in areas for name in area["widgets"]] == ["notebook:n.ipynb", *expected]
 
 
-def test_the_first_notebook_is_where_one_starts(tmp_path: Path):
+def test_the_first_notebook_is_where_one_starts_and_has_a_handset_to_lay_beside_it(tmp_path: Path):
     with pytest.raises(LabRefused, match="no notebook"):
         first_notebook(tmp_path)
-    for name in ("02_b.ipynb", "01_a.ipynb"):
-        (tmp_path / name).touch()
-    assert first_notebook(tmp_path).name == "01_a.ipynb"
-    (tmp_path / START).touch()
-    assert first_notebook(tmp_path).name == START
-
-
-def test_the_shipped_one_has_a_handset_to_lay_beside_it():
+    for names, first in ((("02_b.ipynb", "01_a.ipynb"), "01_a.ipynb"), ((START,), START)):
+        for name in names:
+            (tmp_path / name).touch()
+        assert first_notebook(tmp_path).name == first
     start = notebooks()[0]
     assert start.name == START
     (view,) = [name for name in layout(start)["data"] if name.startswith("cloned-outputs:")]

@@ -20,48 +20,34 @@ def loaded_by(*arguments: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_the_exported_names_are_these():
+def test_the_exported_names_are_these_and_each_is_there():
     assert set(workbench.__all__) == NAMES
     assert set(dir(workbench)) >= NAMES
-
-
-@pytest.mark.parametrize("name", sorted(NAMES))
-def test_each_name_is_there(name: str):
-    assert getattr(workbench, name).__name__.rpartition(".")[2] == name
-
-
-def test_another_name_is_an_attribute_error():
+    assert {getattr(workbench, name).__name__.rpartition(".")[2] for name in NAMES} == NAMES
     with pytest.raises(AttributeError, match="'Wrokbench'"):
         getattr(workbench, "Wrokbench")  # noqa: B009  as a person would mistype it
 
 
-def test_the_package_itself_loads_nothing():
-    assert not loaded_by("import sys; import workbench") & (HEAVY | SERVER_SIDE)
+CHARGE = (
+    "bench = Workbench(seed=7); "
+    "bench.client.charges.create(amount=1, channel='mtn', phone='+260961234567', idempotency_key='k'); "
+    "bench.close()"
+)
+COMMAND = "import sys; from workbench.cli import app; sys.exit = lambda *_: None; app(standalone_mode=False)"
 
 
-def test_the_exercises_load_nothing_of_the_server():
-    assert not loaded_by("import sys; from workbench import exercises") & (HEAVY | SERVER_SIDE)
-
-
-def test_the_workbench_loads_nothing_heavy():
-    assert not loaded_by("import sys; from workbench import Workbench") & HEAVY
-
-
-def test_a_payment_in_process_loads_nothing_heavy():
-    script = (
-        "import sys; from workbench import Workbench; bench = Workbench(seed=7); "
-        "bench.client.charges.create(amount=1, channel='mtn', phone='+260961234567', idempotency_key='k'); "
-        "bench.close()"
-    )
-    assert not loaded_by(script) & HEAVY
-
-
-@pytest.mark.parametrize("argument", ["--help", "--version"])
-def test_the_commands_help_loads_neither_server_nor_client(argument: str):
-    script = "import sys; from workbench.cli import app; sys.exit = lambda *_: None; app(standalone_mode=False)"
-    assert not loaded_by(script, argument) & (HEAVY | {"falcon", "httpx"})
-
-
-@pytest.mark.parametrize("module", ["pytest_plugin"])
-def test_no_module_that_does_not_exist_is_promised(module: str):
-    assert module not in workbench.__all__
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        # The package itself, and the exercises, which need nothing of the server.
+        (("import sys; import workbench; from workbench import exercises",), HEAVY | SERVER_SIDE),
+        # The workbench, and a payment in process.
+        ((f"import sys; from workbench import Workbench; {CHARGE}",), HEAVY),
+        # The commands' help needs neither server nor client.
+        ((COMMAND, "--help"), HEAVY | {"falcon", "httpx"}),
+        pytest.param((COMMAND, "--version"), HEAVY | {"falcon", "httpx"}, marks=pytest.mark.thorough),
+    ],
+    ids=["the package", "a payment", "help", "version"],
+)
+def test_nothing_heavy_is_loaded(arguments: tuple[str, ...], unwanted: set[str]):
+    assert not loaded_by(*arguments) & unwanted

@@ -14,11 +14,10 @@ def drawn() -> Figure:
 
 
 class TestPicture:
-    def test_two_are_the_same_bytes(self):
-        assert picture(drawn(), "A line.").png == picture(drawn(), "A line.").png
-
-    def test_it_names_no_library_that_drew_it(self):
-        assert b"Software" not in picture(drawn(), "A line.").png
+    def test_two_are_the_same_bytes_and_name_no_library_that_drew_them(self):
+        made = picture(drawn(), "A line.").png
+        assert picture(drawn(), "A line.").png == made
+        assert b"Software" not in made
 
     def test_its_words_stand_beside_it_and_for_it(self):
         data, metadata = picture(drawn(), "A line.")._repr_mimebundle_()

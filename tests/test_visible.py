@@ -67,36 +67,30 @@ def bench() -> Iterator[Workbench]:
 class TestThroughTheSandbox:
     """A merchant's description, as the customer, the trace and the boards show it."""
 
-    @pytest.fixture(params=[ATTACK, EVERY[:60], EVERY[60:120], EVERY[120:]], ids=["attack", "C0", "C1", "bidi"])
-    def paid(self, bench: Workbench, request: pytest.FixtureRequest) -> Workbench:
+    @pytest.mark.parametrize(
+        "text", [ATTACK, EVERY[:60], EVERY[60:120], EVERY[120:]], ids=["attack", "C0", "C1", "bidi"]
+    )
+    def test_nothing_of_it_reaches_a_terminal_a_page_or_a_notebook(self, bench: Workbench, text: str):
         pay = bench.client
-        intent = pay.payment_intents.create(amount=Decimal("1.00"), description=request.param)
+        intent = pay.payment_intents.create(amount=Decimal("1.00"), description=text)
         pay.payment_intents.confirm(intent.id, phone=NUMBER, provider="mtn")
         bench.phone(NUMBER).enter_pin("0000")
-        pay.charges.create(amount=500, channel="mtn", phone=NUMBER, reference=request.param, idempotency_key="k")
+        pay.charges.create(amount=500, channel="mtn", phone=NUMBER, reference=text, idempotency_key="k")
         pay.webhook_endpoints.create(url="http://receiver.localhost/webhooks")
         bench.phone(NUMBER).enter_pin("1234")
-        return bench
-
-    def test_nothing_of_it_reaches_a_terminal_a_page_or_a_notebook(self, paid: Workbench):
-        phone, trace = paid.phone(NUMBER), paid.trace
-        shown = [phone, phone.messages, trace, trace.sequence, *trace.exchanges, paid.ledger.t_accounts]
-        shown += [paid.desk(), paid.dashboard()]
-        texts = [text for each in shown for text in told(each)] + [repr(paid.receiver.events)]
-        assert [raw_in(text) for text in texts if raw_in(text)] == []
+        phone, trace, boards = bench.phone(NUMBER), bench.trace, (bench.desk(), bench.dashboard())
+        shown = [phone, phone.messages, trace, trace.sequence, *trace.exchanges, bench.ledger.t_accounts, *boards]
+        texts = [each for one in shown for each in told(one)] + [repr(bench.receiver.events)]
+        assert [raw_in(each) for each in texts if raw_in(each)] == []
         assert re.search("[\u2400-\u2421]|\u2039U\\+", repr(trace) + repr(trace.sequence))
-
-    def test_the_picture_is_xml_and_shows_the_symbols(self, paid: Workbench):
-        svg = paid.trace.sequence.svg
+        svg = trace.sequence.svg
         assert raw_in(svg) == []
         assert "\ufffd" not in svg
         assert ET.fromstring(svg) is not None  # noqa: S314  our own text
-
-    def test_the_boards_send_no_control_to_a_browser(self, paid: Workbench):
-        for board in (paid.desk(), paid.dashboard()):
-            texts = list(strings(views.as_data(board.sections())))
-            assert len(texts) > 100
-            assert [raw_in(each) for each in texts if raw_in(each)] == []
+        for board in boards:
+            sent = list(strings(views.as_data(board.sections())))
+            assert len(sent) > 100
+            assert [raw_in(each) for each in sent if raw_in(each)] == [], "no control is sent to a browser"
 
     def test_what_is_exact_stays_exact(self, bench: Workbench):
         intent = bench.client.payment_intents.create(amount=Decimal("1.00"), description=ATTACK)
@@ -109,9 +103,9 @@ class TestThroughTheSandbox:
 
 
 class TestWhatIsDrawn:
-    @settings(max_examples=100, deadline=None)
+    @settings(deadline=None)
     @given(text=HOSTILE)
-    def test_tables_and_texts(self, text: str):
+    def test_tables_texts_and_the_handset(self, text: str):
         cells = table(text, (text,), [(text,)])
         for each in (cells, pairs(text, {text: text})):
             assert raw_in(each.html(), allowed="") == []
@@ -119,7 +113,7 @@ class TestWhatIsDrawn:
             assert str(each).count("\n") == 3
         assert raw_in(preformatted(text, label=text)) == []
 
-    @settings(max_examples=100, deadline=None)
+    @settings(deadline=None)
     @given(text=HOSTILE)
     def test_the_handset_and_its_widget(self, text: str):
         handset = wire.Handset(NUMBER, "mtn", text, "idle", False, None, None, 0, None)  # noqa: FBT003  nothing waits
@@ -128,7 +122,7 @@ class TestWhatIsDrawn:
         assert raw_in("".join([view["words"], view["messages"][0]["text"], view["messages"][0]["from"]])) == []
         assert [raw_in(each) for each in told(Messages([asdict(message)])) if raw_in(each)] == []
 
-    @settings(max_examples=100, deadline=None)
+    @settings(deadline=None)
     @given(text=HOSTILE)
     def test_the_trace_and_its_picture(self, text: str):
         exchange = {"headers": {"X-Name": text}, "body": text}
@@ -145,7 +139,7 @@ class TestWhatIsDrawn:
         assert ET.fromstring(trace.sequence.svg) is not None  # noqa: S314  our own text
         assert text in trace.exchanges[0].request
 
-    @settings(max_examples=100, deadline=None)
+    @settings(deadline=None)
     @given(text=HOSTILE)
     def test_every_piece_of_a_board(self, text: str):
         row = views.Row("r", (text,), (views.Action("d", text, confirm=text, off=text),), more=(views.Note(text),))
@@ -167,7 +161,7 @@ class TestWhatIsDrawn:
         assert sent[0]["fields"][0]["value"] == sent[0]["fields"][0]["options"][0][0] == sent[1]["on"] == ATTACK
         assert raw_in(sent[0]["fields"][0]["options"][0][1] + sent[1]["label"]) == []
 
-    @settings(max_examples=50, deadline=None)
+    @settings(deadline=None)
     @given(text=HOSTILE)
     def test_accounts_events_errors_and_failures(self, text: str):
         rows = [{"code": 1, "account": text, "side": "debit", "amount_minor": 1, "currency": "ZMW", "number": 1}]
@@ -197,27 +191,17 @@ class TestTheCommandLine:
     def run(self, *arguments: str) -> str:
         return CliRunner(catch_exceptions=False).invoke(app, arguments).output
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            ("gaps", "{name}"),
-            ("--{name}",),
-            ("{name}",),
-            ("serve", "--store", "{name}/x/store.db"),
-            ("serve", "--gaps", "{name}"),
-            ("run", "{name}.ipynb"),
-            ("reconcile", "{name}.parquet", "{name}.csv"),
-            ("openapi", "--out", "{name}/x"),
-        ],
-    )
-    def test_a_refusal_quotes_no_control(
-        self, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_a_refusal_quotes_no_control(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.chdir(tmp_path)
         name = ATTACK.replace("\x00", "").replace(" ", "")
-        output = self.run(*(each.format(name=name) for each in arguments))
-        assert "owned" in output
-        assert raw_in(output) == []
+        for arguments in (
+            ("gaps", name), (f"--{name}",), (name,), ("serve", "--store", f"{name}/x/store.db"),
+            ("serve", "--gaps", name), ("run", f"{name}.ipynb"), ("reconcile", f"{name}.parquet", f"{name}.csv"),
+            ("openapi", "--out", f"{name}/x"),
+        ):  # fmt: skip
+            output = self.run(*arguments)
+            assert "owned" in output
+            assert raw_in(output) == []
 
     def test_breaks_are_shown_with_symbols_and_written_as_they_are(self, tmp_path: Path):
         moment = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -241,30 +225,26 @@ class TestTheCommandLine:
         assert {EVERY, ATTACK} <= set(found["key"])
 
 
-class TestRawHttp:
-    @pytest.fixture
-    def shell(self) -> Iterator[InteractiveShell]:
-        # A singleton, which other tests must not find; no history file is written.
-        InteractiveShell.clear_instance()
-        shell = InteractiveShell.instance()
-        shell.history_manager.enabled = False
-        yield shell
-        InteractiveShell.clear_instance()
-
-    def test_a_cells_mistake_quotes_no_control(self, bench: Workbench, shell: InteractiveShell):
+def test_a_mistake_in_a_cell_of_raw_http_quotes_no_control(bench: Workbench):
+    # A shell is a singleton, which other tests must not find; no history file is written.
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance()
+    shell.history_manager.enabled = False
+    try:
         shell.user_ns["bench"] = bench
         magics.load(shell)
-        with pytest.raises(UsageError) as raised:
-            shell.run_cell_magic("http", "", f"GET http://else.where/{ATTACK}")
-        with pytest.raises(UsageError) as again:
-            shell.run_cell_magic("http", ATTACK.replace('"', ""), "GET /v1/balance")
-        assert raw_in(str(raised.value)) + raw_in(str(again.value)) == []
+        for line, cell in (("", f"GET http://else.where/{ATTACK}"), (ATTACK.replace('"', ""), "GET /v1/balance")):
+            with pytest.raises(UsageError) as raised:
+                shell.run_cell_magic("http", line, cell)
+            assert raw_in(str(raised.value)) == []
+    finally:
+        InteractiveShell.clear_instance()
 
 
 class TestSnippets:
     """In code a control is written as its language writes it, and what is sent is the same to the byte."""
 
-    @settings(max_examples=60, deadline=None)
+    @settings(deadline=None)
     @given(text=HOSTILE)
     def test_no_control_stands_in_a_snippet_and_the_same_is_sent(self, text: str):
         made = snippet("POST", "/v1/payment_intents", {"amount": 1, "description": text, text: [text]})
@@ -273,7 +253,7 @@ class TestSnippets:
         names = eval(made.httpx.replace("bench.http.post", "dict").replace('"/v1', 'path="/v1', 1), {"bench": Named()})  # noqa: S307  the text that is tested
         assert names["content"] == word_after("--data-raw", made.curl)
 
-    @settings(max_examples=40, deadline=None)
+    @settings(deadline=None)
     @given(text=HOSTILE)
     def test_a_text_that_is_no_json_is_sent_as_it_is(self, text: str):
         made = snippet("POST", f"/x/{text}", "{ " + text, query={"a": text}, headers={"X-Name": "a" + text})

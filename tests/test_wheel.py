@@ -59,37 +59,20 @@ def names(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "workbench/__init__.py",
-        "workbench/cli.py",
-        "workbench/py.typed",
-        "workbench/sandbox/store/schema.sql",
-        "workbench/lab/static/phone.js",
-        "workbench/lab/server/settings/overrides.json",
-        "workbench/lab/server/extension/workbench-docs/static/entry.js",
-    ],
-)
-def test_the_wheel_holds_what_the_package_needs(names: set[str], name: str):
-    assert name in names
-
-
-@pytest.mark.parametrize("folder", ["notebooks", "fixtures"])
-def test_the_wheel_holds_every_notebook_and_fixture(names: set[str], folder: str):
-    shown = {f"workbench/{folder}/{each.name}" for each in (ROOT / folder).iterdir() if not each.name.startswith(".")}
-    assert shown
-    assert {name for name in names if name.startswith(f"workbench/{folder}/")} == shown
-
-
-def test_the_wheel_holds_every_module(names: set[str]):
+def test_the_wheel_holds_every_module_notebook_and_fixture_and_no_test_nor_what_stands_beside(names: set[str]):
+    for name in (
+        "py.typed", "sandbox/store/schema.sql", "lab/static/phone.js", "lab/server/settings/overrides.json",
+        "lab/server/extension/workbench-docs/static/entry.js",
+    ):  # fmt: skip
+        assert f"workbench/{name}" in names
+    for folder in ("notebooks", "fixtures"):
+        shown = {each.name for each in (ROOT / folder).iterdir() if not each.name.startswith(".")}
+        assert shown
+        held = {name for name in names if name.startswith(f"workbench/{folder}/")}
+        assert held == {f"workbench/{folder}/{name}" for name in shown}
     package = ROOT / "workbench"
     modules = {f"workbench/{each.relative_to(package).as_posix()}" for each in package.rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == modules
-
-
-def test_the_wheel_holds_no_test_and_nothing_beside_the_package(names: set[str]):
-    assert not [name for name in names if Path(name).name.startswith("test_") and name.endswith(".py")]
     assert {name.partition("/")[0].rpartition(".")[2] for name in names} == {"workbench", "dist-info"}
 
 
@@ -104,17 +87,11 @@ def test_every_shipped_notebook_passes_from_another_folder(installed: Installed)
     assert (written / "junit.xml").is_file()
 
 
-def test_it_is_the_installed_package_that_ran(installed: Installed):
+def test_it_is_the_installed_package_that_ran_and_fits_together(installed: Installed):
     done = installed.run("python", "-c", "import workbench; print(workbench.__file__)")
     assert str(ROOT) not in done.stdout
     assert str(installed.elsewhere) in done.stdout
-
-
-def test_what_was_installed_fits_together(installed: Installed):
     done = installed.run("python", "-m", "pip", "check")
     assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.parametrize("command", ["run", "serve", "gaps", "lab"])
-def test_the_command_is_there(installed: Installed, command: str):
-    assert installed.run("workbench", command, "--help").returncode == 0
+    for command in ("run", "serve", "gaps", "lab"):
+        assert installed.run("workbench", command, "--help").returncode == 0

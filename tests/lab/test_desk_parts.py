@@ -7,7 +7,7 @@ import pytest
 
 from workbench.domain.t_accounts import t_accounts
 from workbench.domain.wire import Delivery, DeliveryAttempt, LedgerAccount
-from workbench.lab import drawn
+from workbench.lab import drawn, views
 from workbench.lab.board import Board
 from workbench.lab.parts import draft
 from workbench.lab.parts.answer import answer, was_replayed
@@ -17,31 +17,17 @@ from workbench.lab.parts.payment import news
 from workbench.lab.parts.seen import Payment, pretty
 from workbench.lab.parts.timeline import steps, timeline
 from workbench.lab.parts.webhooks import verified_at, webhooks
-from workbench.lab.views import (
-    AHEAD,
-    BAD,
-    DONE,
-    FAILED,
-    GOOD,
-    NOW,
-    Beside,
-    Code,
-    Field,
-    Form,
-    Grid,
-    Note,
-    Section,
-    Slot,
-    Step,
-    Steps,
-    as_data,
-    slots,
-)  # fmt: skip
 from workbench.receiver import Arrival
 
 AT = "2026-01-05T06:00:00.000Z"
 LATER = "2026-01-05T22:30:00.000Z"
 PHONE_DETAIL = {"phone": "+26096••••567", "pressed": None, "words": ""}
+
+
+def row(seq: int, kind: str, what: str, result: str, detail: dict[str, Any], at: str = AT) -> dict[str, Any]:
+    return {
+        "seq": seq, "at": at, "kind": kind, "payment": "pi_1", "what": what, "result": result, "detail": detail,
+    }  # fmt: skip
 
 
 def call(
@@ -51,58 +37,23 @@ def call(
         "request": {"headers": {"Host": "h"}, "body": '{"amount":1.50}'},
         "response": {"status": status, "headers": {"Request-Id": "req_1", **headers}, "body": body},
     }
-    what = f"POST {path}"
-    return {
-        "seq": 1,
-        "at": at,
-        "kind": "call",
-        "payment": "pi_1",
-        "what": what,
-        "result": str(status),
-        "detail": detail,
-    }
+    return row(1, "call", f"POST {path}", str(status), detail, at)
 
 
 def screen(result: str = "prompt", *, pressed: str | None = None) -> dict[str, Any]:
-    detail = {**PHONE_DETAIL, "pressed": pressed}
-    return {
-        "seq": 2,
-        "at": AT,
-        "kind": "screen",
-        "payment": "pi_1",
-        "what": "MTN / Pay",
-        "result": result,
-        "detail": detail,
-    }
+    return row(2, "screen", "MTN / Pay", result, {**PHONE_DETAIL, "pressed": pressed})
 
 
 def entry(*postings: tuple[str, str, int, str], kind: str = "funds_secured") -> dict[str, Any]:
-    detail = {"postings": [list(each) for each in postings]}
-    return {
-        "seq": 3,
-        "at": AT,
-        "kind": "entry",
-        "payment": "pi_1",
-        "what": "received",
-        "result": kind,
-        "detail": detail,
-    }
+    return row(3, "entry", "received", kind, {"postings": [list(each) for each in postings]})
 
 
-def webhook(event: str = "evt_1", result: str = "200", *, at: str = AT, fault: str | None = None) -> dict[str, Any]:
+def webhook(event: str = "evt_1", result: str = "200", *, fault: str | None = None) -> dict[str, Any]:
     detail = {
         "event": event, "endpoint": "we_1", "delivery": f"del_{event}", "headers": {"webhook-id": event},
         "body": '{"id":"x"}', "answer": "accepted", "fault": fault,
     }  # fmt: skip
-    return {
-        "seq": 4,
-        "at": at,
-        "kind": "webhook",
-        "payment": "pi_1",
-        "what": "charge.succeeded",
-        "result": result,
-        "detail": detail,
-    }
+    return row(4, "webhook", "charge.succeeded", result, detail)
 
 
 def arrival(verdict: str = "accepted", reason: str = "", event: str = "evt_1") -> Arrival:
@@ -113,22 +64,18 @@ class TestTimeline:
     def test_moments_are_of_lusaka_and_days_are_named_where_there_are_two(self):
         one, two = timeline([call()]), timeline([call(), call(at=LATER)])
         assert (one.caption, one.rows[0].cells[0]) == ("Timeline on 2026-01-05, time in Lusaka", "08:00:00")
-        assert [row.cells[0] for row in two.rows] == ["2026-01-05 08:00:00", "2026-01-06 00:30:00"]
+        assert [each.cells[0] for each in two.rows] == ["2026-01-05 08:00:00", "2026-01-06 00:30:00"]
 
     def test_what_happened_is_said_in_words(self):
-        calls = [call(), call(400), call(path="/v1/payment_intents/pi_1/confirm")]
         rows = [
-            *calls,
-            screen(),
-            screen("pressed ••••", pressed="••••"),
-            entry(),
-            webhook(),
-            webhook(result="no answer"),
-        ]
-        assert [row.cells[1:] for row in timeline(rows).rows] == [
+            call(), call(400), call(path="/v1/payment_intents/pi_1/confirm"), call(**{"Idempotent-Replayed": "true"}),
+            screen(), screen("pressed ••••", pressed="••••"), entry(), webhook(), webhook(result="no answer"),
+        ]  # fmt: skip
+        assert [each.cells[1:] for each in timeline(rows).rows] == [
             ("Merchant: intent created", "answered 200"),
             ("Merchant: POST /v1/payment_intents", "answered 400"),
             ("Merchant: intent confirmed", "answered 200"),
+            ("Merchant: intent created", "answered 200 again"),
             ("Phone: MTN / Pay", "prompt"),
             ("Phone: MTN / Pay", "PIN ••••"),
             ("Ledger: received", "funds secured"),
@@ -136,22 +83,20 @@ class TestTimeline:
             ("Webhook: charge.succeeded", "no answer"),
         ]
 
-    def test_an_answer_given_again_is_told(self):
-        (row,) = timeline([call(**{"Idempotent-Replayed": "true"})]).rows
-        assert row.cells[2] == "answered 200 again"
-
     def test_steps(self):
-        assert {each.state for each in steps([], "", "", "").steps} == {AHEAD}
-        unasked = steps([call()], "requires_payment_method", "", "")
-        assert [each.state for each in unasked.steps] == [DONE, AHEAD, AHEAD, AHEAD, AHEAD]
-        asked = steps([call(), screen()], "requires_action", "", "")
-        assert [each.state for each in asked.steps] == [DONE, DONE, NOW, AHEAD, AHEAD]
-        paid = steps([call(), screen(), screen("pressed"), entry()], "succeeded", "", "08:00:01")
-        assert [each.state for each in paid.steps] == [DONE] * 5
-        failed = steps([call(), screen()], "requires_payment_method", "prompt_timeout", "")
-        assert failed.steps[-1] == Step("not paid", FAILED, "prompt timeout")
+        done, ahead = views.DONE, views.AHEAD
+
+        def states(rows: list[dict[str, Any]], status: str, verified: str = "") -> list[str]:
+            return [each.state for each in steps(rows, status, "", verified).steps]
+
+        assert states([], "") == [ahead] * 5
+        assert states([call()], "requires_payment_method") == [done, ahead, ahead, ahead, ahead]
+        assert states([call(), screen()], "requires_action") == [done, done, views.NOW, ahead, ahead]
+        assert states([call(), screen(), screen("pressed"), entry()], "succeeded", "08:00:01") == [done] * 5
         # Of another account's webhook it is not said that it was verified.
-        assert steps([call()], "succeeded", "", "08:00:01").steps[-1].state == AHEAD
+        assert states([call()], "succeeded", "08:00:01")[-1] == ahead
+        failed = steps([call(), screen()], "requires_payment_method", "prompt_timeout", "")
+        assert failed.steps[-1] == views.Step("not paid", views.FAILED, "prompt timeout")
 
     def test_news(self):
         payment = Payment("pi_1", "ZMW 1.00", AT, "succeeded")
@@ -173,9 +118,9 @@ class TestLedger:
 
     def test_each_account_is_a_grid_and_debits_equal_credits(self):
         note, beside = ledger([entry(*self.POSTINGS)], self.ACCOUNTS)
-        assert note == Note("Debits equal credits: debits ZMW 151.50, credits ZMW 151.50.", GOOD)
-        assert isinstance(beside, Beside)
-        grids = {str(each.caption).split()[1]: [row.cells for row in each.rows] for each in beside.items}  # type: ignore[union-attr]  grids
+        assert note == views.Note("Debits equal credits: debits ZMW 151.50, credits ZMW 151.50.", views.GOOD)
+        assert isinstance(beside, views.Beside)
+        grids = {str(each.caption).split()[1]: [line.cells for line in each.rows] for each in beside.items}  # type: ignore[union-attr]  grids
         assert grids["operator:mtn:float"] == [
             ("funds secured", "150.00", "1.50"),
             ("balance", "148.50", ""),
@@ -185,8 +130,8 @@ class TestLedger:
 
     def test_what_does_not_balance_is_said(self):
         note, _ = ledger([entry(*self.POSTINGS[:2])], self.ACCOUNTS)
-        assert isinstance(note, Note)
-        assert note.tone == BAD
+        assert isinstance(note, views.Note)
+        assert note.tone == views.BAD
 
     def test_large_amounts_stay_exact(self):
         amount_minor = 999_999_999_999
@@ -198,7 +143,7 @@ class TestLedger:
         assert all(type(each.money.amount_minor) is int for each in account.debits)
 
     def test_before_any_money_it_says_when(self):
-        assert ledger([call()], ()) == (Note("No entry yet: money is booked when the customer has paid."),)
+        assert ledger([call()], ()) == (views.Note("No entry yet: money is booked when the customer has paid."),)
 
 
 class TestWebhooks:
@@ -216,7 +161,7 @@ class TestWebhooks:
     )
     def test_what_the_receiver_made_of_it(self, arrivals: list[Arrival], verified: str, handled: str):
         (grid,) = webhooks([webhook()], arrivals, {})
-        assert isinstance(grid, Grid)
+        assert isinstance(grid, views.Grid)
         assert grid.rows[0].cells[3:] == (verified, handled)
 
     def test_attempts_are_counted_and_the_next_one_told(self):
@@ -224,10 +169,10 @@ class TestWebhooks:
         delivery = Delivery("del_evt_1", "pending", "evt_1", "t", "we_1", "http://h", [attempt], 1_767_592_805)
         rows = [webhook(result="no answer", fault="connection refused"), webhook(result="no answer, attempt 2")]
         (grid,) = webhooks(rows, [], {"del_evt_1": delivery})
-        assert isinstance(grid, Grid)
-        (row,) = grid.rows
-        assert row.cells[2] == "2, no answer, attempt 2, next at 08:00:05"
-        assert "connection refused" in str(row.more)
+        assert isinstance(grid, views.Grid)
+        (found,) = grid.rows
+        assert found.cells[2] == "2, no answer, attempt 2, next at 08:00:05"
+        assert "connection refused" in str(found.more)
 
     def test_when_the_end_was_verified(self):
         assert verified_at([webhook()], [arrival()]) == "08:00:00"
@@ -239,16 +184,14 @@ class TestAnswer:
     def test_the_last_call_is_open_and_what_was_refused_names_its_field(self):
         items = answer([call(), call(400, body='{"param": "amount", "detail": "no"}')])
         assert items[0].label == "POST /v1/payment_intents → 200 OK"  # type: ignore[union-attr]  a fold
-        assert items[1] == Note("POST /v1/payment_intents → 400 Bad Request", BAD)
-        assert Note("The field is amount.", "warn") in items
+        assert items[1] == views.Note("POST /v1/payment_intents → 400 Bad Request", views.BAD)
+        assert views.Note("The field is amount.", "warn") in items
+        assert not was_replayed([])
 
     @pytest.mark.parametrize("body", ["", "no JSON", "[1]", "null", '{"param": 5}'])
     def test_any_body_is_shown(self, body: str):
-        texts = [each.text for each in answer([call(500, body=body)]) if isinstance(each, Code)]
+        texts = [each.text for each in answer([call(500, body=body)]) if isinstance(each, views.Code)]
         assert texts[0].endswith(pretty(body))
-
-    def test_nothing_was_replayed_where_nothing_was_sent(self):
-        assert not was_replayed([])
 
 
 class TestDraft:
@@ -257,24 +200,20 @@ class TestDraft:
         [("150.00", 1, 15_000), ("150", 1, 15_000), ("0.5", 1, 50), ("1.500", 1, 150), ("7", 100, 7), ("7.00", 100, 7),
          ("9999999999.99", 1, 999_999_999_999), ("-1.5", 1, -150)],
     )  # fmt: skip
-    def test_a_charges_amount_is_whole(self, typed: str, unit: int, amount: int):
+    def test_a_charges_amount_is_whole_and_an_intents_every_digit_that_was_typed(
+        self, typed: str, unit: int, amount: int
+    ):
         found = draft.amount_of({**draft.START, "operation": draft.CHARGE, "amount": typed}, unit)
         assert (type(found), found) == (int, amount)
+        for text in (typed, "0.1", "12345678901234567890.123456789012345678901234567890") if "." in typed else ():
+            kept = draft.amount_of({**draft.START, "amount": text}, 1)
+            assert (type(kept), str(kept)) == (Decimal, text)
 
-    @pytest.mark.parametrize("typed", ["150.00", "0.1", "12345678901234567890.123456789012345678901234567890"])
-    def test_an_intents_amount_is_every_digit_that_was_typed(self, typed: str):
-        found = draft.amount_of({**draft.START, "amount": typed}, 1)
-        assert (type(found), str(found)) == (Decimal, typed)
-
-    def test_a_number_of_another_operator_is_told(self):
+    def test_a_number_of_another_operator_is_told_and_none_found_where_there_is_none(self):
         assert draft.phone_hint({**draft.START, "provider": "airtel"}).startswith("This number is of MTN MoMo")
         assert draft.phone_hint(draft.START) == draft.phone_hint({**draft.START, "phone": "x"}) == ""
-
-    @pytest.mark.parametrize(
-        "text", ["", "[]", '{"payment_method": 5}', '{"payment_method": {"mobile_money": []}}', '{"phone": 5}']
-    )
-    def test_no_number_is_found_where_there_is_none(self, text: str):
-        assert draft.phone_of([text]) == ""
+        bodies = ["", "[]", '{"payment_method": 5}', '{"payment_method": {"mobile_money": []}}', '{"phone": 5}']
+        assert [draft.phone_of([text]) for text in bodies] == [""] * len(bodies)
 
     def test_the_shell_hands_the_id_on(self):
         asked = draft.asks(draft.START, 1)
@@ -286,21 +225,21 @@ class TestDraft:
         assert pretty('{"a":[1.50,"[x"],"b":{"c":{"d":1e2}}}') == (
             '{\n  "a": [1.50, "[x"],\n  "b": {\n    "c": {"d": 1e2}\n  }\n}'
         )
-        assert pretty("no JSON") == "no JSON"
 
 
 class Typed(Part):
     id = "typed"
 
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         fields = (
-            Field("phone", "Number", "+260961234567"), Field("op", "Operator", "mtn", "select", (("mtn", "MTN MoMo"),)),
-            Field("amount", "Amount", "x", error="no amount"), Field("body", "JSON", '{\n  "a": 1\n}', "area"),
-        )  # fmt: skip
-        slot = Slot("+260961234567", "Handset", (Code("Handset", "call +260961234567"),))
-        return Section(
-            self.id, "Typed", (Form("f", "To fill in", fields), Beside((slot,)), Steps("Way", (Step("a", NOW, "b"),)))
+            views.Field("phone", "Number", "+260961234567"),
+            views.Field("op", "Operator", "mtn", "select", (("mtn", "MTN MoMo"),)),
+            views.Field("amount", "Amount", "x", error="no amount"),
+            views.Field("body", "JSON", '{\n  "a": 1\n}', "area"),
         )
+        slot = views.Slot("+260961234567", "Handset", (views.Code("Handset", "call +260961234567"),))
+        way = views.Steps("Way", (views.Step("a", views.NOW, "b"),))
+        return views.Section(self.id, "Typed", (views.Form("f", "To fill in", fields), views.Beside((slot,)), way))
 
 
 class TestWhereNoWidgetRuns:
@@ -320,7 +259,7 @@ class TestWhereNoWidgetRuns:
         board = self.board()
         widget: Any = board.widget
         assert widget.view["widgets"] == {}
-        assert [each.on for each in slots(board.sections()[0].items)] == ["+260961234567"]
+        assert [each.on for each in views.slots(board.sections()[0].items)] == ["+260961234567"]
         assert widget.view["name"] == "typed"
-        assert as_data(board.sections()) == widget.view["sections"]
+        assert views.as_data(board.sections()) == widget.view["sections"]
         assert drawn.html("t", board.sections()).count("<h4>") == 1

@@ -26,19 +26,15 @@ MAP = re.findall(
 )
 
 
-class TestTheMap:
-    def test_it_lists_every_other_notebook_in_order(self):
-        assert [name for _, name, _ in MAP] == [each for each in PATHS if each != START]
-        assert all(int(number) == int(name[:2]) for number, name, _ in MAP)
-
-    @pytest.mark.parametrize(("name", "minutes"), [(name, minutes) for _, name, minutes in MAP])
-    def test_the_minutes_are_those_of_the_notebook(self, name: str, minutes: str):
+def test_the_map_lists_every_other_notebook_in_order_with_its_minutes_and_each_leads_to_the_next():
+    names = list(PATHS)
+    assert [name for _, name, _ in MAP] == names[1:]
+    assert names[0] == START
+    for number, name, minutes in MAP:
+        assert int(number) == int(name[:2])
         assert f"**How long**\n\nAbout {minutes} minutes" in cells(name, "markdown")[0]
-
-    def test_each_notebook_leads_to_the_next(self):
-        names = list(PATHS)
-        for name, following in itertools.pairwise(names):
-            assert f"**What is next:** [{following}.ipynb]({following}.ipynb)" in cells(name, "markdown")[-1]
+    for name, following in itertools.pairwise(names):
+        assert f"**What is next:** [{following}.ipynb]({following}.ipynb)" in cells(name, "markdown")[-1]
 
 
 @pytest.fixture(params=["somebody looks", "nobody looks"])

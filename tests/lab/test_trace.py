@@ -44,12 +44,6 @@ def shop() -> Iterator[Shop]:
     shop.bench.close()
 
 
-@pytest.fixture
-def looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody at a Jupyter server looks on."""
-    monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
-
-
 @pytest.fixture(autouse=True)
 def _unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
@@ -64,37 +58,29 @@ def words_in(svg: str) -> list[str]:
 
 
 class TestWhichRows:
-    def test_an_intents_rows_are_of_every_kind(self, shop: Shop):
-        assert {row["kind"] for row in shop.bench.trace.for_(shop.intent.id)} == set(KINDS)
-
-    def test_a_refund_and_a_charge_name_the_payment_that_they_are_of(self, shop: Shop):
+    def test_a_payments_rows_are_of_every_kind_and_those_of_its_refund_and_charge_too(self, shop: Shop):
         trace = shop.bench.trace
         whole = list(trace.for_(shop.intent.id))
-        assert list(trace.for_(shop.refund.id)) == whole
-        assert list(trace.for_(str(shop.refund.charge))) == whole
+        assert {row["kind"] for row in whole} == set(KINDS)
         assert shop.refund.charge
-
-    def test_a_charge_in_one_call_and_a_payout_have_rows_of_their_own(self, shop: Shop):
+        assert list(trace.for_(shop.refund.id)) == list(trace.for_(str(shop.refund.charge))) == whole
         for each in (shop.charge, shop.payout):
-            rows = shop.bench.trace.for_(each.id)
+            rows = trace.for_(each.id)
             assert {row["payment"] for row in rows} == {each.id}
             assert {"call", "entry", "webhook"} <= {row["kind"] for row in rows}
-
-    def test_an_id_that_nothing_has_has_no_rows(self, shop: Shop):
-        assert [len(shop.bench.trace.for_(each)) for each in ("pi_none", "", "1")] == [0, 0, 0]
+        assert [len(trace.for_(each)) for each in ("pi_none", "", "1")] == [0, 0, 0]
 
     def test_kinds_are_chosen_by_name(self, shop: Shop):
         assert {row["kind"] for row in shop.bench.trace.only("screen", "entry")} == {"screen", "entry"}
         assert len(shop.bench.trace.only("call")) == len(shop.bench.trace.exchanges)
-
-    def test_a_kind_that_there_is_not_is_refused(self, shop: Shop):
         with pytest.raises(ValueError, match="call, screen, entry, webhook, not calls"):
             shop.bench.trace.only("calls")
 
     def test_the_rows_as_plain_values_are_those_of_the_table(self, shop: Shop):
         trace = shop.bench.trace
         rows = trace.as_dicts()
-        assert all(str(row["what"]) in repr(trace) for row in rows)
+        shown = repr(trace)
+        assert all(str(row["what"]) in shown for row in rows)
         assert json.loads(json.dumps(rows)) == rows
 
 
@@ -115,31 +101,30 @@ class TestTheDiagram:
         assert again.bench.trace.sequence.svg == shop.bench.trace.sequence.svg
         again.bench.close()
 
-    def test_all_that_is_told_stands_in_the_picture_and_in_the_text(self, shop: Shop):
+    def test_all_that_is_told_stands_in_the_picture_and_in_the_text_and_no_secret(self, shop: Shop):
         sequence = shop.bench.trace.for_(shop.intent.id).sequence
         words, told = words_in(sequence.svg), repr(sequence).splitlines()
         for step in sequence.steps:
             assert step.label in words
             assert step.answer in {*words, ""}
         assert len(told) == len(sequence.steps) + 3
+        data, metadata = sequence._repr_mimebundle_()
+        assert set(data) == {"text/plain", "image/svg+xml"}
+        assert metadata["image/svg+xml"]["alt"] == data["text/plain"]
+        hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER, "0000", "1234"]
+        whole = shop.bench.trace.sequence
+        assert [str(each) for each in hidden if str(each) in whole.svg + repr(whole)] == []
 
-    def test_it_has_its_own_background_a_title_and_a_description(self, shop: Shop):
-        root = drawn(shop.bench.trace.sequence.svg)
+    def test_it_has_its_own_background_a_title_a_description_and_needs_nothing_from_outside(self, shop: Shop):
+        svg = shop.bench.trace.sequence.svg
+        root = drawn(svg)
         assert root.get("role") == "img"
         assert root.get("aria-label")
         assert [each.tag for each in root][:3] == [f"{SVG}title", f"{SVG}desc", f"{SVG}rect"]
         assert "customer's phone" in (root[1].text or "")
         assert root[2].get("fill", "").startswith("#")
-
-    def test_it_needs_nothing_from_outside(self, shop: Shop):
-        svg = shop.bench.trace.sequence.svg
         assert [each for each in ("href", "url(", "<script", "<style", "@import", "<image") if each in svg] == []
         assert svg.count("http") == svg.count('xmlns="http://www.w3.org/2000/svg"')
-
-    def test_no_secret_and_no_whole_number_is_in_it(self, shop: Shop):
-        shown = shop.bench.trace.sequence.svg + repr(shop.bench.trace.sequence)
-        hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER, "0000", "1234"]
-        assert [str(each) for each in hidden if str(each) in shown] == []
 
     def test_a_key_that_stands_in_a_text_of_the_merchant_is_masked_in_every_row(self):
         with Workbench(seed=7) as bench:
@@ -185,12 +170,7 @@ class TestTheDiagram:
         assert drawn(sequence.svg).get("role") == "img"
         assert "Who told whom what" in repr(sequence)
 
-    def test_it_shows_itself_as_a_picture_and_as_text_alone(self, shop: Shop):
-        data, metadata = shop.bench.trace.sequence._repr_mimebundle_()
-        assert set(data) == {"text/plain", "image/svg+xml"}
-        assert metadata["image/svg+xml"]["alt"] == data["text/plain"]
-
-    @settings(max_examples=60, deadline=None)
+    @settings(deadline=None)
     @given(what=st.text(max_size=200), words=st.text(max_size=200), kind=st.sampled_from(KINDS))
     def test_whatever_a_text_holds_it_is_xml_of_bounded_width(self, what: str, words: str, kind: str):
         detail: dict[str, Any] = {
@@ -219,13 +199,10 @@ class TestTheInspector:
         assert exchange.curl.startswith('curl -X POST "$BASE_URL/v1/refunds"')
         assert shop.intent.id in exchange.python
 
-    def test_what_was_masked_is_said_to_be_yours_to_fill_in(self, shop: Shop):
+    def test_what_was_masked_is_yours_to_fill_in_and_a_number_is_put_back_by_its_name(self, shop: Shop):
         exchange = next(each for each in shop.bench.trace.exchanges if "/confirm" in each.request)
         assert exchange.python.startswith("# What is masked")
         assert NUMBER not in exchange.python + exchange.curl
-
-    def test_a_number_is_put_back_where_one_asks_for_it_by_name(self, shop: Shop):
-        exchange = next(each for each in shop.bench.trace.exchanges if "/confirm" in each.request)
         whole = exchange.unmasked(NUMBER)
         assert all(NUMBER in each and "•" not in each for each in (whole.python, whole.httpx, whole.curl))
         assert NUMBER not in exchange.curl
@@ -250,7 +227,10 @@ class TestTheInspector:
         assert "Bearer $PUBLISHABLE_KEY" in publishable
         assert "client_secret=$CLIENT_SECRET" in publishable
 
-    def test_of_a_served_sandbox_the_address_stands_in_the_curl(self):
+    def test_of_a_served_sandbox_the_address_stands_in_the_curl_and_the_latency_is_the_callers(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
         with (
             Workbench(seed=7) as bench,
             bench.serve() as served,
@@ -258,6 +238,8 @@ class TestTheInspector:
         ):
             other.client.balance.retrieve()
             assert other.trace.exchanges[-1].curl.startswith(f"curl -X GET {served.base_url}/v1/balance")
+            assert other.trace.exchanges[-1].latency_ms is not None
+            assert bench.trace.exchanges[-1].latency_ms is None
 
     def test_as_plain_values_it_is_all_there(self, shop: Shop):
         exchange = shop.bench.trace.exchanges[-1]
@@ -269,30 +251,17 @@ class TestTheInspector:
         assert '"amount": 1.00' in plain["request"]["body"]
         assert plain["curl"] == exchange.curl
 
-    def test_where_nobody_looks_no_run_differs(self, shop: Shop):
+    def test_how_long_it_took_is_told_where_somebody_looks(self, shop: Shop, monkeypatch: pytest.MonkeyPatch):
         exchange = shop.bench.trace.exchanges[-1]
         assert exchange.latency_ms is None
         assert exchange.as_dict()["latency_ms"] is None
-        assert "answered in" not in exchange._repr_mimebundle_()["text/html"]
-
-    @pytest.mark.usefixtures("looked_at")
-    def test_where_somebody_looks_it_tells_how_long_it_took(self, shop: Shop):
+        assert "answered in" not in exchange._repr_mimebundle_()["text/html"], "no two runs differ"
+        monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
         exchange = shop.bench.trace.exchanges[-1]
         assert exchange.latency_ms is not None
         assert 0 <= exchange.latency_ms < 10_000
         assert f"answered in {exchange.latency_ms} ms" in exchange._repr_mimebundle_()["text/html"]
         assert "answered in" not in repr(exchange)
-
-    @pytest.mark.usefixtures("looked_at")
-    def test_anothers_call_has_no_latency_here(self):
-        with (
-            Workbench(seed=7) as bench,
-            bench.serve() as served,
-            Workbench.connect(served.base_url, served.secret_key) as other,
-        ):
-            other.client.balance.retrieve()
-            assert bench.trace.exchanges[-1].latency_ms is None
-            assert other.trace.exchanges[-1].latency_ms is not None
 
     def test_only_the_latest_latencies_are_kept(self):
         latencies = Latencies(kept=2)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +12,7 @@ from workbench import Workbench
 from workbench.control import SandboxControl
 from workbench.domain.wire import TraceRow
 from workbench.lab.board import Board
-from workbench.lab.parts.trace import MOST_PAYMENTS, PAGE
+from workbench.lab.parts import trace as trace_part
 from workbench.lab.trace_board import trace_board
 from workbench.live import is_live
 from workbench.trace import Trace
@@ -25,6 +26,16 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 def bench():
     with Workbench(seed=7) as made:
         yield made
+
+
+PAGE, MOST_PAYMENTS = 12, 6
+
+
+@pytest.fixture
+def _short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page, and a choice of payments, that a few payments fill."""
+    monkeypatch.setattr(trace_part, "PAGE", PAGE)
+    monkeypatch.setattr(trace_part, "MOST_PAYMENTS", MOST_PAYMENTS)
 
 
 def paid(bench: Workbench, amount: str = "150.00") -> str:
@@ -63,42 +74,32 @@ def rows(board: Board) -> list[dict[str, Any]]:
     return items(board, "grid")[0].get("rows", [])
 
 
-def test_the_table_is_that_of_the_text(bench: Workbench):
-    paid(bench)
-    trace = bench.trace
-    told = repr(trace).splitlines()[3:]
-    assert [" ".join(row["cells"]).split() for row in rows(board_of(bench, trace))] == [line.split() for line in told]
-
-
-def test_one_payment_and_one_kind_can_be_chosen(bench: Workbench):
-    first, second = paid(bench), paid(bench, "20.00")
-    board = board_of(bench)
-    options = items(board, "form")[0]["fields"][0]["options"]
-    assert [value for value, _ in options] == ["", second, first]
-    board.do("trace", "follow", payment=first, of_kind="entry")
-    assert [row["cells"][3] for row in rows(board)] == ["ZMW 150.00 received through mtn"]
-    assert "ZMW 20.00" not in items(board, "fold")[0]["items"][0]["svg"]
-    board.do("trace", "follow", payment="", of_kind="entry")
-    assert len(rows(board)) == 2
-
-
-@pytest.mark.parametrize("values", [{"payment": "pi_unknown", "of_kind": "nothing"}, {}])
-def test_what_there_is_not_is_not_chosen(bench: Workbench, values: dict[str, str]):
+def test_the_table_is_that_of_the_text_and_every_row_unfolds_and_folds_up_again(bench: Workbench):
     paid(bench)
     board = board_of(bench)
-    board.do("trace", "follow", **values)
-    assert len(rows(board)) == len(bench.trace)
-
-
-def test_every_row_unfolds_and_folds_up_again(bench: Workbench):
-    paid(bench)
-    board = board_of(bench)
+    told = repr(bench.trace).splitlines()[3:]
+    assert [" ".join(row["cells"]).split() for row in rows(board)] == [line.split() for line in told]
     for row in rows(board):
         board.do("trace", "unfold", row["id"])
         unfolded = [each for each in rows(board) if each.get("beneath")]
         assert [each["id"] for each in unfolded] == [row["id"]]
         board.do("trace", "unfold", row["id"])
         assert not any(each.get("beneath") for each in rows(board))
+
+
+def test_one_payment_and_one_kind_can_be_chosen_and_not_what_there_is_not(bench: Workbench):
+    first, second = paid(bench), paid(bench, "20.00")
+    board = board_of(bench)
+    options = items(board, "form")[0]["fields"][0]["options"]
+    assert [value for value, _ in options] == ["", second, first]
+    for values in ({"payment": "pi_unknown", "of_kind": "nothing"}, {}):
+        board.do("trace", "follow", **values)
+        assert len(rows(board)) == len(bench.trace)
+    board.do("trace", "follow", payment=first, of_kind="entry")
+    assert [row["cells"][3] for row in rows(board)] == ["ZMW 150.00 received through mtn"]
+    assert "ZMW 20.00" not in items(board, "fold")[0]["items"][0]["svg"]
+    board.do("trace", "follow", payment="", of_kind="entry")
+    assert len(rows(board)) == 2
 
 
 def test_an_exchange_shows_both_sides_and_what_to_copy(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
@@ -125,8 +126,9 @@ def test_an_entry_shows_its_sides_in_kwacha(bench: Workbench):
     assert debits == credited == Decimal("151.50")
 
 
+@pytest.mark.usefixtures("_short_pages")
 def test_long_traces_are_turned_page_by_page(bench: Workbench):
-    for _ in range(12):
+    for _ in range(4):
         paid(bench, "1.00")
     trace = bench.trace
     board = board_of(bench, trace)
@@ -142,29 +144,26 @@ def test_long_traces_are_turned_page_by_page(bench: Workbench):
     assert [row["id"] for row in rows(board)] == every[-PAGE:]
 
 
-def test_an_empty_trace_says_so():
-    with Workbench(seed=7) as bench:
-        board = board_of(bench, bench.trace[:0])
-        assert rows(board) == []
-        assert items(board, "fold") == []
+def test_an_empty_trace_says_so(bench: Workbench):
+    board = board_of(bench, bench.trace[:0])
+    assert rows(board) == []
+    assert items(board, "fold") == []
 
 
-def test_it_is_live_only_where_somebody_looks(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
-    paid(bench)
+def test_it_is_live_only_where_somebody_looks_and_nothing_of_it_is_saved(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+):
+    first = paid(bench)
     assert not is_live()
     assert set(bench.trace._repr_mimebundle_()) == {"text/plain", "text/html"}
-    monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
-    assert VIEW in bench.trace._repr_mimebundle_()
-    assert VIEW in bench.trace.for_(paid(bench))._repr_mimebundle_()
-
-
-def test_what_a_board_shows_is_in_nothing_that_is_saved_with_the_notebook(bench: Workbench):
-    paid(bench)
     for widget in (board_of(bench).widget, bench.desk().widget, bench.dashboard().widget):
         state = json.dumps({name: value for name, value in widget.get_state().items() if name not in {"_esm", "_css"}})
         assert NUMBER not in state
         assert "Monstera" not in state
         assert widget.view["sections"]
+    monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
+    assert VIEW in bench.trace._repr_mimebundle_()
+    assert VIEW in bench.trace.for_(first)._repr_mimebundle_()
 
 
 def test_a_page_that_is_opened_asks_to_see(bench: Workbench):
@@ -179,29 +178,37 @@ def test_a_page_that_is_opened_asks_to_see(bench: Workbench):
 class TestItFollows:
     """What happens after a board was shown is seen without being asked for."""
 
-    def within_a_second(self, board: Board, rows: list[str]) -> list[str]:
+    def follows(self, board: Board, rows: Callable[[], Trace]) -> bool:
+        """Within a second; a delivery may still be on its way when it is first looked at."""
         until = time.monotonic() + SOON_S
-        while shown(board) != rows and time.monotonic() < until:
+        while shown(board) != self.seqs(rows()) and time.monotonic() < until:
             time.sleep(0.01)
-        return shown(board)
+        return shown(board) == self.seqs(rows())
 
     def seqs(self, trace: Trace) -> list[str]:
         return [str(row["seq"]) for row in trace]
 
-    def test_calls_of_the_same_bench(self, bench: Workbench):
-        board = board_of(bench)
-        assert len(shown(board)) == 1
-        paid(bench)
-        rows = self.seqs(bench.trace)
-        assert self.within_a_second(board, rows) == rows
+    def test_calls_of_the_same_bench_a_reset_and_the_end(self):
+        with Workbench(seed=7) as bench:
+            board = board_of(bench)
+            assert len(shown(board)) == 1
+            paid(bench)
+            assert self.follows(board, lambda: bench.trace)
+            bench.reset()
+            assert self.follows(board, lambda: bench.trace[:0])
+            paid(bench)
+            board.refresh()
+            before = shown(board)
+            assert before == self.seqs(bench.trace)
+        board.refresh()
+        assert shown(board) == before
+        assert "closed" in json.dumps(seen(board)["sections"][0]), "that it has ended is said over what was seen"
 
     def test_calls_of_a_backend(self, bench: Workbench):
         with bench.serve() as served, Workbench.connect(served.base_url, served.secret_key) as looking:
-            paid(bench)
             board = board_of(looking)
             paid(bench)
-            rows = self.seqs(bench.trace)
-            assert self.within_a_second(board, rows) == rows
+            assert self.follows(board, lambda: bench.trace)
 
     def test_what_was_chosen_stays_chosen(self, bench: Workbench):
         first = paid(bench)
@@ -211,9 +218,8 @@ class TestItFollows:
         bench.client.refunds.create(payment_intent=first, amount=Decimal("1.00"))
         bench.clock.advance(days=1)
         for board, kind, before in zip(boards, ("entry", "webhook"), (entries, webhooks), strict=True):
-            rows = self.seqs(bench.trace.for_(first).only(kind))
-            assert len(rows) > len(before)
-            assert self.within_a_second(board, rows) == rows
+            assert self.follows(board, lambda kind=kind: bench.trace.for_(first).only(kind))
+            assert len(shown(board)) > len(before)
 
     def test_rows_picked_by_their_places_stay(self, bench: Workbench):
         paid(bench)
@@ -222,8 +228,9 @@ class TestItFollows:
         paid(bench)
         assert [row["id"] for row in rows(board)] == before
 
+    @pytest.mark.usefixtures("_short_pages")
     def test_an_older_page_and_an_open_row_stay(self, bench: Workbench):
-        for _ in range(12):
+        for _ in range(4):
             paid(bench, "1.00")
         board = board_of(bench)
         board.do("trace", "turn", "older")
@@ -240,16 +247,8 @@ class TestItFollows:
         board.do("trace", "turn", "newer")
         assert [row["id"] for row in rows(board)] == self.seqs(bench.trace)[-PAGE:]
 
-    def test_a_reset_empties_it(self, bench: Workbench):
-        paid(bench)
-        board = board_of(bench)
-        bench.reset()
-        assert self.within_a_second(board, []) == []
-        paid(bench)
-        assert [row["id"] for row in rows(board)] == self.seqs(bench.trace)
-
     def test_only_what_is_new_is_read(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch):
-        for _ in range(30):
+        for _ in range(8):
             paid(bench, "1.00")
         trace = bench.trace
         asked: list[int] = []
@@ -267,15 +266,7 @@ class TestItFollows:
         monkeypatch.undo()
         assert max(asked) <= len(bench.trace) - len(trace) + 1
 
-    def test_a_sandbox_that_has_ended_is_said_over_what_was_seen(self):
-        with Workbench(seed=7) as bench:
-            paid(bench)
-            board = board_of(bench)
-            before = shown(board)
-        board.refresh()
-        assert shown(board) == before
-        assert "closed" in json.dumps(seen(board)["sections"][0])
-
+    @pytest.mark.usefixtures("_short_pages")
     def test_the_choice_is_of_the_latest_payments_and_of_the_one_that_is_chosen(self, bench: Workbench):
         first = paid(bench)
         board = board_of(bench)
@@ -298,5 +289,4 @@ class TestItFollows:
         widget._handle_custom_msg({"look": True, "id": 3}, [])  # noqa: SLF001  the same
         assert shown(board) == self.seqs(bench.trace)
         paid(bench)
-        every = self.seqs(bench.trace)
-        assert self.within_a_second(board, every) == every
+        assert self.follows(board, lambda: bench.trace)
