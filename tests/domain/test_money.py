@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.money import (
-    CURRENCIES,
-    ZMW,
-    Money,
-    currency_named,
-    money_from_integer,
-    money_from_major,
-    share,
-)
+from workbench.domain.money import CURRENCIES, ZMW, Money, currency_named, money_from_integer, money_from_major, share
 from workbench.errors import InvalidRequest
 
 MOST_MINOR = 999_999_999_999
@@ -31,8 +23,7 @@ def test_one_amount_has_many_spellings(text: str):
 
 
 @pytest.mark.parametrize(
-    ("text", "minor"),
-    [("0.01", 1), ("0.1", 10), ("1", 100), ("19.99", 1_999), ("9999999999.99", MOST_MINOR)],
+    ("text", "minor"), [("0.01", 1), ("0.1", 10), ("1", 100), ("19.99", 1_999), ("9999999999.99", MOST_MINOR)]
 )
 def test_major_units_become_ngwee(text: str, minor: int):
     assert money_from_major(Decimal(text), ZMW).amount_minor == minor
@@ -59,8 +50,7 @@ def test_the_major_amount_is_exact_and_has_two_decimals(minor: int):
 
 
 @pytest.mark.parametrize(
-    ("minor", "shown"),
-    [(1, "ZMW 0.01"), (15_000, "ZMW 150.00"), (123_456_789, "ZMW 1,234,567.89")],
+    ("minor", "shown"), [(1, "ZMW 0.01"), (15_000, "ZMW 150.00"), (123_456_789, "ZMW 1,234,567.89")]
 )
 def test_money_is_shown_with_its_currency(minor: int, shown: str):
     assert str(Money(minor)) == shown

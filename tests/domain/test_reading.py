@@ -204,12 +204,7 @@ def test_a_whole_number_may_be_written_with_zeros(text: str):
             "must be a whole number that fits 64 bits, not a number (1E+400)",
         ),
         (wire.CreateCharge, "amount", Decimal("1e999999"), "must be a whole number that fits 64 bits, not a number"),
-        (
-            wire.NewPlant,
-            "id",
-            -(2**63) - 1,
-            "must be a whole number that fits 64 bits, not -9223372036854775809",
-        ),
+        (wire.NewPlant, "id", -(2**63) - 1, "must be a whole number that fits 64 bits, not -9223372036854775809"),
         (wire.NewPlant, "tag", None, "must be a string, not null"),
         (wire.NewPlant, "tag", 1, "must be a string, not a number (1)"),
         (wire.ConfirmPaymentIntent, "payment_method", "mobile_money", "must be an object, not a string"),

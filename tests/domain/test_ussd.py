@@ -101,8 +101,7 @@ def test_each_end_without_money_has_its_failure():
 
 
 @pytest.mark.parametrize(
-    ("given_input", "left"),
-    [(each, 2 if each in ("wrong_pin", "last_wrong_pin") else 3) for each in INPUTS],
+    ("given_input", "left"), [(each, 2 if each in ("wrong_pin", "last_wrong_pin") else 3) for each in INPUTS]
 )
 def test_only_a_wrong_pin_costs_a_try(given_input: str, left: int):
     assert after(session(), given_input).tries_left == left
@@ -143,11 +142,7 @@ def test_wrong_pins_run_out(pins: list[bool], tries: int):
 @pytest.mark.parametrize(
     ("screen", "more", "shown"),
     [
-        (
-            "enter_pin",
-            {},
-            "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nRef: Monstera\nEnter PIN to approve:",
-        ),
+        ("enter_pin", {}, "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nRef: Monstera\nEnter PIN to approve:"),
         ("enter_pin", {"reference": None}, "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\nEnter PIN to approve:"),
         (
             "enter_pin",
