@@ -279,7 +279,7 @@ ATTACKS = [
       for change in TAMPERED_POSTINGS for which in ("line = 1 AND ", "")),
     (f"DELETE FROM posting WHERE line = 2 AND entry = {SECOND}", 2),
     (f"DELETE FROM posting WHERE entry = {SECOND}", 2),
-    (f"INSERT INTO posting SELECT entry, 3, account, code, side, 1, 'ZMW' FROM posting WHERE entry = {SECOND} LIMIT 1", 2),
+    (f"INSERT INTO posting SELECT entry, 3, account, code, side, 1,'ZMW' FROM posting WHERE entry={SECOND} LIMIT 1", 2),
     (f"UPDATE posting SET line = 5 - line WHERE entry = {SECOND}", 2),
     # An entry that was taken out is found there, by its postings, or at the next.
     ("UPDATE entry SET number = 20 WHERE number = 2", 3),
