@@ -222,14 +222,16 @@ class Payments(RuleBasedStateMachine):
 
     @invariant()
     def every_payment_is_where_the_model_has_it(self) -> None:
-        for identifier, expected in self.model.payments.items():
-            if identifier.startswith("pi_"):
-                intent = self.bench.client.payment_intents.retrieve(identifier)
-                failure = intent.last_payment_error.code if intent.last_payment_error else None
-                assert (intent.status, failure) == (expected.status, expected.failure)
-            else:
-                charge = self.bench.client.charges.retrieve(identifier)
-                assert (charge.status, charge.failure_code) == (expected.status, expected.failure)
+        intents = {
+            each.id: (each.status, each.last_payment_error.code if each.last_payment_error else None)
+            for each in self.bench.client.payment_intents.list(limit=100)
+        }
+        charges = {
+            each.id: (each.status, each.failure_code)
+            for each in self.bench.client.charges.list(limit=100)
+            if each.payment_intent is None
+        }
+        assert intents | charges == {name: (each.status, each.failure) for name, each in self.model.payments.items()}
 
     @invariant()
     def every_event_came_once_and_in_order(self) -> None:

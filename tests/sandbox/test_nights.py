@@ -373,10 +373,10 @@ class Days(RuleBasedStateMachine):
 
     @invariant()
     def refunds_never_exceed_what_was_captured(self) -> None:
+        shown = {each["id"]: each for each in self.shop.read("/v1/charges?limit=100")["data"]}
         for charge, left in self.left.items():
-            shown = self.shop.read(f"/v1/charges/{charge}")
-            assert shown["amount_refunded"] == shown["amount"] - left
-            assert 0 <= left <= shown["amount"]
+            assert shown[charge]["amount_refunded"] == shown[charge]["amount"] - left
+            assert 0 <= left <= shown[charge]["amount"]
 
     @invariant()
     def the_chain_holds(self) -> None:
@@ -386,5 +386,6 @@ class Days(RuleBasedStateMachine):
 def test_days_of_payments_refunds_and_payouts(shop_class: "type[Shop]"):
     Days.shop_class = shop_class
     machine = Days.TestCase
-    machine.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+    examples = min(15, settings().max_examples // 4)  # half of them in the test line
+    machine.settings = settings(max_examples=examples, stateful_step_count=20, deadline=None)
     machine("runTest").runTest()
