@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,26 +18,28 @@ KINDS = {each.__name__: each for each in vars(errors).values() if isinstance(eac
 DEFAULTS = {(kind.default_code, name) for name, kind in KINDS.items() if kind is not ApiError}
 
 
+parsed = cache(ast.parse)
+
+
 def codes_in(source: str) -> Iterator[tuple[str, str]]:
     """(code, class) of every call of a class of errors that names a code, in either branch of a choice."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KINDS:
-            values = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
-            branches = [part for value in values for part in (value, *branches_of(value))]
-            for each in branches:
+    for node, value in named_codes(source):
+        if isinstance(node.func, ast.Name) and node.func.id in KINDS:
+            for each in (value, *branches_of(value)):
                 if isinstance(each, ast.Constant) and isinstance(each.value, str):
                     yield each.value, node.func.id
 
 
 def composed_in(source: str) -> list[str]:
     """Codes that are put together as the program runs: none of the tests here would see what they come to."""
-    return [
-        ast.unparse(keyword.value)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call)
-        for keyword in node.keywords
-        if keyword.arg == "code" and isinstance(keyword.value, ast.JoinedStr | ast.BinOp)
-    ]
+    return [ast.unparse(value) for _, value in named_codes(source) if isinstance(value, ast.JoinedStr | ast.BinOp)]
+
+
+def named_codes(source: str) -> Iterator[tuple[ast.Call, ast.expr]]:
+    if "code" in source:
+        for node in ast.walk(parsed(source)):
+            if isinstance(node, ast.Call):
+                yield from ((node, keyword.value) for keyword in node.keywords if keyword.arg == "code")
 
 
 def branches_of(value: ast.expr) -> tuple[ast.expr, ...]:

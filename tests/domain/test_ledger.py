@@ -221,8 +221,9 @@ def line(side: str, amount_minor: int, currency: str = "ZMW") -> Posting:
 
 
 UNBALANCED = {
-    "none": (), "one": (line(DR, 1),), "sums differ": (line(DR, 1), line(CR, 2)), "one side": (line(DR, 1), line(DR, 1)),
-    "two currencies": (line(DR, 1), line(CR, 1, "USD")), "zero": (line(DR, 0), line(CR, 0)),
+    "none": (), "one": (line(DR, 1),), "sums differ": (line(DR, 1), line(CR, 2)),
+    "one side": (line(DR, 1), line(DR, 1)), "two currencies": (line(DR, 1), line(CR, 1, "USD")),
+    "zero": (line(DR, 0), line(CR, 0)),
     "one of two": (line(DR, 1), line(CR, 1), line(DR, 1, "USD"), line(CR, 2, "USD")),
     "negative": (line(DR, -1), line(CR, -1)), "disguised": (line(DR, 1), line(DR, -1)),
 }  # fmt: skip

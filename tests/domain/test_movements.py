@@ -121,8 +121,8 @@ def test_what_is_a_movement_of_its_own_is_known_by_its_reference_and_a_part_by_i
 @pytest.mark.parametrize(
     ("kind", "column"),
     [
-        ("refund_failed", "reverses"), ("reversed", "reverses"), ("reposted", "settles"), ("payout_returned", "settles"),
-        ("suspense_returned", "settles"),
+        ("refund_failed", "reverses"), ("reversed", "reverses"), ("reposted", "settles"),
+        ("payout_returned", "settles"), ("suspense_returned", "settles"),
     ],
 )  # fmt: skip
 def test_what_answers_another_entry_is_a_part(kind: str, column: str):
