@@ -24,9 +24,7 @@ def test_the_values_of_a_seed_are_pinned():
 
 
 @given(st.lists(st.text(max_size=10), min_size=2, max_size=2, unique=True), KEYS)
-def test_one_seed_and_one_key_are_one_value_and_another_seed_gives_another(
-    seeds: list[str], key: tuple[str | int, ...]
-):
+def test_one_seed_and_one_key_are_one_value_and_another_seed_another(seeds: list[str], key: tuple[str | int, ...]):
     one, other = seeds
     assert Draws(one).digest(*key) == Draws(one).digest(*key) != Draws(other).digest(*key)
     assert Draws(one).token(*key) == Draws(one).token(*key)

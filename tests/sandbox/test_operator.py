@@ -134,7 +134,7 @@ def confirmed(bench: Workbench, phone: str) -> str:
     return confirm(bench, made(bench), phone)
 
 
-def charged(bench: Workbench, phone: str, minor: int = 15_000, **more: Any) -> tuple[str, str | None]:  # noqa: ANN401
+def charged(bench: Workbench, phone: str, minor: int = 15_000, **more: Any) -> tuple[str, str | None]:  # noqa: ANN401  a charge's fields
     """The id and the decline code of a charge."""
     more["idempotency_key"] = f"order-{next(ORDERS)}"
     try:
