@@ -55,20 +55,12 @@ EXPECTED: dict[str, list[tuple[str, int, int]]] = {
     "unknown_debit": [(DR, 2900, 10_000), (CR, 1100, 10_000)],
 }
 ACCOUNTS = [
-    (1010, "bank:settlement", DR),
-    (1100, "operator:mtn:float", DR),
-    (1200, "operator:mtn:in_transit", DR),
-    (1310, "receivable:merchant:plants", DR),
-    (2000, "merchant:plants:pending", CR),
-    (2010, "merchant:plants:available", CR),
-    (2020, "merchant:plants:payout", CR),
-    (2100, "customer:refund_pending", CR),
-    (2900, "suspense:mtn", CR),
-    (4000, "income:merchant_fee", CR),
-    (5000, "expense:operator_fee:mtn", DR),
-    (5020, "expense:write_off", DR),
-    (5030, "expense:rounding", DR),
-]
+    (1010, "bank:settlement", DR), (1100, "operator:mtn:float", DR), (1200, "operator:mtn:in_transit", DR),
+    (1310, "receivable:merchant:plants", DR), (2000, "merchant:plants:pending", CR),
+    (2010, "merchant:plants:available", CR), (2020, "merchant:plants:payout", CR),
+    (2100, "customer:refund_pending", CR), (2900, "suspense:mtn", CR), (4000, "income:merchant_fee", CR),
+    (5000, "expense:operator_fee:mtn", DR), (5020, "expense:write_off", DR), (5030, "expense:rounding", DR),
+]  # fmt: skip
 
 MINOR = st.integers(1, 10**12)
 

@@ -107,14 +107,9 @@ def test_the_kwacha_is_named_in_either_case_and_other_currencies_are_refused_by_
 
 def test_shares_are_rounded_half_up():
     taken = {
-        (10_000, 250): 250,
-        (10_000, 100): 100,
-        (19, 250): 0,
-        (20, 250): 1,
-        (49, 100): 0,
-        (50, 100): 1,
+        (10_000, 250): 250, (10_000, 100): 100, (19, 250): 0, (20, 250): 1, (49, 100): 0, (50, 100): 1,
         (150, 100): 2,
-    }
+    }  # fmt: skip
     assert {asked: share(*asked) for asked in taken} == taken
 
 

@@ -109,14 +109,10 @@ def test_within_the_tolerance_a_message_is_fresh():
 @pytest.mark.parametrize(
     ("age_s", "tolerance_s", "why"),
     [
-        (301, 300, "timestamp_stale"),
-        (-301, 300, "timestamp_in_future"),
-        (601, 600, "timestamp_stale"),
-        (-601, 600, "timestamp_in_future"),
-        (1, 0, "timestamp_stale"),
-        (NOW_S, 300, "timestamp_stale"),
+        (301, 300, "timestamp_stale"), (-301, 300, "timestamp_in_future"), (601, 600, "timestamp_stale"),
+        (-601, 600, "timestamp_in_future"), (1, 0, "timestamp_stale"), (NOW_S, 300, "timestamp_stale"),
     ],
-)
+)  # fmt: skip
 def test_outside_the_tolerance_it_is_not(age_s: int, tolerance_s: int, why: str):
     assert reason(BODY, signed(at_s=NOW_S - age_s), tolerance_s=tolerance_s) == why
 

@@ -24,18 +24,14 @@ LATE = ["charge.late_success", "payment_intent.late_success"]
 RETRYABLE = "requires_payment_method"
 PROMPT = "Pay ZMW 150.00"
 POSTED = [
-    ("debit", 1100, "operator:{}:float", 15_000),
-    ("debit", 5000, "expense:operator_fee:{}", 150),
-    ("credit", 2000, "merchant:plants:pending", 14_625),
-    ("credit", 4000, "income:merchant_fee", 375),
+    ("debit", 1100, "operator:{}:float", 15_000), ("debit", 5000, "expense:operator_fee:{}", 150),
+    ("credit", 2000, "merchant:plants:pending", 14_625), ("credit", 4000, "income:merchant_fee", 375),
     ("credit", 1100, "operator:{}:float", 150),
-]
+]  # fmt: skip
 IN_SUSPENSE = [
-    ("debit", 1100, "operator:{}:float", 15_000),
-    ("debit", 5000, "expense:operator_fee:{}", 150),
-    ("credit", 2900, "suspense:{}", 15_000),
-    ("credit", 1100, "operator:{}:float", 150),
-]
+    ("debit", 1100, "operator:{}:float", 15_000), ("debit", 5000, "expense:operator_fee:{}", 150),
+    ("credit", 2900, "suspense:{}", 15_000), ("credit", 1100, "operator:{}:float", 150),
+]  # fmt: skip
 OPERATORS = {"+26096": "mtn", "+26097": "airtel", "+26095": "zamtel"}
 
 

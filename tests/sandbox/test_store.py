@@ -35,26 +35,13 @@ FIRST_SEQ = 3
 """The first entry's: a new store has two keys."""
 
 RECORDS: dict[str, type[msgspec.Struct]] = {
-    "account": records.Account,
-    "api_key": records.ApiKey,
-    "token": records.TokenPair,
-    "payment_intent": payments.PaymentIntent,
-    "charge": payments.Charge,
-    "refund": payments.Refund,
-    "payout": payments.Payout,
-    "ussd_session": ussd.UssdSession,
-    "screen": records.Screen,
-    "hold": records.Hold,
-    "webhook_endpoint": webhooks.Endpoint,
-    "event": webhooks.StoredEvent,
-    "delivery": webhooks.Delivery,
-    "attempt": webhooks.Attempt,
-    "job": records.Job,
-    "script": records.Script,
-    "outage": records.Outage,
-    "kept_answer": records.KeptAnswer,
-    "call": records.Call,
-}
+    "account": records.Account, "api_key": records.ApiKey, "token": records.TokenPair,
+    "payment_intent": payments.PaymentIntent, "charge": payments.Charge, "refund": payments.Refund,
+    "payout": payments.Payout, "ussd_session": ussd.UssdSession, "screen": records.Screen, "hold": records.Hold,
+    "webhook_endpoint": webhooks.Endpoint, "event": webhooks.StoredEvent, "delivery": webhooks.Delivery,
+    "attempt": webhooks.Attempt, "job": records.Job, "script": records.Script, "outage": records.Outage,
+    "kept_answer": records.KeptAnswer, "call": records.Call,
+}  # fmt: skip
 OTHER_TABLES = {
     "meta": ["name", "value"],
     "clock": ["id", "mode", "manual_ms", "offset_ms"],
@@ -63,11 +50,8 @@ OTHER_TABLES = {
     "posting": ["entry", "line", *Posting.__struct_fields__],
 }
 COLUMN_TYPES = {
-    str: ("TEXT", True),
-    int: ("INTEGER", True),
-    str | None: ("TEXT", False),
-    int | None: ("INTEGER", False),
-}
+    str: ("TEXT", True), int: ("INTEGER", True), str | None: ("TEXT", False), int | None: ("INTEGER", False),
+}  # fmt: skip
 AS_JSON = ("TEXT", True)
 
 
