@@ -258,18 +258,6 @@ class TestDeliveriesReadBack:
         assert [(each["number"], each["status_code"]) for each in one["attempts"]] == [(1, 503), (2, 204)]
         assert (one["status"], one["next_attempt_at"]) == ("delivered", None)
 
-    def test_410_disables_and_a_later_attempt_is_slowed_down(self, bench: Workbench, hook_at: Callable[..., Hook]):
-        gone, slow = hook_at("/gone", "charge.succeeded"), hook_at("/slow", "charge.succeeded")
-        gone.status, slow.status = 410, 429
-        slow.headers = [("Retry-After", "100")]
-        pay(bench)
-        assert call(bench, "GET", gone.url).json()["status"] == "disabled"
-        (waiting,) = slow.deliveries()
-        assert waiting["next_attempt_at"] - waiting["attempts"][0]["at"] == 100
-        assert bench.receiver.events[-1].type == "webhook_endpoint.disabled"
-        assert bench.receiver.events[-1].data.object["id"] == gone.id
-        assert "secret" not in bench.receiver.events[-1].data.object
-
     def test_five_days_without_a_success_disable_it(self, bench: Workbench, hook_at: Callable[..., Hook]):
         hook = hook_at("/a", "charge.succeeded")
         hook.status = 500
