@@ -1,4 +1,4 @@
-"""What the domain says to a caller that hands in something else altogether."""
+"""What the domain says to a caller that hands in something else altogether, and a list used as a list is."""
 
 import msgspec
 import pytest
@@ -27,3 +27,10 @@ def test_a_secret_travels_as_its_text():
 def test_choices_are_names_and_values(choices: object):
     with pytest.raises(GapRefused, match=type(choices).__name__):
         Gaps.chosen(choices)
+
+
+@pytest.mark.parametrize("rows", [[], ["a"], ["a", "b", "c"]])
+def test_a_page_is_looped_over_measured_and_indexed(rows: list[str]):
+    page = wire.List(url="/v1/refunds", has_more=False, data=rows)
+    assert list(page) == [page[place] for place in range(len(page))] == rows
+    assert repr(rows) in repr(page)

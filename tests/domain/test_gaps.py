@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.gaps import REGISTER, Gap, Gaps
+from workbench.domain.gaps import REGISTER, Gaps
 from workbench.errors import GapRefused
 
 SECTIONS = {
@@ -48,8 +48,6 @@ ALTERNATIVES: dict[str, int] = {
 """How many other readings each row has, built or planned."""
 
 SCHEDULE = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
-OFFERED = [(gap.name, value) for gap in REGISTER for value in gap.alternatives]
-PLANNED = [(gap.name, value) for gap in REGISTER for value in gap.planned]
 BY_NAME = {gap.name: gap for gap in REGISTER}
 
 
@@ -59,71 +57,56 @@ def refused(choices: dict[Any, object]) -> GapRefused:
     return caught.value
 
 
-def test_the_register_holds_every_row_in_its_section():
+def test_the_register_holds_every_row_in_its_section_and_every_reading_is_offered_or_planned():
     assert [(gap.section, gap.name) for gap in REGISTER] == [
         (section, name) for section, names in SECTIONS.items() for name in names.split()
     ]
-
-
-def test_every_reading_is_offered_or_planned():
     assert {gap.name: len(gap.alternatives) + len(gap.planned) for gap in REGISTER} == ALTERNATIVES
 
 
-@pytest.mark.parametrize("gap", REGISTER, ids=lambda gap: gap.name)
-def test_a_row_explains_itself(gap: Gap):
-    assert gap.says
-    assert all(each for each in (*gap.alternatives.values(), *gap.planned.values()))
-    assert gap.default not in gap.alternatives
-    assert not {gap.default, *gap.alternatives} & set(gap.planned)
+def test_a_row_explains_itself_and_every_value_is_of_the_annotated_type():
+    hints = get_type_hints(Gaps)
+    for gap in REGISTER:
+        assert gap.says
+        assert all(each for each in (*gap.alternatives.values(), *gap.planned.values())), gap.name
+        assert gap.default not in gap.alternatives
+        assert not {gap.default, *gap.alternatives} & set(gap.planned), gap.name
+        of_type = tuple if hints[gap.name] == tuple[int, ...] else hints[gap.name]
+        for value in (gap.default, *gap.alternatives, *gap.planned):
+            assert type(value) is of_type, gap.name
+            assert of_type is not tuple or all(type(each) is int for each in value)
 
 
-@pytest.mark.parametrize("gap", REGISTER, ids=lambda gap: gap.name)
-def test_every_value_is_of_the_annotated_type(gap: Gap):
-    wanted = get_type_hints(Gaps)[gap.name]
-    of_type = tuple if wanted == tuple[int, ...] else wanted
-    for value in (gap.default, *gap.alternatives, *gap.planned):
-        assert type(value) is of_type
-        assert of_type is not tuple or all(type(each) is int for each in value)
+def test_figures_of_the_defaults():
+    figures = {
+        "charge_amount_unit": "minor", "merchant_fee": "2.5%", "operator_fee": "1.0%", "prompt_timeout_s": 300,
+        "pin_attempts": 3, "signature_tolerance_s": 300, "retry_schedule_s": SCHEDULE, "delivery_timeout_s": 15,
+        "endpoint_disable_after_s": 432_000, "reused_key_status": 422, "idempotency_retention_s": 86_400,
+    }  # fmt: skip
+    assert {name: getattr(Gaps(), name) for name in figures} == figures
+    assert set(BY_NAME["retry_schedule_s"].alternatives) == {
+        (0, 5, 300, 1800, 7200, 18000, 36000, 36000), (0, *(1800,) * 48), (0,),
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "default"),
-    [
-        ("charge_amount_unit", "minor"),
-        ("merchant_fee", "2.5%"),
-        ("operator_fee", "1.0%"),
-        ("prompt_timeout_s", 300),
-        ("pin_attempts", 3),
-        ("signature_tolerance_s", 300),
-        ("retry_schedule_s", SCHEDULE),
-        ("delivery_timeout_s", 15),
-        ("endpoint_disable_after_s", 432_000),
-        ("reused_key_status", 422),
-        ("idempotency_retention_s", 86_400),
-    ],
-)
-def test_figures_of_the_defaults(name: str, default: object):
-    assert getattr(Gaps(), name) == default
+def test_nothing_chosen_is_the_defaults_and_each_alternative_is_selectable_on_its_own():
+    for choices in (None, {}, {gap.name: gap.default for gap in REGISTER}):
+        assert Gaps.chosen(choices) == Gaps()
+        assert Gaps.chosen(choices).changed() == {}
+    for gap in REGISTER:
+        for value in gap.alternatives:
+            assert Gaps.chosen({gap.name: value}).changed() == {gap.name: value}
+    for value in BY_NAME["retry_schedule_s"].alternatives:
+        assert Gaps.chosen({"retry_schedule_s": list(value)}).retry_schedule_s == value
 
 
-@pytest.mark.parametrize("choices", [None, {}, {gap.name: gap.default for gap in REGISTER}])
-def test_nothing_chosen_is_the_defaults(choices: dict[str, object] | None):
-    assert Gaps.chosen(choices) == Gaps()
-    assert Gaps.chosen(choices).changed() == {}
-
-
-@pytest.mark.parametrize(("name", "value"), OFFERED, ids=str)
-def test_each_alternative_is_selectable_on_its_own(name: str, value: object):
-    assert Gaps.chosen({name: value}).changed() == {name: value}
-
-
-@pytest.mark.parametrize(("name", "value"), PLANNED, ids=str)
-def test_what_is_planned_is_refused_as_planned(name: str, value: object):
-    error = refused({name: value})
-    assert "planned" in error.message
-    assert "not built yet" in error.message
-    assert error.facts["name"] == name
-    assert value not in error.facts["allowed"]
+def test_what_is_planned_is_refused_as_planned():
+    for name, value in [(gap.name, value) for gap in REGISTER for value in gap.planned]:
+        error = refused({name: value})
+        assert "planned" in error.message
+        assert "not built yet" in error.message
+        assert error.facts["name"] == name
+        assert value not in error.facts["allowed"]
 
 
 @pytest.mark.parametrize("name", ["", "prompt_timeout", "Prompt_timeout_s", "chosen", "__class__", 1, None])
@@ -136,55 +119,20 @@ def test_an_unknown_name_is_refused_with_the_nearest_one_or_where_all_are_listed
     assert set(error.facts["allowed"]) == {gap.name for gap in REGISTER}
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("charge_amount_unit", "Minor"),
-        ("charge_amount_unit", ""),
-        ("charge_amount_unit", None),
-        ("prompt_timeout_s", 301),
-        ("prompt_timeout_s", "300"),
-        ("prompt_timeout_s", 300.0),
-        ("pin_attempts", True),
-        ("pin_attempts", 1.0),
-        ("reused_key_status", "422"),
-        ("retry_schedule_s", (0, 5)),
-        ("retry_schedule_s", "none"),
-        ("retry_schedule_s", 0),
-        ("retry_schedule_s", ()),
-    ],
-    ids=repr,
-)
-def test_an_unknown_value_is_refused_with_those_there_are(name: str, value: object):
-    error = refused({name: value})
-    allowed = (BY_NAME[name].default, *BY_NAME[name].alternatives)
-    assert error.facts == {"name": name, "allowed": allowed}
-    assert all(repr(each) in error.message for each in allowed)
+UNKNOWN: dict[str, list[object]] = {
+    "charge_amount_unit": ["Minor", "", None], "prompt_timeout_s": [301, "300", 300.0], "pin_attempts": [True, 1.0],
+    "reused_key_status": ["422"], "retry_schedule_s": [(0, 5), "none", 0, (), [False], [0.0]],
+}  # fmt: skip
+OF_ANY_TYPE = [{}, {"a": 1}, set(), [[0]], [0, [5]], [{}], bytearray(b"x")]
 
 
-@pytest.mark.parametrize("value", [{}, {"a": 1}, set(), [[0]], [0, [5]], [{}], bytearray(b"x")], ids=repr)
-@pytest.mark.parametrize("name", ["retry_schedule_s", "charge_amount_unit", "endpoint_disable_after_s"])
-def test_values_of_any_type_are_refused_cleanly(name: str, value: object):
-    assert refused({name: value}).facts["name"] == name
-
-
-@pytest.mark.parametrize("value", [[False], [0.0]], ids=repr)
-def test_a_schedule_is_of_whole_numbers(value: object):
-    assert refused({"retry_schedule_s": value}).facts["name"] == "retry_schedule_s"
-
-
-@pytest.mark.parametrize("value", [(0,), (0, *(1800,) * 48), (0, 5, 300, 1800, 7200, 18000, 36000, 36000)], ids=len)
-def test_a_list_is_taken_for_a_tuple(value: tuple[int, ...]):
-    assert Gaps.chosen({"retry_schedule_s": list(value)}).retry_schedule_s == value
-
-
-def test_a_schedule_lists_its_readings():
-    assert BY_NAME["retry_schedule_s"].default == SCHEDULE
-    assert set(BY_NAME["retry_schedule_s"].alternatives) == {
-        (0, 5, 300, 1800, 7200, 18000, 36000, 36000),
-        (0, *(1800,) * 48),
-        (0,),
-    }
+def test_an_unknown_value_is_refused_with_those_there_are():
+    for name in ("retry_schedule_s", "charge_amount_unit", "endpoint_disable_after_s", *UNKNOWN):
+        allowed = (BY_NAME[name].default, *BY_NAME[name].alternatives)
+        for value in [*UNKNOWN.get(name, ()), *OF_ANY_TYPE]:
+            error = refused({name: value})
+            assert error.facts == {"name": name, "allowed": allowed}
+            assert all(repr(each) in error.message for each in allowed)
 
 
 @given(
@@ -216,10 +164,10 @@ def test_of_near_names_that_which_shares_more_words_is_offered():
     assert offered_for("charge_wiat") == "charge_wait"
 
 
-@pytest.mark.parametrize("gap", REGISTER, ids=lambda gap: gap.name)
-def test_a_name_with_a_slip_or_without_a_word_leads_to_a_row_with_all_the_others(gap: Gap):
-    words = gap.name.split("_")
-    assert offered_for(gap.name[:-2] + gap.name[-1] + gap.name[-2] + "x") == gap.name
-    for left_out in words[: len(words) * (len(words) > 1)]:
-        left = [each for each in words if each != left_out]
-        assert {*left} <= {*offered_for("_".join(left)).split("_")} or "_".join(left) in {row.name for row in REGISTER}
+def test_a_name_with_a_slip_or_without_a_word_leads_to_a_row_with_all_the_others():
+    for name in BY_NAME:
+        words = name.split("_")
+        assert offered_for(name[:-2] + name[-1] + name[-2] + "x") == name
+        for left_out in words[: len(words) * (len(words) > 1)]:
+            left = [each for each in words if each != left_out]
+            assert {*left} <= {*offered_for("_".join(left)).split("_")} or "_".join(left) in BY_NAME

@@ -59,40 +59,23 @@ def test_what_is_masked(text: str, shown: str):
     assert mask(f"before {text} after") == f"before {shown} after"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "0.9612345678",
-        "MP260106.0923.00000008",
-        f"pi_{TOKEN}",
-        f"ch_{TOKEN}",
-        "ZMW 150.00",
-        "+254712345678",
-        "1767592800000",
-        "0211234567",
-        "payment_intent.succeeded",
-        "keys begin sk_test_ or pk_test_, never sk_live_",
-        "done at_once",
-        "2026-01-05T06:00:00.000Z",
-        '{"amount": 150.00, "currency": "ZMW"}',
+def test_what_stays():
+    for text in (
+        "", "0.9612345678", "MP260106.0923.00000008", f"pi_{TOKEN}", f"ch_{TOKEN}", "ZMW 150.00", "+254712345678",
+        "1767592800000", "0211234567", "payment_intent.succeeded", "done at_once", "2026-01-05T06:00:00.000Z",
+        "keys begin sk_test_ or pk_test_, never sk_live_", '{"amount": 150.00, "currency": "ZMW"}',
         "the password is wrong",
-    ],
-)
-def test_what_stays(text: str):
-    assert mask(text) == text
+    ):  # fmt: skip
+        assert mask(text) == text
 
 
-@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC", "Basic ", "bAsIc  "])
-def test_basic_credentials_are_masked_however_the_scheme_is_written(scheme: str):
+def test_credentials_are_masked_however_the_scheme_is_written():
     credential = basic(key("sk_test") + ":")
-    assert credential not in mask(f"{scheme} {credential}")
-
-
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
-@pytest.mark.parametrize("token", ["eyJhbGciOi.eyJzdWIi.c2ln", f"sk_tset_{TOKEN}", f"sk_test-{TOKEN}", f"at_{TOKEN}"])
-def test_a_bearer_is_masked_however_the_scheme_is_written(scheme: str, token: str):
-    assert token[8:] not in mask(f"{scheme} {token}")
+    for scheme in ("Basic", "basic", "BASIC", "Basic ", "bAsIc  "):
+        assert credential not in mask(f"{scheme} {credential}")
+    for token in ("eyJhbGciOi.eyJzdWIi.c2ln", f"sk_tset_{TOKEN}", f"sk_test-{TOKEN}", f"at_{TOKEN}"):
+        for scheme in ("Bearer", "bearer", "BEARER", "Bearer "):
+            assert token[8:] not in mask(f"{scheme} {token}")
 
 
 @given(st.text(max_size=10), st.sampled_from(["sk_test_", "pk_test_", "sk_live_", "at_", "rt_", "whsec_"]), WORD)

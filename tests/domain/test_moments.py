@@ -15,7 +15,7 @@ from workbench.domain.moments import (
     milliseconds_in,
     moment,
     rfc3339,
-)
+)  # fmt: skip
 from workbench.errors import InvalidRequest
 
 DAY_MS = 86_400_000
@@ -45,10 +45,6 @@ def test_a_moment_in_utc_and_in_lusaka(at_ms: int, utc: str, day: str, clock: st
 def test_there_and_back_is_the_same_moment(at_ms: int):
     assert milliseconds(moment(at_ms)) == at_ms
     assert milliseconds(datetime.fromisoformat(rfc3339(at_ms))) == at_ms
-
-
-@given(MOMENTS_MS)
-def test_the_text_always_has_three_digits_and_a_z(at_ms: int):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", rfc3339(at_ms))
 
 
@@ -59,32 +55,21 @@ def test_business_days_begin_at_22_utc(days_ms: int, within_ms: int):
     assert business_date(midnight_ms - 1) != business_date(midnight_ms)
 
 
-@pytest.mark.parametrize("zone", [UTC, LUSAKA, timezone(timedelta(hours=-5))])
-def test_one_moment_in_any_zone_is_one_number(zone: timezone):
-    assert milliseconds(datetime(2026, 1, 5, 6, tzinfo=UTC).astimezone(zone)) == 1_767_592_800_000
-
-
-def test_a_naive_datetime_is_no_moment():
+def test_one_moment_in_any_zone_is_one_number_of_whole_milliseconds_and_a_naive_datetime_is_none():
+    for zone in (UTC, LUSAKA, timezone(timedelta(hours=-5))):
+        assert milliseconds(datetime(2026, 1, 5, 6, tzinfo=UTC).astimezone(zone)) == 1_767_592_800_000
+    assert milliseconds(datetime(1970, 1, 1, 0, 0, 0, 1_999, tzinfo=UTC)) == 1
     with pytest.raises(TypeError):
         milliseconds(datetime(2026, 1, 5, 6))  # noqa: DTZ001  naive is the point
 
 
-def test_less_than_a_millisecond_is_cut_off():
-    assert milliseconds(datetime(1970, 1, 1, 0, 0, 0, 1_999, tzinfo=UTC)) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "at_ms"),
-    [
-        ("2026-01-05T06:00:00Z", 1_767_592_800_000),
-        ("2026-01-05T08:00:00.5+02:00", 1_767_592_800_500),
-        ("2026-01-05T06:00:00.001Z", 1_767_592_800_001),
-        ("1970-01-01T00:00:00-01:30", 5_400_000),
-        ("2028-02-29T00:00:00Z", 1_835_395_200_000),
-    ],
-)
-def test_a_moment_is_read(text: str, at_ms: int):
-    assert milliseconds_in(text, param="as_of") == at_ms
+def test_a_moment_is_read():
+    moments = {
+        "2026-01-05T06:00:00Z": 1_767_592_800_000, "2026-01-05T08:00:00.5+02:00": 1_767_592_800_500,
+        "2026-01-05T06:00:00.001Z": 1_767_592_800_001, "1970-01-01T00:00:00-01:30": 5_400_000,
+        "2028-02-29T00:00:00Z": 1_835_395_200_000,
+    }  # fmt: skip
+    assert {text: milliseconds_in(text, param="as_of") for text in moments} == moments
 
 
 @given(st.integers(-2_208_988_800_000, 4_102_444_799_999))
@@ -107,6 +92,6 @@ def test_what_is_no_moment_is_refused_by_its_name(text: str):
     assert (refused.value.code, refused.value.param) == ("parameter_invalid", "as_of")
 
 
-@pytest.mark.parametrize("year", range(1900, 2100))
-def test_a_29th_of_february_is_taken_in_leap_years_alone(year: int):
-    assert bool(RFC3339.fullmatch(f"{year}-02-29T00:00:00Z")) == calendar.isleap(year)
+def test_a_29th_of_february_is_taken_in_leap_years_alone():
+    taken = [year for year in range(1900, 2100) if RFC3339.fullmatch(f"{year}-02-29T00:00:00Z")]
+    assert taken == [year for year in range(1900, 2100) if calendar.isleap(year)]

@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.money import (
-    CURRENCIES,
-    ZMW,
-    Money,
-    currency_named,
-    money_from_integer,
-    money_from_major,
-    share,
-)
+from workbench.domain.money import CURRENCIES, ZMW, Money, currency_named, money_from_integer, money_from_major, share
 from workbench.errors import InvalidRequest
 
 MOST_MINOR = 999_999_999_999
@@ -25,17 +17,15 @@ def test_the_one_currency_is_the_kwacha_of_iso_4217():
     assert {code: tuple(row) for code, row in CURRENCIES.items()} == {"ZMW": ("ZMW", 967, 2, "ngwee")}
 
 
-@pytest.mark.parametrize("text", ["150", "150.0", "150.00", "150.000", "1.5E+2", "15E1", "+150", "0150.00"])
-def test_one_amount_has_many_spellings(text: str):
-    assert money_from_major(Decimal(text), ZMW) == Money(15_000, "ZMW")
-
-
 @pytest.mark.parametrize(
     ("text", "minor"),
-    [("0.01", 1), ("0.1", 10), ("1", 100), ("19.99", 1_999), ("9999999999.99", MOST_MINOR)],
-)
-def test_major_units_become_ngwee(text: str, minor: int):
-    assert money_from_major(Decimal(text), ZMW).amount_minor == minor
+    [
+        *((text, 15_000) for text in ("150", "150.0", "150.00", "150.000", "1.5E+2", "15E1", "+150", "0150.00")),
+        ("0.01", 1), ("0.1", 10), ("1", 100), ("19.99", 1_999), ("9999999999.99", MOST_MINOR),
+    ],
+)  # fmt: skip
+def test_major_units_become_ngwee_in_whatever_spelling(text: str, minor: int):
+    assert money_from_major(Decimal(text), ZMW) == Money(minor, "ZMW")
 
 
 @given(AMOUNTS_MINOR)
@@ -58,40 +48,20 @@ def test_the_major_amount_is_exact_and_has_two_decimals(minor: int):
     assert major.as_tuple().exponent == -2
 
 
-@pytest.mark.parametrize(
-    ("minor", "shown"),
-    [(1, "ZMW 0.01"), (15_000, "ZMW 150.00"), (123_456_789, "ZMW 1,234,567.89")],
-)
-def test_money_is_shown_with_its_currency(minor: int, shown: str):
-    assert str(Money(minor)) == shown
+def test_money_is_shown_with_its_currency():
+    assert [str(Money(minor)) for minor in (1, 15_000, 123_456_789)] == ["ZMW 0.01", "ZMW 150.00", "ZMW 1,234,567.89"]
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("0", "amount_not_positive"),
-        ("0.00", "amount_not_positive"),
-        ("-0", "amount_not_positive"),
-        ("0E+50", "amount_not_positive"),
-        ("-0.01", "amount_not_positive"),
-        ("-150", "amount_not_positive"),
-        ("0.001", "amount_too_precise"),
-        ("150.001", "amount_too_precise"),
-        ("1E-400", "amount_too_precise"),
-        ("1E-999999", "amount_too_precise"),
-        ("9999999999.999", "amount_too_precise"),
-        ("10000000000", "amount_too_large"),
-        ("10000000000.001", "amount_too_large"),
-        ("1e400", "amount_too_large"),
-        ("1e999999", "amount_too_large"),
-        ("-1e999999", "amount_too_large"),
-        ("NaN", "amount_not_finite"),
-        ("sNaN", "amount_not_finite"),
-        ("Infinity", "amount_not_finite"),
-        ("-Infinity", "amount_not_finite"),
-    ],
-)
-def test_what_is_no_amount_is_refused_by_name(text: str, code: str):
+NO_AMOUNT = {
+    "amount_not_positive": ["0", "0.00", "-0", "0E+50", "-0.01", "-150"],
+    "amount_too_precise": ["0.001", "150.001", "1E-400", "1E-999999", "9999999999.999"],
+    "amount_too_large": ["10000000000", "10000000000.001", "1e400", "1e999999", "-1e999999"],
+    "amount_not_finite": ["NaN", "sNaN", "Infinity", "-Infinity"],
+}
+
+
+@pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in NO_AMOUNT.items() for text in texts])
+def test_what_is_no_amount_is_refused_by_name(code: str, text: str):
     with pytest.raises(InvalidRequest) as refused:
         money_from_major(Decimal(text), ZMW, param="amount")
     assert (refused.value.code, refused.value.param) == (code, "amount")
@@ -105,67 +75,42 @@ def test_a_fraction_of_a_ngwee_is_never_rounded_away(minor: int, decimals: int):
     assert refused.value.code == "amount_too_precise"
 
 
-@pytest.mark.parametrize(
-    ("amount", "units_minor", "minor"),
-    [
-        (15_000, 1, 15_000),
-        (150, 100, 15_000),
-        (1, 1, 1),
-        (MOST_MINOR, 1, MOST_MINOR),
+def test_whole_numbers_are_of_the_unit_in_force():
+    for amount, units_minor, minor in (
+        (15_000, 1, 15_000), (150, 100, 15_000), (1, 1, 1), (MOST_MINOR, 1, MOST_MINOR),
         (9_999_999_999, 100, 999_999_999_900),
-    ],
-)
-def test_whole_numbers_are_of_the_unit_in_force(amount: int, units_minor: int, minor: int):
-    assert money_from_integer(amount, ZMW, units_minor=units_minor) == Money(minor)
-
-
-@pytest.mark.parametrize(
-    ("amount", "units_minor", "code"),
-    [
-        (0, 1, "amount_not_positive"),
-        (-1, 1, "amount_not_positive"),
-        (0, 100, "amount_not_positive"),
-        (MOST_MINOR + 1, 1, "amount_too_large"),
-        (10_000_000_000, 100, "amount_too_large"),
+    ):  # fmt: skip
+        assert money_from_integer(amount, ZMW, units_minor=units_minor) == Money(minor)
+    for amount, units_minor, code in (
+        (0, 1, "amount_not_positive"), (-1, 1, "amount_not_positive"), (0, 100, "amount_not_positive"),
+        (MOST_MINOR + 1, 1, "amount_too_large"), (10_000_000_000, 100, "amount_too_large"),
         (2**63 - 1, 1, "amount_too_large"),
-    ],
-)
-def test_whole_numbers_out_of_bounds_are_refused(amount: int, units_minor: int, code: str):
-    with pytest.raises(InvalidRequest) as refused:
-        money_from_integer(amount, ZMW, units_minor=units_minor, param="amount")
-    assert (refused.value.code, refused.value.param) == (code, "amount")
+    ):  # fmt: skip
+        with pytest.raises(InvalidRequest) as refused:
+            money_from_integer(amount, ZMW, units_minor=units_minor, param="amount")
+        assert (refused.value.code, refused.value.param) == (code, "amount")
 
 
-@pytest.mark.parametrize("text", ["ZMW", "zmw", "Zmw"])
-def test_a_currency_is_named_in_either_case(text: str):
-    assert currency_named(text) is ZMW
+def test_the_kwacha_is_named_in_either_case_and_other_currencies_are_refused_by_name():
+    assert all(currency_named(text) is ZMW for text in ("ZMW", "zmw", "Zmw"))
+    for text, code, said in (
+        ("ZMK", "currency_retired", "ZMK was replaced by ZMW"), ("zmk", "currency_retired", "ZMK was replaced by ZMW"),
+        ("USD", "currency_unsupported", "'USD'"), ("", "currency_unsupported", "''"),
+        (" ZMW", "currency_unsupported", "' ZMW'"), ("967", "currency_unsupported", "'967'"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidRequest) as refused:
+            currency_named(text)
+        assert (refused.value.code, refused.value.param) == (code, "currency")
+        assert said in str(refused.value)
+        assert "ZMW" in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "said"),
-    [
-        ("ZMK", "currency_retired", "ZMK was replaced by ZMW"),
-        ("zmk", "currency_retired", "ZMK was replaced by ZMW"),
-        ("USD", "currency_unsupported", "'USD'"),
-        ("", "currency_unsupported", "''"),
-        (" ZMW", "currency_unsupported", "' ZMW'"),
-        ("967", "currency_unsupported", "'967'"),
-    ],
-)
-def test_other_currencies_are_refused_by_name(text: str, code: str, said: str):
-    with pytest.raises(InvalidRequest) as refused:
-        currency_named(text)
-    assert (refused.value.code, refused.value.param) == (code, "currency")
-    assert said in str(refused.value)
-    assert "ZMW" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("minor", "basis_points", "taken"),
-    [(10_000, 250, 250), (10_000, 100, 100), (19, 250, 0), (20, 250, 1), (49, 100, 0), (50, 100, 1), (150, 100, 2)],
-)
-def test_shares_are_rounded_half_up(minor: int, basis_points: int, taken: int):
-    assert share(minor, basis_points) == taken
+def test_shares_are_rounded_half_up():
+    taken = {
+        (10_000, 250): 250, (10_000, 100): 100, (19, 250): 0, (20, 250): 1, (49, 100): 0, (50, 100): 1,
+        (150, 100): 2,
+    }  # fmt: skip
+    assert {asked: share(*asked) for asked in taken} == taken
 
 
 @given(AMOUNTS_MINOR, st.integers(0, 10_000))

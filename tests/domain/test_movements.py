@@ -15,7 +15,7 @@ from workbench.domain.ledger import (
     mirrored,
     postings_for,
     settlement_postings,
-)
+)  # fmt: skip
 from workbench.domain.movements import IN, OUT, Movement, key_and_batch, movements_of
 
 FLOAT, BANK = "operator:mtn:float", "bank:settlement"
@@ -33,54 +33,39 @@ def test_a_movement_takes_its_fee_in_either_direction():
     assert Movement(OUT, 10_000, 100, "ZMW").signed_minor == -10_100
 
 
-@pytest.mark.parametrize(
-    ("recipe", "account", "expected"),
-    [
-        ("funds_secured", FLOAT, [(IN, 10_000, 100)]),
-        ("late_success", FLOAT, [(IN, 10_000, 100)]),
-        ("suspense_returned", FLOAT, [(OUT, 10_000, 0)]),
-        ("swept", FLOAT, [(OUT, 9_900, 0)]),
-        ("sweep_recalled", FLOAT, [(IN, 9_900, 0)]),
-        ("float_topped_up", FLOAT, [(IN, 500, 0)]),
-        ("refund_sent", FLOAT, [(OUT, 10_000, 0)]),
-        ("sweep_credited", BANK, [(IN, 9_900, 0)]),
-        ("float_topped_up", BANK, [(OUT, 500, 0)]),
-        ("payout_paid", BANK, [(OUT, 10_000, 0)]),
-        ("payout_returned", BANK, [(IN, 10_000, 0)]),
-        ("cleared", FLOAT, []),
-        # Accounts of which nobody else keeps books: money comes in on their normal side, and fees are not theirs.
-        ("funds_secured", "merchant:plants:pending", [(IN, 9_750, 0)]),
-        ("funds_secured", "income:merchant_fee", [(IN, 250, 0)]),
-        ("funds_secured", "expense:operator_fee:mtn", [(IN, 100, 0)]),
-        ("cleared", "merchant:plants:pending", [(OUT, 9_750, 0)]),
-    ],
-)
-def test_what_a_money_event_does_to_an_account(recipe: str, account: str, expected: list[tuple[str, int, int]]):
-    assert moved(postings_for(recipe, OF_100, "ZMW", **PARTIES), account) == expected
+EVENTS = {
+    FLOAT: {
+        "funds_secured": [(IN, 10_000, 100)], "late_success": [(IN, 10_000, 100)],
+        "suspense_returned": [(OUT, 10_000, 0)], "swept": [(OUT, 9_900, 0)], "sweep_recalled": [(IN, 9_900, 0)],
+        "float_topped_up": [(IN, 500, 0)], "refund_sent": [(OUT, 10_000, 0)], "cleared": [],
+    },
+    BANK: {
+        "sweep_credited": [(IN, 9_900, 0)], "float_topped_up": [(OUT, 500, 0)], "payout_paid": [(OUT, 10_000, 0)],
+        "payout_returned": [(IN, 10_000, 0)],
+    },
+    # Accounts of which nobody else keeps books: money comes in on their normal side, and fees are not theirs.
+    "merchant:plants:pending": {"funds_secured": [(IN, 9_750, 0)], "cleared": [(OUT, 9_750, 0)]},
+    "income:merchant_fee": {"funds_secured": [(IN, 250, 0)]},
+    "expense:operator_fee:mtn": {"funds_secured": [(IN, 100, 0)]},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("recipe", "amounts", "expected"),
-    [
-        ("unknown_credit", (10_000, 100), [(IN, 10_000, 100)]),
-        ("unknown_credit", (10_000, 0), [(IN, 10_000, 0)]),
-        ("unknown_credit", (100, 100), [(IN, 100, 100)]),
-        ("unknown_debit", (10_000, 100), [(OUT, 10_000, 100)]),
-        ("fee_raised", (7, 0), [(OUT, 7, 0)]),
-        ("fee_lowered", (7, 0), [(IN, 7, 0)]),
-        ("rounded_up", (1, 0), [(IN, 1, 0)]),
-        ("rounded_down", (1, 0), [(OUT, 1, 0)]),
-        ("redated", (10_000, 0), [(IN, 10_000, 0), (OUT, 10_000, 0)]),
-        ("redated", (10_000, 100), [(IN, 10_100, 0), (OUT, 10_100, 0)]),
-        ("written_off", (10_000, 0), []),
-    ],
-)
+@pytest.mark.parametrize("account", EVENTS)
+def test_what_a_money_event_does_to_an_account(account: str):
+    made = {recipe: moved(postings_for(recipe, OF_100, "ZMW", **PARTIES), account) for recipe in EVENTS[account]}
+    assert made == EVENTS[account]
+
+
 @pytest.mark.parametrize("account", [FLOAT, BANK])
-def test_what_a_settlement_does_to_the_account_that_differs(
-    recipe: str, amounts: tuple[int, int], expected: list[tuple[str, int, int]], account: str
-):
-    told = {"amount": amounts[0], "fee": amounts[1]}
-    assert moved(settlement_postings(recipe, told, "ZMW", account), account) == expected
+def test_what_a_settlement_does_to_the_account_that_differs(account: str):
+    for recipe, amount, fee, expected in (
+        ("unknown_credit", 10_000, 100, [(IN, 10_000, 100)]), ("unknown_credit", 10_000, 0, [(IN, 10_000, 0)]),
+        ("unknown_credit", 100, 100, [(IN, 100, 100)]), ("unknown_debit", 10_000, 100, [(OUT, 10_000, 100)]),
+        ("fee_raised", 7, 0, [(OUT, 7, 0)]), ("fee_lowered", 7, 0, [(IN, 7, 0)]), ("rounded_up", 1, 0, [(IN, 1, 0)]),
+        ("rounded_down", 1, 0, [(OUT, 1, 0)]), ("redated", 10_000, 0, [(IN, 10_000, 0), (OUT, 10_000, 0)]),
+        ("redated", 10_000, 100, [(IN, 10_100, 0), (OUT, 10_100, 0)]), ("written_off", 10_000, 0, []),
+    ):  # fmt: skip
+        assert moved(settlement_postings(recipe, {"amount": amount, "fee": fee}, "ZMW", account), account) == expected
 
 
 def test_a_reversal_takes_back_what_came_and_its_fee_in_one():
@@ -125,29 +110,23 @@ def entry(kind: str, **columns: str) -> JournalEntry:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["funds_secured", "refund_sent", "swept", "payout_paid", "payout_returned"])
-def test_what_is_a_movement_of_its_own_is_known_by_its_reference(kind: str):
-    assert key_and_batch(entry(kind), "4000000042") == ("4000000042", None)
-    assert key_and_batch(entry(kind), None) == (None, None)
-
-
-@pytest.mark.parametrize("kind", ["sweep_credited", *TOLD])
-def test_what_is_a_part_is_known_by_its_whole(kind: str):
-    assert key_and_batch(entry(kind), "STL20260105") == ("je_1", "STL20260105")
+def test_what_is_a_movement_of_its_own_is_known_by_its_reference_and_a_part_by_its_whole():
+    for kind in ("funds_secured", "refund_sent", "swept", "payout_paid", "payout_returned"):
+        assert key_and_batch(entry(kind), "4000000042") == ("4000000042", None)
+        assert key_and_batch(entry(kind), None) == (None, None)
+    for kind in ("sweep_credited", *TOLD):
+        assert key_and_batch(entry(kind), "STL20260105") == ("je_1", "STL20260105")
 
 
 @pytest.mark.parametrize(
-    "made",
+    ("kind", "column"),
     [
-        entry("refund_failed", reverses="je_0"),
-        entry("reversed", reverses="je_0"),
-        entry("reposted", settles="je_0"),
-        entry("payout_returned", settles="je_0"),
-        entry("suspense_returned", settles="je_0"),
+        ("refund_failed", "reverses"), ("reversed", "reverses"), ("reposted", "settles"),
+        ("payout_returned", "settles"), ("suspense_returned", "settles"),
     ],
-    ids=lambda made: made.kind,
-)
-def test_what_answers_another_entry_is_a_part(made: JournalEntry):
+)  # fmt: skip
+def test_what_answers_another_entry_is_a_part(kind: str, column: str):
+    made = entry(kind, **{column: "je_0"})
     assert key_and_batch(made, "4000000042") == ("je_1", "4000000042")
     assert key_and_batch(made, None) == ("je_1", None)
 

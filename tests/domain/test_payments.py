@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,39 +50,26 @@ def reached_from(start: str, transitions: Transitions) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("state", INTENT_STATES)
-def test_every_state_of_an_intent_and_every_event(state: str, event: str):
-    check(INTENT_TRANSITIONS, INTENT, state, event)
-
-
-@pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("state", CHARGE_STATES)
-def test_every_state_of_a_charge_and_every_event(state: str, event: str):
-    check(CHARGE_TRANSITIONS, CHARGE, state, event)
-
-
-@pytest.mark.parametrize("event", MONEY_EVENTS)
-@pytest.mark.parametrize("state", REFUND_STATES)
-def test_every_state_of_a_refund_and_every_event(state: str, event: str):
-    check(REFUND_TRANSITIONS, REFUND, state, event)
-
-
-@pytest.mark.parametrize("event", MONEY_EVENTS)
-@pytest.mark.parametrize("state", PAYOUT_STATES)
-def test_every_state_of_a_payout_and_every_event(state: str, event: str):
-    check(PAYOUT_TRANSITIONS, PAYOUT, state, event)
-
-
-def check(transitions: Transitions, expected: dict[str, dict[str, str]], state: str, event: str):
-    if event in expected[state]:
-        assert next_state(transitions, state, event) == expected[state][event]
-        return
-    with pytest.raises(IllegalTransition) as refused:
-        next_state(transitions, state, event)
-    facts = refused.value.facts
-    assert (facts["state"], facts["event"], set(facts["allowed"])) == (state, event, set(expected[state]))
-    assert all(allowed in str(refused.value) for allowed in expected[state])
+@pytest.mark.parametrize(
+    ("transitions", "expected", "events"),
+    [
+        (INTENT_TRANSITIONS, INTENT, EVENTS), (CHARGE_TRANSITIONS, CHARGE, EVENTS),
+        (REFUND_TRANSITIONS, REFUND, MONEY_EVENTS), (PAYOUT_TRANSITIONS, PAYOUT, MONEY_EVENTS),
+    ],
+    ids=["intent", "charge", "refund", "payout"],
+)  # fmt: skip
+def test_every_state_and_every_event(
+    transitions: Transitions, expected: dict[str, dict[str, str]], events: tuple[str, ...]
+):
+    for state, event in product(expected, events):
+        if event in expected[state]:
+            assert next_state(transitions, state, event) == expected[state][event]
+            continue
+        with pytest.raises(IllegalTransition) as refused:
+            next_state(transitions, state, event)
+        facts = refused.value.facts
+        assert (facts["state"], facts["event"], set(facts["allowed"])) == (state, event, set(expected[state]))
+        assert all(allowed in str(refused.value) for allowed in expected[state])
 
 
 @pytest.mark.parametrize(
@@ -115,22 +104,13 @@ def test_every_failure_has_its_words():
     assert all(words.endswith(".") for words in FAILURES.values())
 
 
-@pytest.mark.parametrize(
-    ("choices", "gross", "merchant", "operator"),
-    [
-        ({}, 10_000, 250, 100),
-        ({}, 15_000, 375, 150),
-        ({}, 1, 1, 0),
-        ({}, 50, 1, 1),
-        ({}, 60, 2, 1),
-        ({"merchant_fee": "none"}, 10_000, 0, 100),
-        ({"merchant_fee": "flat_1.00"}, 10_000, 100, 100),
-        ({"merchant_fee": "flat_1.00"}, 40, 40, 0),
-        ({"operator_fee": "none"}, 10_000, 250, 0),
-    ],
-)
-def test_fees(choices: dict[str, object], gross: int, merchant: int, operator: int):
-    assert fees_of(gross, Gaps.chosen(choices)) == Fees(merchant, operator)
+def test_fees():
+    for choices, gross, merchant, operator in (
+        ({}, 10_000, 250, 100), ({}, 15_000, 375, 150), ({}, 1, 1, 0), ({}, 50, 1, 1), ({}, 60, 2, 1),
+        ({"merchant_fee": "none"}, 10_000, 0, 100), ({"merchant_fee": "flat_1.00"}, 10_000, 100, 100),
+        ({"merchant_fee": "flat_1.00"}, 40, 40, 0), ({"operator_fee": "none"}, 10_000, 250, 0),
+    ):  # fmt: skip
+        assert fees_of(gross, Gaps.chosen(choices)) == Fees(merchant, operator)
 
 
 @given(st.integers(1, 10**12), st.sampled_from(["2.5%", "none", "flat_1.00"]), st.sampled_from(["1.0%", "none"]))

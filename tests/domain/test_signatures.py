@@ -86,60 +86,35 @@ def test_what_the_reference_library_signs_is_verified_here(key: bytes, message_i
 # What is accepted
 
 
-@pytest.mark.parametrize("rename", [str.lower, str.upper, str.title], ids=["lower", "upper", "title"])
-def test_header_names_are_taken_in_any_case(rename: Callable[[str], str]):
-    headers = {rename(name): value for name, value in signed().items()}
-    assert verify(BODY, headers, [OURS], now_s=NOW_S) == ID
+def test_header_names_are_taken_in_any_case():
+    for rename in (str.lower, str.upper, str.title):
+        assert verify(BODY, {rename(name): value for name, value in signed().items()}, [OURS], now_s=NOW_S) == ID
 
 
-@pytest.mark.parametrize(
-    "signatures",
-    [
-        "{ours}",
-        "{others} {ours}",
-        "{ours} {others}",
-        "v1a,{asymmetric} {ours}",
-        "v2,x {ours}",
-        "v1, {ours}",
-        "nonsense {ours}",
-        "  {ours}  ",
-    ],
-)
-def test_any_of_several_signatures_may_match(signatures: str):
+def test_any_of_several_signatures_and_secrets_may_match():
     ours, others = (sign(secret, ID, NOW_S, BODY) for secret in (OURS, OTHERS))
-    given_text = signatures.format(ours=ours, others=others, asymmetric=ours.removeprefix("v1,"))
-    assert verify(BODY, {**signed(), "webhook-signature": given_text}, [OURS], now_s=NOW_S) == ID
+    for text in (ours, f"{others} {ours}", f"{ours} {others}", f"v1a,{ours[3:]} {ours}", f"v2,x {ours}", f"v1, {ours}",
+                 f"nonsense {ours}", f"  {ours}  "):  # fmt: skip
+        assert verify(BODY, {**signed(), "webhook-signature": text}, [OURS], now_s=NOW_S) == ID
+    for secrets in ([OURS], [OLD, OURS], [OURS, OLD], iter([OLD, OURS])):
+        assert verify(BODY, signed(), secrets, now_s=NOW_S) == ID
 
 
-@pytest.mark.parametrize(
-    "secrets", [[OURS], [OLD, OURS], [OURS, OLD], iter([OLD, OURS])], ids=["1", "2", "3", "iterator"]
-)
-def test_any_of_several_secrets_may_match(secrets: Any):  # noqa: ANN401  some secrets
-    assert verify(BODY, signed(), secrets, now_s=NOW_S) == ID
-
-
-@pytest.mark.parametrize("age_s", [-300, -299, 0, 299, 300])
-def test_within_the_tolerance_a_message_is_fresh(age_s: int):
-    assert verify(BODY, signed(at_s=NOW_S - age_s), [OURS], now_s=NOW_S) == ID
+def test_within_the_tolerance_a_message_is_fresh():
+    for age_s in (-300, -299, 0, 299, 300):
+        assert verify(BODY, signed(at_s=NOW_S - age_s), [OURS], now_s=NOW_S) == ID
+    assert verify(BODY, signed(at_s=NOW_S - 600), [OURS], now_s=NOW_S, tolerance_s=600) == ID
 
 
 @pytest.mark.parametrize(
     ("age_s", "tolerance_s", "why"),
     [
-        (301, 300, "timestamp_stale"),
-        (-301, 300, "timestamp_in_future"),
-        (601, 600, "timestamp_stale"),
-        (-601, 600, "timestamp_in_future"),
-        (1, 0, "timestamp_stale"),
-        (NOW_S, 300, "timestamp_stale"),
+        (301, 300, "timestamp_stale"), (-301, 300, "timestamp_in_future"), (601, 600, "timestamp_stale"),
+        (-601, 600, "timestamp_in_future"), (1, 0, "timestamp_stale"), (NOW_S, 300, "timestamp_stale"),
     ],
-)
+)  # fmt: skip
 def test_outside_the_tolerance_it_is_not(age_s: int, tolerance_s: int, why: str):
     assert reason(BODY, signed(at_s=NOW_S - age_s), tolerance_s=tolerance_s) == why
-
-
-def test_a_wider_tolerance_takes_more():
-    assert verify(BODY, signed(at_s=NOW_S - 600), [OURS], now_s=NOW_S, tolerance_s=600) == ID
 
 
 # What is refused, each for its reason
@@ -157,17 +132,18 @@ def test_each_header_is_needed(name: str):
         verify(BODY, without(name), [OURS], now_s=NOW_S)
 
 
-@pytest.mark.parametrize(
-    "stamp",
-    ["now", "1.5", "-1", "+1767592800", " 1767592800", "1767592800\n", "1_767_592_800", "\uff11\uff17", "9" * 13],
-)
-def test_a_timestamp_is_whole_seconds(stamp: str):
-    assert reason(BODY, {**signed(), "webhook-timestamp": stamp}) == "timestamp_malformed"
+MALFORMED = {
+    "webhook-timestamp": [
+        "now", "1.5", "-1", "+1767592800", " 1767592800", "1767592800\n", "1_767_592_800", "\uff11\uff17", "9" * 13,
+    ],
+    "webhook-signature": ["v1a,abc", "abc", "v2,abc", ",", "V1,abc", " "],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("signatures", ["v1a,abc", "abc", "v2,abc", ",", "V1,abc", " "])
-def test_a_signature_of_version_1_is_needed(signatures: str):
-    assert reason(BODY, {**signed(), "webhook-signature": signatures}) == "signature_malformed"
+@pytest.mark.parametrize("header", MALFORMED)
+def test_a_timestamp_is_whole_seconds_and_a_signature_of_version_1(header: str):
+    for text in MALFORMED[header]:
+        assert reason(BODY, {**signed(), header: text}) == f"{header.removeprefix('webhook-')}_malformed"
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_not base64", "whsec_abc", "whsec_é", "secret", "whsec_==="])
@@ -203,6 +179,9 @@ def with_key(key: bytes) -> dict[str, str]:
         (BODY, {**signed(), "webhook-signature": "v1,"}, "signature_mismatch"),
         (BODY, {**signed(), "webhook-signature": signed()["webhook-signature"][:-2]}, "signature_mismatch"),
         (BODY, {**signed(), "webhook-signature": "v1,é"}, "signature_mismatch"),
+        # Half of a surrogate pair.
+        (BODY, {**signed(), "webhook-signature": "v1,\ud800"}, "signature_mismatch"),
+        (BODY, {**signed(), "webhook-id": "\ud800"}, "signature_mismatch"),
     ],
 )
 def test_the_mistake_is_named(body: bytes, headers: dict[str, str], why: str):
@@ -213,52 +192,32 @@ def test_without_a_secret_nothing_matches():
     assert reason(BODY, signed(), []) == "signature_mismatch"
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{**signed(), "webhook-signature": "v1,\ud800"}, {**signed(), "webhook-id": "\ud800"}],
-    ids=["signature", "id"],
-)
-def test_half_of_a_surrogate_pair_in_a_header_is_refused(headers: dict[str, str]):
-    assert reason(BODY, headers) == "signature_mismatch"
+REWRITTEN: list[Callable[[Any], str]] = [
+    json.dumps,
+    lambda value: json.dumps(value, separators=(",", ":")),
+    lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False),
+    lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+    lambda value: json.dumps(value, indent=4),
+    lambda value: f" {json.dumps(value)}\n",
+    lambda value: msgspec.json.encode(value).decode(),
+]
 
 
-@pytest.mark.parametrize(
-    "rewritten",
-    [
-        json.dumps,
-        lambda value: json.dumps(value, separators=(",", ":")),
-        lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False),
-        lambda value: json.dumps(value, indent=2, ensure_ascii=False),
-        lambda value: json.dumps(value, indent=4),
-        lambda value: f" {json.dumps(value)}\n",
-        lambda value: msgspec.json.encode(value).decode(),
-    ],
-    ids=["python", "compact ascii", "compact", "pretty", "pretty ascii", "spaces around", "msgspec"],
-)
 @pytest.mark.parametrize("amount", ["150.00", "150.50", "0.01", "15000", "9999999999.99"])
-def test_a_body_that_was_parsed_and_written_again_is_recognised(rewritten: Callable[[Any], str], amount: str):
+def test_a_body_that_was_parsed_and_written_again_is_recognised(amount: str):
     sent = BODY.replace(b"150.00", amount.encode())
-    arrived = rewritten(json.loads(sent)).encode()
-    if arrived == sent:
-        assert verify(arrived, signed(sent), [OURS], now_s=NOW_S) == ID
-    else:
-        assert reason(arrived, signed(sent)) == "body_reserialised"
+    for rewritten in REWRITTEN:
+        arrived = rewritten(json.loads(sent)).encode()
+        if arrived == sent:
+            assert verify(arrived, signed(sent), [OURS], now_s=NOW_S) == ID
+        else:
+            assert reason(arrived, signed(sent)) == "body_reserialised"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"a":"\\ud800"}',
-        b'{"\\udfff":1}',
-        b"[" * 100_000,
-        b'{"amount":1e400}',
-        b'{"amount":' + b"1" * 5_000 + b"}",
-        b"\xff",
-    ],
-    ids=["surrogate", "surrogate in a key", "deep", "huge", "long", "not UTF-8"],
-)
-def test_whatever_the_body_is_it_is_refused_cleanly(body: bytes):
-    assert reason(body, signed()) == "signature_mismatch"
+def test_whatever_the_body_is_it_is_refused_cleanly():
+    for body in (b'{"a":"\\ud800"}', b'{"\\udfff":1}', b"[" * 100_000, b'{"amount":1e400}',
+                 b'{"amount":' + b"1" * 5_000 + b"}", b"\xff"):  # fmt: skip
+        assert reason(body, signed()) == "signature_mismatch"
 
 
 @given(st.binary(max_size=40), st.dictionaries(st.sampled_from(sorted(signed())), st.text(max_size=20), max_size=3))

@@ -280,7 +280,7 @@ class TestHowOftenTheSandboxIsAsked:
         self, bench: Workbench, browser: Browser, exchanges: Exchanges
     ):
         bench.clock.advance(7)
-        ask(bench, amount="20.00")
+        exchanges.during(lambda: ask(bench, amount="20.00"))
         assert browser.sees(lambda view: view["queued"] == 1)
         assert len(exchanges.during(browser.pin)) == 2
         view = browser.view

@@ -159,8 +159,7 @@ def test_an_endpoint_gets_one_at_a_time_in_their_order(sandbox: Sandbox, merchan
     with running(sandbox.engine.run_due):
         assert is_true_soon(lambda: bool(merchant.arrivals))
         merchant.let_go.set()
-    assert merchant.at("/slow") == events
-    assert merchant.most["/slow"] == 1
+    assert (merchant.at("/slow"), merchant.most["/slow"]) == (events, 1)
     assert sandbox.statuses() == {"delivered": 5}
 
 
