@@ -71,13 +71,10 @@ def test_every_suppression_states_its_reason():
 
 def described(path: Path) -> set[int]:
     """The steps of numbers in JSON Schema, which describe an amount and never are one."""
-    dicts = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Dict)]
-    return {
-        id(value)
-        for each in dicts
-        for key, value in zip(each.keys, each.values, strict=True)
-        if isinstance(key, ast.Constant) and key.value == "multipleOf"
-    }
+    nodes = list(ast.walk(parsed(path)))
+    dicts = [pair for node in nodes if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values, strict=True)]
+    rows = {id(value) for key, value in dicts if isinstance(key, ast.Constant) and key.value == "multipleOf"}
+    return rows | {id(node.value) for node in nodes if isinstance(node, ast.keyword) and node.arg == "multipleOf"}
 
 
 def test_no_float_is_where_money_is():
