@@ -20,7 +20,7 @@ from workbench.sandbox.credentials import caller_of, challenges, credential_in
 from workbench.sandbox.faults import log_fault
 from workbench.sandbox.messages import JSON, Answer, Request
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.caller import Caller, Refused
 from workbench.sandbox.service.scenarios import take_fault
 from workbench.sandbox.store import Store, Transaction
 
@@ -173,8 +173,8 @@ def _result(tx: Transaction, request: Request, operation: Operation, caller: Cal
     if tx.scenario == scenarios.SERVER_ERROR_AFTER:
         failure = ServiceFailed("The service failed after it had done what was asked, as the scenario says.")
         return _problem(tx, request, operation, failure)._replace(payment=_payment_of(result))
-    if isinstance(result, ApiError):
-        return _problem(tx, request, operation, result)
+    if isinstance(result, Refused):
+        return _problem(tx, request, operation, result.error)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
     kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
     relied = provenance.of_result(operation, result)

@@ -5,7 +5,7 @@ Intents and charges share this; a charge with a `payment_intent` moves its inten
 
 from workbench.domain import payments, scenarios, ussd
 from workbench.domain.payments import Charge
-from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from
+from workbench.domain.phones import Msisdn, msisdn_from
 from workbench.domain.scenarios import SCENARIOS, Scenario
 from workbench.domain.ussd import UssdSession
 from workbench.sandbox.service import outcomes
@@ -18,17 +18,17 @@ PROMPT_TIMEOUT = "prompt_timeout"
 LATE_MONEY = "late_money"
 
 
-def begin(tx: Transaction, charge: Charge, merchant: str, reference: str | None) -> UssdSession:
+def begin(tx: Transaction, charge: Charge, phone: Msisdn, merchant: str, reference: str | None) -> UssdSession:
     """Hold the amount and send the prompt; its time-out is due from now on."""
     outcomes.hold(tx, charge)
-    scenario = scenario_for(tx, charge)
+    scenario = scenario_for(tx, charge, phone)
     session = tx.sessions.add(
         UssdSession(
             id=tx.new_id("ussd"),
             seq=tx.next_seq(),
             charge=charge.id,
             phone=charge.phone,
-            operator=OPERATORS[charge.provider].name,
+            operator=phone.operator.name,
             merchant=merchant,
             amount_minor=charge.amount_minor,
             currency=charge.currency,

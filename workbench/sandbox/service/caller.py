@@ -1,6 +1,8 @@
-"""Who calls, and what of the path and query comes with the call."""
+"""Who calls, and what goes back to them that is no success."""
 
 from typing import NamedTuple
+
+from workbench.errors import ApiError
 
 
 class Caller(NamedTuple):
@@ -14,3 +16,13 @@ class Caller(NamedTuple):
 
 
 NOBODY = Caller("nobody", "")
+
+
+class Refused(NamedTuple):
+    """A refusal that keeps what was done: returned, it is committed, where an ApiError that is raised undoes it all.
+
+    A charge that was declined stays, and so does the prompt that was found expired. As a type of its own, next to
+    what a function returns on success, it says in the signature which functions refuse so.
+    """
+
+    error: ApiError

@@ -25,13 +25,10 @@ _WHY_NOT = {
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: register an attempt to be paid."""
-    currency = rules.currency_or_only(body.currency)
-    rules.check_all(
-        lambda: rules.check_currency(tx.gaps, body.currency, str.upper),
-        lambda: rules.intent_money(tx.gaps, body.amount, currency),
-        lambda: rules.check_method_types(tx.gaps, body.payment_method_types),
-    )
-    money = rules.intent_money(tx.gaps, body.amount, currency)
+    with rules.EveryFault() as every:
+        every.read(rules.read_currency, tx.gaps, body.currency, str.upper)
+        money = every.read(rules.intent_money, tx.gaps, body.amount, rules.currency_or_only(body.currency))
+        every.read(rules.check_method_types, tx.gaps, body.payment_method_types)
     identifier = tx.new_id("pi")
     intent = tx.intents.add(
         PaymentIntent(
@@ -64,7 +61,7 @@ def confirm(
     _check_takes(intent, "confirm")
     charge = tx.charges.add(_charge_of(tx, intent, asked, phone, warnings))
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
-    session = attempts.begin(tx, charge, caller.account_name, intent.description)
+    session = attempts.begin(tx, charge, phone, caller.account_name, intent.description)
     intent = outcomes.move_intent(
         tx, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
     )

@@ -20,9 +20,9 @@ RETURN = "payout_returned"
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
-    currency = rules.currency_or_only(body.currency)
-    rules.check_all(lambda: currency_named(body.currency), lambda: money_from_major(body.amount, currency))
-    money = money_from_major(body.amount, currency)
+    with rules.EveryFault() as every:
+        every.read(currency_named, body.currency)
+        money = every.read(money_from_major, body.amount, rules.currency_or_only(body.currency))
     available = nights.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
         raise StateConflict(

@@ -6,6 +6,7 @@ from workbench.domain.ussd import UssdSession
 from workbench.domain.wire import panel
 from workbench.errors import StateConflict
 from workbench.sandbox.service import attempts
+from workbench.sandbox.service.caller import Refused
 from workbench.sandbox.store import Transaction
 
 
@@ -29,7 +30,7 @@ def show(tx: Transaction, phone: str) -> panel.Handset:
     )
 
 
-def enter(tx: Transaction, phone: str, text: str) -> panel.Handset | StateConflict:
+def enter(tx: Transaction, phone: str, text: str) -> panel.Handset | Refused:
     """A PIN is typed and sent."""
     session = _waiting(tx, phone)
     if session.expires_ms <= tx.now_ms:
@@ -38,7 +39,7 @@ def enter(tx: Transaction, phone: str, text: str) -> panel.Handset | StateConfli
     return show(tx, phone)
 
 
-def press(tx: Transaction, phone: str, given: str) -> panel.Handset | StateConflict:
+def press(tx: Transaction, phone: str, given: str) -> panel.Handset | Refused:
     """`cancel` is pressed, or the prompt is left unanswered (`ignore`)."""
     session = _waiting(tx, phone)
     if session.expires_ms <= tx.now_ms:
@@ -47,10 +48,10 @@ def press(tx: Transaction, phone: str, given: str) -> panel.Handset | StateConfl
     return show(tx, phone)
 
 
-def _too_late(tx: Transaction, session: UssdSession) -> StateConflict:
+def _too_late(tx: Transaction, session: UssdSession) -> Refused:
     """The time was up before whoever closes prompts came to this one: it is closed here, and that is kept."""
     attempts.press(tx, session, "timeout")
-    return StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED)
+    return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
 
 
 def _waiting(tx: Transaction, phone: str) -> UssdSession:

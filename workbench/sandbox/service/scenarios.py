@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from workbench.domain import scenarios
 from workbench.domain.payments import Charge
-from workbench.domain.phones import OPERATORS, msisdn_from, operator_named
+from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from, operator_named
 from workbench.domain.wire import panel
 from workbench.errors import InvalidRequest
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Outage, Script
 
 
-def scenario_for(tx: Transaction, charge: Charge) -> str:
+def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn) -> str:
     """The name of the scenario of a charge that has just been stored."""
     if tx.scenario in scenarios.ASKABLE:
         return tx.scenario
@@ -25,7 +25,7 @@ def scenario_for(tx: Transaction, charge: Charge) -> str:
         return scripted.play
     first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
     return scenarios.scenario_on(
-        msisdn_from(charge.phone, param="phone").ending,
+        phone.ending,
         attempt=_attempt(tx, charge),
         since_first_ms=tx.now_ms - (first or charge).created_ms,
     )
