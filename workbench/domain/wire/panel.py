@@ -292,18 +292,6 @@ class LedgerVerified(OfSandbox):
     object: str = "ledger"
 
 
-class TraceRow(OfSandbox):
-    """A call, screen, entry or webhook, at its place in the order of all that happened."""
-
-    seq: int
-    at: DateTime
-    kind: Annotated[str, one_of(["call", "screen", "entry", "webhook"])]
-    payment: str | None
-    what: str
-    result: str
-    detail: dict[str, Any]
-
-
 class Scripted(OfSandbox):
     """What a number has before it."""
 
