@@ -38,11 +38,11 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
             created_ms=tx.now_ms,
         )
     )
-    session = attempts.begin(tx, charge, phone, caller.account_name, body.reference)
-    attempts.act(tx, session)
+    session = attempts.begin(tx, caller, charge, phone, body.reference)
+    attempts.act(tx, caller.cause, session)
     charge = found(tx, caller, charge.id)
     if charge.status == payments.PENDING:
-        emit(tx, charge.account, "charge.pending", encode.charge(charge, tx.gaps))
+        emit(tx, caller.cause, charge.account, "charge.pending", encode.charge(charge, tx.gaps))
     return _answer(tx, charge)
 
 

@@ -44,7 +44,9 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
             created_ms=tx.now_ms,
         )
     )
-    emit(tx, caller.account, "payment_intent.created", encode.payment_intent(intent, tx.gaps, secret=False))
+    emit(
+        tx, caller.cause, caller.account, "payment_intent.created", encode.payment_intent(intent, tx.gaps, secret=False)
+    )
     return encode.payment_intent(intent, tx.gaps)
 
 
@@ -61,9 +63,9 @@ def confirm(
     _check_takes(intent, "confirm")
     charge = tx.charges.add(_charge_of(tx, intent, asked, phone, warnings))
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
-    session = attempts.begin(tx, charge, phone, caller.account_name, intent.description)
+    session = attempts.begin(tx, caller, charge, phone, intent.description)
     intent = outcomes.move_intent(
-        tx, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
+        tx, caller.cause, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
     )
     attempts.let_act(tx, session)
     return encode.payment_intent(intent, tx.gaps, prompt=session)
@@ -76,9 +78,10 @@ def cancel(
     intent = found(tx, caller, intent_id)
     _check_takes(intent, "cancel")
     if prompt := _prompt_of(tx, intent):
-        attempts.press(tx, prompt, "withdraw")
+        attempts.press(tx, caller.cause, prompt, "withdraw")
     canceled = outcomes.move_intent(
         tx,
+        caller.cause,
         intent,
         "cancel",
         "payment_intent.canceled",

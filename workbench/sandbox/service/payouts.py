@@ -10,7 +10,7 @@ from workbench.domain.transitions import next_state
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox import encode
 from workbench.sandbox.service import lists, nights, rules
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.caller import BY_ITSELF, Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 
@@ -39,14 +39,14 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
             amount_minor=money.amount_minor,
             currency=money.currency,
             destination=body.destination,
-            scenario=tx.scenario if tx.scenario in scenarios.OF_PAYOUTS else None,
+            scenario=caller.scenario if caller.scenario in scenarios.OF_PAYOUTS else None,
             metadata=body.metadata,
             created_ms=tx.now_ms,
         )
     )
     _post(tx, payout, "payout_asked", f"{money} to be paid out")
     nights.expect(tx)
-    emit(tx, caller.account, "payout.created", encode.payout(payout))
+    emit(tx, caller.cause, caller.account, "payout.created", encode.payout(payout))
     return encode.payout(payout)
 
 
@@ -130,7 +130,7 @@ def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_
     moved = tx.payouts.put(
         payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=failure_code
     )
-    emit(tx, payout.account, event_type, encode.payout(moved), before={"status": payout.status})
+    emit(tx, BY_ITSELF, payout.account, event_type, encode.payout(moved), before={"status": payout.status})
 
 
 def _post(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
