@@ -44,7 +44,7 @@ Days = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 86_400)]
 
 
 def _seconds_up_to(most: int) -> Any:  # noqa: ANN401  what describes a field
-    return told("In whole milliseconds.", minimum=0, maximum=most, multipleOf=0.001)
+    return told("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
 
 
 class OfSandbox(Shown):
