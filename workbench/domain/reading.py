@@ -129,12 +129,13 @@ def _members_that_are_no_text(value: object, wanted: Any) -> list[tuple[str, str
 
 def _as_wanted(value: object, wanted: Any) -> object:  # noqa: ANN401  a type
     """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
-    if Decimal in map(_base, (wanted, *get_args(wanted))) and type(value) is int:
+    if type(value) is int and Decimal in map(_base, (wanted, *get_args(wanted))):
         return Decimal(value)
+    # First what is quick to tell: most fields are texts.
     if (
-        int in map(_base, (wanted, *get_args(wanted)))
-        and isinstance(value, Decimal)
+        isinstance(value, Decimal)
         and value.adjusted() < MAX_NUMBER_LENGTH
+        and int in map(_base, (wanted, *get_args(wanted)))
     ):
         return int(value) if value == value.to_integral_value() else value
     return value

@@ -12,6 +12,7 @@ from workbench.domain.signatures import headers_for
 from workbench.domain.webhooks import DUPLICATE, Attempt, Delivery, Endpoint, Outcome
 from workbench.sandbox import encode
 from workbench.sandbox.outbound import Outbound, Reply, seconds_asked
+from workbench.sandbox.service.caller import BY_ITSELF
 from workbench.sandbox.service.events import DELIVER, emit
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Job
@@ -100,6 +101,7 @@ def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
         disabled = tx.endpoints.put(endpoint, status=webhooks.DISABLED)
         emit(
             tx,
+            BY_ITSELF,
             endpoint.account,
             "webhook_endpoint.disabled",
             encode.webhook_endpoint(disabled, tx.now_ms, secret=False),

@@ -11,6 +11,7 @@ from workbench.sandbox.dispatch import Dispatch
 from workbench.sandbox.faults import log_fault
 from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import attempts, nights, payouts, refunds
+from workbench.sandbox.service.caller import BY_ITSELF
 from workbench.sandbox.service.events import DELIVER
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.records import Job
@@ -25,7 +26,7 @@ _PUT_OFF_MS = 60_000
 def _customer_acts(tx: Transaction, session_id: str) -> None:
     session = tx.sessions.get(session_id)
     if session is not None:
-        attempts.act(tx, session)
+        attempts.act(tx, BY_ITSELF, session)
 
 
 def _late_money(tx: Transaction, session_id: str) -> None:
@@ -46,7 +47,7 @@ def _night(tx: Transaction, ref: str) -> None:
 def _prompt_timeout(tx: Transaction, session_id: str) -> None:
     session = tx.sessions.get(session_id)
     if session is not None and session.ended_seq is None:
-        attempts.press(tx, session, "timeout")
+        attempts.press(tx, BY_ITSELF, session, "timeout")
 
 
 HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {

@@ -1,7 +1,7 @@
 """One HTTP exchange from request to answer, in one transaction: who, again?, what, run, write down."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,9 +20,16 @@ from workbench.sandbox.credentials import caller_of, challenges, credential_in
 from workbench.sandbox.faults import log_fault
 from workbench.sandbox.messages import JSON, Answer, Request
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.caller import Caller, Cause, Refused
 from workbench.sandbox.service.scenarios import take_fault
 from workbench.sandbox.store import Store, Transaction
+
+
+class _Call(NamedTuple):
+    """The numbers of one exchange: the id that its answer carries, and its place in the trace, 0 for none."""
+
+    answer_id: str
+    seq: int
 
 
 class Exchanges:
@@ -38,12 +45,12 @@ class Exchanges:
 
     def answer(self, request: Request, operation: Operation) -> Answer:
         """Run an operation; what it changes and its answer are one commit."""
-        return self._answered(request, operation, lambda tx: _run(tx, request, operation))
+        return self._answered(request, operation, lambda tx, call: _run(tx, call, request, operation))
 
     def refuse(self, request: Request, error: ApiError, operation: Operation | None = None) -> Answer:
         """Answer what is refused outside of an operation, or leads to none, such as an unknown path or method."""
 
-        def run(tx: Transaction) -> Answer:  # noqa: ARG001  the same shape as a run
+        def run(tx: Transaction, call: _Call) -> Answer:  # noqa: ARG001  the same shape as a run
             credential_in(request.headers.get("Authorization"), live=request.live)
             raise error
 
@@ -52,7 +59,7 @@ class Exchanges:
     def turn_away(self, request: Request, error: ApiError) -> Answer:
         """Answer what may not come in, or did not come whole, whoever sends it."""
 
-        def run(tx: Transaction) -> Answer:  # noqa: ARG001  the same shape as a run
+        def run(tx: Transaction, call: _Call) -> Answer:  # noqa: ARG001  the same shape as a run
             raise error
 
         return self._answered(request, None, run)
@@ -62,7 +69,7 @@ class Exchanges:
         try:
             with self._store.transaction() as tx:
                 answer = page(request, tx.gaps)
-                return _finished(_numbered(tx, traced=False), request, None, answer, 0)
+                return _finished(tx, _numbered(tx, traced=False), request, None, answer)
         except ApiError as error:
             return self.refuse(request, error)
 
@@ -71,13 +78,15 @@ class Exchanges:
         with self._store.transaction() as tx:
             return tx.new_id("req")
 
-    def _answered(self, request: Request, operation: Operation | None, run: Callable[[Transaction], Answer]) -> Answer:
+    def _answered(
+        self, request: Request, operation: Operation | None, run: Callable[[Transaction, _Call], Answer]
+    ) -> Answer:
         is_merchants = operation.traced if operation else not request.path.startswith("/sandbox")
         traced = is_merchants and not request.is_unseen
         try:
             with self._store.transaction() as tx:
-                seq = tx.next_seq() if traced else 0
-                return _finished(tx, request, operation, run(_numbered(tx, traced)), seq)
+                call = _numbered(tx, traced=traced)
+                return _finished(tx, call, request, operation, run(tx, call))
         except IllegalTransition as error:
             refused: ApiError = StateConflict(error.message, param="status", **error.facts)
         except ApiError as error:
@@ -89,22 +98,20 @@ class Exchanges:
             refused = ServiceFailed("The sandbox failed; see its log.")
         # All that the operation did is undone; that it was refused is a command of its own.
         with self._store.transaction() as tx:
-            seq = tx.next_seq() if traced else 0
-            answer = _problem(_numbered(tx, traced), request, operation, refused)
+            call = _numbered(tx, traced=traced)
+            answer = _problem(tx, call, request, operation, refused)
             if operation and isinstance(refused, ServiceFailed):
                 _keep_failure(tx, request, operation, answer)
-            return _finished(tx, request, operation, answer, seq)
+            return _finished(tx, call, request, operation, answer)
 
 
-def _numbered(tx: Transaction, traced: bool) -> Transaction:  # noqa: FBT001  which of two counters
-    """What a person does on the panel is no request of the merchant's: events name no request for it."""
-    tx.answer_id = tx.new_id("req" if traced else "ctl")
-    tx.request_id = tx.answer_id if traced else None
-    return tx
+def _numbered(tx: Transaction, *, traced: bool) -> _Call:
+    seq = tx.next_seq() if traced else 0
+    return _Call(tx.new_id("req" if traced else "ctl"), seq)
 
 
-def _finished(tx: Transaction, request: Request, operation: Operation | None, answer: Answer, seq: int) -> Answer:
-    own = {"Request-Id": tx.answer_id}
+def _finished(tx: Transaction, call: _Call, request: Request, operation: Operation | None, answer: Answer) -> Answer:
+    own = {"Request-Id": call.answer_id}
     if tx.gaps.version_header == "api_version":
         own["Api-Version"] = wire.API_VERSION
     if operation is not None:
@@ -115,26 +122,27 @@ def _finished(tx: Transaction, request: Request, operation: Operation | None, an
     succeeded = answer.status < 300  # noqa: PLR2004  success
     if operation is not None and operation.no_store and succeeded:
         own["Cache-Control"] = "no-store"
-    is_slow = tx.scenario == scenarios.SLOW and succeeded
-    answer = answer._replace(headers={**own, **answer.headers}, is_slow=is_slow)
-    if seq:
-        logbook.write_down(tx, request, operation, answer, seq)
+    answer = answer._replace(headers={**own, **answer.headers}, is_slow=answer.is_slow and succeeded)
+    if call.seq:
+        logbook.write_down(tx, request, operation, answer, answer_id=call.answer_id, seq=call.seq)
     return answer
 
 
-def _run(tx: Transaction, request: Request, operation: Operation) -> Answer:
+def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -> Answer:
     caller = _caller(tx, request, operation)
     forms.check_size(request, operation)
     forms.check_version(tx, request)
-    tx.scenario = forms.scenario_of(request, operation)
-    key = tx.idempotency_key = idempotency.key_of(tx, request, operation)
+    asked = forms.scenario_of(request, operation)
+    key = idempotency.key_of(tx, request, operation)
+    # What a person does on the panel is no request of the merchant's: events name no request for it.
+    caller = caller._replace(cause=Cause(call.answer_id, key) if call.seq else Cause(None, key), scenario=asked)
     if key is None:
-        return _result(tx, request, operation, caller)
+        return _result(tx, call, request, operation, caller)
     scope = idempotency.scope_of(request, caller, key)
     if kept := idempotency.recalled(tx, request, scope):
         told = msgspec.json.decode(kept.body, type=_Told)
-        return kept._replace(relied=provenance.of_result(operation, told))
-    answer = _result(tx, request, operation, caller)
+        return kept._replace(relied=provenance.of_result(operation, told), is_slow=asked == scenarios.SLOW)
+    answer = _result(tx, call, request, operation, caller)
     idempotency.keep(tx, request, scope, answer)
     return answer
 
@@ -157,28 +165,28 @@ def _keep_failure(tx: Transaction, request: Request, operation: Operation, answe
         idempotency.keep(tx, request, idempotency.scope_of(request, _caller(tx, request, operation), key), answer)
 
 
-def _result(tx: Transaction, request: Request, operation: Operation, caller: Caller) -> Answer:
-    arguments: list[Any] = [tx, caller]
-    if operation.body is not None:
-        arguments.append(forms.body_of(tx, request, operation, operation.body))
+def _result(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Answer:
+    body = None if operation.body is None else forms.body_of(tx, request, operation, operation.body)
     if operation.phone is not None:
-        take_fault(tx, operation.phone(arguments[-1]))
-    if tx.scenario in _BEFORE:
+        caller = caller._replace(scenario=take_fault(tx, operation.phone(body), asked=caller.scenario))
+    if caller.scenario in _BEFORE:
         # Answered, not raised: that a script's answer is used up must be committed.
-        return _problem(tx, request, operation, _BEFORE[tx.scenario]())
+        return _problem(tx, call, request, operation, _BEFORE[caller.scenario]())
     named: dict[str, Any] = dict(request.path_params)
     if operation.query is not None:
         named["query"] = forms.query_of(tx, request, operation.query)
+    arguments = (tx, caller) if body is None else (tx, caller, body)
     result = operation.run(*arguments, **named)
-    if tx.scenario == scenarios.SERVER_ERROR_AFTER:
+    if caller.scenario == scenarios.SERVER_ERROR_AFTER:
         failure = ServiceFailed("The service failed after it had done what was asked, as the scenario says.")
-        return _problem(tx, request, operation, failure)._replace(payment=_payment_of(result))
-    if isinstance(result, ApiError):
-        return _problem(tx, request, operation, result)
+        return _problem(tx, call, request, operation, failure)._replace(payment=_payment_of(result))
+    if isinstance(result, Refused):
+        return _problem(tx, call, request, operation, result.error)
     status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
     kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
     relied = provenance.of_result(operation, result)
-    return Answer(status, JSON, wire.to_json(result), payment=_payment_of(result), kept=kept, relied=relied)
+    is_slow = caller.scenario == scenarios.SLOW
+    return Answer(status, JSON, wire.to_json(result), {}, _payment_of(result), kept, is_slow, relied)
 
 
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
@@ -192,7 +200,7 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
 """What a scenario answers before anything is done."""
 
 
-def _problem(tx: Transaction, request: Request, operation: Operation | None, error: ApiError) -> Answer:
+def _problem(tx: Transaction, call: _Call, request: Request, operation: Operation | None, error: ApiError) -> Answer:
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
     if operation is not None:
         forms.name_field(error, operation)
@@ -200,7 +208,7 @@ def _problem(tx: Transaction, request: Request, operation: Operation | None, err
         headers["Allow"] = allowed
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)
     media_type, members = encode.ERROR_FORMATS["plain" if documented else tx.gaps.error_format]
-    body = wire.to_json(members(error, tx.answer_id, request.path))
+    body = wire.to_json(members(error, call.answer_id, request.path))
     relied = provenance.of_error(operation, error.code) if operation else ()
     return Answer(error.status, media_type, body, headers, error.facts.get("charge"), relied=relied)
 

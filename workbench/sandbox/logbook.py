@@ -13,11 +13,13 @@ _MAX_KEPT_ID = 80
 _NOT_KEPT = "(not kept: it may hold a password)"
 
 
-def write_down(tx: Transaction, request: Request, operation: Operation | None, answer: Answer, seq: int) -> None:
+def write_down(
+    tx: Transaction, request: Request, operation: Operation | None, answer: Answer, *, answer_id: str, seq: int
+) -> None:
     """Record an exchange at its place in the order of all that happened."""
     tx.calls.add(
         Call(
-            id=tx.answer_id,
+            id=answer_id,
             seq=seq,
             at_ms=tx.now_ms,
             method=request.method,

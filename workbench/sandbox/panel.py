@@ -13,12 +13,12 @@ from workbench.domain import wire
 from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import business_date, rfc3339
 from workbench.domain.wire import panel as shapes
-from workbench.errors import InvalidRequest, StateConflict
+from workbench.errors import InvalidRequest
 from workbench.sandbox import books, history
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import charges, endpoints, inbox, keys, outcomes, phones
 from workbench.sandbox.service import scenarios as scripts
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.caller import Caller, Refused
 from workbench.sandbox.store import Transaction
 
 _UNITS_MS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
@@ -65,17 +65,17 @@ def enter(
     body: shapes.Input,
     *,
     phone: wire.PathPhone,
-) -> shapes.Handset | StateConflict:
+) -> shapes.Handset | Refused:
     """POST /sandbox/phones/{phone}/input: a PIN is typed and sent."""
     return phones.enter(tx, phone, body.text)
 
 
-def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
+def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | Refused:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/cancel: the customer refuses."""
     return phones.press(tx, phone, "cancel")
 
 
-def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | StateConflict:  # noqa: ARG001  one signature
+def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | Refused:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
     return phones.press(tx, phone, "ignore")
 
@@ -191,7 +191,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _of_panel("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
               query=wire.MovementsQuery),
     _of_panel("GET", "ledger/verify", books.verify, shapes.LedgerVerified),
-    _of_panel("GET", "trace", history.trace, shapes.Rows[shapes.TraceRow], query=wire.TraceQuery),
+    _of_panel("GET", "trace", history.trace, shapes.Rows[wire.TraceRow], query=wire.TraceQuery),
     _of_panel("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
     _of_panel("POST", "reset", reset, shapes.WasReset),
 )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 from msgspec.structs import asdict
 
 from workbench.domain import wire
+from workbench.domain.wire.trace import CALL, KINDS, WEBHOOK, call_of, webhook_of
 from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
 from workbench.trace.exchange import Exchange, Seen
@@ -18,7 +19,6 @@ __all__ = ["KINDS", "Exchange", "History", "Seen", "SequenceDiagram", "Trace", "
 Rows: TypeAlias = list[dict[str, Any]]
 Choice: TypeAlias = Callable[[Rows], Rows]
 
-KINDS = ("call", "screen", "entry", "webhook")
 _COLUMNS = ("seq", "moment (UTC)", "kind", "what", "result")
 
 
@@ -160,5 +160,7 @@ def _rows_for(payment: str, rows: Rows) -> Rows:
 
 def _tells_of(row: dict[str, Any], identifier: str) -> bool:
     """Whether the object that a call was answered with, or a webhook is about, has this id."""
-    body = row["detail"].get("response", row["detail"]).get("body") or ""
-    return f'"id":"{identifier}"' in body
+    said = f'"id":"{identifier}"'
+    if row["kind"] == CALL:
+        return said in call_of(row).response.body
+    return row["kind"] == WEBHOOK and said in webhook_of(row).body

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from workbench.domain.masking import mask
+from workbench.domain.wire.trace import call_of
 from workbench.errors import InvalidRequest
 from workbench.latency import Latencies
 from workbench.live import is_live
@@ -37,26 +38,24 @@ class Exchange:
     """
 
     def __init__(self, row: dict[str, Any], seen: Seen | None = None) -> None:
-        self._target: str = row["detail"]["target"]
-        self._request: dict[str, Any] = row["detail"]["request"]
-        self._response: dict[str, Any] = row["detail"]["response"]
+        self._call = call_of(row)
         self._row = row
         self._seen = seen or Seen()
 
     @property
     def request(self) -> str:
         """Request line, headers, body."""
-        return message(f"{self._target} HTTP/1.1", self._request["headers"], self._request["body"])
+        return message(f"{self._call.target} HTTP/1.1", self._call.request.headers, self._call.request.body)
 
     @property
     def response(self) -> str:
         """Status line, headers, body."""
-        return message(status_line(self.status), self._response["headers"], self._response["body"])
+        return message(status_line(self.status), self._call.response.headers, self._call.response.body)
 
     @property
     def status(self) -> int:
         """The answer's status."""
-        return int(self._response["status"])
+        return self._call.response.status
 
     @property
     def latency_ms(self) -> int | None:
@@ -64,7 +63,7 @@ class Exchange:
 
         None for another client's call, and where nobody looks: two runs of one notebook are to be equal.
         """
-        return self._seen.latencies.of(self._response["headers"].get("Request-Id", "")) if is_live() else None
+        return self._seen.latencies.of(self._call.response.headers.get("Request-Id", "")) if is_live() else None
 
     @property
     def python(self) -> str:
@@ -88,21 +87,23 @@ class Exchange:
         """
         masked, spelled = mask(number), {"+": number, "%2B": quote(number, safe="")}
         texts = {f"{start}{masked[1:]}": whole for start, whole in spelled.items()}
-        request = _replaced(self._request, texts)
-        target = _replaced(self._target, texts)
-        if masked == number or (request, target) == (self._request, self._target):
+        request = msgspec.structs.replace(
+            self._call.request,
+            headers={name: _replaced(each, texts) for name, each in self._call.request.headers.items()},
+            body=_replaced(self._call.request.body, texts),
+        )
+        call = msgspec.structs.replace(self._call, target=_replaced(self._call.target, texts), request=request)
+        if masked == number or call == self._call:
             message = f"number is not one that is masked in this call: {masked} does not stand in it."
             raise InvalidRequest(message, code="parameter_invalid", param="number")
-        return Exchange(
-            {**self._row, "detail": {**self._row["detail"], "target": target, "request": request}}, self._seen
-        )
+        return Exchange({**self._row, "detail": msgspec.to_builtins(call)}, self._seen)
 
     @cached_property
     def _snippet(self) -> Snippet:
-        method, _, path = self._target.partition(" ")
-        body = self._request["body"] or None
+        method, _, path = self._call.target.partition(" ")
+        body = self._call.request.body or None
         # A body that was sent without this header is repeated without it.
-        headers = {**({"Content-Type": ""} if body else {}), **self._request["headers"]}
+        headers = {**({"Content-Type": ""} if body else {}), **self._call.request.headers}
         scheme, _, credential = headers.get("Authorization", "").partition(" ")
         key = next((name for start, name in _OWN_KEYS if credential.startswith(start)), "secret_key")
         return snippet(
@@ -120,11 +121,11 @@ class Exchange:
         return {
             "seq": self._row["seq"],
             "at": self._row["at"],
-            "line": self._target,
+            "line": self._call.target,
             "status": self.status,
             "reason": reason(self.status),
-            "request": {"headers": self._request["headers"], "body": indented(self._request["body"])},
-            "response": {"headers": self._response["headers"], "body": indented(self._response["body"])},
+            "request": {"headers": self._call.request.headers, "body": indented(self._call.request.body)},
+            "response": {"headers": self._call.response.headers, "body": indented(self._call.response.body)},
             "latency_ms": self.latency_ms,
             **self._snippet._asdict(),
         }
@@ -139,14 +140,11 @@ class Exchange:
         return bundle(repr(self), html)
 
 
-def _replaced(value: Any, texts: Mapping[str, str]) -> Any:  # noqa: ANN401  JSON is of any type
-    """A value with some texts replaced wherever they stand in it."""
-    if isinstance(value, Mapping):
-        return {name: _replaced(each, texts) for name, each in value.items()}
-    if isinstance(value, str):
-        for masked, whole in texts.items():
-            value = value.replace(masked, whole)
-    return value
+def _replaced(text: str, texts: Mapping[str, str]) -> str:
+    """A text with some others replaced wherever they stand in it."""
+    for masked, whole in texts.items():
+        text = text.replace(masked, whole)
+    return text
 
 
 def reason(status: int) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+from workbench.domain.wire.trace import call_of, screen_of
 from workbench.trace.words import clock_of, short
 from workbench.visible import visible
 
@@ -18,7 +19,7 @@ LONGEST: Final = 52
 _OK: Final = range(200, 400)
 _WORD = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
 _ASKING = " Enter PIN to approve:"
-_BY_THE_SERVICE = (None, "timeout", "withdraw")
+_BY_THE_SERVICE = ("timeout", "withdraw")
 """What nobody pressed."""
 
 
@@ -42,17 +43,17 @@ def steps_of(rows: Iterable[dict[str, Any]]) -> list[Step]:
 
 
 def _call(row: dict[str, Any]) -> Step:
-    status = int(row["detail"]["response"]["status"])
-    word = _WORD.search(row["detail"]["response"]["body"])
+    response = call_of(row).response
+    status, word = response.status, _WORD.search(response.body)
     answer = f"{status} {word[1]}" if word else str(status)
     return _step(row, MERCHANT, SERVICE, row["what"], answer, is_bad=status not in _OK)
 
 
 def _screen(row: dict[str, Any]) -> Step:
-    lines = row["detail"]["words"].split("\n")
+    screen = screen_of(row)
+    lines, pressed = screen.words.split("\n"), screen.pressed
     words = " ".join(lines[1:] or lines).removesuffix(_ASKING)
-    pressed = row["detail"]["pressed"]
-    if pressed in _BY_THE_SERVICE:
+    if pressed is None or pressed in _BY_THE_SERVICE:
         return _step(row, SERVICE, PHONE, words)
     if pressed == "ignore":
         return _step(row, PHONE, SERVICE, words)

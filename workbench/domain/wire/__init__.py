@@ -54,7 +54,6 @@ from workbench.domain.wire.panel import (
     Script,
     Scripted,
     Settle,
-    TraceRow,
     WasReset,
 )
 from workbench.domain.wire.queries import (
@@ -104,6 +103,7 @@ from workbench.domain.wire.shown import (
     to_json,
     without_once,
 )
+from workbench.domain.wire.trace import TraceRow
 
 __all__ = [
     "API_VERSION",

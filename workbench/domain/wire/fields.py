@@ -93,7 +93,7 @@ def _currency(documented: str) -> Rule:
 _MAJOR: Schema = {
     "exclusiveMinimum": 0,
     "exclusiveMaximum": TOO_MUCH,
-    "multipleOf": 0.01,
+    "multipleOf": Decimal("0.01"),
     "description": "Major units with at most two decimals: 150, 150.0 and 150.00 are one amount.",
 }
 

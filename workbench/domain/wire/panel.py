@@ -44,7 +44,7 @@ Days = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 86_400)]
 
 
 def _seconds_up_to(most: int) -> Any:  # noqa: ANN401  what describes a field
-    return told("In whole milliseconds.", minimum=0, maximum=most, multipleOf=0.001)
+    return told("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
 
 
 class OfSandbox(Shown):
@@ -290,18 +290,6 @@ class LedgerVerified(OfSandbox):
     place: int | UnsetType = UNSET
     damage: str | UnsetType = UNSET
     object: str = "ledger"
-
-
-class TraceRow(OfSandbox):
-    """A call, screen, entry or webhook, at its place in the order of all that happened."""
-
-    seq: int
-    at: DateTime
-    kind: Annotated[str, one_of(["call", "screen", "entry", "webhook"])]
-    payment: str | None
-    what: str
-    result: str
-    detail: dict[str, Any]
 
 
 class Scripted(OfSandbox):

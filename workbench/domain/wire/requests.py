@@ -156,7 +156,7 @@ def _of_one(gaps: Gaps) -> dict[str, Any]:  # noqa: ARG001  one signature
     of_intent = {
         "payment_intent": {"type": "string"},
         "charge": {"type": "null"},
-        "amount": {"multipleOf": 0.01, "exclusiveMaximum": TOO_MUCH},
+        "amount": {"multipleOf": Decimal("0.01"), "exclusiveMaximum": TOO_MUCH},
     }
     return {
         "oneOf": [

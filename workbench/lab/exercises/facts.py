@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from workbench.control import Clock, Operator
     from workbench.domain.masking import Secret
     from workbench.domain.wire import Charge, PaymentIntent
+    from workbench.domain.wire.trace import TracedCall
     from workbench.handset import Phone
     from workbench.receiver import Receiver
     from workbench.trace import Trace
@@ -102,9 +103,12 @@ def charges_for(bench: Bench, reference: str) -> "list[Charge]":
     return [each for each in bench.looking().charges.each() if each.reference == reference][::-1]
 
 
-def calls_to(bench: Bench, target: str) -> list[dict[str, Any]]:
+def calls_to(bench: Bench, target: str) -> "list[TracedCall]":
     """The calls of a method and path, such as `POST /v1/charges`, as they went over the wire."""
-    return [row["detail"] for row in bench.trace if row["kind"] == "call" and row["detail"]["target"] == target]
+    from workbench.domain.wire.trace import CALL, call_of
+
+    calls = [call_of(row) for row in bench.trace if row["kind"] == CALL]
+    return [each for each in calls if each.target == target]
 
 
 def json_of(text: str) -> dict[str, Any]:

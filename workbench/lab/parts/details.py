@@ -5,6 +5,7 @@ from typing import Any
 
 from workbench.domain.ledger import DEBIT
 from workbench.domain.money import Money
+from workbench.domain.wire.trace import entry_of, screen_of, webhook_of
 from workbench.lab.views import Beside, Code, Facts, Fold, Grid, Item, Row, headings
 from workbench.trace import Exchange
 from workbench.trace.exchange import indented, message
@@ -25,17 +26,18 @@ def exchange(looked_at: Exchange) -> tuple[Item, ...]:
 
 def details(row: Mapping[str, Any]) -> tuple[Item, ...]:
     """Of a row that is no call."""
-    return _DETAILS[row["kind"]](row["detail"])
+    return _DETAILS[row["kind"]](row)
 
 
-def _screen(detail: Mapping[str, Any]) -> tuple[Item, ...]:
-    pressed = (("pressed", detail["pressed"]),) if detail["pressed"] else ()
-    return Facts((("handset", detail["phone"]), *pressed)), Code("Screen", detail["words"])
+def _screen(row: Mapping[str, Any]) -> tuple[Item, ...]:
+    screen = screen_of(row)
+    pressed = (("pressed", screen.pressed),) if screen.pressed else ()
+    return Facts((("handset", screen.phone), *pressed)), Code("Screen", screen.words)
 
 
-def _entry(detail: Mapping[str, Any]) -> tuple[Item, ...]:
+def _entry(row: Mapping[str, Any]) -> tuple[Item, ...]:
     rows = []
-    for place, (side, account, minor, currency) in enumerate(detail["postings"]):
+    for place, (side, account, minor, currency) in enumerate(entry_of(row).postings):
         amount = f"{Money(minor, currency).major:,}"
         rows.append(
             Row(str(place), (account, amount if side == DEBIT else "", "" if side == DEBIT else amount, currency))
@@ -44,10 +46,11 @@ def _entry(detail: Mapping[str, Any]) -> tuple[Item, ...]:
     return (Grid("Postings", columns, tuple(rows)),)
 
 
-def _webhook(detail: Mapping[str, Any]) -> tuple[Item, ...]:
-    answer = detail["answer"] or detail["fault"] or "(nothing)"
-    sent = message("POST (the endpoint's URL) HTTP/1.1", detail["headers"], detail["body"])
-    named = tuple((name, detail[name]) for name in ("event", "delivery", "endpoint"))
+def _webhook(row: Mapping[str, Any]) -> tuple[Item, ...]:
+    attempt = webhook_of(row)
+    answer = attempt.answer or attempt.fault or "(nothing)"
+    sent = message("POST (the endpoint's URL) HTTP/1.1", attempt.headers, attempt.body)
+    named = (("event", attempt.event), ("delivery", attempt.delivery), ("endpoint", attempt.endpoint))
     return Facts(named), Beside((Code("Message", sent), Code("Answer", indented(answer))))
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from workbench.domain import wire
 from workbench.domain.money import Money
 from workbench.domain.t_accounts import Side, TAccount, shown_amount, t_accounts
+from workbench.domain.wire.trace import entry_of
 from workbench.lab.parts.part import Part
 from workbench.lab.parts.seen import Seen
 from workbench.lab.views import BAD, GOOD, Beside, Grid, Item, Note, Row, Section, headings
@@ -58,7 +59,7 @@ def ledger(rows: Sequence[Mapping[str, Any]], accounts: Sequence[wire.LedgerAcco
         }
         for row in rows
         if row["kind"] == "entry"
-        for side, account, amount_minor, code in row["detail"]["postings"]
+        for side, account, amount_minor, code in entry_of(row).postings
     ]
     if not postings:
         return (Note(_NOTHING),)

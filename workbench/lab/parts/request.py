@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from workbench.domain.masking import mask
 from workbench.domain.phones import mask_phone
+from workbench.domain.wire.trace import call_of
 from workbench.errors import ApiError, PaymentDeclined, WorkbenchError
 from workbench.lab.parts import draft
 from workbench.lab.parts.answer import answer, was_replayed
@@ -268,7 +269,7 @@ class RequestPart(Part):
 
     def _renew(self, key: str, calls: Calls) -> None:
         """Another key for the next payment, once this one has come to something."""
-        settled = [call["detail"]["response"]["status"] for call in calls]
+        settled = [call_of(call).response.status for call in calls]
         is_over = bool(settled) and (settled[-1] < _ERRORS or settled[-1] == PaymentDeclined.status)
         if is_over and self.values["idempotency_key"] == key:
             self.values["idempotency_key"] = self._new_key()

@@ -10,6 +10,7 @@ from workbench.domain.money import currency_named as currency
 from workbench.domain.money import money_from_integer, money_from_major
 from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
+from workbench.domain.wire.trace import call_of, webhook_of
 from workbench.errors import WorkbenchError
 from workbench.receiver import Arrival
 from workbench.session import Session
@@ -129,9 +130,10 @@ class Seen:
         return Payment(name, self._money(call), call["at"])
 
     def _money(self, call: dict[str, Any]) -> str:
-        for side in ("response", "request"):
+        sides = call_of(call)
+        for text in (sides.response.body, sides.request.body):
             try:
-                body = json_from(call["detail"][side]["body"].encode())
+                body = json_from(text.encode())
                 amount, code = body["amount"], currency(body["currency"])
                 is_charge = call["what"].startswith("POST /v1/charges")
                 made = (
@@ -156,7 +158,7 @@ class Seen:
 
     def _delivered(self) -> dict[str, wire.Delivery]:
         """Each by its id: of a payment that is long past, none is on the first page of a list."""
-        named = dict.fromkeys(row["detail"]["delivery"] for row in self.rows if row["kind"] == "webhook")
+        named = dict.fromkeys(webhook_of(row).delivery for row in self.rows if row["kind"] == "webhook")
         try:
             return {name: self._client.deliveries.retrieve(name) for name in named}
         except WorkbenchError:

@@ -8,6 +8,7 @@ import httpx
 from workbench.calls import error_from
 from workbench.client import PaymentsClient
 from workbench.domain.masking import mask
+from workbench.domain.wire.trace import call_of
 from workbench.errors import ApiError, ServiceUnreachable, WorkbenchError
 from workbench.lab.parts import draft
 from workbench.lab.parts.draft import CHARGE, MADE_ID, Ask
@@ -99,5 +100,5 @@ class Sending:
 
 
 def _is_ours(row: Mapping[str, Any], key: str) -> bool:
-    sent = {name.lower(): value for name, value in row["detail"]["request"]["headers"].items()}
+    sent = {name.lower(): value for name, value in call_of(row).request.headers.items()}
     return str(sent.get("idempotency-key", "")) == mask(key)

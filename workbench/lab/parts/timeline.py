@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from workbench.domain.wire.trace import call_of, screen_of
 from workbench.lab.parts.words import lusaka, short, short_id
 from workbench.lab.views import AHEAD, DONE, FAILED, NOW, Grid, Row, Step, Steps, headings
 
@@ -80,12 +81,12 @@ def _call(row: Mapping[str, Any]) -> tuple[str, str]:
     is_done = method == "POST" and str(row["result"]).startswith("2")
     words = _DONE.get(last, "") if is_done else ""
     asked = "/".join(short_id(each) for each in path.split("/"))
-    again = " again" if "Idempotent-Replayed" in row["detail"]["response"]["headers"] else ""
+    again = " again" if "Idempotent-Replayed" in call_of(row).response.headers else ""
     return f"Merchant: {words or f'{method} {asked}'}", f"answered {row['result']}{again}"
 
 
 def _screen(row: Mapping[str, Any]) -> tuple[str, str]:
-    pressed = row["detail"]["pressed"]
+    pressed = screen_of(row).pressed
     return f"Phone: {row['what']}", f"PIN {pressed}" if pressed and set(pressed) == {"•"} else str(pressed or "prompt")
 
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import rfc3339
+from workbench.domain.wire.trace import webhook_of
 from workbench.lab.parts.part import Doing, Part, Said, Values
 from workbench.lab.parts.seen import Seen, json_in, pretty
 from workbench.lab.parts.timeline import Rows
@@ -70,10 +71,10 @@ def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, w
     by_delivery: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         if row["kind"] == "webhook":
-            by_delivery.setdefault(row["detail"]["delivery"], []).append(row)
+            by_delivery.setdefault(webhook_of(row).delivery, []).append(row)
     came = _by_event(arrivals)
     shown = tuple(
-        _row(each, came.get(each[0]["detail"]["event"], []), deliveries.get(name)) for name, each in by_delivery.items()
+        _row(each, came.get(webhook_of(each[0]).event, []), deliveries.get(name)) for name, each in by_delivery.items()
     )
     grid = Grid(
         "Webhooks of this payment",
@@ -89,7 +90,7 @@ def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
     came = _by_event(arrivals)
     for row in rows:
         is_end = row["kind"] == "webhook" and str(row["what"]).endswith(_ENDS)
-        if is_end and any(each.verdict in {"accepted", "failed"} for each in came.get(row["detail"]["event"], [])):
+        if is_end and any(each.verdict in {"accepted", "failed"} for each in came.get(webhook_of(row).event, [])):
             return lusaka(row["at"])[1]
     return ""
 
@@ -110,7 +111,7 @@ def _row(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival], deliver
     if delivery is not None and delivery.next_attempt_at:
         attempts += f", next at {lusaka(rfc3339(delivery.next_attempt_at * 1000))[1]}"
     cells = (lusaka(first["at"])[1], str(first["what"]), attempts, judged.verified, judged.handled)
-    return Row(str(first["detail"]["delivery"]), cells, more=_more(rows, arrivals), more_label="Message")
+    return Row(webhook_of(first).delivery, cells, more=_more(rows, arrivals), more_label="Message")
 
 
 def _answered(row: Mapping[str, Any]) -> str:
@@ -140,12 +141,13 @@ def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tup
             for place, row in enumerate(rows, 1)
         ),
     )
-    detail = rows[-1]["detail"]
-    head = "\n".join(f"{name}: {value}" for name, value in detail["headers"].items())
-    message = Code("The message, secrets masked", mask(f"{head}\n\n{pretty(detail['body'])}"))
+    last = webhook_of(rows[-1])
+    head = "\n".join(f"{name}: {value}" for name, value in last.headers.items())
+    message = Code("The message, secrets masked", mask(f"{head}\n\n{pretty(last.body)}"))
     reasons = sorted({each.reason for each in arrivals if each.verdict in {"refused", "failed"}})
     return (attempts, *(Note(each, WARN) for each in reasons), message, Note(_HOW))
 
 
 def _said(row: Mapping[str, Any]) -> str:
-    return str(row["detail"]["fault"] or row["detail"]["answer"] or "")
+    attempt = webhook_of(row)
+    return attempt.fault or attempt.answer or ""

@@ -3,6 +3,7 @@
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
@@ -25,7 +26,7 @@ def requests(shapes: Iterable[type[Shown]], gaps: Gaps) -> dict[str, Schema]:
     for name, schema in found.items():
         struct = _structs()[name]
         _refine(schema["properties"], struct, gaps)
-        whole = struct.__whole__(gaps) if struct.__whole__ else {}
+        whole = _written(struct.__whole__(gaps)) if struct.__whole__ else {}
         for field in whole.get("required", ()):
             if isinstance(schema["properties"][field].get("type"), list):
                 schema["properties"][field]["type"] = "string"
@@ -163,7 +164,16 @@ def _refine(properties: dict[str, Schema], struct: type[Shown], gaps: Gaps) -> N
         in_place = {"type", "items"}  # what a type says by itself keeps its place, the type stands first
         kept = {name: value for name, value in before.items() if name in in_place or name not in said}
         first = {} if is_nullable or "type" not in kept else {"type": kept["type"]}
-        properties[each.name] = first | kept | said
+        properties[each.name] = first | kept | _written(said)
+
+
+def _written(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
+    """Bounds as the numbers of JSON, which the domain holds as decimals."""
+    if isinstance(schema, dict):
+        return {name: _written(each) for name, each in schema.items()}
+    if isinstance(schema, list):
+        return [_written(each) for each in schema]
+    return float(schema) if isinstance(schema, Decimal) else schema
 
 
 def _metas(kind: Any) -> Iterator[Meta]:  # noqa: ANN401  a type

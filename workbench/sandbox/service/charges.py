@@ -2,30 +2,26 @@
 
 from workbench.domain import payments, wire
 from workbench.domain.payments import Charge
-from workbench.domain.phones import operator_named
+from workbench.domain.phones import msisdn_from, operator_named
 from workbench.errors import NotFound, PaymentDeclined
 from workbench.sandbox import encode
 from workbench.sandbox.service import attempts, lists, rules
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.caller import Caller, Refused
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 
 URL = "/v1/charges"
 
 
-def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | PaymentDeclined:
+def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
     """POST /v1/charges: ask the customer and, by default, answer within the call."""
-    currency = rules.currency_or_only(body.currency)
-    rules.check_all(
-        lambda: rules.check_currency(tx.gaps, body.currency, str.lower),
-        lambda: rules.charge_money(tx.gaps, body.amount, currency),
-        lambda: rules.check_type(body.type, "type"),
-        lambda: operator_named(body.channel, param="channel"),
-        lambda: rules.read_phone(body.phone, "phone"),
-        lambda: rules.check_reference(tx.gaps, body.reference),
-    )
-    money = rules.charge_money(tx.gaps, body.amount, currency)
-    asked, phone = operator_named(body.channel, param="channel"), rules.read_phone(body.phone, "phone")
+    with rules.EveryFault() as every:
+        every.read(rules.read_currency, tx.gaps, body.currency, str.lower)
+        money = every.read(rules.charge_money, tx.gaps, body.amount, rules.currency_or_only(body.currency))
+        every.read(rules.check_type, body.type, "type")
+        asked = every.read(operator_named, body.channel, param="channel")
+        phone = every.read(msisdn_from, body.phone, param="phone")
+        every.read(rules.check_reference, tx.gaps, body.reference)
     charge = tx.charges.add(
         Charge(
             id=tx.new_id("ch"),
@@ -42,11 +38,11 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
             created_ms=tx.now_ms,
         )
     )
-    session = attempts.begin(tx, charge, caller.account_name, body.reference)
-    attempts.act(tx, session)
+    session = attempts.begin(tx, caller, charge, phone, body.reference)
+    attempts.act(tx, caller.cause, session)
     charge = found(tx, caller, charge.id)
     if charge.status == payments.PENDING:
-        emit(tx, charge.account, "charge.pending", encode.charge(charge, tx.gaps))
+        emit(tx, caller.cause, charge.account, "charge.pending", encode.charge(charge, tx.gaps))
     return _answer(tx, charge)
 
 
@@ -71,7 +67,8 @@ def found(tx: Transaction, caller: Caller, charge_id: str, *, param: str = "id")
     return charge
 
 
-def _answer(tx: Transaction, charge: Charge) -> wire.Charge | PaymentDeclined:
+def _answer(tx: Transaction, charge: Charge) -> wire.Charge | Refused:
     if charge.failure_code is None or tx.gaps.declined_status == "200":
         return encode.charge(charge, tx.gaps)
-    return PaymentDeclined(payments.FAILURES[charge.failure_code], decline_code=charge.failure_code, charge=charge.id)
+    why = payments.FAILURES[charge.failure_code]
+    return Refused(PaymentDeclined(why, decline_code=charge.failure_code, charge=charge.id))

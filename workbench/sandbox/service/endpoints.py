@@ -20,7 +20,9 @@ _KEPT = (webhooks.ENABLED, webhooks.DISABLED)
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the answer holds its signing secret, once."""
-    rules.check_all(lambda: check_url(body.url), lambda: check_filter(body.enabled_events))
+    with rules.EveryFault() as every:
+        every.read(check_url, body.url)
+        every.read(check_filter, body.enabled_events)
     identifier = tx.new_id("we")
     stored = tx.endpoints.add(
         Endpoint(

@@ -8,6 +8,7 @@ import msgspec
 from workbench.domain import wire
 from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import OUT_OF_ORDER, Delivery, Endpoint, StoredEvent
+from workbench.sandbox.service.caller import Cause
 from workbench.sandbox.store import Transaction
 
 DELIVER = "deliver"
@@ -18,6 +19,7 @@ Told = wire.PaymentIntent | wire.Charge | wire.Refund | wire.Payout | wire.Webho
 
 def emit(
     tx: Transaction,
+    cause: Cause,
     account: str,
     event_type: str,
     shown: Told,
@@ -30,7 +32,7 @@ def emit(
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
         data=wire.EventData(msgspec.to_builtins(shown, builtin_types=_KEPT, enc_hook=wire.plain), before or {}),
-        request=wire.EventRequest(tx.request_id, tx.idempotency_key),
+        request=wire.EventRequest(cause.request_id, cause.idempotency_key),
     )
     stored = tx.events.add(
         StoredEvent(

@@ -25,13 +25,10 @@ _WHY_NOT = {
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: register an attempt to be paid."""
-    currency = rules.currency_or_only(body.currency)
-    rules.check_all(
-        lambda: rules.check_currency(tx.gaps, body.currency, str.upper),
-        lambda: rules.intent_money(tx.gaps, body.amount, currency),
-        lambda: rules.check_method_types(tx.gaps, body.payment_method_types),
-    )
-    money = rules.intent_money(tx.gaps, body.amount, currency)
+    with rules.EveryFault() as every:
+        every.read(rules.read_currency, tx.gaps, body.currency, str.upper)
+        money = every.read(rules.intent_money, tx.gaps, body.amount, rules.currency_or_only(body.currency))
+        every.read(rules.check_method_types, tx.gaps, body.payment_method_types)
     identifier = tx.new_id("pi")
     intent = tx.intents.add(
         PaymentIntent(
@@ -47,7 +44,9 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
             created_ms=tx.now_ms,
         )
     )
-    emit(tx, caller.account, "payment_intent.created", encode.payment_intent(intent, tx.gaps, secret=False))
+    emit(
+        tx, caller.cause, caller.account, "payment_intent.created", encode.payment_intent(intent, tx.gaps, secret=False)
+    )
     return encode.payment_intent(intent, tx.gaps)
 
 
@@ -64,9 +63,9 @@ def confirm(
     _check_takes(intent, "confirm")
     charge = tx.charges.add(_charge_of(tx, intent, asked, phone, warnings))
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
-    session = attempts.begin(tx, charge, caller.account_name, intent.description)
+    session = attempts.begin(tx, caller, charge, phone, intent.description)
     intent = outcomes.move_intent(
-        tx, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
+        tx, caller.cause, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
     )
     attempts.let_act(tx, session)
     return encode.payment_intent(intent, tx.gaps, prompt=session)
@@ -79,9 +78,10 @@ def cancel(
     intent = found(tx, caller, intent_id)
     _check_takes(intent, "cancel")
     if prompt := _prompt_of(tx, intent):
-        attempts.press(tx, prompt, "withdraw")
+        attempts.press(tx, caller.cause, prompt, "withdraw")
     canceled = outcomes.move_intent(
         tx,
+        caller.cause,
         intent,
         "cancel",
         "payment_intent.canceled",

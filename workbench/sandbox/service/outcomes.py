@@ -9,6 +9,7 @@ from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
 from workbench.sandbox import encode
 from workbench.sandbox.service import nights
+from workbench.sandbox.service.caller import BY_ITSELF, Cause
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Hold
@@ -21,12 +22,12 @@ def hold(tx: Transaction, charge: Charge, change: str = "opened") -> None:
     )
 
 
-def pin_accepted(tx: Transaction, charge: Charge) -> None:
+def pin_accepted(tx: Transaction, cause: Cause, charge: Charge) -> None:
     """The customer has agreed; the operator has not answered yet."""
-    _move_intent_of(tx, charge, "pin_accepted", "payment_intent.processing")
+    _move_intent_of(tx, cause, charge, "pin_accepted", "payment_intent.processing")
 
 
-def secure_funds(tx: Transaction, charge: Charge, *, moved_ms: int | None = None) -> None:
+def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
     """The operator says that the money is there, and that it moved at a moment, now unless it says another.
 
     Said again, it changes nothing.
@@ -44,8 +45,8 @@ def secure_funds(tx: Transaction, charge: Charge, *, moved_ms: int | None = None
     hold(tx, charge, "ended")
     _post(tx, charge, "funds_secured", amounts, f"{_money(charge)} received through {charge.provider}", moved_ms)
     nights.expect(tx)
-    _move_charge(tx, charge, "funds_secured", "charge.succeeded")
-    _move_intent_of(tx, charge, "funds_secured", "payment_intent.succeeded")
+    _move_charge(tx, cause, charge, "funds_secured", "charge.succeeded")
+    _move_intent_of(tx, cause, charge, "funds_secured", "payment_intent.succeeded")
 
 
 def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
@@ -63,32 +64,33 @@ def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
         )
     # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
-    secure_funds(tx, charge, moved_ms=last.at_ms if last else None)
+    secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
     return encode.charge(tx.charges.get(charge.id) or charge, tx.gaps)
 
 
-def late_success(tx: Transaction, charge: Charge) -> None:
+def late_success(tx: Transaction, cause: Cause, charge: Charge) -> None:
     """The money arrives although the attempt has failed: it waits in suspense, the payment stays as it is."""
     fees = payments.fees_of(charge.amount_minor, tx.gaps)
     amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
     _post(tx, charge, "late_success", amounts, f"{_money(charge)} arrived late through {charge.provider}")
     nights.expect(tx)
-    emit(tx, charge.account, "charge.late_success", encode.charge(charge, tx.gaps))
+    emit(tx, cause, charge.account, "charge.late_success", encode.charge(charge, tx.gaps))
     if intent := tx.intents.get(charge.payment_intent) if charge.payment_intent else None:
         shown = encode.payment_intent(intent, tx.gaps, secret=False)
-        emit(tx, charge.account, "payment_intent.late_success", shown)
+        emit(tx, cause, charge.account, "payment_intent.late_success", shown)
 
 
-def fail(tx: Transaction, charge: Charge, code: str) -> None:
+def fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
     """The attempt has failed; a canceled intent stays canceled."""
     hold(tx, charge, "ended")
-    _move_charge(tx, charge, "attempt_failed", "charge.failed", failure_code=code)
+    _move_charge(tx, cause, charge, "attempt_failed", "charge.failed", failure_code=code)
     if code != "canceled_by_merchant":
-        _move_intent_of(tx, charge, "attempt_failed", "payment_intent.payment_failed", failure_code=code)
+        _move_intent_of(tx, cause, charge, "attempt_failed", "payment_intent.payment_failed", failure_code=code)
 
 
 def move_intent(
     tx: Transaction,
+    cause: Cause,
     intent: PaymentIntent,
     event: str,
     event_type: str,
@@ -100,24 +102,24 @@ def move_intent(
     before = intent.status
     moved = tx.intents.put(intent, status=next_state(INTENT_TRANSITIONS, before, event), **changes)
     shown = encode.payment_intent(moved, tx.gaps, prompt=prompt, secret=False)
-    emit(tx, intent.account, event_type, shown, before={"status": before})
+    emit(tx, cause, intent.account, event_type, shown, before={"status": before})
     return moved
 
 
 def _move_intent_of(
-    tx: Transaction, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
+    tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
 ) -> None:
     intent = tx.intents.get(charge.payment_intent) if charge.payment_intent else None
     if intent is not None:
-        move_intent(tx, intent, event, event_type, failure_code=failure_code)
+        move_intent(tx, cause, intent, event, event_type, failure_code=failure_code)
 
 
 def _move_charge(
-    tx: Transaction, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
+    tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
 ) -> None:
     before = charge.status
     moved = tx.charges.put(charge, status=next_state(CHARGE_TRANSITIONS, before, event), failure_code=failure_code)
-    emit(tx, charge.account, event_type, encode.charge(moved, tx.gaps), before={"status": before})
+    emit(tx, cause, charge.account, event_type, encode.charge(moved, tx.gaps), before={"status": before})
 
 
 def _post(

@@ -10,7 +10,7 @@ from workbench.domain.transitions import next_state
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox import encode
 from workbench.sandbox.service import lists, nights, rules
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.caller import BY_ITSELF, Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 
@@ -20,9 +20,9 @@ RETURN = "payout_returned"
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
-    currency = rules.currency_or_only(body.currency)
-    rules.check_all(lambda: currency_named(body.currency), lambda: money_from_major(body.amount, currency))
-    money = money_from_major(body.amount, currency)
+    with rules.EveryFault() as every:
+        every.read(currency_named, body.currency)
+        money = every.read(money_from_major, body.amount, rules.currency_or_only(body.currency))
     available = nights.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
         raise StateConflict(
@@ -39,14 +39,14 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
             amount_minor=money.amount_minor,
             currency=money.currency,
             destination=body.destination,
-            scenario=tx.scenario if tx.scenario in scenarios.OF_PAYOUTS else None,
+            scenario=caller.scenario if caller.scenario in scenarios.OF_PAYOUTS else None,
             metadata=body.metadata,
             created_ms=tx.now_ms,
         )
     )
     _post(tx, payout, "payout_asked", f"{money} to be paid out")
     nights.expect(tx)
-    emit(tx, caller.account, "payout.created", encode.payout(payout))
+    emit(tx, caller.cause, caller.account, "payout.created", encode.payout(payout))
     return encode.payout(payout)
 
 
@@ -130,7 +130,7 @@ def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_
     moved = tx.payouts.put(
         payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=failure_code
     )
-    emit(tx, payout.account, event_type, encode.payout(moved), before={"status": payout.status})
+    emit(tx, BY_ITSELF, payout.account, event_type, encode.payout(moved), before={"status": payout.status})
 
 
 def _post(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:

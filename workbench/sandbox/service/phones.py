@@ -6,6 +6,7 @@ from workbench.domain.ussd import UssdSession
 from workbench.domain.wire import panel
 from workbench.errors import StateConflict
 from workbench.sandbox.service import attempts
+from workbench.sandbox.service.caller import BY_ITSELF, Refused
 from workbench.sandbox.store import Transaction
 
 
@@ -29,28 +30,28 @@ def show(tx: Transaction, phone: str) -> panel.Handset:
     )
 
 
-def enter(tx: Transaction, phone: str, text: str) -> panel.Handset | StateConflict:
+def enter(tx: Transaction, phone: str, text: str) -> panel.Handset | Refused:
     """A PIN is typed and sent."""
     session = _waiting(tx, phone)
     if session.expires_ms <= tx.now_ms:
         return _too_late(tx, session)
-    attempts.enter_pin(tx, session, text)
+    attempts.enter_pin(tx, BY_ITSELF, session, text)
     return show(tx, phone)
 
 
-def press(tx: Transaction, phone: str, given: str) -> panel.Handset | StateConflict:
+def press(tx: Transaction, phone: str, given: str) -> panel.Handset | Refused:
     """`cancel` is pressed, or the prompt is left unanswered (`ignore`)."""
     session = _waiting(tx, phone)
     if session.expires_ms <= tx.now_ms:
         return _too_late(tx, session)
-    attempts.press(tx, session, given)
+    attempts.press(tx, BY_ITSELF, session, given)
     return show(tx, phone)
 
 
-def _too_late(tx: Transaction, session: UssdSession) -> StateConflict:
+def _too_late(tx: Transaction, session: UssdSession) -> Refused:
     """The time was up before whoever closes prompts came to this one: it is closed here, and that is kept."""
-    attempts.press(tx, session, "timeout")
-    return StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED)
+    attempts.press(tx, BY_ITSELF, session, "timeout")
+    return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
 
 
 def _waiting(tx: Transaction, phone: str) -> UssdSession:

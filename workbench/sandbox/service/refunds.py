@@ -10,7 +10,7 @@ from workbench.domain.transitions import next_state
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import encode
 from workbench.sandbox.service import charges, intents, lists, nights, rules
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.caller import BY_ITSELF, Caller
 from workbench.sandbox.service.events import emit
 from workbench.sandbox.store import Transaction
 
@@ -42,14 +42,14 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
             currency=charge.currency,
             entry=entry,
             reason=body.reason,
-            scenario=tx.scenario if tx.scenario in scenarios.OF_REFUNDS else None,
+            scenario=caller.scenario if caller.scenario in scenarios.OF_REFUNDS else None,
             metadata=body.metadata,
             created_ms=tx.now_ms,
         )
     )
     charge = tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
     tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
-    emit(tx, caller.account, "refund.created", encode.refund(refund, tx.gaps))
+    emit(tx, caller.cause, caller.account, "refund.created", encode.refund(refund, tx.gaps))
     return encode.refund(refund, tx.gaps)
 
 
@@ -81,8 +81,15 @@ def send(tx: Transaction, refund_id: str) -> None:
     words = f"{_money(refund)} sent back to the customer"
     _post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
     refund = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, "sent"))
-    emit(tx, refund.account, "refund.succeeded", encode.refund(refund, tx.gaps), before={"status": payments.PENDING})
-    emit(tx, charge.account, "charge.refunded", encode.charge(charge, tx.gaps))
+    emit(
+        tx,
+        BY_ITSELF,
+        refund.account,
+        "refund.succeeded",
+        encode.refund(refund, tx.gaps),
+        before={"status": payments.PENDING},
+    )
+    emit(tx, BY_ITSELF, charge.account, "charge.refunded", encode.charge(charge, tx.gaps))
 
 
 def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
@@ -90,7 +97,9 @@ def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
     _give_back_recovered(tx, charge)
     tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, "failed"), failure_code=code)
-    emit(tx, refund.account, "refund.failed", encode.refund(moved, tx.gaps), before={"status": refund.status})
+    emit(
+        tx, BY_ITSELF, refund.account, "refund.failed", encode.refund(moved, tx.gaps), before={"status": refund.status}
+    )
     nights.expect(tx)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import ParamSpec, Self, TypeVar, cast
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
@@ -18,21 +19,36 @@ from workbench.domain.payments import BOUNDS_MINOR, MOBILE_MONEY, UNITS_MINOR
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
 from workbench.errors import InvalidRequest, field_problem
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-def check_all(*checks: Callable[[], object]) -> None:
-    """Make every check, so that a caller learns of all faults at once.
 
-    Raises InvalidRequest: the first, with the fields of all in `problems`.
+class EveryFault:
+    """A block of reads of which each is made, so that a caller learns of all faults at once.
+
+    What `read` returns is for after the block, which raises the first InvalidRequest there was, with the fields of
+    all in `problems`.
     """
-    faults = []
-    for check in checks:
+
+    def __init__(self) -> None:
+        self._faults: list[InvalidRequest] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What one read returns."""
         try:
-            check()
+            return value(*args, **kwargs)
         except InvalidRequest as fault:
-            faults.append(fault)
-    if faults:
-        faults[0].problems = tuple(field_problem(each.param or "", each.message) for each in faults)
-        raise faults[0]
+            self._faults.append(fault)
+            return cast("T", None)  # never seen: the block raises
+
+    def __exit__(self, *raised: object) -> None:
+        if raised[0] is None and self._faults:
+            first = self._faults[0]
+            first.problems = tuple(field_problem(each.param or "", each.message) for each in self._faults)
+            raise first
 
 
 def currency_or_only(text: str) -> Currency:
@@ -40,11 +56,15 @@ def currency_or_only(text: str) -> Currency:
     return CURRENCIES.get(text.upper(), ZMW)
 
 
-def check_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> None:
-    """Raises InvalidRequest: no currency of this service, or in another case where only the documented one is taken."""
-    currency_named(text)
+def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
+    """The currency that is named.
+
+    Raises InvalidRequest: none of this service, or in another case where only the documented one is taken.
+    """
+    currency = currency_named(text)
     if gaps.currency_case == "strict" and text != documented(text):
         raise InvalidRequest(f"currency is written {documented(text)!r} here.", param="currency")
+    return currency
 
 
 def check_bounds(gaps: Gaps, money: Money) -> None:
@@ -112,17 +132,11 @@ def check_type(text: str, param: str) -> None:
 def read_method(method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:
     """The operator asked for and the customer's number."""
     details, within = method.mobile_money, "payment_method.mobile_money"
-    check_all(
-        lambda: check_type(method.type, "payment_method.type"),
-        lambda: operator_named(details.provider, param=f"{within}.provider"),
-        lambda: read_phone(details.phone, f"{within}.phone"),
-    )
-    return operator_named(details.provider, param=f"{within}.provider"), read_phone(details.phone, f"{within}.phone")
-
-
-def read_phone(text: str, param: str) -> Msisdn:
-    """The customer's number."""
-    return msisdn_from(text, param=param)
+    with EveryFault() as every:
+        every.read(check_type, method.type, "payment_method.type")
+        asked = every.read(operator_named, details.provider, param=f"{within}.provider")
+        phone = every.read(msisdn_from, details.phone, param=f"{within}.phone")
+    return asked, phone
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:

@@ -4,42 +4,43 @@ from collections.abc import Sequence
 
 from workbench.domain import scenarios
 from workbench.domain.payments import Charge
-from workbench.domain.phones import OPERATORS, msisdn_from, operator_named
+from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from, operator_named
 from workbench.domain.wire import panel
 from workbench.errors import InvalidRequest
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Outage, Script
 
 
-def scenario_for(tx: Transaction, charge: Charge) -> str:
-    """The name of the scenario of a charge that has just been stored."""
-    if tx.scenario in scenarios.ASKABLE:
-        return tx.scenario
+def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str | None) -> str:
+    """The name of the scenario of a charge that has just been stored; `asked` is what its call asks for."""
+    if asked in scenarios.ASKABLE:
+        return asked
     if tx.gaps.failure_triggers == "header":
         return scenarios.PERSON
     if _is_down(tx, charge.provider):
         return scenarios.UNAVAILABLE
     # One answer of a script for each call: a fault of the service that was asked for is that call's.
-    if tx.scenario is None and (scripted := tx.scripts.first(order="seq", phone=charge.phone)):
+    if asked is None and (scripted := tx.scripts.first(order="seq", phone=charge.phone)):
         tx.scripts.remove(scripted)
         return scripted.play
     first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
     return scenarios.scenario_on(
-        msisdn_from(charge.phone, param="phone").ending,
+        phone.ending,
         attempt=_attempt(tx, charge),
         since_first_ms=tx.now_ms - (first or charge).created_ms,
     )
 
 
-def take_fault(tx: Transaction, number: str) -> None:
-    """Let a call on a number run into the fault that its script has next, unless the call itself asks for something."""
+def take_fault(tx: Transaction, number: str, *, asked: str | None) -> str | None:
+    """What a call on a number asks to go wrong, or else the fault that its script has next, which is used up."""
     scripted = tx.scripts.first(order="seq", phone=number)
     if scripted is None or scripted.play not in scenarios.FAULTS:
-        return
-    is_heard = tx.scenario is None and tx.gaps.failure_triggers != "header"
+        return asked
+    is_heard = asked is None and tx.gaps.failure_triggers != "header"
     if is_heard and not _is_down(tx, msisdn_from(number, param="phone").operator.id):
         tx.scripts.remove(scripted)
-        tx.scenario = scripted.play
+        return scripted.play
+    return asked
 
 
 def _attempt(tx: Transaction, charge: Charge) -> int:

@@ -16,7 +16,6 @@ from workbench.domain.ledger import (
     mirrored,
 )
 from workbench.domain.moments import business_date, milliseconds_in
-from workbench.domain.money import currency_named
 from workbench.domain.references import reference
 from workbench.domain.wire.panel import Settle
 from workbench.errors import InvalidRequest, NotFound, StateConflict
@@ -51,8 +50,7 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
             code="recipe_unknown",
             param="recipe",
         )
-    rules.check_currency(tx.gaps, body.currency, str.upper)
-    currency = currency_named(body.currency).code
+    currency = rules.read_currency(tx.gaps, body.currency, str.upper).code
     occurred_ms = tx.now_ms if body.occurred_at is None else milliseconds_in(body.occurred_at, param="occurred_at")
     posted = (
         _of_entry(tx, body, row, occurred_ms) if row.takes_entry else _as_told(tx, body, row, currency, occurred_ms)

@@ -20,13 +20,6 @@ class Transaction:
         self.draws = draws
         self.gaps = gaps
         self.now_ms = now_ms
-        self.answer_id = ""
-        """The id that the answer to this call carries."""
-        self.request_id: str | None = None
-        """The same, when the call is a merchant's: events name it as their cause."""
-        self.idempotency_key: str | None = None
-        self.scenario: str | None = None
-        """What the call asked to go wrong."""
         self.accounts = Table(connection, "account", records.Account)
         self.api_keys = Table(connection, "api_key", records.ApiKey)
         self.tokens = Table(connection, "token", records.TokenPair)

@@ -21,20 +21,18 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
     if paid[0].amount != _MINOR:
         yield wrong(f"The customer has paid {kwacha(paid[0].amount)}, not K12.05. The amount of a charge counts ngwee.")
     asked = [
-        each
-        for each in calls_to(bench, "POST /v1/charges")
-        if json_of(each["request"]["body"]).get("reference") == _ORDER
+        each for each in calls_to(bench, "POST /v1/charges") if json_of(each.request.body).get("reference") == _ORDER
     ]
-    answered = [place for place, each in enumerate(asked) if paid[0].id in each["response"]["body"]]
+    answered = [place for place, each in enumerate(asked) if paid[0].id in each.response.body]
     if len(answered) > 1:
         yield done(f"Asked {len(answered)} times, paid once: K12.05.")
     since = asked[answered[0] + 1 :] if answered else []
     if not since:
         yield not_yet("The customer has paid K12.05. Now suppose that the answer was lost: ask again.")
-    if since[-1]["request"]["headers"].get(_KEY) != asked[answered[0]]["request"]["headers"].get(_KEY):
+    if since[-1].request.headers.get(_KEY) != asked[answered[0]].request.headers.get(_KEY):
         yield wrong("The second request had a key of its own: had it gone through, the customer would have paid twice.")
     yield wrong(
-        f"The second request was refused with {since[-1]['response']['status']}: under the first one's key it has to "
+        f"The second request was refused with {since[-1].response.status}: under the first one's key it has to "
         "be the first one, field by field."
     )
 

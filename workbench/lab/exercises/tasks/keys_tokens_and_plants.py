@@ -14,10 +14,10 @@ def _from_the_app(bench: Bench) -> Verdict:
     confirms = calls_to(bench, f"POST /v1/payment_intents/{intent.id}/confirm")
     if not confirms:
         return not_yet("The intent for the Lily is there, and not confirmed.")
-    went_through = [each for each in confirms if each["response"]["status"] == HTTPStatus.OK]
+    went_through = [each for each in confirms if each.response.status == HTTPStatus.OK]
     if not went_through:
-        return wrong(f"The confirm was answered {confirms[-1]['response']['status']}: bench.trace.exchanges has why.")
-    held = [each["request"]["headers"]["Authorization"] for each in went_through]
+        return wrong(f"The confirm was answered {confirms[-1].response.status}: bench.trace.exchanges has why.")
+    held = [each.request.headers["Authorization"] for each in went_through]
     if any("pk_test" not in each for each in held):
         key = "an access token" if any("at_" in each for each in held) else "the secret key"
         return wrong(f"It was confirmed with {key}, which an app must not hold. Make another, and let app do it.")

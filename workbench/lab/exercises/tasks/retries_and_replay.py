@@ -20,13 +20,15 @@ def _lost_and_found(bench: Bench) -> Verdict:
 
 @first
 def _told(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
+    from workbench.domain.wire.trace import webhook_of
+
     if intent.status != "succeeded":
         yield not_yet("The customer has not paid for the Rose.")
     shops = {each.id for each in bench.looking().webhook_endpoints.each() if each.url == bench.receiver_url}
     has_arrived = [
         row["result"].startswith("2")
         for row in bench.trace.for_(intent.id)
-        if row["kind"] == "webhook" and row["what"] == "payment_intent.succeeded" and row["detail"]["endpoint"] in shops
+        if row["kind"] == "webhook" and row["what"] == "payment_intent.succeeded" and webhook_of(row).endpoint in shops
     ]
     failed = has_arrived.index(True) if True in has_arrived else len(has_arrived)
     if not has_arrived:
