@@ -32,6 +32,9 @@ MOVEMENT: Columns = {
 part. `amount_minor` is gross and positive; the fee lowers the balance, in either direction. Only what
 is `completed` moves money. Phones are masked.
 """
+DIRECTIONS: Final = ("in", "out")
+COMPLETED: Final = "completed"
+STATUSES: Final = (COMPLETED, "failed", "pending")
 
 LEDGER_MOVEMENT: Columns = {
     **MOVEMENT,

@@ -9,18 +9,12 @@ from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
 
+from workbench.analysis.breaks import BATCH_MISMATCH, DUPLICATE, INVALID, LATE_SUCCESS
 from workbench.analysis.reconcile.columns import FLAG, LEDGER, NUMBER, OF_SIDE, PAIR, ROW, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.rows import COMPLETED, effect, nothing, unreadable
-from workbench.analysis.reconcile.rules import (
-    BATCH_MISMATCH,
-    DUPLICATE,
-    INVALID,
-    LATE_SUCCESS,
-    ONE_SIDED,
-    TOLERATED,
-    Tolerance,
-)
+from workbench.analysis.reconcile.rows import effect, nothing, unreadable
+from workbench.analysis.reconcile.rules import ONE_SIDED, TOLERATED, Tolerance
+from workbench.analysis.shapes import COMPLETED
 
 GROUP = ["account", "g"]
 PREFIX = {LEDGER: "l_", STATEMENT: "s_"}

@@ -1,19 +1,19 @@
 """Every row that agrees, a row for each side's row: worked out when it is asked for."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 
+from workbench.analysis.frames import schema_of, typed
 from workbench.analysis.reconcile.classify import PREFIX, Classified, both_sides, widened
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, STATEMENT, WORD, Frame, Shape
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import named, nothing
 from workbench.analysis.reconcile.rules import MATCH_RULES, TOLERATED
-from workbench.analysis.reconcile.words import amount_text
 from workbench.analysis.shapes import MATCH
+from workbench.domain.money import money_text
 
 _AGREED: Shape = {
     "rule": WORD,
@@ -96,21 +96,11 @@ def _groups(engine: Engine, special: Frame) -> Frame:
 
 def _framed(found: pa.Table) -> pd.DataFrame:
     """Arrow's rows with the declared types; text is built only where a row differs at all."""
-    made = pd.DataFrame({name: _column(found, name, kind) for name, kind in MATCH.items()})
+    columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
+    columns["differences"] = pa.array(_differences(found), pa.string())
+    made = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
     made["rule"] = made["rule"].cat.set_categories(list(MATCH_RULES))
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
-
-
-def _column(found: pa.Table, name: str, kind: str) -> Any:  # noqa: ANN401  a column of any type
-    if name == "differences":
-        return pd.Series(_differences(found), dtype=kind)
-    column = found["signed" if name == "signed_minor" else name]
-    if kind == "category":
-        made = column.cast(pa.string()).dictionary_encode().to_pandas().astype("category")
-        # In the order of the alphabet, not in that of the rows.
-        return made.cat.set_categories(sorted(made.cat.categories))
-    types = {"string": pd.StringDtype(), "Int64": pd.Int64Dtype()}
-    return column.to_pandas(types_mapper=lambda _: types.get(kind)).astype(kind)
 
 
 def _differences(found: pa.Table) -> Sequence[str | None]:
@@ -120,5 +110,5 @@ def _differences(found: pa.Table) -> Sequence[str | None]:
 
 
 def _said(amount: int, fee: int, days: int, currency: str) -> str:
-    parts = [f"{name} {amount_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
+    parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
     return "; ".join([*parts, *([f"{days} day{'s' if abs(days) > 1 else ''}"] if days else [])])

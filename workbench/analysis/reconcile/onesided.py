@@ -5,19 +5,11 @@ from functools import reduce
 
 import narwhals.stable.v2 as nw
 
+from workbench.analysis.breaks import AMBIGUOUS, MISSING, PAYOUT_UNPAID, REVERSED_UNMATCHED, TIMING, WRONG_REFERENCE
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, OF_SIDE, PAIR, STATEMENT, WORD, Frame, Shape
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import nothing
-from workbench.analysis.reconcile.rules import (
-    AMBIGUOUS,
-    MISSING,
-    ONE_SIDED,
-    PARTNERS_WITHIN_MS,
-    PAYOUT_UNPAID,
-    REVERSED_UNMATCHED,
-    TIMING,
-    WRONG_REFERENCE,
-)
+from workbench.analysis.reconcile.rules import ONE_SIDED, PARTNERS_WITHIN_MS
 from workbench.domain.phones import COUNTRY, GAPS, MOBILE
 
 BROKEN: Shape = {**PAIR, "reversed_entry": WORD, "reversed_signed": NUMBER}

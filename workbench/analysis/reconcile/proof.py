@@ -4,13 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
-from workbench.analysis.reconcile.breaks import typed
 from workbench.analysis.reconcile.inputs import Jump
 from workbench.analysis.reconcile.totals import Book
-from workbench.analysis.reconcile.words import amount_text
-from workbench.analysis.shapes import EXACT, PROOF
+from workbench.analysis.shapes import EXACT
+from workbench.domain.money import money_text
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_
     said = []
     if jumps:
         name, jump = jumps[0]
-        expected, found = (amount_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
+        expected, found = (money_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
         where = f"the running balance of {name} does not follow in line {jump.line}{more}"
         said.append(f"{where}: {expected} expected, {found} found")
@@ -86,9 +83,4 @@ def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_
 
 
 def _said(line: Mapping[str, Any], name: str) -> str:
-    return amount_text(line[name], line["currency"])
-
-
-def proof_frame(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The frame PROOF."""
-    return typed(lines, PROOF)
+    return money_text(line[name], line["currency"])

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken, typed
+from workbench.analysis.frames import day_number, frame
+from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken
 from workbench.analysis.reconcile.carry import (
     CarryForward,
     carried_rows,
@@ -25,14 +25,13 @@ from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.inputs import Inputs, load_ledger, load_statements, read_inputs
 from workbench.analysis.reconcile.matches import matches_of
 from workbench.analysis.reconcile.onesided import resolve
-from workbench.analysis.reconcile.proof import Sums, proof_frame, proof_line
+from workbench.analysis.reconcile.proof import Sums, proof_line
 from workbench.analysis.reconcile.result import Reconciliation
 from workbench.analysis.reconcile.rows import numbered, rows_of
 from workbench.analysis.reconcile.rules import Tolerance, check_whole
 from workbench.analysis.reconcile.summary import ageing_of, summary_of
 from workbench.analysis.reconcile.totals import Book, books, check_accounts, totals
-from workbench.analysis.reconcile.words import EPOCH
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
@@ -150,7 +149,7 @@ class _Run:
         for account in {book.account for book in read.books}:
             last = [book.last_day for book in read.books if book.account == account and book.last_day is not None]
             if not last and self.carried is not None and (closed := self.carried.closed_of(account)):
-                last = [_number(closed["closing_date"])]
+                last = [day_number(closed["closing_date"])]
             days = read.totals[LEDGER].loc[read.totals[LEDGER]["account"] == account, "day"].dropna()
             made[account] = max(last) if last else int(days.max()) if len(days) else 0
         return made
@@ -162,7 +161,7 @@ class _Run:
         }
         breaks = breaks_of(broken, closing, expected_in)
         rows = broken_rows(broken)
-        proof = proof_frame([self._proof(account, read, breaks, broken, rows) for account in sorted(closing)])
+        proof = frame([self._proof(account, read, breaks, broken, rows) for account in sorted(closing)], PROOF)
         return Reconciliation(
             breaks=breaks,
             summary=summary_of(dict(read.totals), rows, breaks),
@@ -211,7 +210,7 @@ class _Run:
             }
             for line in proof.to_dict("records")
         ]
-        made = CarryForward(carried_rows(rows, closing), typed(closed, CLOSED), self._ahead(read, closing, rows))
+        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), self._ahead(read, closing, rows))
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
@@ -229,7 +228,7 @@ class _Run:
         later = (known["day"] > known["account"].map(closing)).fillna(value=False).any()
         if later or (self.carried is not None and not self.carried.ahead.empty):
             return rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
-        return typed([], AHEAD)
+        return frame([], AHEAD)
 
 
 def _named(statement: Frame, inputs: Inputs) -> Frame:
@@ -253,10 +252,6 @@ def _commonest(counted: pd.DataFrame, account: str) -> str | None:
     """The currency of most rows of an account."""
     rows = counted[counted["account"] == account].groupby("currency")["rows"].sum().sort_index()
     return str(rows.idxmax()) if len(rows) else None
-
-
-def _number(day: date) -> int:
-    return (day - EPOCH).days
 
 
 def _inputs(inputs: Inputs, read: _Read, carried: CarryForward | None) -> pd.DataFrame:
@@ -287,4 +282,4 @@ def _inputs(inputs: Inputs, read: _Read, carried: CarryForward | None) -> pd.Dat
     ]
     if carried is not None:
         rows.append({**rows[0], "name": "carried forward", "sha256": None, "rows": len(carried.rows)})
-    return typed(rows, INPUTS)
+    return frame(rows, INPUTS)

@@ -9,11 +9,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
+from workbench.analysis.frames import day_number, in_pandas
 from workbench.analysis.reconcile.columns import NUMBER, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.inputs import Jump, Told
 from workbench.analysis.reconcile.rows import nothing, unreadable
-from workbench.analysis.reconcile.words import EPOCH
 from workbench.errors import ReconcileRefused
 
 _BY = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
@@ -49,12 +49,8 @@ def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
             good_day=nw.col("good_day").max(),
         )
     )
-    made: pd.DataFrame = engine.collect(conform(engine, counted, {**_BY, **_SUMMED})).to_pandas(types_mapper=_nullable)
+    made = in_pandas(engine.collect(conform(engine, counted, {**_BY, **_SUMMED})))
     return made.sort_values(list(_BY)).reset_index(drop=True)
-
-
-def _nullable(kind: Any) -> Any:  # noqa: ANN401  Arrow's type to pandas' own
-    return pd.StringDtype() if str(kind) in {"string", "large_string"} else pd.Int64Dtype()
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,7 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
 
 def _declared(says: Told | None) -> int | None:
     """The last day that a statement says it covers."""
-    return None if says is None or says.last_day is None else (says.last_day - EPOCH).days
+    return None if says is None or says.last_day is None else day_number(says.last_day)
 
 
 def _whole(value: Any) -> int | None:  # noqa: ANN401  pandas' null or a number

@@ -11,7 +11,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
-from workbench.analysis.report.source import decimals_of
+from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
 
 MAX_TEXT: Final = 32_767

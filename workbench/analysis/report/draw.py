@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.analysis.report.source import amount, decimals_of
 from workbench.analysis.report.totals import Account, Net
+from workbench.domain.money import decimals_of, major_text
 from workbench.render import percent
 
 _BLUE, _ORANGE, _GREY = "#0072b2", "#e69f00", "#bbbbbb"
@@ -67,7 +67,7 @@ def match_rate(accounts: Sequence[Account]) -> Figure:
         axes.barh(place, share, height=0.6, color=_BLUE)
         if share < _WHOLE:
             axes.barh(place, _WHOLE - share, left=share, height=0.6, color="white", edgecolor=_ORANGE, hatch="////")
-        total = f"{each.currency} {amount(each.value_minor, each.currency)}"
+        total = f"{each.currency} {major_text(each.value_minor, each.currency)}"
         label = f"{percent(each.matched_minor, each.value_minor)} of {total}"
         axes.annotate(
             label, (0, place), xytext=(6, 0), textcoords="offset points", va="center", color="black", fontsize=9,
@@ -118,7 +118,7 @@ def _label(axes: Axes, places: Sequence[int], nets: Sequence[Net], currency: str
     for place, net in zip(places, nets, strict=True):
         for minor, offset, anchor in ((net.up_minor, 3, "bottom"), (net.down_minor, -3, "top")):
             if minor:
-                text = amount(minor, currency, signed=True)
+                text = major_text(minor, currency, signed=True)
                 axes.annotate(
                     text, (place, minor), xytext=(0, offset), textcoords="offset points", ha="center", va=anchor,
                     fontsize=8, color=_INK,
@@ -140,4 +140,4 @@ def _with_count(bucket: str, net: Net) -> str:
 def _in_major_units(currency: str) -> Callable[[Any, Any], str]:
     """The words at a line of the axis; what is between two ngwee has none."""
     places = decimals_of(currency)
-    return lambda minor, _: amount(int(minor), currency).removesuffix("." + "0" * places)
+    return lambda minor, _: major_text(int(minor), currency).removesuffix("." + "0" * places)

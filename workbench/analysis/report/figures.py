@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from workbench.analysis.report import totals
-from workbench.analysis.report.source import Reconciled, amount
+from workbench.analysis.report.source import Reconciled
 from workbench.analysis.report.words import counted
+from workbench.domain.money import major_text
 from workbench.render import Picture, percent, picture
 
 _MOST_NAMED: Final = 8
@@ -68,7 +69,7 @@ def _in_words(title: str, nets: Mapping[str, totals.Net], currency: str) -> str:
 
 
 def _net(net: totals.Net, currency: str) -> str:
-    sums = [amount(minor, currency, signed=True) for minor in (net.up_minor, net.down_minor) if minor]
+    sums = [major_text(minor, currency, signed=True) for minor in (net.up_minor, net.down_minor) if minor]
     return f"{counted(net.breaks, 'break')}, {' and '.join(sums) or 'no variance'}"
 
 

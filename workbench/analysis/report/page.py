@@ -7,12 +7,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from workbench.analysis.breaks import BREAK_CODES
+from workbench.analysis.frames import python_rows
 from workbench.analysis.report import tables, totals
 from workbench.analysis.report.figures import Figures
-from workbench.analysis.report.source import Reconciled, amount, rows
+from workbench.analysis.report.source import Reconciled
 from workbench.analysis.report.whole import written_whole
-from workbench.analysis.report.words import MEANINGS, counted, headline, is_proven, proofs
-from workbench.render import Picture, Table
+from workbench.analysis.report.words import counted, headline, is_proven, proofs
+from workbench.domain.money import major_text
+from workbench.render import Picture, Table, shortened
 from workbench.visible import visible
 
 MAX_LISTED: Final = 50
@@ -67,7 +70,7 @@ def write_page(result: Reconciled, path: Path | str) -> None:
 def page(result: Reconciled) -> str:
     """The HTML of the page; the same results give the same text."""
     figures = Figures(result)
-    currencies = sorted({each for (each,) in rows(result.proof, "currency")})
+    currencies = sorted({each for (each,) in python_rows(result.proof, "currency")})
     return str(
         _template().render(
             headline=headline(result),
@@ -80,7 +83,7 @@ def page(result: Reconciled) -> str:
             money=[_money(result, figures, each) for each in currencies],
             rates=figures.match_rate(),
             inputs=tables.inputs(result),
-            statements=[name or "" for side, name in rows(result.inputs, "side", "name") if side == "statement"],
+            statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
         )
     )
 
@@ -104,7 +107,7 @@ def _sections(result: Reconciled) -> Iterable[Section]:
         found = result.breaks[result.breaks["code"] == code]
         size = found["variance_minor"].abs()
         largest = found.loc[size.sort_values(ascending=False, kind="stable").index[:MAX_LISTED]]
-        yield Section(code, MEANINGS[code], count, [_listed(*row) for row in rows(largest, *_SHOWN)])
+        yield Section(code, BREAK_CODES[code].meaning, count, [_listed(*row) for row in python_rows(largest, *_SHOWN)])
 
 
 _SHOWN: Final = (
@@ -119,21 +122,17 @@ def _listed(*cells: Any) -> Listed:  # noqa: ANN401  cells of many types, in the
     currency = row["currency"]
     more = [row["account"], row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
     return Listed(
-        where=_short(row["statement"] or "") + place,
-        key=_short(row["key"] or "no key"),
-        more=" · ".join(_short(each) for each in more if each),
+        where=shortened(row["statement"] or "", _MAX_WORDS) + place,
+        key=shortened(row["key"] or "no key", _MAX_WORDS),
+        more=" · ".join(shortened(each, _MAX_WORDS) for each in more if each),
         date="" if row["business_date"] is None else row["business_date"].isoformat(),
-        ledger="" if row["ledger_minor"] is None else amount(row["ledger_minor"], currency),
-        statement="" if row["statement_minor"] is None else amount(row["statement_minor"], currency),
-        variance=amount(row["variance_minor"], currency, signed=True),
+        ledger="" if row["ledger_minor"] is None else major_text(row["ledger_minor"], currency),
+        statement="" if row["statement_minor"] is None else major_text(row["statement_minor"], currency),
+        variance=major_text(row["variance_minor"], currency, signed=True),
         age="" if row["age_days"] is None else counted(row["age_days"], "day"),
-        reason=_short(row["reason"] or ""),
-        settlement=_short(row["settlement"] or ""),
+        reason=shortened(row["reason"] or "", _MAX_WORDS),
+        settlement=shortened(row["settlement"] or "", _MAX_WORDS),
     )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MAX_WORDS else f"{text[:_MAX_WORDS]}…"
 
 
 def _data_url(picture: Picture) -> str:

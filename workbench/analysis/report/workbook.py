@@ -14,8 +14,9 @@ from xlsxwriter import Workbook
 from xlsxwriter.exceptions import XlsxWriterException
 from xlsxwriter.worksheet import Worksheet
 
+from workbench.analysis.frames import python_rows
 from workbench.analysis.report.cells import HEADINGS, PROOF_HEADINGS, Formats, Write, formats_of, heading, writer
-from workbench.analysis.report.source import Reconciled, rows
+from workbench.analysis.report.source import Reconciled
 from workbench.analysis.report.whole import written_whole
 from workbench.errors import ReportRefused
 
@@ -89,7 +90,7 @@ def _write_rows(sheet: Worksheet, frame: pd.DataFrame, writers: Sequence[Write],
     """Write the rows below the heading; how wide each column is, going by the first of them."""
     names = list(frame.columns)
     currency = names.index("currency") if "currency" in names else None
-    for row, cells in enumerate(rows(frame, *names), start=1):
+    for row, cells in enumerate(python_rows(frame, *names), start=1):
         shown = _write_row(sheet, row, cells, writers, None if currency is None else cells[currency])
         if row <= _MEASURED_ROWS:
             widths = [max(width, len(text) + 1) for width, text in zip(widths, shown, strict=True)]

@@ -5,6 +5,7 @@ from datetime import date
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.notes import Told
 from workbench.analysis.simulate.plan import UNKNOWN, phone_of
@@ -12,17 +13,14 @@ from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, FLOAT
 from workbench.domain.moments import LUSAKA, milliseconds, moment
+from workbench.domain.movements import CREDITED, IN, IN_SUSPENSE
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import OPERATORS
 from workbench.domain.references import reference
 
-COMPLETED: Final = "completed"
 FAILED: Final = "failed"
-IN: Final = "in"
-OUT: Final = "out"
 SECURED: Final = "funds_secured"
 PAID_OUT: Final = "payout_paid"
-CREDITED: Final = "sweep_credited"
 ACCOUNTS: Final[Mapping[str, str]] = {
     **{FLOAT.name.format(operator=operator): operator for operator in OPERATORS},
     BANK.name: "aggregator",
@@ -174,7 +172,7 @@ def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
         status=movement["status"],
         batch=movement["batch"],
         related=movement["payment"] if kind == "reversal" else None,
-        code="late_success" if movement["state"] == "in_suspense" else None,
+        code="late_success" if movement["state"] == IN_SUSPENSE else None,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused
@@ -15,9 +16,7 @@ FIELDS: Final = (
 """What a column can hold."""
 PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "closing")
 """What can stand above the header; `first` and `last` are the days of the period."""
-STATUSES: Final = ("completed", "failed", "pending")
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
-DIRECTIONS: Final = ("in", "out")
 KINDS: Final = ("csv", "xlsx")
 
 
