@@ -93,13 +93,13 @@ def _placed(engine: Engine, rows: Frame) -> Frame:
     tellings = copies.with_columns(telling=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
     told_twice = (nw.col("side") == STATEMENT) & (nw.col("telling") > 1)
     shape = {**ROW, "fresh": NUMBER, "batches": NUMBER, "told_twice": FLAG}
-    return engine.keep(conform(engine, tellings.with_columns(told_twice=told_twice), shape))
+    return engine.keep(conform(engine, tellings, shape, told_twice=told_twice))
 
 
 def _told_twice(engine: Engine, placed: Frame) -> Frame:
     """Lines told twice. Such a line is of no group: what it tells is part of it already."""
     again = placed.filter(nw.col("told_twice"))
-    return conform(engine, again.with_columns(g=nothing("g"), code=nw.lit(DUPLICATE[STATEMENT])), _SINGLE)
+    return conform(engine, again, _SINGLE, g=nothing("g"), code=nw.lit(DUPLICATE[STATEMENT]))
 
 
 def _special(engine: Engine, placed: Frame) -> Frame:
@@ -110,22 +110,22 @@ def _special(engine: Engine, placed: Frame) -> Frame:
         l_sum=nw.when(nw.col("side") == LEDGER).then(nw.col("signed")).otherwise(0),
         s_sum=nw.when(nw.col("side") == STATEMENT).then(nw.col("signed")).otherwise(0),
     )
-    summed = counted.with_columns(
-        rank=nw.col("one").cum_sum().over(*GROUP, "side", order_by=_TIES),
-        n=nw.col("one").sum().over(*GROUP),
-        l_n=nw.col("l_one").sum().over(*GROUP),
-        l_sum=nw.col("l_sum").sum().over(*GROUP),
-        s_sum=nw.col("s_sum").sum().over(*GROUP),
-        least_currency=nw.col("currency").min().over(*GROUP),
-        most_currency=nw.col("currency").max().over(*GROUP),
-    )
+    summed = {
+        "rank": nw.col("one").cum_sum().over(*GROUP, "side", order_by=_TIES),
+        "n": nw.col("one").sum().over(*GROUP),
+        "l_n": nw.col("l_one").sum().over(*GROUP),
+        "l_sum": nw.col("l_sum").sum().over(*GROUP),
+        "s_sum": nw.col("s_sum").sum().over(*GROUP),
+        "least_currency": nw.col("currency").min().over(*GROUP),
+        "most_currency": nw.col("currency").max().over(*GROUP),
+    }
     shape = {
         **ROW,
         **dict.fromkeys(("rank", "batches", "n", "l_n", "l_sum", "s_sum"), NUMBER),
         "least_currency": WORD,
         "most_currency": WORD,
     }
-    return engine.keep(conform(engine, summed, shape))
+    return engine.keep(conform(engine, counted, shape, **summed))
 
 
 def _firsts(special: Frame, side: str) -> Frame:
@@ -144,7 +144,7 @@ def _duplicates(engine: Engine, special: Frame) -> Frame:
     """Rule 2: each further row of a group without a batch."""
     further = special.filter((nw.col("batches") == 0) & ((nw.col("rank") > 1) | _further()))
     code = nw.when(nw.col("side") == LEDGER).then(nw.lit(DUPLICATE[LEDGER])).otherwise(nw.lit(DUPLICATE[STATEMENT]))
-    return conform(engine, further.with_columns(told_twice=nw.lit(value=False), code=code), _SINGLE)
+    return conform(engine, further, _SINGLE, told_twice=nw.lit(value=False), code=code)
 
 
 def _groups(engine: Engine, special: Frame) -> Frame:
@@ -164,8 +164,7 @@ def _groups(engine: Engine, special: Frame) -> Frame:
     both = both_sides()
     agrees = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least_currency") == nw.col("most_currency"))
     code = nw.when(~agrees & both).then(nw.lit(BATCH_MISMATCH)).when(~agrees).then(nw.lit(ONE_SIDED))
-    made = joined.with_columns(code=code, rows=nw.col("n"), told_twice=nw.col("n") < 0)
-    return conform(engine, made, PAIR)
+    return conform(engine, joined, PAIR, code=code, rows=nw.col("n"), told_twice=nw.col("n") < 0)
 
 
 _SUMS = ("n", "l_sum", "s_sum", "least_currency", "most_currency")
@@ -243,13 +242,13 @@ def widened(engine: Engine, compared: Frame) -> Frame:
         absent = [name for name in OF_SIDE if name not in {*_NARROW[side], "key", "moves", "signed"}]
         made |= {f"{prefix}{name}": nothing("g") for name in absent}
     rows = nw.when(both_sides()).then(2).otherwise(1)
-    return conform(engine, compared.with_columns(**made, rows=rows, told_twice=nw.lit(value=False)), PAIR)
+    return conform(engine, compared, PAIR, **made, rows=rows, told_twice=nw.lit(value=False))
 
 
 def _bad(engine: Engine, rows: Frame) -> Frame:
     """Rule 1. Such a row is of no group, though another row's group may be called as its would be."""
-    made = rows.filter(unreadable()).with_columns(g=nothing("g"), code=nw.lit(INVALID), told_twice=nw.lit(value=False))
-    return conform(engine, made, _SINGLE)
+    made = {"g": nothing("g"), "code": nw.lit(INVALID), "told_twice": nw.lit(value=False)}
+    return conform(engine, rows.filter(unreadable()), _SINGLE, **made)
 
 
 def _alone(engine: Engine, rows: Frame) -> Frame:
@@ -259,7 +258,7 @@ def _alone(engine: Engine, rows: Frame) -> Frame:
         mine = nw.col("side") == side
         # Where the condition does not hold there is a null.
         sided |= {f"{prefix}{name}": nw.when(mine).then(nw.col(name)) for name in OF_SIDE}
-    return conform(engine, rows.with_columns(**sided, rows=nw.lit(1)), PAIR)
+    return conform(engine, rows, PAIR, **sided, rows=nw.lit(1))
 
 
 _SINGLE = {**ROW, "code": WORD, "told_twice": FLAG}

@@ -49,21 +49,20 @@ def _pairs(engine: Engine, compared: Frame) -> list[Frame]:
         made.append(
             conform(
                 engine,
-                mine.with_columns(
-                    rule=nw.when(nw.col("both")).then(nw.lit("key")).otherwise(nw.lit("nothing_moved")),
-                    group=nw.col("g"),
-                    side=nw.lit(side),
-                    statement=nw.col("s_source") if side == STATEMENT else nothing("g"),
-                    line=nw.col("s_no") if side == STATEMENT else nothing("l_no"),
-                    entry=nw.col("l_entry") if side == LEDGER else nothing("g"),
-                    key=nw.col(f"{prefix}key"),
-                    currency=nw.col(f"{prefix}currency"),
-                    signed=nw.col(f"{prefix}signed"),
-                    amount_off=nw.col("s_amount") - nw.col("l_amount"),
-                    fee_off=nw.col("s_fee") - nw.col("l_fee"),
-                    days_off=nw.col("s_day") - nw.col("l_day"),
-                ),
+                mine,
                 _AGREED,
+                rule=nw.when(nw.col("both")).then(nw.lit("key")).otherwise(nw.lit("nothing_moved")),
+                group=nw.col("g"),
+                side=nw.lit(side),
+                statement=nw.col("s_source") if side == STATEMENT else nothing("g"),
+                line=nw.col("s_no") if side == STATEMENT else nothing("l_no"),
+                entry=nw.col("l_entry") if side == LEDGER else nothing("g"),
+                key=nw.col(f"{prefix}key"),
+                currency=nw.col(f"{prefix}currency"),
+                signed=nw.col(f"{prefix}signed"),
+                amount_off=nw.col("s_amount") - nw.col("l_amount"),
+                fee_off=nw.col("s_fee") - nw.col("l_fee"),
+                days_off=nw.col("s_day") - nw.col("l_day"),
             )
         )
     return made
@@ -82,15 +81,14 @@ def _groups(engine: Engine, special: Frame) -> Frame:
     ours = nw.col("side") == LEDGER
     return conform(
         engine,
-        agreed.with_columns(
-            rule=rule,
-            group=nw.col("g"),
-            statement=nw.when(~ours).then(nw.col("source")).otherwise(nothing("source")),
-            line=nw.when(~ours).then(nw.col("no")).otherwise(nothing("no")),
-            entry=nw.when(ours).then(nw.col("entry")).otherwise(nothing("entry")),
-            **dict.fromkeys(("amount_off", "fee_off", "days_off"), nothing("no")),
-        ),
+        agreed,
         _AGREED,
+        rule=rule,
+        group=nw.col("g"),
+        statement=nw.when(~ours).then(nw.col("source")).otherwise(nothing("source")),
+        line=nw.when(~ours).then(nw.col("no")).otherwise(nothing("no")),
+        entry=nw.when(ours).then(nw.col("entry")).otherwise(nothing("entry")),
+        **dict.fromkeys(("amount_off", "fee_off", "days_off"), nothing("no")),
     )
 
 

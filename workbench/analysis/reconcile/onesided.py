@@ -24,17 +24,16 @@ def resolve(engine: Engine, opened: Frame, ledger: Frame, cut_after: Mapping[int
     single = waiting.filter(nw.col("l_batch").is_null() & nw.col("s_batch").is_null())
     partners = engine.keep(_partners(engine, single.filter(nw.col("s_no").is_null()), single))
     pairs = partners.filter((nw.col("l_partners") == 1) & (nw.col("s_partners") == 1))
-    pairs = pairs.with_columns(
-        code=nw.lit(WRONG_REFERENCE), rows=nw.lit(2), told_twice=nw.lit(value=False), g=nw.col("s_g")
-    )
+    paired = {
+        "code": nw.lit(WRONG_REFERENCE), "rows": nw.lit(2), "told_twice": nw.lit(value=False), "g": nw.col("s_g"),
+    }  # fmt: skip
     met = engine.keep(_met(partners))
     left = waiting.join(met, on=["account", "g"], how="left")
-    unclear = left.filter(nw.col("met") > 1).with_columns(code=nw.lit(AMBIGUOUS))
     lonely = left.filter(nw.col("met").is_null())
     parts = [
         _bare(engine, opened.filter(nw.col("code") != ONE_SIDED)),
-        _bare(engine, pairs),
-        _bare(engine, unclear),
+        _bare(engine, pairs, **paired),
+        _bare(engine, left.filter(nw.col("met") > 1), code=nw.lit(AMBIGUOUS)),
         _named(engine, lonely, ledger, cut_after),
     ]
     return engine.keep(nw.concat(parts))
@@ -62,12 +61,10 @@ def _partners(engine: Engine, ledger: Frame, single: Frame) -> Frame:
     # Where neither side masks it, the whole number tells two customers apart.
     same = (nw.col("l_national") == nw.col("s_national")) | _is_masked("l_") | _is_masked("s_")
     met = left.join(right, left_on=on, right_on=[f"on_{name}" for name in _ALIKE], how="inner").filter(near & same)
-    counted = met.with_columns(one=nw.lit(1)).with_columns(
-        l_partners=nw.col("one").sum().over("account", "l_g"),
-        s_partners=nw.col("one").sum().over("account", "s_g"),
-    )
+    counts = {f"{side}_partners": nw.col("one").sum().over("account", f"{side}_g") for side in ("l", "s")}
     shape = {name: kind for name, kind in PAIR.items() if name not in {"g", "code", "rows", "told_twice"}}
-    return conform(engine, counted, {**shape, "l_g": WORD, "s_g": WORD, "l_partners": NUMBER, "s_partners": NUMBER})
+    shape |= {"l_g": WORD, "s_g": WORD, **dict.fromkeys(counts, NUMBER)}
+    return conform(engine, met.with_columns(one=nw.lit(1)), shape, **counts)
 
 
 def _customer(prefix: str) -> dict[str, nw.Expr]:
@@ -96,9 +93,8 @@ def _met(partners: Frame) -> Frame:
     return nw.concat(ends).group_by("account", "g").agg(met=nw.col("met").max())
 
 
-def _bare(engine: Engine, pairs: Frame) -> Frame:
-    made = pairs.with_columns(reversed_entry=nothing("g"), reversed_signed=nothing("l_no"))
-    return conform(engine, made, BROKEN)
+def _bare(engine: Engine, pairs: Frame, **made: nw.Expr) -> Frame:
+    return conform(engine, pairs, BROKEN, reversed_entry=nothing("l_entry"), reversed_signed=nothing("l_no"), **made)
 
 
 def _named(engine: Engine, lonely: Frame, ledger: Frame, cut_after: Mapping[int, int]) -> Frame:
@@ -133,4 +129,4 @@ def _named(engine: Engine, lonely: Frame, ledger: Frame, cut_after: Mapping[int,
         .when(ours).then(nw.lit(MISSING[LEDGER]))
         .otherwise(nw.lit(MISSING[STATEMENT]))
     )  # fmt: skip
-    return conform(engine, made.with_columns(code=code), BROKEN)
+    return conform(engine, made, BROKEN, code=code)

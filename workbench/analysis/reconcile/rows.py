@@ -35,14 +35,16 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = 
         at=nw.col("occurred_at"), day=nw.col("business_date"),
         amount=nw.col("amount_minor"), fee=nw.col("fee_minor"), **{name: nw.col(name) for name in keep},
     )  # fmt: skip
-    made = given.with_columns(
+    return conform(
+        engine,
+        given,
+        {**ROW, "account": WORD, **dict.fromkeys(keep, NUMBER)},
         side=nw.lit(side),
         g=nw.coalesce("batch", "key"),
         order=nw.coalesce(nw.col("at"), nw.col("day") * DAY_MS).fill_null(0),
         moves=(nw.col("status") == COMPLETED).fill_null(value=False),
         signed=effect(),
     )
-    return conform(engine, made, {**ROW, "account": WORD, **dict.fromkeys(keep, NUMBER)})
 
 
 def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
@@ -50,7 +52,7 @@ def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
     place = nw.when(nw.col("account") == accounts[0]).then(0)
     for number, account in enumerate(accounts[1:], start=1):
         place = place.when(nw.col("account") == account).then(number)
-    return conform(engine, rows.with_columns(account=place), ROW)
+    return conform(engine, rows, ROW, account=place)
 
 
 def named(table: pa.Table, accounts: Sequence[str]) -> pa.Table:
