@@ -32,7 +32,8 @@ class Figures:
         found = totals.by_bucket(self._result, currency)
         with draw.own_look():
             figure = draw.ageing(list(found), list(found.values()), currency)
-            return picture(figure, _in_words(f"Open breaks by age, in {currency}", _days(found), currency))
+            named = {f"{bucket} days": net for bucket, net in found.items()}
+            return picture(figure, _in_words(f"Open breaks by age, in {currency}", named, currency))
 
     def daily_variance(self, currency: str | None = None) -> Picture:
         """How far the sides are apart, by business date. Raises ReportRefused: as for `ageing`."""
@@ -52,10 +53,6 @@ class Figures:
         found = totals.by_account(self._result)
         with draw.own_look():
             return picture(draw.match_rate(found), _rates_in_words(found))
-
-
-def _days(found: Mapping[str, totals.Net]) -> dict[str, totals.Net]:
-    return {f"{bucket} days": net for bucket, net in found.items()}
 
 
 def _in_words(title: str, nets: Mapping[str, totals.Net], currency: str) -> str:

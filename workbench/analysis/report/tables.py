@@ -1,5 +1,8 @@
 """The short tables of a reconciliation, for a terminal and for the page: accounts, codes, ages, proof, inputs."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from workbench.analysis.breaks import INVALID
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
@@ -9,13 +12,13 @@ from workbench.domain.money import major_text
 from workbench.render import Column, Table, percent, shortened, table
 
 
-def _numbers(*headings: str) -> list[Column]:
+def _numbers(*headings: str) -> list[str | Column]:
     return [Column(each, numeric=True) for each in headings]
 
 
 def accounts(result: Reconciled) -> Table:
     """How much of each account agrees, counting the rows of both sides."""
-    columns: list[str | Column] = [
+    columns = [
         "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
         *_numbers("matched by count", "by net value", "net variance"), "currency",
     ]  # fmt: skip
@@ -32,7 +35,7 @@ def accounts(result: Reconciled) -> Table:
 
 def codes(result: Reconciled) -> Table:
     """How many breaks there are of each code, and by how much they move the balances apart."""
-    columns: list[str | Column] = [
+    columns = [
         "code",
         *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"),
         "currency",
@@ -52,7 +55,11 @@ def unusable(result: Reconciled) -> Table:
     bad = result.breaks[result.breaks["code"] == INVALID]
     names = ("side", "statement", "line", "entry", "reason")
     made = [
-        ("ledger" if side == "ledger" else statement, f"{line or entry or ''}", cut(reason))
+        (
+            "ledger" if side == "ledger" else statement,
+            f"{line or entry or ''}",
+            shortened(" ".join(reason.split()), _REASON),
+        )
         for side, statement, line, entry, reason in python_rows(bad.head(_FEW), *names)
     ]
     more = f", the first {_FEW} of {len(bad):,}" if len(bad) > _FEW else ""
@@ -63,29 +70,23 @@ _FEW = 5
 _REASON = 200
 
 
-def cut(reason: str) -> str:
-    """A reason of one line, not longer than can be read."""
-    return shortened(" ".join(reason.split()), _REASON)
-
-
 def ageing(result: Reconciled, currency: str) -> Table:
     """How old the breaks are, for the accounts in one currency."""
-    columns: list[str | Column] = ["age in days", *_numbers("breaks", "ledger has more", "statement has more")]
-    made = [
-        (bucket, f"{net.breaks:,}", *(major_text(minor, currency, signed=True) for minor in net[1:]))
-        for bucket, net in totals.by_bucket(result, currency).items()
-    ]
-    return table(f"Breaks by age, net of fees, in {currency}", columns, made)
+    return _nets("Breaks by age", "age in days", totals.by_bucket(result, currency), currency)
 
 
 def days(result: Reconciled, currency: str) -> Table:
     """How far the sides are apart on each business date, for the accounts in one currency."""
-    columns: list[str | Column] = ["business date", *_numbers("breaks", "ledger has more", "statement has more")]
+    return _nets("Breaks by business date", "business date", totals.by_day(result, currency), currency)
+
+
+def _nets(caption: str, heading: str, found: Mapping[Any, totals.Net], currency: str) -> Table:
+    columns = [heading, *_numbers("breaks", "ledger has more", "statement has more")]
     made = [
-        (day.isoformat(), f"{net.breaks:,}", *(major_text(minor, currency, signed=True) for minor in net[1:]))
-        for day, net in totals.by_day(result, currency).items()
+        (str(name), f"{net.breaks:,}", *(major_text(minor, currency, signed=True) for minor in net[1:]))
+        for name, net in found.items()
     ]
-    return table(f"Breaks by business date, net of fees, in {currency}", columns, made)
+    return table(f"{caption}, net of fees, in {currency}", columns, made)
 
 
 def proof(result: Reconciled) -> Table:
@@ -95,7 +96,7 @@ def proof(result: Reconciled) -> Table:
         str(name) for name in result.proof.columns
         if str(name).endswith("_minor") and (name in always or result.proof[name].any())
     ]  # fmt: skip
-    columns: list[str | Column] = [
+    columns = [
         "account",
         *_numbers(*(heading(name, PROOF_HEADINGS) for name in names)),
         "currency",
@@ -120,7 +121,7 @@ _CLOSINGS = ("ledger_minor", "statement_minor")
 
 def inputs(result: Reconciled) -> Table:
     """What was compared, each file with the hash of its bytes."""
-    columns: list[str | Column] = ["side", "name", *_numbers("rows"), "account", "from", "to", "SHA-256"]
+    columns = ["side", "name", *_numbers("rows"), "account", "from", "to", "SHA-256"]
     names = ("side", "name", "rows", "account", "first_date", "last_date", "sha256")
     made = [
         (side, name or "", f"{count:,}", account or "", *("" if day is None else day.isoformat() for day in period),
