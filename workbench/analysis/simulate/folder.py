@@ -10,11 +10,13 @@ from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from workbench.analysis.breaks import MISSING, TIMING
 from workbench.analysis.shapes import ANSWER
 from workbench.analysis.simulate.books import Books
 from workbench.analysis.simulate.planting import Planting
-from workbench.analysis.simulate.rows import ACCOUNTS, FILES, OUT, Row
+from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Row
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
+from workbench.domain.movements import OUT
 from workbench.errors import SimulationRefused
 
 LEDGER: Final = "ledger.parquet"
@@ -103,7 +105,7 @@ class _Statement:
     def code_of(self, row: Row) -> str:
         """What has no partner on the last day may still come: then it is a matter of time."""
         is_new = row.day >= self._books.closings[self._account]
-        return "timing" if row.code == "missing_in_ledger" and is_new else str(row.code)
+        return TIMING if row.code == MISSING["statement"] and is_new else str(row.code)
 
     def _rows(self) -> Iterator[Row]:
         own = self._books.rows(self._account, self._planting.withheld)

@@ -5,6 +5,7 @@ from datetime import date
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+from workbench.analysis.breaks import LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.notes import Told
@@ -33,7 +34,7 @@ FILES: Final[Mapping[str, str]] = {
 
 _TYPES: Final[Mapping[str, tuple[str, str]]] = {
     SECURED: ("payment", "Payment to PLANT STORE"),
-    "late_success": ("payment", "Payment to PLANT STORE"),
+    LATE_SUCCESS: ("payment", "Payment to PLANT STORE"),
     "refund_sent": ("refund", "Refund from PLANT STORE"),
     "swept": ("transfer", "Sweep to settlement account"),
     "sweep_recalled": ("transfer", "Sweep called back"),
@@ -146,7 +147,7 @@ def told_row(told: Told, gaps: Gaps) -> Row:
         type="payment",
         description=_TYPES[SECURED][1] if unheard else f"Not paid: {names.get(told.operator) or told.fate.upper()}",
         status=COMPLETED if unheard else FAILED,
-        code="missing_in_ledger" if unheard else None,
+        code=MISSING["statement"] if unheard else None,
     )
 
 
@@ -172,7 +173,7 @@ def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
         status=movement["status"],
         batch=movement["batch"],
         related=movement["payment"] if kind == "reversal" else None,
-        code="late_success" if movement["state"] == IN_SUSPENSE else None,
+        code=LATE_SUCCESS if movement["state"] == IN_SUSPENSE else None,
     )
 
 
