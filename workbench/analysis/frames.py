@@ -53,8 +53,9 @@ def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     schema = schema_of(columns)
     whole = pa.concat_tables([schema.empty_table(), *pages])
     small = [name for name, kind in columns.items() if kind == "category"]
-    made = in_pandas(whole).astype({name: kind for name, kind in columns.items() if name not in small})
-    return made.assign(**{name: _category(whole[name]) for name in small})
+    others = {name: kind for name, kind in columns.items() if name not in small}
+    made = in_pandas(whole.select(list(others))).astype(others)
+    return pd.DataFrame({name: _category(whole[name]) if name in small else made[name] for name in columns})
 
 
 def in_pandas(rows: pa.Table) -> pd.DataFrame:

@@ -127,10 +127,5 @@ class Layout:
 
 
 def heading_key(heading: str) -> str:
-    """A heading as it is compared."""
+    """A heading, or a word of a cell, as it is compared."""
     return " ".join(heading.split()).casefold()
-
-
-def word_key(word: str) -> str:
-    """A status, type or direction as it is compared."""
-    return heading_key(word)
