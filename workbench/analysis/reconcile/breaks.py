@@ -43,7 +43,7 @@ def collect_broken(engine: Engine, classified: Classified, resolved: Frame, acco
     """Bring the breaks here, and of groups their rows."""
     groups = classified.special.filter(nw.col("batches") > 0).select(*ROW)
     members = groups.join(resolved.select("account", "g"), on=["account", "g"], how="semi")
-    return Broken(*(named(engine.collect(frame), accounts) for frame in (resolved, members)))
+    return Broken(*(named(engine.collect(each), accounts) for each in (resolved, members)))
 
 
 def breaks_of(broken: Broken, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -25,7 +25,7 @@ from workbench.analysis.reconcile.columns import (
 )
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import nothing
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, Columns
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -39,14 +39,14 @@ _ONLY = {
     LEDGER: {"entry", "number", "kind", "reverses", "state"},
     STATEMENT: {"statement", "line", "type", "related"},
 }
-
-
 _WAS: Kinds = {"was": TEXT}
+KEPT: Final[Mapping[str, Columns]] = {"rows": CARRIED, "closed": CLOSED, "ahead": AHEAD}
+"""The tables that one run leaves for the next."""
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward:
-    """`rows` in the shape CARRIED, `closed` in CLOSED, `ahead` in AHEAD; three Parquet files keep them for a month.
+    """The tables of KEPT: the rows that are open, the accounts that were closed, and what was matched ahead of that.
 
     Customers' numbers are masked in it, those of rows that an earlier version kept whole too.
     """
@@ -56,11 +56,10 @@ class CarryForward:
     ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
 
     def __post_init__(self) -> None:
-        frames = {"rows": (self.rows, CARRIED), "closed": (self.closed, CLOSED), "ahead": (self.ahead, AHEAD)}
-        for called, (given, columns) in frames.items():
-            missing = [name for name in columns if name not in given.columns]
+        for kept, columns in KEPT.items():
+            missing = [name for name in columns if name not in getattr(self, kept).columns]
             if missing:
-                raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {called}.")
+                raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {kept}.")
         phones = self.rows["phone"]
         masked = phones.map(mask_column, na_action="ignore").astype(phones.dtype)
         object.__setattr__(self, "rows", self.rows.assign(phone=masked))
@@ -68,6 +67,13 @@ class CarryForward:
     def of(self, accounts: Sequence[str]) -> "CarryForward":
         """The part of some accounts."""
         return CarryForward(*(each[each["account"].isin(accounts)] for each in (self.rows, self.closed, self.ahead)))
+
+    def and_of(self, others: "CarryForward") -> "CarryForward":
+        """This, and what was kept of other accounts."""
+        both = {name: [getattr(each, name) for each in (self, others)] for name in KEPT}
+        return CarryForward(
+            **{name: pd.concat(each, ignore_index=True).astype(dict(KEPT[name])) for name, each in both.items()}
+        )
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
         """What the account was left with, or nothing of it."""

@@ -20,9 +20,18 @@ from workbench.analysis.reconcile.carry import (
     with_carried,
 )
 from workbench.analysis.reconcile.classify import Classified, classify
-from workbench.analysis.reconcile.columns import LEDGER, NUMBER, SIDES, STATEMENT, WORD, Frame
+from workbench.analysis.reconcile.columns import (
+    LEDGER,
+    LEDGER_READ,
+    NUMBER,
+    SIDES,
+    STATEMENT,
+    STATEMENT_READ,
+    WORD,
+    Frame,
+)
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.inputs import Inputs, load_ledger, load_statements, read_inputs
+from workbench.analysis.reconcile.inputs import Inputs, read_inputs
 from workbench.analysis.reconcile.matches import matches_of
 from workbench.analysis.reconcile.onesided import resolve
 from workbench.analysis.reconcile.proof import Sums, proof_line
@@ -31,7 +40,7 @@ from workbench.analysis.reconcile.rows import numbered, rows_of
 from workbench.analysis.reconcile.rules import Tolerance, check_whole
 from workbench.analysis.reconcile.summary import ageing_of, summary_of
 from workbench.analysis.reconcile.totals import Book, books, check_accounts, totals
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF
+from workbench.analysis.shapes import AHEAD, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
@@ -109,7 +118,8 @@ class _Run:
         return self._told(read, closing, classified, broken)
 
     def _read(self) -> _Read:
-        statement = _named(load_statements(self.engine, self.inputs), self.inputs)
+        given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
+        statement = _with_account(given, self.inputs)
         theirs = rows_of(self.engine, statement, STATEMENT, keep=("balance_minor",))
         new = totals(self.engine, theirs)
         found = books(self.engine, theirs, new, self.inputs.told)
@@ -118,7 +128,7 @@ class _Run:
         if nameless := sorted({str(name) for name in new.loc[new["account"].isna(), "source"]}):
             raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not say of which account they are.")
         accounts = sorted({book.account for book in found})
-        ledger = load_ledger(self.engine, self.inputs)
+        ledger = self.inputs.ledger.load(self.engine, LEDGER_READ)
         ours = rows_of(self.engine, ledger, LEDGER, keep=("balance_minor",))
         counted = totals(self.engine, ours)
         check_accounts(counted, found, sorted({str(name) for name in counted["account"].dropna()}))
@@ -214,13 +224,7 @@ class _Run:
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
-        others = [name for name in self.carried.closed["account"] if name not in closing]
-        rest = self.carried.of(others)
-        return CarryForward(
-            pd.concat([made.rows, rest.rows], ignore_index=True).astype(dict(CARRIED)),
-            pd.concat([made.closed, rest.closed], ignore_index=True).astype(dict(CLOSED)),
-            pd.concat([made.ahead, rest.ahead], ignore_index=True).astype(dict(AHEAD)),
-        )
+        return made.and_of(self.carried.of([name for name in self.carried.closed["account"] if name not in closing]))
 
     def _ahead(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame) -> pd.DataFrame:
         """Looked for where there may be any: most ledgers end with their statements."""
@@ -231,7 +235,7 @@ class _Run:
         return frame([], AHEAD)
 
 
-def _named(statement: Frame, inputs: Inputs) -> Frame:
+def _with_account(statement: Frame, inputs: Inputs) -> Frame:
     """The rows with the account and the statement that they are of, where they do not say."""
     names = {each.account for each in inputs.told.values()}
     account = nw.col("account").fill_null(next(iter(names))) if len(names) == 1 else nw.col("account")

@@ -1,7 +1,7 @@
 """Tables of any kind that a reconciliation takes, recognised, checked, and given to an engine."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
@@ -41,7 +41,7 @@ class Source:
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
-        check_columns(self.schema(kinds), kinds, self.called)
+        _check_columns(self.schema(kinds), kinds, self.called)
         try:
             if self.kind == PATHS:
                 return engine.paths(self.given, kinds)
@@ -62,10 +62,10 @@ class Source:
                     hint=_FROM_A_FILE[self.called],
                 ) from problem
         if self.kind == PANDAS:
-            here = [name for name in kinds if name in self.given.columns]
-            return _schema(
-                self._from_pandas(self.given[here].head(0) if _typed(self.given[here]) else self.given[here])
-            )
+            here = self.given[[name for name in kinds if name in self.given.columns]]
+            # The type of a column tells what is in it, but for `object`.
+            is_typed = all(str(kind) != "object" for kind in here.dtypes)
+            return _schema(self._from_pandas(here.head(0) if is_typed else here))
         return _schema(self.given)
 
     def arrow(self, kinds: Kinds) -> pa.Table:
@@ -154,7 +154,7 @@ def source(given: Any, called: str) -> Source:  # noqa: ANN401  any table is the
     return Source(kind, given, called)
 
 
-def check_columns(schema: Mapping[str, Any], kinds: Kinds, called: str) -> None:
+def _check_columns(schema: Mapping[str, Any], kinds: Kinds, called: str) -> None:
     """Raises ReconcileRefused naming every column that is missing or of another type."""
     missing = [name for name in kinds if name not in schema]
     if missing:
@@ -168,7 +168,9 @@ def check_columns(schema: Mapping[str, Any], kinds: Kinds, called: str) -> None:
         said = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
         raise ReconcileRefused(
             f"{called} has columns of another type: {said}.",
-            hint="No float holds money: give minor units as integers." if _money(wrong) else _FROM_A_FILE[called],
+            hint="No float holds money: give minor units as integers."
+            if any(name.endswith("_minor") for name in wrong)
+            else _FROM_A_FILE[called],
             wrong=tuple(wrong),
         )
 
@@ -178,17 +180,8 @@ def _fits(found: Any, kind: str) -> bool:  # noqa: ANN401  a type of narwhals
     return found == nw.Unknown or _FITS[kind](found)
 
 
-def _money(names: Iterable[str]) -> bool:
-    return any(name.endswith("_minor") for name in names)
-
-
 def _schema(native: Any) -> Mapping[str, Any]:  # noqa: ANN401  any table
     return dict(nw.from_native(native).collect_schema())
-
-
-def _typed(frame: pd.DataFrame) -> bool:
-    """Whether the types of a frame tell what is in it: `object` does not."""
-    return all(str(kind) != "object" for kind in frame.dtypes)
 
 
 def _files(path: Path, called: str) -> list[Path]:
