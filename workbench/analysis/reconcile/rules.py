@@ -38,8 +38,6 @@ def check_whole(name: str, value: object, of: str) -> None:
 PARTNERS_WITHIN_MS: Final = 15 * 60 * 1000
 """Two rows whose keys differ may be one movement only within so long."""
 
-DAY_MS: Final = 86_400_000
-
 ONE_SIDED: Final = "one_sided"
 TOLERATED: Final = "tolerated"
 """Two words of the work in between; no break is called so."""

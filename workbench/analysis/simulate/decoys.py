@@ -5,10 +5,9 @@ from datetime import date
 from typing import Final
 
 from workbench.analysis.simulate.kinds import MINUTE_MS, Kind, Making, Planted, is_payment, reversal_of
-from workbench.analysis.simulate.plan import DAY_MS
 from workbench.analysis.simulate.rows import ACCOUNTS, Known, Row
 from workbench.analysis.statements import LAYOUTS, Layout
-from workbench.domain.moments import day_start_ms
+from workbench.domain.moments import DAY_MS, day_start_ms
 
 _LATE_HOURS_MS: Final = 3 * 3_600_000
 _THOUSAND_MINOR: Final = 100_000

@@ -17,9 +17,8 @@ from workbench.analysis.breaks import (
     WRONG_REFERENCE,
 )
 from workbench.analysis.simulate.chances import Chances
-from workbench.analysis.simulate.plan import DAY_MS
 from workbench.analysis.simulate.rows import PAID_OUT, SECURED, Known, Row
-from workbench.domain.moments import LUSAKA, moment
+from workbench.domain.moments import DAY_MS, LUSAKA, moment
 from workbench.domain.movements import CREDITED, OUT
 
 _SECOND_MS: Final = 1_000

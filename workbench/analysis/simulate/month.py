@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from workbench.analysis.simulate.notes import Notes, Told
-from workbench.analysis.simulate.plan import APPROVE, CHARGE, DAY_MS, LATE, UNKNOWN, Payment, Plan
-from workbench.domain.moments import business_date
+from workbench.analysis.simulate.plan import APPROVE, CHARGE, LATE, UNKNOWN, Payment, Plan
+from workbench.domain.moments import DAY_MS, business_date
 from workbench.domain.money import Money
 from workbench.errors import PaymentDeclined
 

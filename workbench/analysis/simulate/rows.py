@@ -14,6 +14,7 @@ from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, FLOAT
 from workbench.domain.moments import LUSAKA, milliseconds, moment
+from workbench.domain.money import ZMW
 from workbench.domain.movements import CREDITED, IN, IN_SUSPENSE
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import OPERATORS
@@ -64,7 +65,7 @@ class Row(NamedTuple):
     phone: str | None
     type: str
     description: str
-    currency: str = "ZMW"
+    currency: str = ZMW.code
     status: str = COMPLETED
     batch: str | None = None
     related: str | None = None

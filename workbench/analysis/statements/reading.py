@@ -25,10 +25,10 @@ from workbench.analysis.statements.pieces import PIECE, PieceReader
 from workbench.analysis.statements.preambles import Declared, declared_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import Statement
+from workbench.domain.moments import DAY_MS
 from workbench.errors import StatementRefused
 
 _PIECE: Final = 20_000
-_DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
 _LUSAKA_MS: Final = 2 * _HOUR_MS
 
@@ -167,7 +167,7 @@ def _frame(whole: _Whole, pieces: Sequence[pa.Table], local: NDArray[np.int64], 
     made: dict[str, Any] = {name: table[name] for name in PIECE.names}
     made |= {"statement": [whole.name] * len(table), "account": [whole.account] * len(table)}
     made["business_date"] = (
-        pa.array((utc + _LUSAKA_MS) // _DAY_MS, pa.int64(), mask=absent).cast(pa.int32()).cast(pa.date32())
+        pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent).cast(pa.int32()).cast(pa.date32())
     )
     # A day without a time is no moment.
     made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | (not chosen.has_time))
