@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, SPARK, Engine
-from workbench.analysis.reconcile.sources import LEDGER_CALLED, PATHS, STATEMENT_CALLED, Source, source
+from workbench.analysis.reconcile.sources import PATHS, THE_LEDGER, THE_STATEMENT, Source, source
 from workbench.errors import ReconcileRefused
 
 
@@ -63,13 +63,11 @@ def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any tab
         raise ReconcileRefused("There is no statement to reconcile with.")
     told = [each for each in given if isinstance(each, StatementFile)]
     sources = [
-        Source(PANDAS, each.rows, STATEMENT_CALLED)
-        if isinstance(each, StatementFile)
-        else source(each, STATEMENT_CALLED)
+        Source(PANDAS, each.rows, THE_STATEMENT) if isinstance(each, StatementFile) else source(each, THE_STATEMENT)
         for each in given
     ]
     _refuse_twice(told, sources)
-    return Inputs(source(ledger, LEDGER_CALLED), tuple(sources), {each.name: each for each in told})
+    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in told})
 
 
 def _refuse_twice(told: Sequence[StatementFile], sources: Sequence[Source]) -> None:

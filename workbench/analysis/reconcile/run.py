@@ -259,31 +259,15 @@ def _commonest(counted: pd.DataFrame, account: str) -> str | None:
 
 
 def _inputs(inputs: Inputs, read: _Read, carried: CarryForward | None) -> pd.DataFrame:
-    rows = [
-        {
-            "side": LEDGER,
-            "name": inputs.ledger.name,
-            "sha256": inputs.ledger.hashed,
-            "rows": int(read.totals[LEDGER]["rows"].sum()),
-            "account": None,
-            "first_date": None,
-            "last_date": None,
-        }
-    ]
+    """The frame INPUTS."""
+    counted = int(read.totals[LEDGER]["rows"].sum())
+    rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, None, None, None)]
     hashes = {each.name: each.hashed for each in inputs.statements}
     only = next(iter(hashes.values())) if len(hashes) == 1 else None
-    rows += [
-        {
-            "side": STATEMENT,
-            "name": book.source,
-            "sha256": inputs.told[book.source].sha256 if book.source in inputs.told else hashes.get(book.source, only),
-            "rows": book.rows,
-            "account": book.account,
-            "first_date": book.first_day,
-            "last_date": book.last_day,
-        }
-        for book in read.books
-    ]
+    for book in read.books:
+        told = inputs.told.get(book.source)
+        hashed = told.sha256 if told else hashes.get(book.source, only)
+        rows.append((STATEMENT, book.source, hashed, book.rows, book.account, book.first_day, book.last_day))
     if carried is not None:
-        rows.append({**rows[0], "name": "carried forward", "sha256": None, "rows": len(carried.rows)})
-    return frame(rows, INPUTS)
+        rows.append((LEDGER, "carried forward", None, len(carried.rows), None, None, None))
+    return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)
