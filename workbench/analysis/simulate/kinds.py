@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
-from workbench.analysis import breaks
+from workbench.analysis import breaks as codes
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.rows import PAID_OUT, SECURED, Known, Row
 from workbench.domain.moments import DAY_MS, LUSAKA, moment
@@ -200,24 +200,24 @@ def _invalid(known: Known, making: Making) -> Planted:
 
 
 BREAKS: Final[Mapping[str, Kind]] = {
-    breaks.TIMING: Kind(_new_payment, _left_out),
-    breaks.PAYOUT_UNPAID: Kind(_old_payout, _left_out, 1),
-    breaks.BATCH_MISMATCH: Kind(_parts, _part_differs, 1),
+    codes.TIMING: Kind(_new_payment, _left_out),
+    codes.PAYOUT_UNPAID: Kind(_old_payout, _left_out, 1),
+    codes.BATCH_MISMATCH: Kind(_parts, _part_differs, 1),
     "date_mismatch": Kind(_early_payment, _changed(_other_date)),
-    breaks.MISSING["ledger"]: Kind(_old_payment, _left_out),
-    breaks.MISSING["statement"]: Kind(_old_payment, _unheard),
-    breaks.INVALID: Kind(is_payment, _invalid),
-    breaks.DUPLICATE["statement"]: Kind(is_payment, _told_twice),
-    breaks.DUPLICATE["ledger"]: Kind(is_payment, _posted_twice),
-    breaks.AMBIGUOUS: Kind(is_payment, _ambiguous, 1),
+    codes.MISSING["ledger"]: Kind(_old_payment, _left_out),
+    codes.MISSING["statement"]: Kind(_old_payment, _unheard),
+    codes.INVALID: Kind(is_payment, _invalid),
+    codes.DUPLICATE["statement"]: Kind(is_payment, _told_twice),
+    codes.DUPLICATE["ledger"]: Kind(is_payment, _posted_twice),
+    codes.AMBIGUOUS: Kind(is_payment, _ambiguous, 1),
     "currency_mismatch": Kind(is_payment, _changed(_other_currency)),
     "status_mismatch": Kind(is_payment, _changed(_other_status)),
     "direction_mismatch": Kind(is_payment, _changed(_other_direction), 1),
     "amount_mismatch": Kind(is_payment, _changed(_other_amount)),
     "fee_mismatch": Kind(is_payment, _changed(_other_fee)),
-    breaks.WRONG_REFERENCE: Kind(is_payment, _wrong_reference),
-    breaks.REVERSED_UNMATCHED: Kind(is_payment, _taken_back),
+    codes.WRONG_REFERENCE: Kind(is_payment, _wrong_reference),
+    codes.REVERSED_UNMATCHED: Kind(is_payment, _taken_back),
 }
 """How each code of `analysis.breaks` is planted, those that fewest rows can carry first."""
-PLANTABLE: Final = (*BREAKS, breaks.LATE_SUCCESS)
+PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
 """The last is planted while the month is driven, not in a statement."""
