@@ -1,5 +1,7 @@
 """How many rows and how much of their value agree, by account, day and code; how old the breaks are; the inputs."""
 
+from typing import Any
+
 import pandas as pd
 
 from workbench.analysis.breaks import CODES, MATCHED
@@ -36,7 +38,7 @@ def summary_of(read: dict[str, pd.DataFrame], rows: pd.DataFrame, breaks: pd.Dat
     # A day on which every row is part of a break has nothing matched.
     made = made[(made["code"] != MATCHED) | (made["ledger_rows"] + made["statement_rows"] > 0)]
     made = made.sort_values(_BY, ignore_index=True)
-    records = [
+    records: list[dict[Any, Any]] = [
         {**row, "business_date": None if row["day"] == _NO_DAY else row["day"], "currency": row["currency"] or None}
         for row in made.to_dict("records")
     ]

@@ -11,7 +11,6 @@ from workbench.domain.moments import DAY_MS, day_start_ms
 
 _LATE_HOURS_MS: Final = 3 * 3_600_000
 _THOUSAND_MINOR: Final = 100_000
-_OTHER_WORD: Final = "Completed"
 _NATIONAL: Final = len("+260")
 
 
@@ -37,22 +36,14 @@ def _next_morning(row: Row, making: Making) -> Row:
     return row._replace(at_ms=min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms))
 
 
-def _spaces_around_the_key(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
-    return row._replace(cells={"key": f"  {row.key} "})
-
-
 def _with_thousands(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
     layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
     text = f"{whole:,}".replace(",", layout.thousands)
-    return row._replace(cells={"amount": f"{text}{layout.decimal}{part:02}"})
+    return _written(row, amount=f"{text}{layout.decimal}{part:02}")
 
 
-def _national_number(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
-    return row._replace(cells={"phone": f"0{(row.phone or '')[_NATIONAL:]}"})
-
-
-def _another_word(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
-    return row._replace(cells={"status": _OTHER_WORD})
+def _written(row: Row, **cells: str) -> Row:
+    return row._replace(cells=cells)
 
 
 def _layout(row: Row) -> Layout:
@@ -80,9 +71,11 @@ DECOYS: Final[Mapping[str, Kind]] = {
     "reversed_on_both": Kind(_paid_on_the_last_day, _both_reverse, says=_REVERSED),
     "next_morning": _kind("dated the next morning, within the tolerance", _next_morning, _late_evening),
     "thousands": _kind("separators of thousands in the amount", _with_thousands, _thousands),
-    "spaces": _kind("spaces around the key", _spaces_around_the_key),
-    "national": _kind("the number in national form", _national_number),
-    "other_word": _kind("another word for completed", _another_word),
+    "spaces": _kind("spaces around the key", lambda row, _: _written(row, key=f"  {row.key} ")),
+    "national": _kind(
+        "the number in national form", lambda row, _: _written(row, phone=f"0{(row.phone or '')[_NATIONAL:]}")
+    ),
+    "other_word": _kind("another word for completed", lambda row, _: _written(row, status="Completed")),
 }
 """Name → what is done, two of each where there are rows for it.
 

@@ -105,16 +105,8 @@ def _other_fee(row: Row, making: Making) -> Row:
     return row._replace(fee_minor=row.fee_minor + making.between(1, 50, "fee", row.natural_key))
 
 
-def _other_direction(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
-    return row._replace(direction=OUT)
-
-
 def _other_status(row: Row, making: Making) -> Row:
     return row._replace(status=("failed", "pending")[making.between(0, 1, "status", row.natural_key)])
-
-
-def _other_currency(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
-    return row._replace(currency="USD")
 
 
 def _other_date(row: Row, making: Making) -> Row:
@@ -210,9 +202,9 @@ BREAKS: Final[Mapping[str, Kind]] = {
     codes.DUPLICATE["statement"]: Kind(is_payment, _told_twice),
     codes.DUPLICATE["ledger"]: Kind(is_payment, _posted_twice),
     codes.AMBIGUOUS: Kind(is_payment, _ambiguous, 1),
-    "currency_mismatch": Kind(is_payment, _changed(_other_currency)),
+    "currency_mismatch": Kind(is_payment, _changed(lambda row, _: row._replace(currency="USD"))),
     "status_mismatch": Kind(is_payment, _changed(_other_status)),
-    "direction_mismatch": Kind(is_payment, _changed(_other_direction), 1),
+    "direction_mismatch": Kind(is_payment, _changed(lambda row, _: row._replace(direction=OUT)), 1),
     "amount_mismatch": Kind(is_payment, _changed(_other_amount)),
     "fee_mismatch": Kind(is_payment, _changed(_other_fee)),
     codes.WRONG_REFERENCE: Kind(is_payment, _wrong_reference),
