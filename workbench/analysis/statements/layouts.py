@@ -101,6 +101,11 @@ class Layout:
         return next((way for name, way in ways.items() if name in self.columns), "sign")
 
     @property
+    def known_headings(self) -> set[str]:
+        """The headings of all columns, of those that are not read too, as they are compared."""
+        return {*map(heading_key, [*self.columns.values(), *self.ignored])}
+
+    @property
     def required(self) -> dict[str, str]:
         """Field → heading, of the columns that a file must have."""
         return {name: heading for name, heading in self.columns.items() if name not in self.optional}

@@ -13,9 +13,10 @@ import pyarrow as pa
 from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, Memo, Wrong, error_in, key_of, text_of
-from workbench.analysis.statements.layouts import Layout, heading_key
+from workbench.analysis.statements.layouts import Layout
 from workbench.analysis.statements.moments import DateColumn
 from workbench.analysis.statements.readers import readers_of
+from workbench.analysis.statements.recognising import Found
 
 _OF_THE_FILE: Final = {"statement", "account", "occurred_at", "business_date"}
 PIECE: Final = schema_of({name: kind for name, kind in STATEMENT_ROW.items() if name not in _OF_THE_FILE})
@@ -76,15 +77,13 @@ class Piece:
 class PieceReader:
     """Reads the pieces of one file: the layout's columns, at the places where the header has them."""
 
-    def __init__(self, layout: Layout, header: list[Cell], dates: DateColumn, currency: str) -> None:
-        self._layout = layout
+    def __init__(self, found: Found, dates: DateColumn, currency: str) -> None:
+        self._layout = found.layout
+        self._header = found.header
+        self._places = found.places
         self._dates = dates
         self._currency = currency
-        self._header = header
-        headings = [heading_key(text_of(cell)) for cell in header]
-        compared = {name: heading_key(heading) for name, heading in layout.columns.items()}
-        self._places = {name: headings.index(each) for name, each in compared.items() if each in headings}
-        self._readers = readers_of(layout, currency)
+        self._readers = readers_of(found.layout, currency)
 
     def read(self, lines: Sequence[int], rows: Sequence[list[Cell]]) -> pa.Table:
         """The rows as a table of PIECE, one for each row."""

@@ -65,7 +65,7 @@ def read_statement(
     )
     formats = [DateFormat(date_format)] if date_format else [DateFormat(each) for each in found.layout.dates]
     dates = DateColumn(source.name, formats)
-    reader = PieceReader(found.layout, found.header, dates, whole.currency)
+    reader = PieceReader(found, dates, whole.currency)
     pieces = list(_pieces(_without_footers(found, formats), reader))
     local, chosen = dates.decided()
     rows = _frame(whole, pieces, local, chosen)
@@ -139,7 +139,7 @@ def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Li
     if not footers:
         yield from found.rows()
         return
-    moments = found.place_of("moment")
+    moments = found.places["moment"]
     held: list[Line] = []
     for line in found.rows():
         begins = heading_key(next(text_of(cell) for cell in line[1] if cell != ""))
