@@ -48,10 +48,13 @@ LEDGER_MOVEMENT: Columns = {
 }
 """What the ledger says of an account; `state` is `in_suspense` while late money waits for a decision."""
 
+_TOLD: Columns = {name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()}
+"""A movement of which any cell may be empty."""
+
 STATEMENT_ROW: Columns = {
     "statement": "string",
     "line": "int64",
-    **{name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()},
+    **_TOLD,
     "type": "category",
     "related": "string",
     "description": "string",
@@ -253,7 +256,7 @@ INPUTS: Columns = {
 
 CARRIED: Columns = {
     "side": "category",
-    **{name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()},
+    **_TOLD,
     "entry": "string",
     "number": "Int64",
     "kind": "category",

@@ -42,13 +42,10 @@ def resolve(engine: Engine, opened: Frame, ledger: Frame, cut_after: Mapping[int
 def _partners(engine: Engine, ledger: Frame, single: Frame) -> Frame:
     """Every two one-sided rows that may be one movement, and how many partners each of them has."""
     left = ledger.filter(~nw.col("l_phone").is_null()).select(
-        "account", l_g=nw.col("g"), **{f"l_{name}": nw.col(f"l_{name}") for name in OF_SIDE}, **_customer("l_")
+        "account", *(f"l_{name}" for name in OF_SIDE), l_g=nw.col("g"), **_customer("l_")
     )
     right = single.filter(nw.col("l_no").is_null() & ~nw.col("s_phone").is_null()).select(
-        s_account=nw.col("account"),
-        s_g=nw.col("g"),
-        **{f"s_{name}": nw.col(f"s_{name}") for name in OF_SIDE},
-        **_customer("s_"),
+        *(f"s_{name}" for name in OF_SIDE), s_account=nw.col("account"), s_g=nw.col("g"), **_customer("s_")
     )
     on = [name if name == "account" else f"l_{name}" for name in _ALIKE]
     # Some engines drop the right side's columns that are joined on: they are kept under another name.
