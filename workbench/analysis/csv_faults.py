@@ -4,7 +4,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
 
@@ -12,24 +12,16 @@ _MOST_SHOWN: Final = 40
 _OTHER_DELIMITERS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-class _Written(NamedTuple):
-    """How the cells of a type are written, and what is told where one is not."""
-
-    pattern: str
-    wanted: str
-
-
 _DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_WRITTEN: Final[Mapping[pa.DataType, _Written]] = {
-    pa.int64(): _Written(
-        "-?[0-9]{1,19}", "a whole number without separators; an amount is in ngwee, K1,234.50 as 123450"
-    ),
-    pa.date32(): _Written(_DAY, "a day written as 2026-01-31"),
-    pa.timestamp("ms", "UTC"): _Written(
+_WRITTEN: Final[Mapping[pa.DataType, tuple[str, str]]] = {
+    pa.int64(): ("-?[0-9]{1,19}", "a whole number without separators; an amount is in ngwee, K1,234.50 as 123450"),
+    pa.date32(): (_DAY, "a day written as 2026-01-31"),
+    pa.timestamp("ms", "UTC"): (
         rf"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,3}})?)?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)",
         "a moment with its zone, such as 2026-01-31T08:00:00Z or 2026-01-31T10:00:00+02:00",
     ),
 }
+"""How the cells of a type are written, and what is told where one is not."""
 
 
 def fault_of(path: Path, schema: pa.Schema) -> str | None:
@@ -75,7 +67,8 @@ def _why_not(cell: str, field: pa.Field) -> str | None:
     written = _WRITTEN.get(field.type)
     if written is None or (not cell and field.nullable):
         return None
-    return None if re.fullmatch(written.pattern, cell) else f"{cell[:_MOST_SHOWN]!r} is not {written.wanted}"
+    pattern, wanted = written
+    return None if re.fullmatch(pattern, cell) else f"{cell[:_MOST_SHOWN]!r} is not {wanted}"
 
 
 def _listed(names: Sequence[str]) -> str:

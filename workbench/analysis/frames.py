@@ -1,14 +1,14 @@
 """Records to tables and back: Arrow's while they travel, pandas' to work with, with declared columns and types."""
 
-from collections.abc import Iterable, Mapping
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Mapping
+from numbers import Integral
 from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
 
 from workbench.analysis.shapes import DAY, MOMENT, Columns
-from workbench.domain.money import CURRENCIES, ZMW
+from workbench.domain.money import ZMW, major_text
 
 ARROW: Final[Mapping[str, pa.DataType]] = {
     "string": pa.string(),
@@ -21,10 +21,11 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 }
 """pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
 
-_PANDAS = {pa.string(): pd.StringDtype(), pa.int64(): pd.Int64Dtype(), pa.date32(): pd.ArrowDtype(pa.date32())}
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """What is taken as it is, without pandas' conversions, and what is never empty."""
 _MINOR = "_minor"
+_BATCH_ROWS = 20_000
+"""So many rows at a time are Python objects; a table of ten million is none at once."""
 
 
 def schema_of(columns: Columns) -> pa.Schema:
@@ -33,7 +34,10 @@ def schema_of(columns: Columns) -> pa.Schema:
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
-    """Records as an Arrow table of these columns, for no rows too. Moments and days may be text of ISO 8601."""
+    """Records as an Arrow table of these columns, for no rows too.
+
+    Moments and days may be text of ISO 8601, or whole numbers of milliseconds and of days since 1970.
+    """
     kept = list(rows)
     schema = schema_of(columns)
     return pa.Table.from_arrays([_array([row[each.name] for row in kept], each.type) for each in schema], schema=schema)
@@ -49,9 +53,28 @@ def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     schema = schema_of(columns)
     whole = pa.concat_tables([schema.empty_table(), *pages])
     small = [name for name, kind in columns.items() if kind == "category"]
-    made: pd.DataFrame = whole.to_pandas(types_mapper=_PANDAS.get)
-    made = made.astype({name: kind for name, kind in columns.items() if name not in small})
-    return made.assign(**{name: _category(whole[name]) for name in small})
+    others = {name: kind for name, kind in columns.items() if name not in small}
+    made = in_pandas(whole.select(list(others))).astype(others)
+    return pd.DataFrame({name: _category(whole[name]) if name in small else made[name] for name in columns})
+
+
+def in_pandas(rows: pa.Table) -> pd.DataFrame:
+    """An Arrow table of any columns as a DataFrame of nullable types: a null never turns a number into a float."""
+    made: pd.DataFrame = rows.to_pandas(types_mapper=_nullable)
+    return made
+
+
+def python_rows(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
+    """The cells of these columns as Python values: whole numbers stay whole, what is missing is None."""
+    wanted = rows[list(names)]
+    for start in range(0, len(wanted), _BATCH_ROWS):
+        batch = pa.Table.from_pandas(wanted.iloc[start : start + _BATCH_ROWS], preserve_index=False)
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def day_number(day: object) -> int:
+    """Days from 1970 to a date."""
+    return int(pa.scalar(day, pa.date32()).cast(pa.int32()).as_py())
 
 
 def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
@@ -81,14 +104,31 @@ def money(rows: pd.DataFrame) -> pd.DataFrame:
     shown = rows.copy()
     for name in [each for each in rows.columns if str(each).endswith(_MINOR)]:
         currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)
-        words = [_words(amount, code) for amount, code in zip(rows[name], currencies, strict=True)]
+        words = [
+            None if pd.isna(amount) else major_text(int(amount), None if pd.isna(code) else str(code))
+            for amount, code in zip(rows[name], currencies, strict=True)
+        ]
         shown[name] = pd.Series(words, index=rows.index, dtype="string")
     return shown.rename(columns={name: str(name).removesuffix(_MINOR) for name in rows.columns})
 
 
+def _nullable(kind: pa.DataType) -> Any:  # noqa: ANN401  pandas has no name for the types of a column
+    if pa.types.is_integer(kind):
+        return pd.Int64Dtype()
+    if pa.types.is_boolean(kind):
+        return pd.BooleanDtype()
+    if pa.types.is_date32(kind):
+        return pd.ArrowDtype(kind)
+    return pd.StringDtype() if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
+
+
 def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:
-    is_text = any(isinstance(each, str) for each in values)
-    return pa.array(values, pa.string()).cast(wanted) if is_text else pa.array(values, wanted)
+    given = wanted
+    if any(isinstance(each, str) for each in values):
+        given = pa.string()
+    elif pa.types.is_temporal(wanted) and any(isinstance(each, Integral) for each in values):
+        given = pa.int32() if pa.types.is_date32(wanted) else pa.int64()
+    return pa.array(values, given).cast(wanted)
 
 
 def _category(column: pa.ChunkedArray) -> pd.Categorical:
@@ -97,10 +137,3 @@ def _category(column: pa.ChunkedArray) -> pd.Categorical:
     names = encoded.dictionary.to_pylist()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return pd.Categorical.from_codes(codes, categories=names).reorder_categories(sorted(names))
-
-
-def _words(amount: Any, code: Any) -> str | None:  # noqa: ANN401  a cell may be empty
-    if pd.isna(amount):
-        return None
-    currency = ZMW if pd.isna(code) else CURRENCIES.get(str(code), ZMW)
-    return f"{Decimal(f'{int(amount)}e-{currency.decimals}'):,}"

@@ -32,6 +32,9 @@ MOVEMENT: Columns = {
 part. `amount_minor` is gross and positive; the fee lowers the balance, in either direction. Only what
 is `completed` moves money. Phones are masked.
 """
+DIRECTIONS: Final = ("in", "out")
+COMPLETED: Final = "completed"
+STATUSES: Final = (COMPLETED, "failed", "pending")
 
 LEDGER_MOVEMENT: Columns = {
     **MOVEMENT,
@@ -45,10 +48,13 @@ LEDGER_MOVEMENT: Columns = {
 }
 """What the ledger says of an account; `state` is `in_suspense` while late money waits for a decision."""
 
+_TOLD: Columns = {name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()}
+"""A movement of which any cell may be empty."""
+
 STATEMENT_ROW: Columns = {
     "statement": "string",
     "line": "int64",
-    **{name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()},
+    **_TOLD,
     "type": "category",
     "related": "string",
     "description": "string",
@@ -250,7 +256,7 @@ INPUTS: Columns = {
 
 CARRIED: Columns = {
     "side": "category",
-    **{name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()},
+    **_TOLD,
     "entry": "string",
     "number": "Int64",
     "kind": "category",

@@ -26,7 +26,6 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 _MINOR_A_MAJOR: Final = 100
 _TABLE: Final = ".parquet"
 _DIFFERENCES: Final = ("amount", "fee", "days")
-_KEPT: Final = ("rows", "closed", "ahead")
 _TO_SETTLE: Final = 1
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_PARTS: Final = "spark.sql.shuffle.partitions"
@@ -210,13 +209,10 @@ def _whole(text: str, units: int) -> int:
 
 def _brought(folder: Path) -> "CarryForward":
     from workbench.analysis import files
-    from workbench.analysis.reconcile import CarryForward
-    from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
+    from workbench.analysis.reconcile.carry import KEPT, CarryForward
 
-    shapes = (CARRIED, CLOSED, AHEAD)
     try:
-        frames = [files.read(folder / f"{name}{_TABLE}", shape) for name, shape in zip(_KEPT, shapes, strict=True)]
-        return CarryForward(*frames)
+        return CarryForward(**{name: files.read(folder / f"{name}{_TABLE}", shape) for name, shape in KEPT.items()})
     except (OSError, ValueError) as error:
         raise ReconcileRefused(
             f"{folder} holds nothing carried forward: {_reason(error)}", hint="A run with --carry-to leaves it."
@@ -225,10 +221,10 @@ def _brought(folder: Path) -> "CarryForward":
 
 def _keep(carried: "CarryForward", folder: Path) -> None:
     from workbench.analysis import files
+    from workbench.analysis.reconcile.carry import KEPT
     from workbench.analysis.report.whole import written_whole
-    from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
 
-    for name, shape in zip(_KEPT, (CARRIED, CLOSED, AHEAD), strict=True):
+    for name, shape in KEPT.items():
         with written_whole(folder / f"{name}{_TABLE}", makes_folder=True) as path:
             files.write(getattr(carried, name), path, shape)
 

@@ -9,6 +9,8 @@ from workbench.errors import InvalidRequest
 LUSAKA = timezone(timedelta(hours=2), "CAT")
 """Africa/Lusaka keeps no summer time, so a fixed offset is the whole rule."""
 
+DAY_MS: Final = 86_400_000
+
 START = datetime(2026, 1, 5, 6, tzinfo=UTC)
 """Where a manual clock begins: a Monday, 08:00 in Lusaka."""
 
@@ -57,8 +59,8 @@ def business_date(at_ms: int) -> str:
 
 def day_start_ms(at_ms: int, *, days_on: int = 0) -> int:
     """Midnight in Lusaka of the business day of a moment, or of one so many days later."""
-    offset_ms, day_ms = 7_200_000, 86_400_000
-    return ((at_ms + offset_ms) // day_ms + days_on) * day_ms - offset_ms
+    offset_ms = 7_200_000
+    return ((at_ms + offset_ms) // DAY_MS + days_on) * DAY_MS - offset_ms
 
 
 def clock_text(at_ms: int) -> str:

@@ -42,6 +42,26 @@ class Money(msgspec.Struct, frozen=True, order=True):
         return f"{self.currency} {self.major:,}"
 
 
+def decimals_of(currency: str | None) -> int:
+    """The number of decimals of a currency; two for one that the service does not have."""
+    return CURRENCIES.get(currency or "", ZMW).decimals
+
+
+def major_text(amount_minor: int, currency: str | None = ZMW.code, *, signed: bool = False) -> str:
+    """Minor units as text in major units: `1,234.50`, or `+1,234.50` where the sign is the point."""
+    sign = "+" if signed and amount_minor > 0 else ""
+    return f"{sign}{Decimal(f'{amount_minor}e-{decimals_of(currency)}'):,}"
+
+
+def money_text(amount_minor: int | None, currency: str | None) -> str:
+    """An amount in a sentence: `K1,234.50`, `USD 3.00`, `nothing` for none; a minus stands first."""
+    if amount_minor is None:
+        return "nothing"
+    sign = "−" if amount_minor < 0 else ""  # noqa: RUF001  a minus, not a hyphen
+    before = "K" if currency == ZMW.code else f"{currency} " if currency else ""
+    return f"{sign}{before}{major_text(abs(amount_minor), currency)}"
+
+
 def currency_named(text: str, *, param: str = "currency") -> Currency:
     """The currency that `text` names, in either case.
 

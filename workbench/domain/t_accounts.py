@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from workbench.domain.ledger import DEBIT
-from workbench.domain.money import Money
+from workbench.domain.money import Money, major_text
 
 
 class Side(NamedTuple):
@@ -50,7 +50,7 @@ def t_accounts(postings: Iterable[Mapping[str, Any]]) -> list[TAccount]:
 
 def shown_amount(money: Money) -> str:
     """An amount without its currency: `1,250.00`."""
-    return f"{money.major:,}"
+    return major_text(money.amount_minor, money.currency)
 
 
 def _sum(sides: Iterable[Side]) -> int:

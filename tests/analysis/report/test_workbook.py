@@ -15,8 +15,8 @@ from openpyxl.utils.escape import unescape
 from openpyxl.workbook import Workbook as Opened
 from openpyxl.worksheet.worksheet import Worksheet
 
+from workbench.analysis.frames import python_rows
 from workbench.analysis.report import cells, workbook, write_workbook
-from workbench.analysis.report.source import rows
 from workbench.analysis.shapes import BREAK
 from workbench.errors import ReportRefused
 
@@ -72,7 +72,7 @@ class TestFigures:
         assert book.sheetnames == list(workbook.SHEETS)
         for name in workbook.SHEETS:
             frame = getattr(result, name)
-            assert read_back(book[name], frame) == list(rows(frame, *frame.columns)), name
+            assert read_back(book[name], frame) == list(python_rows(frame, *frame.columns)), name
 
     def test_amounts_are_numbers_in_kwacha_that_add_up(self, opened: Callable[..., Opened], reconciled: Make):
         result = reconciled()
@@ -190,7 +190,7 @@ class TestSheets:
         assert [each for each in book.sheetnames if "matches" in each] == ["matches", "matches 2", "matches 3"]
         found = [read_back(book[name], result.matches) for name in ("matches", "matches 2", "matches 3")]
         assert [len(each) for each in found] == [3, 3, 1]
-        assert [*found[0], *found[1], *found[2]] == list(rows(result.matches, *result.matches.columns))
+        assert [*found[0], *found[1], *found[2]] == list(python_rows(result.matches, *result.matches.columns))
         assert all(book[name].cell(1, 1).value == "rule" for name in ("matches", "matches 2", "matches 3"))
 
     def test_no_rows_leave_the_headings(self, opened: Callable[..., Opened], reconciled: Make):

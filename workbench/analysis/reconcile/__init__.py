@@ -3,9 +3,10 @@
 The rules are written once, as expressions that DuckDB, Polars, pandas and Spark all run.
 """
 
+from workbench.analysis.breaks import BUCKETS, CODES
 from workbench.analysis.reconcile.carry import CarryForward
 from workbench.analysis.reconcile.result import Reconciliation
-from workbench.analysis.reconcile.rules import BUCKETS, CODES, Tolerance
+from workbench.analysis.reconcile.rules import Tolerance
 from workbench.analysis.reconcile.run import reconcile
 
 __all__ = ["BUCKETS", "CODES", "CarryForward", "Reconciliation", "Tolerance", "reconcile"]

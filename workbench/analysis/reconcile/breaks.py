@@ -9,14 +9,14 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 
+from workbench.analysis.breaks import BREAK_CODES, BUCKETS, CODES, bucket_of, proposal_of, reason_of
+from workbench.analysis.frames import frame, in_pandas
 from workbench.analysis.reconcile.classify import PREFIX, Classified
 from workbench.analysis.reconcile.columns import LEDGER, OF_SIDE, ROW, STATEMENT, Frame
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.proposals import proposal_of
 from workbench.analysis.reconcile.rows import named
-from workbench.analysis.reconcile.rules import BUCKETS, CODES, TOLERATED
-from workbench.analysis.reconcile.words import WORDS, reason_of
-from workbench.analysis.shapes import BREAK, Columns
+from workbench.analysis.reconcile.rules import TOLERATED
+from workbench.analysis.shapes import BREAK
 from workbench.domain.phones import mask_column
 
 _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side"]
@@ -43,7 +43,7 @@ def collect_broken(engine: Engine, classified: Classified, resolved: Frame, acco
     """Bring the breaks here, and of groups their rows."""
     groups = classified.special.filter(nw.col("batches") > 0).select(*ROW)
     members = groups.join(resolved.select("account", "g"), on=["account", "g"], how="semi")
-    return Broken(*(named(engine.collect(frame), accounts) for frame in (resolved, members)))
+    return Broken(*(named(engine.collect(each), accounts) for each in (resolved, members)))
 
 
 def breaks_of(broken: Broken, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:
@@ -57,7 +57,7 @@ def breaks_of(broken: Broken, closing: Mapping[str, int], expected_in: Mapping[s
         for pair in broken.pairs.to_pylist()
         if pair["code"] != TOLERATED
     ]
-    made = typed(rows, BREAK).sort_values(_SORTED, kind="stable", ignore_index=True)
+    made = frame(rows, BREAK).sort_values(_SORTED, kind="stable", ignore_index=True)
     made["code"] = made["code"].cat.set_categories(CODES)
     made["bucket"] = made["bucket"].cat.set_categories(list(BUCKETS), ordered=True)
     return made
@@ -101,21 +101,16 @@ def _break(
         "phone": mask_column(pair["s_phone"] or pair["l_phone"] or "") or None,
         "rows": pair["rows"],
         "reason": reason_of(pair),
-        "settlement": WORDS[pair["code"]].settlement,
+        "settlement": BREAK_CODES[pair["code"]].settlement,
         "proposal": proposal_of(pair, members),
     }
 
 
-def bucket_of(age_days: int) -> str:
-    """The bucket of an age."""
-    return next(name for name, last in BUCKETS.items() if last is None or age_days <= last)
-
-
 def broken_rows(broken: Broken) -> pd.DataFrame:
     """Each row of either side that is part of a break: the columns ROW, with `code` and `told_twice`."""
-    pairs: pd.DataFrame = broken.pairs.to_pandas(types_mapper=nullable)
+    pairs = in_pandas(broken.pairs)
     pairs = pairs[pairs["code"] != TOLERATED]
-    groups: pd.DataFrame = broken.members.to_pandas(types_mapper=nullable)
+    groups = in_pandas(broken.members)
     said = pairs[["account", "g", "code", "told_twice"]]
     grouped = pd.MultiIndex.from_frame(groups[["account", "g"]])
     plain = pairs[~pd.MultiIndex.from_frame(pairs[["account", "g"]]).isin(grouped)]
@@ -126,24 +121,3 @@ def broken_rows(broken: Broken) -> pd.DataFrame:
         parts.append(named.assign(side=pd.Series(side, index=named.index, dtype="string")))
     wanted = ["side", "account", "g", *OF_SIDE, "code", "told_twice"]
     return pd.concat([part[wanted] for part in parts], ignore_index=True)
-
-
-def nullable(kind: pa.DataType) -> Any:  # noqa: ANN401  pandas has no name for the types of a column
-    """Pandas' own nullable type for one of Arrow's: a null never turns a number into a float."""
-    if pa.types.is_integer(kind):
-        return pd.Int64Dtype()
-    return pd.BooleanDtype() if pa.types.is_boolean(kind) else pd.StringDtype()
-
-
-def typed(rows: Sequence[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
-    """Records as a frame of exactly these columns and types; a day is a number of days since 1970."""
-    made = {}
-    for name, kind in columns.items():
-        values = [row[name] for row in rows]
-        made[name] = pd.Series(days(values) if kind.startswith("date32") else values, dtype=kind)
-    return pd.DataFrame(made)
-
-
-def days(values: Sequence[int | None]) -> pa.Array:
-    """Days since 1970 as dates."""
-    return pd.arrays.ArrowExtensionArray(pa.array(values, pa.int32()).cast(pa.date32()))

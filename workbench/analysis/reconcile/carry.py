@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 import pandas as pd
-import pyarrow as pa
 
-from workbench.analysis.reconcile.breaks import days, typed
+from workbench.analysis.breaks import DUPLICATE
+from workbench.analysis.frames import day_number, frame, untyped
 from workbench.analysis.reconcile.columns import (
-    DATE,
-    INSTANT,
     LEDGER,
     LEDGER_READ,
     NUMBER,
@@ -27,10 +25,8 @@ from workbench.analysis.reconcile.columns import (
 )
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import nothing
-from workbench.analysis.reconcile.rules import DUPLICATE
-from workbench.analysis.reconcile.words import amount_text
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED
-from workbench.domain.moments import moment
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, Columns
+from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
 from workbench.render import Column, Table, table
@@ -43,28 +39,27 @@ _ONLY = {
     LEDGER: {"entry", "number", "kind", "reverses", "state"},
     STATEMENT: {"statement", "line", "type", "related"},
 }
-
-
 _WAS: Kinds = {"was": TEXT}
+KEPT: Final[Mapping[str, Columns]] = {"rows": CARRIED, "closed": CLOSED, "ahead": AHEAD}
+"""The tables that one run leaves for the next."""
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward:
-    """`rows` in the shape CARRIED, `closed` in CLOSED, `ahead` in AHEAD; three Parquet files keep them for a month.
+    """The tables of KEPT: the rows that are open, the accounts that were closed, and what was matched ahead of that.
 
     Customers' numbers are masked in it, those of rows that an earlier version kept whole too.
     """
 
     rows: pd.DataFrame
     closed: pd.DataFrame
-    ahead: pd.DataFrame = field(default_factory=lambda: typed([], AHEAD))
+    ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
 
     def __post_init__(self) -> None:
-        frames = {"rows": (self.rows, CARRIED), "closed": (self.closed, CLOSED), "ahead": (self.ahead, AHEAD)}
-        for called, (frame, columns) in frames.items():
-            missing = [name for name in columns if name not in frame.columns]
+        for kept, columns in KEPT.items():
+            missing = [name for name in columns if name not in getattr(self, kept).columns]
             if missing:
-                raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {called}.")
+                raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {kept}.")
         phones = self.rows["phone"]
         masked = phones.map(mask_column, na_action="ignore").astype(phones.dtype)
         object.__setattr__(self, "rows", self.rows.assign(phone=masked))
@@ -72,6 +67,13 @@ class CarryForward:
     def of(self, accounts: Sequence[str]) -> "CarryForward":
         """The part of some accounts."""
         return CarryForward(*(each[each["account"].isin(accounts)] for each in (self.rows, self.closed, self.ahead)))
+
+    def and_of(self, others: "CarryForward") -> "CarryForward":
+        """This, and what was kept of other accounts."""
+        both = {name: [getattr(each, name) for each in (self, others)] for name in KEPT}
+        return CarryForward(
+            **{name: pd.concat(each, ignore_index=True).astype(dict(KEPT[name])) for name, each in both.items()}
+        )
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
         """What the account was left with, or nothing of it."""
@@ -85,7 +87,7 @@ class CarryForward:
                 line["account"],
                 f"{line['closing_date']}",
                 *(f"{counted.get((line['account'], side), 0):,}" for side in SIDES),
-                amount_text(line["statement_minor"], line["currency"]),
+                money_text(line["statement_minor"], line["currency"]),
             )
             for line in self.closed.to_dict("records")
         ]
@@ -110,7 +112,7 @@ def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: Carry
 
     The column `was` has the code that an open row was given then, and null for every other row.
     """
-    left = engine.arrow(_loaded(carried.rows, LEDGER), {**_WAS, **LEDGER_READ})
+    left = _open(engine, carried, LEDGER, {**_WAS, **LEDGER_READ})
     was = left.group_by("account", "entry").agg(was=nw.col("was").min())
     marked = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="anti").join(
         was, on=["account", "entry"], how="left"
@@ -118,7 +120,7 @@ def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: Carry
     again = marked.filter(~_gone(carried.closed) | ~nw.col("was").is_null())
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
     absent = left.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
-    told = engine.arrow(_loaded(carried.rows, STATEMENT), {**_WAS, **STATEMENT_READ})
+    told = _open(engine, carried, STATEMENT, {**_WAS, **STATEMENT_READ})
     new = statement.with_columns(was=nothing("account"))
     return (
         nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
@@ -128,17 +130,15 @@ def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: Carry
 
 def closed_rows(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
     """The ledger's rows that were gone through and are not open: what was matched before."""
-    opened = engine.arrow(_loaded(carried.rows, LEDGER), LEDGER_READ).select("account", "entry")
+    opened = _open(engine, carried, LEDGER, LEDGER_READ).select("account", "entry")
     matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
     return nw.concat([matched, ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")])
 
 
 def _ahead(engine: Engine, carried: CarryForward) -> Frame:
-    rows = [carried.ahead[name].astype(object).tolist() for name in _NAMED]
-    return engine.arrow(pa.table([pa.array(each, pa.string()) for each in rows], list(_NAMED)), _NAMED)
-
-
-_NAMED: Kinds = {"account": TEXT, "entry": TEXT}
+    return engine.arrow(
+        untyped(carried.ahead, {"account": "string", "entry": "string"}), {"account": TEXT, "entry": TEXT}
+    )
 
 
 def rows_ahead(
@@ -158,13 +158,13 @@ def rows_ahead(
         for row in found.to_pylist()
     ]
     left = [row for row in rows if (row["account"], row["entry"]) not in opened]
-    return typed(sorted(left, key=lambda row: (row["account"], row["business_date"], row["entry"])), AHEAD)
+    return frame(sorted(left, key=lambda row: (row["account"], row["business_date"], row["entry"])), AHEAD)
 
 
 def refuse_told_before(engine: Engine, closed: Frame, theirs: Frame, carried: CarryForward) -> None:
     """Raises ReconcileRefused: a statement tells again what was matched before: the same file, or periods overlap."""
     ends = [
-        (nw.col("account") == row["account"]) & (nw.col("day") <= _day(row["closing_date"]))
+        (nw.col("account") == row["account"]) & (nw.col("day") <= day_number(row["closing_date"]))
         for row in carried.closed.to_dict("records")
     ]
     if not ends:
@@ -189,7 +189,7 @@ def _gone(closed: pd.DataFrame) -> nw.Expr:
     day = nw.col("business_date").fill_null(0)
     each = [
         (nw.col("account") == row["account"])
-        & (day <= _day(row["closing_date"]))
+        & (day <= day_number(row["closing_date"]))
         & (nw.col("number") <= row["last_number"])
         for row in closed.to_dict("records")
         if not pd.isna(row["last_number"])
@@ -197,21 +197,11 @@ def _gone(closed: pd.DataFrame) -> nw.Expr:
     return reduce(or_, each, nw.col("number") < nw.col("number"))
 
 
-def _day(value: object) -> int:
-    return int(pa.scalar(value, pa.date32()).cast(pa.int32()).as_py())
-
-
-def _loaded(rows: pd.DataFrame, side: str) -> pa.Table:
-    """Carried rows as an Arrow table of the columns that are read of that side, and `was`."""
-    kinds = {**_WAS, **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
-    mine = rows[rows["side"] == side].rename(columns={"code": "was"})
-    types = {INSTANT: pa.timestamp("ms", "UTC"), DATE: pa.date32()}
-    made = {}
-    for name, kind in kinds.items():
-        values = mine[name] if name in mine else pd.Series([None] * len(mine), dtype="Int64")
-        fallback = pa.int64() if name in {"number", "line"} or name.endswith("_minor") else pa.string()
-        made[name] = pa.array(values.astype(object).where(values.notna(), None).tolist(), types.get(kind, fallback))
-    return pa.table(made)
+def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Frame:
+    """The open rows of a side, with these columns; `was` is the code that they have."""
+    columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in kinds}
+    mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
+    return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), kinds)
 
 
 def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
@@ -224,19 +214,14 @@ def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame
     later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
     later &= rows["code"] != DUPLICATE[LEDGER]
     kept = rows[~later & ~rows["told_twice"].fillna(value=False)]
-    made = {name: _carried(kept, name, kind) for name, kind in CARRIED.items()}
-    return pd.DataFrame(made).sort_values(
-        ["side", "account", "business_date", "statement", "line", "number"], ignore_index=True
-    )
+    cells = zip(*(_carried(kept, name) for name in CARRIED), strict=True)
+    made = frame((dict(zip(CARRIED, each, strict=True)) for each in cells), CARRIED)
+    return made.sort_values(["side", "account", "business_date", "statement", "line", "number"], ignore_index=True)
 
 
-def _carried(rows: pd.DataFrame, name: str, kind: str) -> Any:  # noqa: ANN401  a column of any type
-    values: Any = rows[_OURS.get(name, name)]
+def _carried(rows: pd.DataFrame, name: str) -> list[Any]:
+    values = rows[_OURS.get(name, name)]
     for side, only in _ONLY.items():
         if name in only:
             values = values.where(rows["side"] == side)
-    if name == "occurred_at":
-        return pd.Series([None if pd.isna(at) else moment(int(at)) for at in values], index=rows.index, dtype=kind)
-    if name == "business_date":
-        return pd.Series(days([None if pd.isna(day) else int(day) for day in values]), index=rows.index)
-    return values.astype(kind)
+    return [None if pd.isna(each) else each for each in values]

@@ -4,23 +4,17 @@ Whole inputs are never windowed. The groups that are special (several rows, or a
 counting, and taken out; the plain rest is compared by one full join; windows run over what is special.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
 
+from workbench.analysis.breaks import BATCH_MISMATCH, DUPLICATE, INVALID, LATE_SUCCESS
 from workbench.analysis.reconcile.columns import FLAG, LEDGER, NUMBER, OF_SIDE, PAIR, ROW, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.rows import COMPLETED, effect, nothing, unreadable
-from workbench.analysis.reconcile.rules import (
-    BATCH_MISMATCH,
-    DUPLICATE,
-    INVALID,
-    LATE_SUCCESS,
-    ONE_SIDED,
-    TOLERATED,
-    Tolerance,
-)
+from workbench.analysis.reconcile.rows import effect, nothing, unreadable
+from workbench.analysis.reconcile.rules import ONE_SIDED, TOLERATED, Tolerance
+from workbench.analysis.shapes import COMPLETED
 
 GROUP = ["account", "g"]
 PREFIX = {LEDGER: "l_", STATEMENT: "s_"}
@@ -128,8 +122,7 @@ def _special(engine: Engine, placed: Frame) -> Frame:
     shape = {
         **ROW,
         **dict.fromkeys(("rank", "batches", "n", "l_n", "l_sum", "s_sum"), NUMBER),
-        "least_currency": WORD,
-        "most_currency": WORD,
+        **dict.fromkeys(("least_currency", "most_currency"), WORD),
     }
     return engine.keep(conform(engine, counted, shape, **summed))
 
@@ -160,32 +153,30 @@ def _groups(engine: Engine, special: Frame) -> Frame:
     sides = {
         side: firsts.filter(nw.col("side") == side).with_columns(signed=nw.col(f"{PREFIX[side]}sum")) for side in PREFIX
     }
-    left = sides[LEDGER].select(*_own(LEDGER), *_sums("x_"))
-    right = sides[STATEMENT].select(*_other(STATEMENT), *_sums("y_"))
+    left = sides[LEDGER].select(*GROUP, *prefixed(OF_SIDE, "l_"), *prefixed(_SUMS, "x_"))
+    right = sides[STATEMENT].select(*prefixed((*GROUP, *OF_SIDE), "s_"), *prefixed(_SUMS, "y_"))
     joined = left.join(right, left_on=GROUP, right_on=["s_account", "s_g"], how="full").with_columns(
         account=nw.coalesce("account", "s_account"),
         g=nw.coalesce("g", "s_g"),
         **{name: nw.coalesce(f"x_{name}", f"y_{name}") for name in _SUMS},
     )
-    both = both_sides()
-    agrees = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least_currency") == nw.col("most_currency"))
-    code = nw.when(~agrees & both).then(nw.lit(BATCH_MISMATCH)).when(~agrees).then(nw.lit(ONE_SIDED))
+    code = (
+        nw.when(~sums_agree() & both_sides()).then(nw.lit(BATCH_MISMATCH)).when(~sums_agree()).then(nw.lit(ONE_SIDED))
+    )
     return conform(engine, joined, PAIR, code=code, rows=nw.col("n"), told_twice=nw.col("n") < 0)
 
 
 _SUMS = ("n", "l_sum", "s_sum", "least_currency", "most_currency")
 
 
-def _sums(prefix: str) -> list[nw.Expr]:
-    return [nw.col(name).alias(f"{prefix}{name}") for name in _SUMS]
+def sums_agree() -> nw.Expr:
+    """True for the rows of a group of which both sides add up to the same, in one currency."""
+    return (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least_currency") == nw.col("most_currency"))
 
 
-def _own(side: str) -> list[nw.Expr]:
-    return [nw.col(name) for name in GROUP] + [nw.col(name).alias(f"{PREFIX[side]}{name}") for name in OF_SIDE]
-
-
-def _other(side: str) -> list[nw.Expr]:
-    return [nw.col(name).alias(f"{PREFIX[side]}{name}") for name in (*GROUP, *OF_SIDE)]
+def prefixed(names: Iterable[str], prefix: str) -> list[nw.Expr]:
+    """These columns under the name that they have in a pair."""
+    return [nw.col(name).alias(f"{prefix}{name}") for name in names]
 
 
 _NARROW: Mapping[str, tuple[str, ...]] = {
@@ -200,9 +191,9 @@ _NARROW: Mapping[str, tuple[str, ...]] = {
 def _compared(ledger: Frame, statement: Frame, tolerance: Tolerance) -> Frame:
     """Rules 4 and 5: one row and one row; `code` is null where they agree to the ngwee, or nothing moved."""
     joined = (
-        ledger.select(*GROUP, *_prefixed(LEDGER))
+        ledger.select(*GROUP, *prefixed(_NARROW[LEDGER], "l_"))
         .join(
-            statement.select(*_prefixed(STATEMENT), s_account="account", s_g="g"),
+            statement.select(*prefixed(_NARROW[STATEMENT], "s_"), s_account="account", s_g="g"),
             left_on=GROUP,
             right_on=["s_account", "s_g"],
             how="full",
@@ -226,10 +217,6 @@ def _compared(ledger: Frame, statement: Frame, tolerance: Tolerance) -> Frame:
     for name, differs in fields.items():
         code = code.when(both & differs.fill_null(value=False)).then(nw.lit(name))
     return joined.with_columns(code=code)
-
-
-def _prefixed(side: str) -> list[nw.Expr]:
-    return [nw.col(name).alias(f"{PREFIX[side]}{name}") for name in _NARROW[side]]
 
 
 def both_sides() -> nw.Expr:

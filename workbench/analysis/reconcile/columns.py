@@ -30,13 +30,13 @@ _KIND_OF_TYPE: Kinds = {
 _UNREAD = {"payment", "description"}
 
 
-def kinds_of(columns: Columns) -> Kinds:
+def _kinds_of(columns: Columns) -> Kinds:
     """The kinds of those columns that are read."""
     return {name: _KIND_OF_TYPE[kind] for name, kind in columns.items() if name not in _UNREAD}
 
 
-LEDGER_READ: Kinds = kinds_of(LEDGER_MOVEMENT)
-STATEMENT_READ: Kinds = kinds_of(STATEMENT_ROW)
+LEDGER_READ: Kinds = _kinds_of(LEDGER_MOVEMENT)
+STATEMENT_READ: Kinds = _kinds_of(STATEMENT_ROW)
 
 NUMBER, WORD, FLAG = nw.Int64, nw.String, nw.Boolean
 Shape = Mapping[str, Any]

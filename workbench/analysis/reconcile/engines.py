@@ -4,9 +4,10 @@ The rules are narwhals expressions; only what narwhals cannot say alike for all 
 """
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import narwhals.stable.v2 as nw
@@ -21,34 +22,40 @@ DUCKDB, POLARS, PANDAS, SPARK = "duckdb", "polars", "pandas", "spark"
 _ARROW = {nw.Int64: pa.int64(), nw.String: pa.string(), nw.Boolean: pa.bool_()}
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """What a set of rules needs of the thing that runs them."""
 
     name: str
 
+    @abstractmethod
     def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
         """Parquet files as one frame of the columns of `kinds`."""
 
+    @abstractmethod
     def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  the engine's own class, which may not be installed
         """A table of the engine's own class."""
 
+    @abstractmethod
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
         """An Arrow table."""
 
-    def keep(self, frame: Frame) -> Frame:
-        """The same rows, worked out once however often they are used."""
-
-    def typed(self, frame: Frame, shape: Shape) -> Frame:
-        """The same rows with the types of `shape` as the engine stores them."""
-
+    @abstractmethod
     def collect(self, frame: Frame) -> pa.Table:
         """The rows, here."""
 
-    def close(self) -> None:
+    def keep(self, frame: Frame) -> Frame:
+        """The same rows, worked out once however often they are used."""
+        return frame
+
+    def typed(self, frame: Frame, shape: Shape) -> Frame:  # noqa: ARG002  most engines need no telling
+        """The same rows with the types of `shape` as the engine stores them."""
+        return frame
+
+    def close(self) -> None:  # noqa: B027  most engines hold nothing
         """Let go of what was kept."""
 
 
-class _DuckDB:
+class _DuckDB(Engine):
     """A database in memory, of its own; what does not fit goes to temporary files."""
 
     name = DUCKDB
@@ -77,27 +84,19 @@ class _DuckDB:
     def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  a relation; annotated as its protocol is
         # A relation belongs to its own connection: it is streamed into a table of this one.
         chosen = native.select(*kinds)
-        return self._stored(self._connection.from_arrow(chosen.to_arrow_reader()), kinds)
+        return self.keep(self._read(self._connection.from_arrow(chosen.to_arrow_reader()), kinds))
 
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
         return self._read(self._connection.from_arrow(table.select(list(kinds))), kinds)
 
-    def _stored(self, relation: duckdb.DuckDBPyRelation, kinds: Kinds) -> Frame:
-        return self.keep(self._read(relation, kinds))
-
     def _read(self, relation: duckdb.DuckDBPyRelation, kinds: Kinds) -> Frame:
-        made = relation.project(", ".join(self._READ[kind].format(name) for name, kind in kinds.items()))
-        return lazy_frame(made)
+        return _lazy(relation.project(", ".join(self._READ[kind].format(name) for name, kind in kinds.items())))
 
     def keep(self, frame: Frame) -> Frame:
         self._kept += 1
         name = f"kept_{self._kept}"
         nw.to_native(frame).create(name)
-        return lazy_frame(self._connection.table(name))
-
-    def typed(self, frame: Frame, shape: Shape) -> Frame:
-        del shape
-        return frame
+        return _lazy(self._connection.table(name))
 
     def collect(self, frame: Frame) -> pa.Table:
         return nw.to_native(frame).to_arrow_table()
@@ -106,7 +105,7 @@ class _DuckDB:
         self._connection.close()
 
 
-class _Pandas:
+class _Pandas(Engine):
     """DataFrames with Arrow's types, which have a null in every type; a step at a time."""
 
     name = PANDAS
@@ -118,26 +117,19 @@ class _Pandas:
         return self.arrow(pa.Table.from_pandas(native[list(kinds)], preserve_index=False), kinds)
 
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
-        made = plain(table, kinds).to_pandas(types_mapper=pd.ArrowDtype)
-        return lazy_frame(made)
-
-    def keep(self, frame: Frame) -> Frame:
-        return frame
+        return _lazy(_plain(table, kinds).to_pandas(types_mapper=pd.ArrowDtype))
 
     def typed(self, frame: Frame, shape: Shape) -> Frame:
         # A literal, alone or in a choice, has NumPy's type, which cannot be null without being another.
         native = nw.to_native(frame)
         other = [name for name in shape if not isinstance(native[name].dtype, pd.ArrowDtype)]
-        return lazy_frame(native.astype({name: pd.ArrowDtype(_ARROW[shape[name]]) for name in other}))
+        return _lazy(native.astype({name: pd.ArrowDtype(_ARROW[shape[name]]) for name in other}))
 
     def collect(self, frame: Frame) -> pa.Table:
         return pa.Table.from_pandas(nw.to_native(frame), preserve_index=False)
 
-    def close(self) -> None:
-        """Nothing is held."""
 
-
-class _Polars:
+class _Polars(Engine):
     """Lazy frames."""
 
     name = POLARS
@@ -156,7 +148,7 @@ class _Polars:
             INSTANT: lambda name: pl.col(name).cast(pl.Datetime("ms", "UTC")).dt.timestamp("ms"),
             DATE: lambda name: pl.col(name).cast(pl.Date).to_physical().cast(pl.Int64),
         }
-        return lazy_frame(native.lazy().select(read[kind](name) for name, kind in kinds.items()))
+        return _lazy(native.lazy().select(read[kind](name) for name, kind in kinds.items()))
 
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
         import polars as pl
@@ -164,20 +156,13 @@ class _Polars:
         return self.own(pl.from_arrow(table.select(list(kinds))), kinds)
 
     def keep(self, frame: Frame) -> Frame:
-        return lazy_frame(nw.to_native(frame).collect().lazy())
-
-    def typed(self, frame: Frame, shape: Shape) -> Frame:
-        del shape
-        return frame
+        return _lazy(nw.to_native(frame).collect().lazy())
 
     def collect(self, frame: Frame) -> pa.Table:
         return nw.to_native(frame).collect().to_arrow()
 
-    def close(self) -> None:
-        """Nothing is held."""
 
-
-class _Spark:
+class _Spark(Engine):
     """The session of the DataFrames given: the work stays with its executors."""
 
     name = SPARK
@@ -201,47 +186,36 @@ class _Spark:
             INSTANT: lambda name: sf.unix_millis(sf.col(name).cast("timestamp")),
             DATE: lambda name: sf.unix_date(sf.col(name).cast("date")).cast("long"),
         }
-        return lazy_frame(native.select(*(read[kind](name).alias(name) for name, kind in kinds.items())))
+        return _lazy(native.select(*(read[kind](name).alias(name) for name, kind in kinds.items())))
 
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
-        made = plain(table, kinds)
+        made = _plain(table, kinds)
         if not made.num_rows:
             from pyspark.sql.types import LongType, StringType, StructField, StructType
 
             fields = [StructField(name, StringType() if kind == TEXT else LongType()) for name, kind in kinds.items()]
-            return lazy_frame(self._session.createDataFrame([], StructType(fields)))
-        return lazy_frame(self._session.createDataFrame(made))
+            return _lazy(self._session.createDataFrame([], StructType(fields)))
+        return _lazy(self._session.createDataFrame(made))
 
     def keep(self, frame: Frame) -> Frame:
-        # A checkpoint on the executors: what led to the rows is forgotten, so that no plan grows without end.
-        return lazy_frame(nw.to_native(frame).localCheckpoint())
-
-    def typed(self, frame: Frame, shape: Shape) -> Frame:
-        del shape
-        return frame
+        # A checkpoint on the executors: what led to the rows is forgotten, so that no plan grows without end. They
+        # forget it with the frame that it belongs to.
+        return _lazy(nw.to_native(frame).localCheckpoint())
 
     def collect(self, frame: Frame) -> pa.Table:
         return nw.to_native(frame).toArrow()
 
-    def close(self) -> None:
-        """The executors forget a checkpoint with the frame that it belongs to."""
+
+ENGINES: Mapping[str, Callable[..., Engine]] = {DUCKDB: _DuckDB, PANDAS: _Pandas, POLARS: _Polars, SPARK: _Spark}
 
 
-ENGINES: Mapping[str, Callable[[], Engine]] = {DUCKDB: _DuckDB, PANDAS: _Pandas, POLARS: _Polars, SPARK: _Spark}
-
-
-def lazy_frame(native: Any) -> Frame:  # noqa: ANN401  any engine's table
+def _lazy(native: Any) -> Frame:  # noqa: ANN401  any engine's table
     """An engine's own table as narwhals sees it."""
     made: Frame = nw.from_native(native).lazy()
     return made
 
 
-def spark_of(session: Any) -> Engine:  # noqa: ANN401  Spark may not be installed
-    """The engine of a session that is there already."""
-    return _Spark(session)
-
-
-def plain(table: pa.Table, kinds: Kinds) -> pa.Table:
+def _plain(table: pa.Table, kinds: Kinds) -> pa.Table:
     """An Arrow table of text and whole numbers alone: no dictionaries, no moments, no dates."""
     made = {}
     for name, kind in kinds.items():

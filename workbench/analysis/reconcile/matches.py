@@ -1,46 +1,39 @@
 """Every row that agrees, a row for each side's row: worked out when it is asked for."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.reconcile.classify import PREFIX, Classified, both_sides, widened
+from workbench.analysis.frames import schema_of, typed
+from workbench.analysis.reconcile.classify import PREFIX, Classified, both_sides, sums_agree, widened
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, STATEMENT, WORD, Frame, Shape
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import named, nothing
 from workbench.analysis.reconcile.rules import MATCH_RULES, TOLERATED
-from workbench.analysis.reconcile.words import amount_text
 from workbench.analysis.shapes import MATCH
+from workbench.domain.money import money_text
 
 _AGREED: Shape = {
-    "rule": WORD,
-    "account": NUMBER,
-    "group": WORD,
-    "side": WORD,
-    "statement": WORD,
-    "line": NUMBER,
-    "entry": WORD,
-    "key": WORD,
-    "currency": WORD,
-    "signed": NUMBER,
-    "amount_off": NUMBER,
-    "fee_off": NUMBER,
-    "days_off": NUMBER,
+    **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), WORD),
+    **dict.fromkeys(("account", "line", "signed", "amount_off", "fee_off", "days_off"), NUMBER),
 }
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 
 
 def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) -> pd.DataFrame:
     """The frame MATCH, in an order that depends on nothing but its rows."""
-    frames = [*_pairs(engine, classified.compared), _groups(engine, classified.special)]
-    found = engine.collect(nw.concat(frames))
-    return _framed(named(found, accounts))
+    agreed = [*_agreed_pairs(engine, classified.compared), _agreed_groups(engine, classified.special)]
+    found = named(engine.collect(nw.concat(agreed)), accounts)
+    columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
+    columns["differences"] = pa.array(_differences(found), pa.string())
+    made = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
+    made["rule"] = made["rule"].cat.set_categories(list(MATCH_RULES))
+    return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
-def _pairs(engine: Engine, compared: Frame) -> list[Frame]:
+def _agreed_pairs(engine: Engine, compared: Frame) -> list[Frame]:
     found = widened(engine, compared.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED)))
     agreed = found.with_columns(both=both_sides())
     made = []
@@ -68,9 +61,8 @@ def _pairs(engine: Engine, compared: Frame) -> list[Frame]:
     return made
 
 
-def _groups(engine: Engine, special: Frame) -> Frame:
-    agrees = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least_currency") == nw.col("most_currency"))
-    agreed = special.filter((nw.col("batches") > 0) & agrees).with_columns(s_n=nw.col("n") - nw.col("l_n"))
+def _agreed_groups(engine: Engine, special: Frame) -> Frame:
+    agreed = special.filter((nw.col("batches") > 0) & sums_agree()).with_columns(s_n=nw.col("n") - nw.col("l_n"))
     rule = (
         nw.when((nw.col("l_n") == 0) | (nw.col("s_n") == 0)).then(nw.lit("nets_to_zero"))
         .when((nw.col("l_n") == 1) & (nw.col("s_n") == 1)).then(nw.lit("key"))
@@ -92,31 +84,13 @@ def _groups(engine: Engine, special: Frame) -> Frame:
     )
 
 
-def _framed(found: pa.Table) -> pd.DataFrame:
-    """Arrow's rows with the declared types; text is built only where a row differs at all."""
-    made = pd.DataFrame({name: _column(found, name, kind) for name, kind in MATCH.items()})
-    made["rule"] = made["rule"].cat.set_categories(list(MATCH_RULES))
-    return made.sort_values(_SORTED, kind="stable", ignore_index=True)
-
-
-def _column(found: pa.Table, name: str, kind: str) -> Any:  # noqa: ANN401  a column of any type
-    if name == "differences":
-        return pd.Series(_differences(found), dtype=kind)
-    column = found["signed" if name == "signed_minor" else name]
-    if kind == "category":
-        made = column.cast(pa.string()).dictionary_encode().to_pandas().astype("category")
-        # In the order of the alphabet, not in that of the rows.
-        return made.cat.set_categories(sorted(made.cat.categories))
-    types = {"string": pd.StringDtype(), "Int64": pd.Int64Dtype()}
-    return column.to_pandas(types_mapper=lambda _: types.get(kind)).astype(kind)
-
-
 def _differences(found: pa.Table) -> Sequence[str | None]:
+    """Text is built only where a row differs at all."""
     names = ("amount_off", "fee_off", "days_off")
     offs = zip(*(found[name].fill_null(0).to_pylist() for name in names), found["currency"].to_pylist(), strict=True)
-    return [_said(*off) if any(off[:3]) else None for off in offs]
+    return [_apart(*off) if any(off[:3]) else None for off in offs]
 
 
-def _said(amount: int, fee: int, days: int, currency: str) -> str:
-    parts = [f"{name} {amount_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
+def _apart(amount: int, fee: int, days: int, currency: str) -> str:
+    parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
     return "; ".join([*parts, *([f"{days} day{'s' if abs(days) > 1 else ''}"] if days else [])])

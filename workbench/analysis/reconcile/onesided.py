@@ -5,19 +5,11 @@ from functools import reduce
 
 import narwhals.stable.v2 as nw
 
+from workbench.analysis.breaks import AMBIGUOUS, MISSING, PAYOUT_UNPAID, REVERSED_UNMATCHED, TIMING, WRONG_REFERENCE
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, OF_SIDE, PAIR, STATEMENT, WORD, Frame, Shape
 from workbench.analysis.reconcile.engines import Engine, conform
 from workbench.analysis.reconcile.rows import nothing
-from workbench.analysis.reconcile.rules import (
-    AMBIGUOUS,
-    MISSING,
-    ONE_SIDED,
-    PARTNERS_WITHIN_MS,
-    PAYOUT_UNPAID,
-    REVERSED_UNMATCHED,
-    TIMING,
-    WRONG_REFERENCE,
-)
+from workbench.analysis.reconcile.rules import ONE_SIDED, PARTNERS_WITHIN_MS
 from workbench.domain.phones import COUNTRY, GAPS, MOBILE
 
 BROKEN: Shape = {**PAIR, "reversed_entry": WORD, "reversed_signed": NUMBER}
@@ -50,13 +42,10 @@ def resolve(engine: Engine, opened: Frame, ledger: Frame, cut_after: Mapping[int
 def _partners(engine: Engine, ledger: Frame, single: Frame) -> Frame:
     """Every two one-sided rows that may be one movement, and how many partners each of them has."""
     left = ledger.filter(~nw.col("l_phone").is_null()).select(
-        "account", l_g=nw.col("g"), **{f"l_{name}": nw.col(f"l_{name}") for name in OF_SIDE}, **_customer("l_")
+        "account", *(f"l_{name}" for name in OF_SIDE), l_g=nw.col("g"), **_customer("l_")
     )
     right = single.filter(nw.col("l_no").is_null() & ~nw.col("s_phone").is_null()).select(
-        s_account=nw.col("account"),
-        s_g=nw.col("g"),
-        **{f"s_{name}": nw.col(f"s_{name}") for name in OF_SIDE},
-        **_customer("s_"),
+        *(f"s_{name}" for name in OF_SIDE), s_account=nw.col("account"), s_g=nw.col("g"), **_customer("s_")
     )
     on = [name if name == "account" else f"l_{name}" for name in _ALIKE]
     # Some engines drop the right side's columns that are joined on: they are kept under another name.

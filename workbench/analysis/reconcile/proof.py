@@ -4,13 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
-from workbench.analysis.reconcile.breaks import typed
-from workbench.analysis.reconcile.inputs import Jump
-from workbench.analysis.reconcile.totals import Book
-from workbench.analysis.reconcile.words import amount_text
-from workbench.analysis.shapes import EXACT, PROOF
+from workbench.analysis.reconcile.totals import Book, Jump
+from workbench.analysis.shapes import EXACT
+from workbench.domain.money import money_text
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,7 @@ def proof_line(
 ) -> dict[str, Any]:
     """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty."""
     brought = int(before.get("brought_minor", 0))
-    opening, closing = _ends(books, sums, before)
+    opening, closing = _stated(books, sums, before)
     ledger = sums.ledger_closing if sums.ledger_closing is not None else opening - sums.carried + brought + sums.ledger
     moved = sums.statement - sums.told_twice
     statement = opening + moved if closing is None else closing
@@ -59,7 +55,7 @@ def proof_line(
     return line
 
 
-def _ends(books: Sequence[Book], sums: Sums, before: Mapping[str, Any]) -> tuple[int, int | None]:
+def _stated(books: Sequence[Book], sums: Sums, before: Mapping[str, Any]) -> tuple[int, int | None]:
     """The statement's balance before its first row, and after its last one if the file tells it."""
     opening = int(before["statement_minor"]) if before else books[0].opening
     if opening is None:
@@ -72,23 +68,15 @@ def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_
     said = []
     if jumps:
         name, jump = jumps[0]
-        expected, found = (amount_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
+        expected, found = (money_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
         where = f"the running balance of {name} does not follow in line {jump.line}{more}"
         said.append(f"{where}: {expected} expected, {found} found")
+    opening, gap = (money_text(line[name], line["currency"]) for name in ("opening_minor", "gap_minor"))
     if line["opening_minor"]:
-        said.append(f"the opening balances differ by {_said(line, 'opening_minor')}")
+        said.append(f"the opening balances differ by {opening}")
     if line["gap_minor"]:
-        said.append(f"the statement's balances jump by {_said(line, 'gap_minor')} beyond its rows")
+        said.append(f"the statement's balances jump by {gap} beyond its rows")
     if worked_out:
         said.append("the statement gives no closing balance: it is worked out from its rows")
     return "; ".join(said) or EXACT
-
-
-def _said(line: Mapping[str, Any], name: str) -> str:
-    return amount_text(line[name], line["currency"])
-
-
-def proof_frame(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The frame PROOF."""
-    return typed(lines, PROOF)

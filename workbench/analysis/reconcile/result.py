@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from workbench.analysis.breaks import TIMING
 from workbench.analysis.reconcile.carry import CarryForward
-from workbench.analysis.reconcile.rules import TIMING
-from workbench.analysis.reconcile.words import amount_text
 from workbench.analysis.shapes import EXACT
 from workbench.closing import Closing
+from workbench.domain.money import money_text
 from workbench.render import Column, Table, percent, table
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ class Reconciliation(Closing):
                 line["account"],
                 *(percent(int(matched[name][line["account"]]), int(total[name][line["account"]])) for name in total),
                 str(int((self.breaks["account"] == line["account"]).sum())),
-                amount_text(line["difference_minor"], line["currency"]),
-                amount_text(line["breaks_minor"], line["currency"]),
+                money_text(line["difference_minor"], line["currency"]),
+                money_text(line["breaks_minor"], line["currency"]),
                 _proven(line),
             )
             for line in self.proof.to_dict("records")

@@ -7,11 +7,8 @@ import pyarrow as pa
 
 from workbench.analysis.reconcile.columns import LEDGER, NUMBER, ROW, STATEMENT, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.rules import DAY_MS
-
-COMPLETED = "completed"
-STATUSES = (COMPLETED, "failed", "pending")
-DIRECTIONS = ("in", "out")
+from workbench.analysis.shapes import COMPLETED, DIRECTIONS, STATUSES
+from workbench.domain.moments import DAY_MS
 
 _NAMES: Mapping[str, Mapping[str, str]] = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},

@@ -38,44 +38,8 @@ def check_whole(name: str, value: object, of: str) -> None:
 PARTNERS_WITHIN_MS: Final = 15 * 60 * 1000
 """Two rows whose keys differ may be one movement only within so long."""
 
-DAY_MS: Final = 86_400_000
-
-INVALID: Final = "invalid_row"
-DUPLICATE: Final = {"ledger": "duplicate_in_ledger", "statement": "duplicate_in_statement"}
-AMBIGUOUS: Final = "ambiguous"
-WRONG_REFERENCE: Final = "wrong_reference"
-BATCH_MISMATCH: Final = "batch_mismatch"
-TIMING: Final = "timing"
-LATE_SUCCESS: Final = "late_success"
-REVERSED_UNMATCHED: Final = "reversed_unmatched"
-PAYOUT_UNPAID: Final = "payout_unpaid"
-MISSING: Final = {"ledger": "missing_in_statement", "statement": "missing_in_ledger"}
-"""By the side that has the row."""
-
-CODES: Final = (
-    INVALID,
-    *DUPLICATE.values(),
-    AMBIGUOUS,
-    "currency_mismatch",
-    "status_mismatch",
-    "direction_mismatch",
-    "amount_mismatch",
-    "fee_mismatch",
-    "date_mismatch",
-    WRONG_REFERENCE,
-    BATCH_MISMATCH,
-    TIMING,
-    *MISSING.values(),
-    LATE_SUCCESS,
-    REVERSED_UNMATCHED,
-    PAYOUT_UNPAID,
-)
-
 ONE_SIDED: Final = "one_sided"
 TOLERATED: Final = "tolerated"
 """Two words of the work in between; no break is called so."""
-
-BUCKETS: Final = {"0–1": 1, "2–3": 3, "4–7": 7, "8–30": 30, "31+": None}  # noqa: RUF001  an en dash, as in print
-"""The name of each age and the days to which it reaches."""
 
 MATCH_RULES: Final = ("key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved")

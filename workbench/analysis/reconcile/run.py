@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken, typed
+from workbench.analysis.frames import day_number, frame
+from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken
 from workbench.analysis.reconcile.carry import (
     CarryForward,
     carried_rows,
@@ -20,19 +20,27 @@ from workbench.analysis.reconcile.carry import (
     with_carried,
 )
 from workbench.analysis.reconcile.classify import Classified, classify
-from workbench.analysis.reconcile.columns import LEDGER, NUMBER, SIDES, STATEMENT, WORD, Frame
+from workbench.analysis.reconcile.columns import (
+    LEDGER,
+    LEDGER_READ,
+    NUMBER,
+    SIDES,
+    STATEMENT,
+    STATEMENT_READ,
+    WORD,
+    Frame,
+)
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.inputs import Inputs, load_ledger, load_statements, read_inputs
+from workbench.analysis.reconcile.inputs import Inputs, read_inputs
 from workbench.analysis.reconcile.matches import matches_of
 from workbench.analysis.reconcile.onesided import resolve
-from workbench.analysis.reconcile.proof import Sums, proof_frame, proof_line
+from workbench.analysis.reconcile.proof import Sums, proof_line
 from workbench.analysis.reconcile.result import Reconciliation
 from workbench.analysis.reconcile.rows import numbered, rows_of
 from workbench.analysis.reconcile.rules import Tolerance, check_whole
 from workbench.analysis.reconcile.summary import ageing_of, summary_of
 from workbench.analysis.reconcile.totals import Book, books, check_accounts, totals
-from workbench.analysis.reconcile.words import EPOCH
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS
+from workbench.analysis.shapes import AHEAD, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
@@ -110,7 +118,8 @@ class _Run:
         return self._told(read, closing, classified, broken)
 
     def _read(self) -> _Read:
-        statement = _named(load_statements(self.engine, self.inputs), self.inputs)
+        given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
+        statement = _with_account(given, self.inputs)
         theirs = rows_of(self.engine, statement, STATEMENT, keep=("balance_minor",))
         new = totals(self.engine, theirs)
         found = books(self.engine, theirs, new, self.inputs.told)
@@ -119,7 +128,7 @@ class _Run:
         if nameless := sorted({str(name) for name in new.loc[new["account"].isna(), "source"]}):
             raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not say of which account they are.")
         accounts = sorted({book.account for book in found})
-        ledger = load_ledger(self.engine, self.inputs)
+        ledger = self.inputs.ledger.load(self.engine, LEDGER_READ)
         ours = rows_of(self.engine, ledger, LEDGER, keep=("balance_minor",))
         counted = totals(self.engine, ours)
         check_accounts(counted, found, sorted({str(name) for name in counted["account"].dropna()}))
@@ -150,7 +159,7 @@ class _Run:
         for account in {book.account for book in read.books}:
             last = [book.last_day for book in read.books if book.account == account and book.last_day is not None]
             if not last and self.carried is not None and (closed := self.carried.closed_of(account)):
-                last = [_number(closed["closing_date"])]
+                last = [day_number(closed["closing_date"])]
             days = read.totals[LEDGER].loc[read.totals[LEDGER]["account"] == account, "day"].dropna()
             made[account] = max(last) if last else int(days.max()) if len(days) else 0
         return made
@@ -162,7 +171,7 @@ class _Run:
         }
         breaks = breaks_of(broken, closing, expected_in)
         rows = broken_rows(broken)
-        proof = proof_frame([self._proof(account, read, breaks, broken, rows) for account in sorted(closing)])
+        proof = frame([self._proof(account, read, breaks, broken, rows) for account in sorted(closing)], PROOF)
         return Reconciliation(
             breaks=breaks,
             summary=summary_of(dict(read.totals), rows, breaks),
@@ -211,17 +220,11 @@ class _Run:
             }
             for line in proof.to_dict("records")
         ]
-        made = CarryForward(carried_rows(rows, closing), typed(closed, CLOSED), self._ahead(read, closing, rows))
+        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), self._ahead(read, closing, rows))
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
-        others = [name for name in self.carried.closed["account"] if name not in closing]
-        rest = self.carried.of(others)
-        return CarryForward(
-            pd.concat([made.rows, rest.rows], ignore_index=True).astype(dict(CARRIED)),
-            pd.concat([made.closed, rest.closed], ignore_index=True).astype(dict(CLOSED)),
-            pd.concat([made.ahead, rest.ahead], ignore_index=True).astype(dict(AHEAD)),
-        )
+        return made.and_of(self.carried.of([name for name in self.carried.closed["account"] if name not in closing]))
 
     def _ahead(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame) -> pd.DataFrame:
         """Looked for where there may be any: most ledgers end with their statements."""
@@ -229,10 +232,10 @@ class _Run:
         later = (known["day"] > known["account"].map(closing)).fillna(value=False).any()
         if later or (self.carried is not None and not self.carried.ahead.empty):
             return rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
-        return typed([], AHEAD)
+        return frame([], AHEAD)
 
 
-def _named(statement: Frame, inputs: Inputs) -> Frame:
+def _with_account(statement: Frame, inputs: Inputs) -> Frame:
     """The rows with the account and the statement that they are of, where they do not say."""
     names = {each.account for each in inputs.told.values()}
     account = nw.col("account").fill_null(next(iter(names))) if len(names) == 1 else nw.col("account")
@@ -255,36 +258,16 @@ def _commonest(counted: pd.DataFrame, account: str) -> str | None:
     return str(rows.idxmax()) if len(rows) else None
 
 
-def _number(day: date) -> int:
-    return (day - EPOCH).days
-
-
 def _inputs(inputs: Inputs, read: _Read, carried: CarryForward | None) -> pd.DataFrame:
-    rows = [
-        {
-            "side": LEDGER,
-            "name": inputs.ledger.name,
-            "sha256": inputs.ledger.hashed,
-            "rows": int(read.totals[LEDGER]["rows"].sum()),
-            "account": None,
-            "first_date": None,
-            "last_date": None,
-        }
-    ]
+    """The frame INPUTS."""
+    counted = int(read.totals[LEDGER]["rows"].sum())
+    rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, None, None, None)]
     hashes = {each.name: each.hashed for each in inputs.statements}
     only = next(iter(hashes.values())) if len(hashes) == 1 else None
-    rows += [
-        {
-            "side": STATEMENT,
-            "name": book.source,
-            "sha256": inputs.told[book.source].sha256 if book.source in inputs.told else hashes.get(book.source, only),
-            "rows": book.rows,
-            "account": book.account,
-            "first_date": book.first_day,
-            "last_date": book.last_day,
-        }
-        for book in read.books
-    ]
+    for book in read.books:
+        told = inputs.told.get(book.source)
+        hashed = told.sha256 if told else hashes.get(book.source, only)
+        rows.append((STATEMENT, book.source, hashed, book.rows, book.account, book.first_day, book.last_day))
     if carried is not None:
-        rows.append({**rows[0], "name": "carried forward", "sha256": None, "rows": len(carried.rows)})
-    return typed(rows, INPUTS)
+        rows.append((LEDGER, "carried forward", None, len(carried.rows), None, None, None))
+    return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)

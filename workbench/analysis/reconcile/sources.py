@@ -1,11 +1,11 @@
 """Tables of any kind that a reconciliation takes, recognised, checked, and given to an engine."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -28,20 +28,45 @@ _FITS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+class Side(NamedTuple):
+    """What messages say of the table of a side: its name, where its columns come from, and what else may be given."""
+
+    called: str
+    columns_from: str
+    file_from: str
+    first: str
+
+
+THE_LEDGER: Final = Side(
+    "The ledger",
+    "`bench.ledger` has them, and so have `bench.ledger.statement_of(account)` and a `ledger.parquet`; they are "
+    "declared in workbench.analysis.shapes as LEDGER_MOVEMENT.",
+    "A ledger in CSV is read with its types by workbench.analysis.files.read(path, LEDGER_MOVEMENT).",
+    "`bench.ledger`, ",
+)
+THE_STATEMENT: Final = Side(
+    "The statement",
+    "An operator's file is read with read_statement(); the columns are declared in workbench.analysis.shapes as "
+    "STATEMENT_ROW.",
+    "A statement as an operator exports it is read with read_statement() first.",
+    "what read_statement() gives, ",
+)
+
+
 @dataclass(frozen=True)
 class Source:
     """A table as it was given: `kind` is the engine whose own it is, or `arrow` or `paths`."""
 
     kind: str
     given: Any
-    called: str
+    side: Side
 
     def load(self, engine: Engine, kinds: Kinds) -> Frame:
         """The columns of `kinds` as a frame of the engine.
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
-        check_columns(self.schema(kinds), kinds, self.called)
+        _check_columns(self.schema(kinds), kinds, self.side)
         try:
             if self.kind == PATHS:
                 return engine.paths(self.given, kinds)
@@ -49,7 +74,7 @@ class Source:
                 return engine.own(self.given, kinds)
             return engine.arrow(self.arrow(kinds), kinds)
         except (pa.ArrowException, OSError) as problem:
-            raise ReconcileRefused(f"{self.called} cannot be read: {problem}") from problem
+            raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
 
     def schema(self, kinds: Kinds) -> Mapping[str, Any]:
         """Column → type, without reading rows where that can be helped."""
@@ -59,13 +84,13 @@ class Source:
             except (pa.ArrowException, OSError) as problem:
                 raise ReconcileRefused(
                     f"{self.given[0].name} is no Parquet file: {problem}",
-                    hint=_FROM_A_FILE[self.called],
+                    hint=self.side.file_from,
                 ) from problem
         if self.kind == PANDAS:
-            here = [name for name in kinds if name in self.given.columns]
-            return _schema(
-                self._from_pandas(self.given[here].head(0) if _typed(self.given[here]) else self.given[here])
-            )
+            here = self.given[[name for name in kinds if name in self.given.columns]]
+            # The type of a column tells what is in it, but for `object`.
+            is_typed = all(str(kind) != "object" for kind in here.dtypes)
+            return _schema(self._from_pandas(here.head(0) if is_typed else here))
         return _schema(self.given)
 
     def arrow(self, kinds: Kinds) -> pa.Table:
@@ -84,7 +109,7 @@ class Source:
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
         except pa.ArrowException as problem:
-            raise ReconcileRefused(f"{self.called} has a column of mixed types: {problem}") from problem
+            raise ReconcileRefused(f"{self.side.called} has a column of mixed types: {problem}") from problem
 
     @property
     def hashed(self) -> str | None:
@@ -114,61 +139,43 @@ class Movements(Protocol):
         """The rows of some accounts, or of all that somebody else keeps books of too."""
 
 
-LEDGER_CALLED, STATEMENT_CALLED = "The ledger", "The statement"
-_FROM: Mapping[str, str] = {
-    LEDGER_CALLED: "`bench.ledger` has them, and so have `bench.ledger.statement_of(account)` and a `ledger.parquet`; "
-    "they are declared in workbench.analysis.shapes as LEDGER_MOVEMENT.",
-    STATEMENT_CALLED: "An operator's file is read with read_statement(); the columns are declared in "
-    "workbench.analysis.shapes as STATEMENT_ROW.",
-}
-"""Where a table with the right columns comes from."""
-_FROM_A_FILE: Mapping[str, str] = {
-    LEDGER_CALLED: "A ledger in CSV is read with its types by workbench.analysis.files.read(path, LEDGER_MOVEMENT).",
-    STATEMENT_CALLED: "A statement as an operator exports it is read with read_statement() first.",
-}
-_FIRST: Mapping[str, str] = {
-    LEDGER_CALLED: "`bench.ledger`, ",
-    STATEMENT_CALLED: "what read_statement() gives, ",
-}
-
-
-def source(given: Any, called: str) -> Source:  # noqa: ANN401  any table is the point
+def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the point
     """What `given` is. Raises ReconcileRefused: no table, or a path where nothing is."""
     if isinstance(given, str | Path):
-        return Source(PATHS, _files(Path(given), called), called)
+        return Source(PATHS, _files(Path(given), side), side)
     if isinstance(given, pd.DataFrame):
-        return Source(PANDAS, given, called)
+        return Source(PANDAS, given, side)
     if isinstance(given, pa.Table):
-        return Source(ARROW, given, called)
+        return Source(ARROW, given, side)
     root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
     known = {("polars", "DataFrame"): POLARS, ("polars", "LazyFrame"): POLARS, ("duckdb", "DuckDBPyRelation"): DUCKDB}
     kind = SPARK if (root, name) == ("pyspark", "DataFrame") else known.get((root, name))
-    if kind is None and isinstance(given, Movements) and called == LEDGER_CALLED:
-        return Source(ARROW, pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]), called)
+    if kind is None and isinstance(given, Movements) and side is THE_LEDGER:
+        return Source(ARROW, pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]), side)
     if kind is None:
         raise ReconcileRefused(
-            f"{called} is a {type(given).__name__}, which is no table that can be reconciled.",
-            hint=f"Give {_FIRST[called]}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB "
+            f"{side.called} is a {type(given).__name__}, which is no table that can be reconciled.",
+            hint=f"Give {side.first}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB "
             "relation or Parquet's path.",
         )
-    return Source(kind, given, called)
+    return Source(kind, given, side)
 
 
-def check_columns(schema: Mapping[str, Any], kinds: Kinds, called: str) -> None:
+def _check_columns(schema: Mapping[str, Any], kinds: Kinds, side: Side) -> None:
     """Raises ReconcileRefused naming every column that is missing or of another type."""
     missing = [name for name in kinds if name not in schema]
     if missing:
         raise ReconcileRefused(
-            f"{called} has no column {', '.join(missing)}.",
-            hint=_FROM[called],
-            missing=missing,
+            f"{side.called} has no column {', '.join(missing)}.", hint=side.columns_from, missing=missing
         )
     wrong = {name: schema[name] for name, kind in kinds.items() if not _fits(schema[name], kind)}
     if wrong:
         said = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
         raise ReconcileRefused(
-            f"{called} has columns of another type: {said}.",
-            hint="No float holds money: give minor units as integers." if _money(wrong) else _FROM_A_FILE[called],
+            f"{side.called} has columns of another type: {said}.",
+            hint="No float holds money: give minor units as integers."
+            if any(name.endswith("_minor") for name in wrong)
+            else side.file_from,
             wrong=tuple(wrong),
         )
 
@@ -178,20 +185,11 @@ def _fits(found: Any, kind: str) -> bool:  # noqa: ANN401  a type of narwhals
     return found == nw.Unknown or _FITS[kind](found)
 
 
-def _money(names: Iterable[str]) -> bool:
-    return any(name.endswith("_minor") for name in names)
-
-
 def _schema(native: Any) -> Mapping[str, Any]:  # noqa: ANN401  any table
     return dict(nw.from_native(native).collect_schema())
 
 
-def _typed(frame: pd.DataFrame) -> bool:
-    """Whether the types of a frame tell what is in it: `object` does not."""
-    return all(str(kind) != "object" for kind in frame.dtypes)
-
-
-def _files(path: Path, called: str) -> list[Path]:
+def _files(path: Path, side: Side) -> list[Path]:
     # A file may be called `ledger[1].parquet`.
     if has_magic(str(path)) and not path.exists():
         found = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
@@ -199,5 +197,5 @@ def _files(path: Path, called: str) -> list[Path]:
         found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     there = [each for each in found if each.is_file()]
     if not there:
-        raise ReconcileRefused(f"{called}: no file is at {path}.")
+        raise ReconcileRefused(f"{side.called}: no file is at {path}.")
     return there

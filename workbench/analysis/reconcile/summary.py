@@ -1,13 +1,14 @@
 """How many rows and how much of their value agree, by account, day and code; how old the breaks are; the inputs."""
 
+from typing import Any
+
 import pandas as pd
 
-from workbench.analysis.reconcile.breaks import days
+from workbench.analysis.breaks import CODES, MATCHED
+from workbench.analysis.frames import frame
 from workbench.analysis.reconcile.columns import LEDGER, STATEMENT
-from workbench.analysis.reconcile.rules import CODES
 from workbench.analysis.shapes import AGEING, SUMMARY
 
-MATCHED = "matched"
 _NO_DAY, _NO_CURRENCY = -(2**40), ""
 _BY = ["account", "day", "code", "currency"]
 _COUNTS = ["ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor"]
@@ -27,7 +28,8 @@ def summary_of(read: dict[str, pd.DataFrame], rows: pd.DataFrame, breaks: pd.Dat
     variance = breaks[["account", "code", "currency", "variance_minor"]].astype(
         {"code": "string", "currency": "string"}
     )
-    parts.append(_keyed(variance.assign(day=_numbers(breaks["business_date"]))))
+    days = breaks["business_date"].astype("int32[pyarrow]").astype("Int64")
+    parts.append(_keyed(variance.assign(day=days)))
     whole = pd.concat(parts, ignore_index=True).astype({"code": "string", "day": "Int64"})
     counts = [*_COUNTS, "variance_minor"]
     for name in counts:
@@ -36,20 +38,18 @@ def summary_of(read: dict[str, pd.DataFrame], rows: pd.DataFrame, breaks: pd.Dat
     # A day on which every row is part of a break has nothing matched.
     made = made[(made["code"] != MATCHED) | (made["ledger_rows"] + made["statement_rows"] > 0)]
     made = made.sort_values(_BY, ignore_index=True)
-    made["business_date"] = pd.Series(days([None if day == _NO_DAY else int(day) for day in made["day"]]))
-    made["currency"] = made["currency"].where(made["currency"] != _NO_CURRENCY)
-    made = made[list(SUMMARY)].astype(dict(SUMMARY))
-    made["code"] = made["code"].cat.set_categories([MATCHED, *CODES])
-    return made
+    records: list[dict[Any, Any]] = [
+        {**row, "business_date": None if row["day"] == _NO_DAY else row["day"], "currency": row["currency"] or None}
+        for row in made.to_dict("records")
+    ]
+    result = frame(records, SUMMARY)
+    result["code"] = result["code"].cat.set_categories([MATCHED, *CODES])
+    return result
 
 
-def _keyed(frame: pd.DataFrame) -> pd.DataFrame:
+def _keyed(rows: pd.DataFrame) -> pd.DataFrame:
     """The same rows with words for what is missing: nulls are no keys to group by."""
-    return frame.assign(day=frame["day"].fillna(_NO_DAY), currency=frame["currency"].fillna(_NO_CURRENCY))
-
-
-def _numbers(dates: pd.Series) -> pd.Series:
-    return dates.astype("int32[pyarrow]").astype("Int64")
+    return rows.assign(day=rows["day"].fillna(_NO_DAY), currency=rows["currency"].fillna(_NO_CURRENCY))
 
 
 def ageing_of(breaks: pd.DataFrame) -> pd.DataFrame:

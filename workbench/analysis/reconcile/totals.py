@@ -4,28 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 
+from workbench.analysis.frames import day_number, in_pandas
 from workbench.analysis.reconcile.columns import NUMBER, WORD, Frame
 from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.inputs import Jump, Told
+from workbench.analysis.reconcile.inputs import StatementFile
 from workbench.analysis.reconcile.rows import nothing, unreadable
-from workbench.analysis.reconcile.words import EPOCH
 from workbench.errors import ReconcileRefused
 
-_BY = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
-_SUMMED = {
-    "rows": NUMBER,
-    "value": NUMBER,
-    "signed": NUMBER,
-    "first_no": NUMBER,
-    "last_no": NUMBER,
-    "good": NUMBER,
-    "good_day": NUMBER,
-}
+_KEYS = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
+_SUMMED = ("rows", "value", "signed", "first_no", "last_no", "good", "good_day")
 
 
 def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
@@ -38,7 +30,7 @@ def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
         rows.with_columns(
             gross=nw.col("signed").abs(), good_day=nw.when(~unreadable()).then(nw.col("day")).otherwise(nothing("day"))
         )
-        .group_by(*_BY)
+        .group_by(*_KEYS)
         .agg(
             rows=nw.len(),
             value=nw.col("gross").sum(),
@@ -49,12 +41,16 @@ def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
             good_day=nw.col("good_day").max(),
         )
     )
-    made: pd.DataFrame = engine.collect(conform(engine, counted, {**_BY, **_SUMMED})).to_pandas(types_mapper=_nullable)
-    return made.sort_values(list(_BY)).reset_index(drop=True)
+    made = in_pandas(engine.collect(conform(engine, counted, {**_KEYS, **dict.fromkeys(_SUMMED, NUMBER)})))
+    return made.sort_values(list(_KEYS)).reset_index(drop=True)
 
 
-def _nullable(kind: Any) -> Any:  # noqa: ANN401  Arrow's type to pandas' own
-    return pd.StringDtype() if str(kind) in {"string", "large_string"} else pd.Int64Dtype()
+class Jump(NamedTuple):
+    """A line whose running balance does not follow from the one before; minor units."""
+
+    line: int
+    expected_minor: int
+    found_minor: int
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ class Book:
     jumps: tuple[Jump, ...] = ()
 
 
-def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[str, Told]) -> list[Book]:
+def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[str, StatementFile]) -> list[Book]:
     """Each statement of each account, in the order of their days."""
     ends = _ends(engine, loaded, counted)
     found = []
@@ -95,7 +91,7 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
                 last_day=_declared(says) or _whole(group["good_day"].max()),
                 opening=says.opening_minor if says and says.opening_minor is not None else opening,
                 closing=says.closing_minor if says and says.closing_minor is not None else closing,
-                jumps=says.jumps if says else (),
+                jumps=_jumps(says) if says else (),
             )
         )
     seen = {(book.account, book.source) for book in found}
@@ -109,9 +105,14 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
 
 
-def _declared(says: Told | None) -> int | None:
+def _declared(says: StatementFile | None) -> int | None:
     """The last day that a statement says it covers."""
-    return None if says is None or says.last_day is None else (says.last_day - EPOCH).days
+    last = says.period[1] if says and says.period else None
+    return None if last is None else day_number(last)
+
+
+def _jumps(says: StatementFile) -> tuple[Jump, ...]:
+    return tuple(Jump(*(int(row[name]) for name in Jump._fields)) for row in says.findings.to_dict("records"))
 
 
 def _whole(value: Any) -> int | None:  # noqa: ANN401  pandas' null or a number

@@ -4,14 +4,14 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pandas as pd
 from xlsxwriter.format import Format
 from xlsxwriter.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
-from workbench.analysis.report.source import decimals_of
+from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
 
 MAX_TEXT: Final = 32_767
@@ -52,50 +52,71 @@ Write = Callable[[Worksheet, int, int, Any, Any], str]
 """Write a value that is not None into a cell, given the value of the currency; what is shown of it."""
 
 
-class Formats(NamedTuple):
-    """How cells look, made once for a workbook."""
+class Cells:
+    """Writes the cells of a workbook, each with the look of its kind."""
 
-    heading: Format
-    text: Format
-    hostile: Format
-    whole: Format
-    money: Mapping[int, Format]
-    day: Format
-    moment: Format
+    def __init__(self, book: Workbook) -> None:
+        def look(num_format: str, **more: object) -> Format:
+            return book.add_format({"num_format": num_format, "valign": "top", **more})
 
-
-def formats_of(book: Workbook) -> Formats:
-    """The looks of a workbook's cells."""
-    top = {"valign": "top"}
-    money = {places: {"num_format": "#,##0" + ("." + "0" * places if places else "")} for places in range(4)}
-    return Formats(
-        heading=book.add_format({"bold": True, "bottom": 1, "valign": "top", "text_wrap": True, "num_format": "@"}),
-        text=book.add_format({"num_format": "@"} | top),
+        self.heading = book.add_format(
+            {"bold": True, "bottom": 1, "valign": "top", "text_wrap": True, "num_format": "@"}
+        )
+        self._plain = look("@")
         # With the prefix it stays text even when somebody goes into the cell and leaves it again.
-        hostile=book.add_format({"num_format": "@", "quote_prefix": True} | top),
-        whole=book.add_format({"num_format": "0"} | top),
-        money={places: book.add_format(look | top) for places, look in money.items()},
-        day=book.add_format({"num_format": "yyyy-mm-dd", "align": "left"} | top),
-        moment=book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss.000", "align": "left"} | top),
-    )
+        self._hostile = look("@", quote_prefix=True)
+        self._number = look("0")
+        self._amounts = {places: look("#,##0" + ("." + "0" * places if places else "")) for places in range(4)}
+        self._date = look("yyyy-mm-dd", align="left")
+        self._time = look("yyyy-mm-dd hh:mm:ss.000", align="left")
+
+    def writer(self, name: str, kind: Any) -> Write:  # noqa: ANN401  pandas has types of many classes
+        """How the values of a column of this name and type are written."""
+        if name.endswith("_minor"):
+            return self._money
+        if pd.api.types.is_bool_dtype(kind):
+            return self._yes_or_no
+        if pd.api.types.is_integer_dtype(kind):
+            return self._whole
+        if "date32" in str(kind):
+            return self._day
+        return self._moment if str(kind).startswith("datetime64") else self._text
+
+    def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
+        places = decimals_of(currency)
+        # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
+        sheet.write_number(row, column, _held(Decimal(f"{value}e-{places}"), value), self._amounts[places])
+        return f"{value:,}."
+
+    def _whole(self, sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
+        sheet.write_number(row, column, _held(Decimal(value), value), self._number)
+        return str(value)
+
+    def _yes_or_no(self, sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
+        sheet.write_boolean(row, column, value, self._plain)
+        return str(value)
+
+    def _day(self, sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:
+        if value < _FIRST_DAY:
+            return self._text(sheet, row, column, value.isoformat(), currency)
+        sheet.write_datetime(row, column, value, self._date)
+        return value.isoformat()
+
+    def _moment(self, sheet: Worksheet, row: int, column: int, value: datetime, currency: object) -> str:
+        if value.date() < _FIRST_DAY:
+            return self._text(sheet, row, column, value.isoformat(), currency)
+        sheet.write_datetime(row, column, value.replace(tzinfo=None), self._time)
+        return value.isoformat()[:23]
+
+    def _text(self, sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
+        text = cut(str(value))
+        sheet.write_string(row, column, text, self._hostile if begins_as_formula(text) else self._plain)
+        return text
 
 
 def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
     """The words above a column."""
     return headings.get(name, name.removesuffix("_minor").replace("_", " "))
-
-
-def writer(name: str, kind: Any, formats: Formats) -> Write:  # noqa: ANN401  pandas has types of many classes
-    """How the values of a column of this name and type are written."""
-    if name.endswith("_minor"):
-        return _money(formats)
-    if pd.api.types.is_bool_dtype(kind):
-        return _yes_or_no(formats)
-    if pd.api.types.is_integer_dtype(kind):
-        return _whole(formats)
-    if "date32" in str(kind):
-        return _day(formats)
-    return _moment(formats) if str(kind).startswith("datetime64") else _text(formats)
 
 
 def cut(text: str) -> str:
@@ -111,24 +132,6 @@ def begins_as_formula(text: str) -> bool:
     return _FORMULA.match(text) is not None
 
 
-def _money(formats: Formats) -> Write:
-    def write(sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
-        places = decimals_of(currency)
-        # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
-        sheet.write_number(row, column, _held(Decimal(f"{value}e-{places}"), value), formats.money[places])
-        return f"{value:,}."
-
-    return write
-
-
-def _whole(formats: Formats) -> Write:
-    def write(sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
-        sheet.write_number(row, column, _held(Decimal(value), value), formats.whole)
-        return str(value)
-
-    return write
-
-
 def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes a Decimal and declares a float
     if abs(units) >= 10**_MAX_DIGITS:
         raise ReportRefused(
@@ -136,44 +139,3 @@ def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes
             hint="Write the breaks to a .csv or .parquet file, which hold every digit.",
         )
     return number
-
-
-def _yes_or_no(formats: Formats) -> Write:
-    def write(sheet: Worksheet, row: int, column: int, value: bool, _: object) -> str:  # noqa: FBT001  a cell's value
-        sheet.write_boolean(row, column, value, formats.text)
-        return str(value)
-
-    return write
-
-
-def _day(formats: Formats) -> Write:
-    as_text = _text(formats)
-
-    def write(sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:
-        if value < _FIRST_DAY:
-            return as_text(sheet, row, column, value.isoformat(), currency)
-        sheet.write_datetime(row, column, value, formats.day)
-        return value.isoformat()
-
-    return write
-
-
-def _moment(formats: Formats) -> Write:
-    as_text = _text(formats)
-
-    def write(sheet: Worksheet, row: int, column: int, value: datetime, currency: object) -> str:
-        if value.date() < _FIRST_DAY:
-            return as_text(sheet, row, column, value.isoformat(), currency)
-        sheet.write_datetime(row, column, value.replace(tzinfo=None), formats.moment)
-        return value.isoformat()[:23]
-
-    return write
-
-
-def _text(formats: Formats) -> Write:
-    def write(sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
-        text = cut(str(value))
-        sheet.write_string(row, column, text, formats.hostile if begins_as_formula(text) else formats.text)
-        return text
-
-    return write

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.analysis.report.source import amount, decimals_of
 from workbench.analysis.report.totals import Account, Net
+from workbench.domain.money import decimals_of, major_text
 from workbench.render import percent
 
 _BLUE, _ORANGE, _GREY = "#0072b2", "#e69f00", "#bbbbbb"
@@ -39,7 +39,9 @@ def ageing(buckets: Sequence[str], nets: Sequence[Net], currency: str) -> Figure
     """Variance of the open breaks by age, above and below zero, with the number of breaks below each bar."""
     figure, axes = _canvas()
     _up_and_down(axes, nets, currency)
-    axes.set_xticks(range(len(buckets)), [_with_count(*each) for each in zip(buckets, nets, strict=True)])
+    axes.set_xticks(
+        range(len(buckets)), [f"{bucket}\n{net.breaks:,}" for bucket, net in zip(buckets, nets, strict=True)]
+    )
     axes.set_xlabel("age in days, and how many breaks")
     return figure
 
@@ -59,15 +61,13 @@ def daily_variance(days: Sequence[date], nets: Sequence[Net], currency: str) -> 
 
 def match_rate(accounts: Sequence[Account]) -> Figure:
     """The share of each account's value that matched, with the percentage beside it."""
-    figure = Figure(figsize=(_WIDTH, 1.1 + _BAR_HEIGHT * max(len(accounts), 1)), layout="constrained")
-    axes = figure.subplots()
-    _bare(axes)
+    figure, axes = _canvas(1.1 + _BAR_HEIGHT * max(len(accounts), 1))
     for place, each in enumerate(accounts):
         share = each.matched_minor * _WHOLE // each.value_minor if each.value_minor else 0
         axes.barh(place, share, height=0.6, color=_BLUE)
         if share < _WHOLE:
             axes.barh(place, _WHOLE - share, left=share, height=0.6, color="white", edgecolor=_ORANGE, hatch="////")
-        total = f"{each.currency} {amount(each.value_minor, each.currency)}"
+        total = f"{each.currency} {major_text(each.value_minor, each.currency)}"
         label = f"{percent(each.matched_minor, each.value_minor)} of {total}"
         axes.annotate(
             label, (0, place), xytext=(6, 0), textcoords="offset points", va="center", color="black", fontsize=9,
@@ -81,17 +81,13 @@ def match_rate(accounts: Sequence[Account]) -> Figure:
     return figure
 
 
-def _canvas() -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+def _canvas(height: float = _HEIGHT) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     axes = figure.subplots()
-    _bare(axes)
-    return figure, axes
-
-
-def _bare(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=9, colors=_INK)
+    return figure, axes
 
 
 def _up_and_down(axes: Axes, nets: Sequence[Net], currency: str, places: Sequence[int] | None = None) -> None:
@@ -100,8 +96,9 @@ def _up_and_down(axes: Axes, nets: Sequence[Net], currency: str, places: Sequenc
         {"color": _BLUE, "label": "the ledger has more"},
         {"color": _ORANGE, "hatch": "////", "edgecolor": _INK, "linewidth": 0.6, "label": "the statement has more"},
     )
-    for heights, look in zip((_ups(nets), _downs(nets)), looks, strict=True):
-        axes.bar(places, heights, width=0.7, **look)
+    heights = ([net.up_minor for net in nets], [net.down_minor for net in nets])
+    for each, look in zip(heights, looks, strict=True):
+        axes.bar(places, each, width=0.7, **look)
     if len(nets) <= _MAX_LABELS:
         _label(axes, places, nets, currency)
     axes.axhline(0, color=_INK, linewidth=0.8)
@@ -118,26 +115,14 @@ def _label(axes: Axes, places: Sequence[int], nets: Sequence[Net], currency: str
     for place, net in zip(places, nets, strict=True):
         for minor, offset, anchor in ((net.up_minor, 3, "bottom"), (net.down_minor, -3, "top")):
             if minor:
-                text = amount(minor, currency, signed=True)
+                text = major_text(minor, currency, signed=True)
                 axes.annotate(
                     text, (place, minor), xytext=(0, offset), textcoords="offset points", ha="center", va=anchor,
                     fontsize=8, color=_INK,
                 )  # fmt: skip
 
 
-def _ups(nets: Sequence[Net]) -> list[int]:
-    return [each.up_minor for each in nets]
-
-
-def _downs(nets: Sequence[Net]) -> list[int]:
-    return [each.down_minor for each in nets]
-
-
-def _with_count(bucket: str, net: Net) -> str:
-    return f"{bucket}\n{net.breaks:,}"
-
-
 def _in_major_units(currency: str) -> Callable[[Any, Any], str]:
     """The words at a line of the axis; what is between two ngwee has none."""
     places = decimals_of(currency)
-    return lambda minor, _: amount(int(minor), currency).removesuffix("." + "0" * places)
+    return lambda minor, _: major_text(int(minor), currency).removesuffix("." + "0" * places)

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from workbench.analysis.report import totals
-from workbench.analysis.report.source import Reconciled, amount
+from workbench.analysis.report.source import Reconciled
 from workbench.analysis.report.words import counted
+from workbench.domain.money import major_text
 from workbench.render import Picture, percent, picture
 
 _MOST_NAMED: Final = 8
@@ -31,7 +32,8 @@ class Figures:
         found = totals.by_bucket(self._result, currency)
         with draw.own_look():
             figure = draw.ageing(list(found), list(found.values()), currency)
-            return picture(figure, _in_words(f"Open breaks by age, in {currency}", _days(found), currency))
+            named = {f"{bucket} days": net for bucket, net in found.items()}
+            return picture(figure, _in_words(f"Open breaks by age, in {currency}", named, currency))
 
     def daily_variance(self, currency: str | None = None) -> Picture:
         """How far the sides are apart, by business date. Raises ReportRefused: as for `ageing`."""
@@ -53,10 +55,6 @@ class Figures:
             return picture(draw.match_rate(found), _rates_in_words(found))
 
 
-def _days(found: Mapping[str, totals.Net]) -> dict[str, totals.Net]:
-    return {f"{bucket} days": net for bucket, net in found.items()}
-
-
 def _in_words(title: str, nets: Mapping[str, totals.Net], currency: str) -> str:
     """Each bar in words, or the largest where there are many."""
     if not nets:
@@ -68,7 +66,7 @@ def _in_words(title: str, nets: Mapping[str, totals.Net], currency: str) -> str:
 
 
 def _net(net: totals.Net, currency: str) -> str:
-    sums = [amount(minor, currency, signed=True) for minor in (net.up_minor, net.down_minor) if minor]
+    sums = [major_text(minor, currency, signed=True) for minor in (net.up_minor, net.down_minor) if minor]
     return f"{counted(net.breaks, 'break')}, {' and '.join(sums) or 'no variance'}"
 
 

@@ -1,58 +1,28 @@
 """The results of a reconciliation as one HTML page that needs nothing from anywhere: no script, no other file."""
 
 import base64
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from workbench.analysis.breaks import BREAK_CODES
+from workbench.analysis.frames import python_rows
 from workbench.analysis.report import tables, totals
 from workbench.analysis.report.figures import Figures
-from workbench.analysis.report.source import Reconciled, amount, rows
+from workbench.analysis.report.source import Reconciled
 from workbench.analysis.report.whole import written_whole
-from workbench.analysis.report.words import MEANINGS, counted, headline, is_proven, proofs
-from workbench.render import Picture, Table
+from workbench.analysis.report.words import counted, headline, is_proven, proofs
+from workbench.domain.money import major_text
+from workbench.render import Picture, shortened
 from workbench.visible import visible
 
 MAX_LISTED: Final = 50
 """So many breaks of a code are listed, the largest; the workbook has all."""
 _MAX_WORDS: Final = 600
 """A cell of the page shows so many characters; the workbook has the rest."""
-
-
-class Listed(NamedTuple):
-    """A break as the page shows it: everything is text."""
-
-    where: str
-    key: str
-    more: str
-    date: str
-    ledger: str
-    statement: str
-    variance: str
-    age: str
-    reason: str
-    settlement: str
-
-
-class Section(NamedTuple):
-    """The breaks of one code: the largest of them, and how many there are."""
-
-    code: str
-    meaning: str
-    breaks: int
-    listed: list[Listed]
-
-
-class Money(NamedTuple):
-    """What is shown for the accounts in one currency."""
-
-    currency: str
-    ages: Table
-    days: Table
-    ageing: Picture
-    daily: Picture
 
 
 def write_page(result: Reconciled, path: Path | str) -> None:
@@ -67,7 +37,7 @@ def write_page(result: Reconciled, path: Path | str) -> None:
 def page(result: Reconciled) -> str:
     """The HTML of the page; the same results give the same text."""
     figures = Figures(result)
-    currencies = sorted({each for (each,) in rows(result.proof, "currency")})
+    currencies = sorted({each for (each,) in python_rows(result.proof, "currency")})
     return str(
         _template().render(
             headline=headline(result),
@@ -80,31 +50,33 @@ def page(result: Reconciled) -> str:
             money=[_money(result, figures, each) for each in currencies],
             rates=figures.match_rate(),
             inputs=tables.inputs(result),
-            statements=[name or "" for side, name in rows(result.inputs, "side", "name") if side == "statement"],
+            statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
         )
     )
 
 
-def _money(result: Reconciled, figures: Figures, currency: str) -> Money:
-    return Money(
-        currency,
-        tables.ageing(result, currency),
-        tables.days(result, currency),
-        figures.ageing(currency),
-        figures.daily_variance(currency),
-    )
+def _money(result: Reconciled, figures: Figures, currency: str) -> dict[str, object]:
+    """What is shown for the accounts in one currency."""
+    return {
+        "currency": currency,
+        "ages": tables.ageing(result, currency),
+        "days": tables.days(result, currency),
+        "ageing": figures.ageing(currency),
+        "daily": figures.daily_variance(currency),
+    }
 
 
-def _sections(result: Reconciled) -> Iterable[Section]:
-    """The breaks of each code, the largest variances first."""
-    counts: dict[str, int] = {}
+def _sections(result: Reconciled) -> Iterator[dict[str, object]]:
+    """The breaks of each code: how many there are, and the largest variances first."""
+    counts: Counter[str] = Counter()
     for each in totals.by_code(result):
-        counts[each.code] = counts.get(each.code, 0) + each.breaks
+        counts[each.code] += each.breaks
     for code, count in counts.items():
         found = result.breaks[result.breaks["code"] == code]
         size = found["variance_minor"].abs()
         largest = found.loc[size.sort_values(ascending=False, kind="stable").index[:MAX_LISTED]]
-        yield Section(code, MEANINGS[code], count, [_listed(*row) for row in rows(largest, *_SHOWN)])
+        listed = [_listed(dict(zip(_SHOWN, row, strict=True))) for row in python_rows(largest, *_SHOWN)]
+        yield {"code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "listed": listed}
 
 
 _SHOWN: Final = (
@@ -113,27 +85,26 @@ _SHOWN: Final = (
 )  # fmt: skip
 
 
-def _listed(*cells: Any) -> Listed:  # noqa: ANN401  cells of many types, in the order above
-    row: dict[str, Any] = dict(zip(_SHOWN, cells, strict=True))
-    place = "" if row["line"] is None else f", line {row['line']}"
-    currency = row["currency"]
+def _listed(row: Mapping[str, Any]) -> dict[str, str]:
+    """A break as the page shows it: everything is text."""
+    currency, day = row["currency"], row["business_date"]
+    net = {side: row[f"{side}_minor"] for side in ("ledger", "statement")}
     more = [row["account"], row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
-    return Listed(
-        where=_short(row["statement"] or "") + place,
-        key=_short(row["key"] or "no key"),
-        more=" · ".join(_short(each) for each in more if each),
-        date="" if row["business_date"] is None else row["business_date"].isoformat(),
-        ledger="" if row["ledger_minor"] is None else amount(row["ledger_minor"], currency),
-        statement="" if row["statement_minor"] is None else amount(row["statement_minor"], currency),
-        variance=amount(row["variance_minor"], currency, signed=True),
-        age="" if row["age_days"] is None else counted(row["age_days"], "day"),
-        reason=_short(row["reason"] or ""),
-        settlement=_short(row["settlement"] or ""),
-    )
+    return {
+        "where": _short(row["statement"]) + ("" if row["line"] is None else f", line {row['line']}"),
+        "key": _short(row["key"] or "no key"),
+        "more": " · ".join(_short(each) for each in more if each),
+        "date": "" if day is None else day.isoformat(),
+        **{side: "" if minor is None else major_text(minor, currency) for side, minor in net.items()},
+        "variance": major_text(row["variance_minor"], currency, signed=True),
+        "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
+        "reason": _short(row["reason"]),
+        "settlement": _short(row["settlement"]),
+    }
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _MAX_WORDS else f"{text[:_MAX_WORDS]}…"
+def _short(text: str | None) -> str:
+    return shortened(text or "", _MAX_WORDS)
 
 
 def _data_url(picture: Picture) -> str:

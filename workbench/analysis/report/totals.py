@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from workbench.analysis.report.source import Reconciled, rows
-from workbench.analysis.report.words import MATCHED, MEANINGS, TIMING
+from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, TIMING
+from workbench.analysis.frames import python_rows
+from workbench.analysis.report.source import Reconciled
 from workbench.errors import ReportRefused
 
 
@@ -57,7 +58,7 @@ def by_account(result: Reconciled) -> list[Account]:
         "account", "currency", "code", "ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor",
         "variance_minor",
     )  # fmt: skip
-    for account, currency, code, ledger, statement, ledger_value, statement_value, variance in rows(
+    for account, currency, code, ledger, statement, ledger_value, statement_value, variance in python_rows(
         result.summary, *columns
     ):
         found = sums[account or "", currency or ""]
@@ -73,26 +74,25 @@ def by_account(result: Reconciled) -> list[Account]:
 def by_code(result: Reconciled) -> list[Code]:
     """A row for each code and currency that there is among the breaks, in the order of the rules."""
     sums: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for code, currency, count, variance in rows(result.breaks, "code", "currency", "rows", "variance_minor"):
+    for code, currency, count, variance in python_rows(result.breaks, "code", "currency", "rows", "variance_minor"):
         sums[code, currency or ""].append((count, variance))
-    order = list(MEANINGS)
     return [
         Code(code, currency, len(found), sum(count for count, _ in found), *_by_sign(each for _, each in found))
-        for (code, currency), found in sorted(sums.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
+        for (code, currency), found in sorted(sums.items(), key=lambda item: (CODES.index(item[0][0]), item[0][1]))
     ]
 
 
 def by_bucket(result: Reconciled, currency: str | None = None) -> Mapping[str, Net]:
     """The breaks of the accounts in one currency by age, youngest first; those without a date are in none."""
     frame = _in_currency(result, result.breaks, currency)
-    found = _grouped(rows(frame, "bucket", "variance_minor"))
-    return {bucket: found[bucket] for bucket in sorted(found, key=_first_day)}
+    found = _grouped(python_rows(frame, "bucket", "variance_minor"))
+    return {bucket: found[bucket] for bucket in BUCKETS if bucket in found}
 
 
 def by_day(result: Reconciled, currency: str | None = None) -> Mapping[date, Net]:
     """The breaks of the accounts in one currency by business date; those without one are in none."""
     frame = _in_currency(result, result.breaks, currency)
-    return dict(sorted(_grouped(rows(frame, "business_date", "variance_minor")).items()))
+    return dict(sorted(_grouped(python_rows(frame, "business_date", "variance_minor")).items()))
 
 
 def currency_of(result: Reconciled, currency: str | None = None) -> str:
@@ -100,7 +100,7 @@ def currency_of(result: Reconciled, currency: str | None = None) -> str:
 
     Raises ReportRefused: there are several, or no account has that one.
     """
-    there = sorted({each for (each,) in rows(result.proof, "currency")})
+    there = sorted({each for (each,) in python_rows(result.proof, "currency")})
     if currency in there or (not currency and len(there) <= 1):
         return currency or "".join(there)
     raise ReportRefused(
@@ -112,7 +112,7 @@ def currency_of(result: Reconciled, currency: str | None = None) -> str:
 def _in_currency(result: Reconciled, frame: pd.DataFrame, currency: str | None) -> pd.DataFrame:
     """The rows of accounts in that currency: a break may itself be about another."""
     wanted = currency_of(result, currency)
-    accounts = [account for account, each in rows(result.proof, "account", "currency") if each == wanted]
+    accounts = [account for account, each in python_rows(result.proof, "account", "currency") if each == wanted]
     return frame[frame["account"].isin(accounts)]
 
 
@@ -130,7 +130,3 @@ def _by_sign(variances: Iterable[int]) -> tuple[int, int]:
     for each in variances:
         up, down = up + max(each, 0), down + min(each, 0)
     return up, down
-
-
-def _first_day(bucket: str) -> int:
-    return int("".join(each if each.isdigit() else " " for each in bucket).split()[0])

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 from xlsxwriter import Workbook
 from xlsxwriter.exceptions import XlsxWriterException
 from xlsxwriter.worksheet import Worksheet
 
-from workbench.analysis.report.cells import HEADINGS, PROOF_HEADINGS, Formats, Write, formats_of, heading, writer
-from workbench.analysis.report.source import Reconciled, rows
+from workbench.analysis.frames import python_rows
+from workbench.analysis.report.cells import HEADINGS, PROOF_HEADINGS, Cells, Write, heading
+from workbench.analysis.report.source import Reconciled
 from workbench.analysis.report.whole import written_whole
 from workbench.errors import ReportRefused
 
@@ -40,9 +41,9 @@ def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | N
         book.use_zip64()
         book.set_properties({"title": "Reconciliation", "created": moment or _CREATED})
         try:
-            formats = formats_of(book)
+            cells = Cells(book)
             for name in SHEETS:
-                _write_frame(book, name, getattr(result, name), formats)
+                _write_frame(book, name, getattr(result, name), cells)
         finally:
             _close(book)
 
@@ -55,21 +56,21 @@ def _close(book: Workbook) -> None:
         raise ReportRefused(f"The workbook cannot be written: {error}.") from None
 
 
-def _write_frame(book: Workbook, name: str, frame: pd.DataFrame, formats: Formats) -> None:
+def _write_frame(book: Workbook, name: str, frame: pd.DataFrame, cells: Cells) -> None:
     """A frame on one sheet, or on as many as its rows need."""
     room = MAX_ROWS - 1
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
         sheet = book.add_worksheet(name if number == 1 else f"{name} {number}")
         names = PROOF_HEADINGS if name == "proof" else HEADINGS
-        _write_sheet(sheet, frame.iloc[start : start + room], formats, names)
+        _write_sheet(sheet, frame.iloc[start : start + room], cells, names)
 
 
-def _write_sheet(sheet: Worksheet, frame: pd.DataFrame, formats: Formats, called: Mapping[str, str]) -> None:
+def _write_sheet(sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str]) -> None:
     names = list(frame.columns)
     headings = [heading(each, called) for each in names]
     for column, words in enumerate(headings):
-        sheet.write_string(0, column, words, formats.heading)
-    writers = [writer(each, frame.dtypes[each], formats) for each in names]
+        sheet.write_string(0, column, words, cells.heading)
+    writers = [cells.writer(each, frame.dtypes[each]) for each in names]
     widths = _write_rows(sheet, frame, writers, [len(words) + 3 for words in headings])
     for column, width in enumerate(widths):
         sheet.set_column(column, column, min(max(width, _NARROWEST), _WIDEST))
@@ -89,17 +90,12 @@ def _write_rows(sheet: Worksheet, frame: pd.DataFrame, writers: Sequence[Write],
     """Write the rows below the heading; how wide each column is, going by the first of them."""
     names = list(frame.columns)
     currency = names.index("currency") if "currency" in names else None
-    for row, cells in enumerate(rows(frame, *names), start=1):
-        shown = _write_row(sheet, row, cells, writers, None if currency is None else cells[currency])
+    for row, cells in enumerate(python_rows(frame, *names), start=1):
+        code = None if currency is None else cells[currency]
+        shown = [
+            "" if value is None else write(sheet, row, column, value, code)
+            for column, (value, write) in enumerate(zip(cells, writers, strict=True))
+        ]
         if row <= _MEASURED_ROWS:
             widths = [max(width, len(text) + 1) for width, text in zip(widths, shown, strict=True)]
     return widths
-
-
-def _write_row(
-    sheet: Worksheet, row: int, cells: Sequence[Any], writers: Sequence[Write], currency: str | None
-) -> list[str]:
-    return [
-        "" if value is None else write(sheet, row, column, value, currency)
-        for column, (value, write) in enumerate(zip(cells, writers, strict=True))
-    ]

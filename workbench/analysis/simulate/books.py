@@ -1,6 +1,7 @@
 """What both sides have written when the month is over: the ledger in a file, and what the operators were told."""
 
 import heapq
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
@@ -44,8 +45,8 @@ class Books:
         """Write the movements of the month that has ended on `last_day`, and see on which day each statement closes."""
         self._last = self._write(pages)
         for account in ACCOUNTS:
-            days = {row.day for row in self._last_of(self.told(account))}
-            for known in self._last_of(self.known(account)):
+            days = {row.day for row in deque(self.told(account), maxlen=1)}
+            for known in deque(self.known(account), maxlen=1):
                 days.add(known.rows[-1].day)
                 self.deciding.add(known.entry)
             # The bank's statement declares its period.
@@ -87,11 +88,3 @@ class Books:
             for batch in file.iter_batches(_BATCH):
                 here = pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self._last))
                 yield from batch.filter(here).to_pylist()
-
-    @staticmethod
-    def _last_of(items: Iterable[Any]) -> list[Any]:
-        """Only the last of them is needed, and no more is held."""
-        last: list[Any] = []
-        for item in items:
-            last = [item]
-        return last

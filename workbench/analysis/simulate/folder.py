@@ -6,21 +6,24 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from workbench.analysis.breaks import MISSING, TIMING
 from workbench.analysis.shapes import ANSWER
 from workbench.analysis.simulate.books import Books
 from workbench.analysis.simulate.planting import Planting
-from workbench.analysis.simulate.rows import ACCOUNTS, FILES, OUT, Row
+from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Row
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
+from workbench.domain.money import ZMW
+from workbench.domain.movements import OUT
 from workbench.errors import SimulationRefused
 
 LEDGER: Final = "ledger.parquet"
 STATEMENTS: Final = "statements"
 ANSWERS: Final = "answers.csv"
-_CURRENCY: Final = "ZMW"
 
 
 class Decoy(NamedTuple):
@@ -80,49 +83,47 @@ def write(books: Books, planting: Planting, out: Path, period: tuple[date, date]
     return dict(sorted(counts.items())), decoys
 
 
+@dataclass(frozen=True)
 class _Statement:
     """One account as its operator or bank tells it."""
 
-    def __init__(
-        self, books: Books, planting: Planting, account: str, layout: Layout, period: tuple[date, date]
-    ) -> None:
-        self._books = books
-        self._planting = planting
-        self._account = account
-        self._layout = layout
-        self._period = period
+    books: Books
+    planting: Planting
+    account: str
+    layout: Layout
+    period: tuple[date, date]
 
     def written(self, path: Path) -> Iterator[tuple[int, Row]]:
         """Write it row by row; each row with the line where it stands."""
-        balance_minor = self._books.opening_minor[self._account]
-        with statement_writer(path, self._layout, preamble=self._preamble()) as writer:
+        balance_minor = self.books.opening_minor[self.account]
+        with statement_writer(path, self.layout, preamble=self._preamble()) as writer:
             for row in self._rows():
                 balance_minor += row.effect_minor
                 yield writer.write(row.record(balance_minor), cells=self._cells(row)), row
 
     def code_of(self, row: Row) -> str:
         """What has no partner on the last day may still come: then it is a matter of time."""
-        is_new = row.day >= self._books.closings[self._account]
-        return "timing" if row.code == "missing_in_ledger" and is_new else str(row.code)
+        is_new = row.day >= self.books.closings[self.account]
+        return TIMING if row.code == MISSING["statement"] and is_new else str(row.code)
 
     def _rows(self) -> Iterator[Row]:
-        own = self._books.rows(self._account, self._planting.withheld)
-        return heapq.merge(own, self._planting.rows[self._account], key=lambda row: row.at_ms)
+        own = self.books.rows(self.account, self.planting.withheld)
+        return heapq.merge(own, self.planting.rows[self.account], key=lambda row: row.at_ms)
 
     def _preamble(self) -> Preamble:
         """Only for a layout that has one: the closing balance is known when all rows are."""
-        if not self._layout.preamble:
+        if not self.layout.preamble:
             return Preamble()
-        opening_minor = self._books.opening_minor[self._account]
+        opening_minor = self.books.opening_minor[self.account]
         closing_minor = opening_minor + sum(row.effect_minor for row in self._rows())
-        return Preamble(self._account, _CURRENCY, *self._period, opening_minor, closing_minor)
+        return Preamble(self.account, ZMW.code, *self.period, opening_minor, closing_minor)
 
     def _cells(self, row: Row) -> dict[str, str]:
         """Cells by the columns of the layout, which may tell amounts and numbers in columns of a side."""
         made = dict(row.cells)
-        by = self._layout.direction_by
+        by = self.layout.direction_by
         if by == "columns" and "amount" in made:
             made["debit" if row.direction == OUT else "credit"] = made.pop("amount")
         if by == "parties" and "phone" in made:
-            made["to" if row.direction == OUT else "from"] = self._layout.party.format(phone=made.pop("phone"))
+            made["to" if row.direction == OUT else "from"] = self.layout.party.format(phone=made.pop("phone"))
         return made

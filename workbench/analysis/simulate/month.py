@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Final
 
 from workbench.analysis.simulate.notes import Notes, Told
-from workbench.analysis.simulate.plan import CHARGE, DAY_MS, Payment, Plan
-from workbench.domain.moments import business_date
+from workbench.analysis.simulate.plan import CHARGE, Payment, Plan
+from workbench.domain.moments import DAY_MS, business_date
 from workbench.domain.money import Money
 from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, SANDBOX_PIN, TIMEOUT, UNKNOWN
 from workbench.errors import PaymentDeclined

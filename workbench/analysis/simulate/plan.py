@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.traffic import Traffic
+from workbench.domain.moments import DAY_MS
 from workbench.domain.phones import COUNTRY_CODE, OPERATORS
 from workbench.domain.scenarios import APPROVE, LATE, UNKNOWN
 
-DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
 _AGAIN_MS: Final = (15_000, 55_000)
 _SUFFIXES: Final = 1_000

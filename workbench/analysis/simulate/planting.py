@@ -69,7 +69,7 @@ class Planting:
             for known in self._best[name].in_order():
                 if chosen == wanted:
                     break
-                chosen += self._plant(KINDS[name], known, closings)
+                chosen += self._plant(name, known, closings)
             if name in BREAKS:
                 self.expect(name, chosen)
         for rows in self.rows.values():
@@ -86,11 +86,12 @@ class Planting:
                 room=found,
             )
 
-    def _plant(self, kind: Kind, known: Known, closings: Mapping[str, date]) -> bool:
+    def _plant(self, name: str, known: Known, closings: Mapping[str, date]) -> bool:
         first = known.rows[0]
         if known.entry in self._used or first.looks in self._looks:
             return False
-        planted = kind.plant(known, self._making(closings[first.account]))
+        end_ms = milliseconds(datetime.combine(closings[first.account], time.max, LUSAKA))
+        planted = KINDS[name].plant(known, Making(name, self._chances, self._new_key, end_ms))
         looks = {row.looks for row in (first, *planted.rows) if planted.alone}
         if looks & self._looks:
             return False
@@ -106,10 +107,6 @@ class Planting:
         self.ledger_only += [Answer(account, key, code) for key, code in planted.ledger_only]
         self.repeated += [known.entry] if planted.repeated else []
         self.reversed += [known.entry] if planted.reversed else []
-
-    def _making(self, closing: date) -> Making:
-        end_ms = milliseconds(datetime.combine(closing, time.max, LUSAKA))
-        return Making(self._chances, self._new_key, end_ms)
 
     def _new_key(self, row: Row) -> str:
         self._keys += 1

@@ -5,6 +5,8 @@ from datetime import date
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+from workbench.analysis.breaks import LATE_SUCCESS, MISSING
+from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.notes import Told
 from workbench.analysis.simulate.plan import phone_of
@@ -12,18 +14,16 @@ from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, FLOAT
 from workbench.domain.moments import LUSAKA, milliseconds, moment
+from workbench.domain.money import ZMW
+from workbench.domain.movements import CREDITED, IN, IN_SUSPENSE
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import OPERATORS
 from workbench.domain.references import reference
 from workbench.domain.scenarios import UNKNOWN
 
-COMPLETED: Final = "completed"
 FAILED: Final = "failed"
-IN: Final = "in"
-OUT: Final = "out"
 SECURED: Final = "funds_secured"
 PAID_OUT: Final = "payout_paid"
-CREDITED: Final = "sweep_credited"
 ACCOUNTS: Final[Mapping[str, str]] = {
     **{FLOAT.name.format(operator=operator): operator for operator in OPERATORS},
     BANK.name: "aggregator",
@@ -36,7 +36,7 @@ FILES: Final[Mapping[str, str]] = {
 
 _TYPES: Final[Mapping[str, tuple[str, str]]] = {
     SECURED: ("payment", "Payment to PLANT STORE"),
-    "late_success": ("payment", "Payment to PLANT STORE"),
+    LATE_SUCCESS: ("payment", "Payment to PLANT STORE"),
     "refund_sent": ("refund", "Refund from PLANT STORE"),
     "swept": ("transfer", "Sweep to settlement account"),
     "sweep_recalled": ("transfer", "Sweep called back"),
@@ -66,7 +66,7 @@ class Row(NamedTuple):
     phone: str | None
     type: str
     description: str
-    currency: str = "ZMW"
+    currency: str = ZMW.code
     status: str = COMPLETED
     batch: str | None = None
     related: str | None = None
@@ -149,7 +149,7 @@ def told_row(told: Told, gaps: Gaps) -> Row:
         type="payment",
         description=_TYPES[SECURED][1] if unheard else f"Not paid: {names.get(told.operator) or told.fate.upper()}",
         status=COMPLETED if unheard else FAILED,
-        code="missing_in_ledger" if unheard else None,
+        code=MISSING["statement"] if unheard else None,
     )
 
 
@@ -175,7 +175,7 @@ def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
         status=movement["status"],
         batch=movement["batch"],
         related=movement["payment"] if kind == "reversal" else None,
-        code="late_success" if movement["state"] == "in_suspense" else None,
+        code=LATE_SUCCESS if movement["state"] == IN_SUSPENSE else None,
     )
 
 

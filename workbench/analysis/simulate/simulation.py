@@ -1,7 +1,7 @@
 """One simulation from its checks to its folder, and what is told of it."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -9,16 +9,19 @@ from typing import Any, Final
 
 from msgspec import UnsetType
 
+from workbench.analysis.breaks import LATE_SUCCESS
 from workbench.analysis.ledger import Ledger, verified
+from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate import folder, progress, wanted
 from workbench.analysis.simulate.books import Books
 from workbench.analysis.simulate.chances import Chances
+from workbench.analysis.simulate.decoys import DECOYS
 from workbench.analysis.simulate.folder import Decoy
 from workbench.analysis.simulate.month import Month
 from workbench.analysis.simulate.notes import Notes
 from workbench.analysis.simulate.plan import Plan
 from workbench.analysis.simulate.planting import Planting
-from workbench.analysis.simulate.rows import ACCOUNTS, COMPLETED
+from workbench.analysis.simulate.rows import ACCOUNTS
 from workbench.analysis.simulate.traffic import Traffic
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
@@ -94,17 +97,18 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
         target = None if out is None else closing.enter_context(folder.prepared(Path(out)))
         start_ms = _at_midnight(session)
         chances = Chances(_seed_of(session, seed, start_ms))
-        late = 0 if target is None else asked[LATE]
+        late = 0 if target is None else asked[LATE_SUCCESS]
         plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
         after = _entries(session.control)
         notes = closing.enter_context(Notes())
         closing.enter_context(_quiet(session))
         month = Month(session, plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
-        _drive(month, payments, show_progress=show_progress)
+        with progress.shown(payments) if show_progress else nullcontext(progress.silent) as step:
+            month.run(step)
         made = Simulation(plan, month, seed=None if seed is None else str(seed))
         if target is not None:
             books = Books(target / folder.LEDGER, notes, chances, gaps, after=after)
-            numbers = {**asked, **wanted.decoys()}
+            numbers = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
             planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
             _tell(session, made, books, planting, target)
     return made
@@ -170,14 +174,6 @@ def _quiet(session: Session) -> Iterator[None]:
             endpoints.update(each, enabled_events=events)
 
 
-def _drive(month: Month, payments: int, *, show_progress: bool) -> None:
-    if show_progress:
-        with progress.shown(payments) as step:
-            month.run(step)
-    else:
-        month.run(progress.silent)
-
-
 def _tell(
     session: Session,
     made: Simulation,
@@ -186,7 +182,7 @@ def _tell(
     target: Path,
 ) -> None:
     """Keep the ledger, plant, post what is planted there, and write what the operators tell."""
-    planting.expect(LATE, made.outcomes.get(LATE, 0))
+    planting.expect(LATE_SUCCESS, made.outcomes.get(LATE, 0))
     books.keep(Ledger(session.control).movements(), made.last_day)
     for account in ACCOUNTS:
         for known in books.known(account):

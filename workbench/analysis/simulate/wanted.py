@@ -4,18 +4,16 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from workbench.analysis.simulate.decoys import DECOYS
+from workbench.analysis.breaks import LATE_SUCCESS
 from workbench.analysis.simulate.kinds import BREAKS, PLANTABLE
-from workbench.domain.scenarios import LATE
 from workbench.errors import SimulationRefused
 
 ALL: Final = "all"
-_LATE_BY_DEFAULT: Final = 1
 
 
 def by_default() -> dict[str, int]:
     """Some of every kind, as far as there are rows for them."""
-    return {**{name: kind.by_default for name, kind in BREAKS.items()}, LATE: _LATE_BY_DEFAULT}
+    return {**{name: kind.by_default for name, kind in BREAKS.items()}, LATE_SUCCESS: 1}
 
 
 def checked(breaks: Mapping[str, int], payments: int) -> dict[str, int]:
@@ -52,8 +50,3 @@ def breaks_from(texts: Iterable[str]) -> dict[str, int]:
             raise SimulationRefused(f"{name} is asked for twice.")
         breaks[name] = int(number)
     return breaks
-
-
-def decoys() -> dict[str, int]:
-    """How many of each decoy."""
-    return {name: kind.by_default for name, kind in DECOYS.items()}

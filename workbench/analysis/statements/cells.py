@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, Generic, TypeVar
 
+from workbench.render import shortened
+
 Cell = str | Decimal | datetime
 """A cell of a CSV file is text; one of a workbook may be a number (exact) or a moment (local) as well."""
 
@@ -62,8 +64,7 @@ def error_in(cell: Cell) -> Wrong | None:
 
 def shown(cell: Cell) -> str:
     """The beginning of a cell, as it is quoted in words."""
-    text = text_of(cell)
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    return repr(shortened(text_of(cell), _SHOWN))
 
 
 def text_of(cell: Cell) -> str:

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from typing import Final, NamedTuple
 
 from workbench.analysis.statements.cells import Memo
+from workbench.domain.moments import milliseconds
 from workbench.errors import StatementRefused
 
 MONTHS: Final = (
@@ -20,7 +21,6 @@ _SHORT_MONTHS = tuple(name[:3] for name in MONTHS)
 _MONTH_NUMBER = {name.lower(): place for place, name in enumerate(_SHORT_MONTHS, 1)}
 _NOON = 12
 _CENTURY = 2000
-_DAY_MS, _HOUR_MS, _MINUTE_MS, _SECOND_MS = 86_400_000, 3_600_000, 60_000, 1_000
 
 
 class _Directive(NamedTuple):
@@ -121,11 +121,10 @@ def _milliseconds(parts: dict[str, str]) -> int | None:
         hour = hour % _NOON + (_NOON if parts.get("p", "am").lower() == "pm" else 0)
     try:
         day = _day(parts) if "d" in parts else date(1970, 1, 1)
-        at = datetime(day.year, day.month, day.day, hour, int(parts.get("M", 0)), int(parts.get("S", 0)), tzinfo=UTC)
+        time = (hour, int(parts.get("M", 0)), int(parts.get("S", 0)))
+        return milliseconds(datetime(day.year, day.month, day.day, *time, tzinfo=UTC))
     except ValueError:
         return None
-    days = day.toordinal() - date(1970, 1, 1).toordinal()
-    return days * _DAY_MS + at.hour * _HOUR_MS + at.minute * _MINUTE_MS + at.second * _SECOND_MS
 
 
 def _day(parts: dict[str, str]) -> date:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile
 
@@ -31,23 +31,9 @@ _LONGEST_CELL: Final = 1 << 20
 """Characters. The csv module takes 131,072 by default, and fewer stand in a description that nobody would cut."""
 
 
-class Grid(Protocol):
-    """Lines of cells that can be gone through more than once."""
-
-    @property
-    def says(self) -> str:
-        """Which reading of the file this is, for people."""
-
-    def takes(self, layout: Layout) -> bool:
-        """Whether this reading is the one that a layout declares."""
-
-    def lines(self) -> Iterator[Line]:
-        """The lines that have anything in them. Raises StatementRefused: what is not text, or a quote left open."""
-
-
 @dataclass(frozen=True)
 class CsvGrid:
-    """A text file, cut at one delimiter."""
+    """A text file, cut at one delimiter; its lines can be gone through more than once, as a sheet's can."""
 
     path: Path
     encoding: str
@@ -55,15 +41,18 @@ class CsvGrid:
 
     @property
     def says(self) -> str:
-        """Its encoding and delimiter."""
+        """Which reading of the file this is, for people."""
         return f"{self.encoding}, delimiter {self.delimiter!r}"
 
     def takes(self, layout: Layout) -> bool:
-        """By the delimiter."""
+        """Whether this reading is the one that a layout declares."""
         return layout.delimiter == self.delimiter and "csv" in layout.kinds
 
     def lines(self) -> Iterator[Line]:
-        """As the csv module reads them, strictly: an open quote would swallow the rows after it."""
+        """The lines that have anything in them, as the csv module reads them strictly.
+
+        Raises StatementRefused: what is not text, or an open quote, which would swallow the rows after it.
+        """
         # The limit is the whole process's: it is raised for every reader, which does no harm, and never lowered.
         csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
         with self.path.open(encoding=self.encoding, newline="") as handle:
@@ -105,11 +94,11 @@ class SheetGrid:
 
     @property
     def says(self) -> str:
-        """Its name."""
+        """Which reading of the file this is, for people."""
         return f"sheet {self.sheet.name!r}"
 
     def takes(self, layout: Layout) -> bool:
-        """Every layout that has workbooks."""
+        """Whether a layout has workbooks."""
         return "xlsx" in layout.kinds
 
     def lines(self) -> Iterator[Line]:
@@ -121,6 +110,9 @@ class SheetGrid:
                 cells[column - 1 - self.sheet.start[1]] = error
             if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
                 yield number, cells
+
+
+Grid = CsvGrid | SheetGrid
 
 
 def digest_of(path: Path) -> str:

@@ -6,6 +6,7 @@ columns are ours as well: they carry what reconciliation can use and those expor
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -13,40 +14,24 @@ from workbench.analysis.statements.layouts import Layout
 
 _STATUSES = {"Successful": "completed", "Completed": "completed", "Failed": "failed", "Pending": "pending"}
 _CUSTOMER_TYPES = {
-    "Payment": "payment",
-    "Refund": "refund",
-    "Reversal": "reversal",
-    "Transfer": "transfer",
-    "Disbursement": "payout",
-    "Charge": "fee",
-    "Adjustment": "other",
-}
+    "Payment": "payment", "Refund": "refund", "Reversal": "reversal", "Transfer": "transfer",
+    "Disbursement": "payout", "Charge": "fee", "Adjustment": "other",
+}  # fmt: skip
 _EXTENSIONS = {"currency": "Currency", "batch": "Batch Id", "related": "Original Id"}
 _ADDED_TO_MTN = {"description": "Message", **_EXTENSIONS}
 _ADDED_TO_AIRTEL = {"type": "Transaction Type", "phone": "Customer MSISDN", **_EXTENSIONS}
 _AIRTEL_BEGINS = {
-    "key": "Transaction ID",
-    "moment": "Transaction Date",
-    "description": "Description",
-    "status": "Status",
+    "key": "Transaction ID", "moment": "Transaction Date", "description": "Description", "status": "Status",
     "amount": "Transaction Amount",
-}
+}  # fmt: skip
 _AIRTEL_ENDS = {"fee": "Fee", "balance": "Balance", **_ADDED_TO_AIRTEL}
 
 MTN = Layout(
     name="mtn",
     account="operator:mtn:float",
     columns={
-        "key": "Id",
-        "moment": "Date",
-        "status": "Status",
-        "type": "Type",
-        "from": "From",
-        "to": "To",
-        "amount": "Amount",
-        "fee": "Fee",
-        "balance": "Balance",
-        **_ADDED_TO_MTN,
+        "key": "Id", "moment": "Date", "status": "Status", "type": "Type", "from": "From", "to": "To",
+        "amount": "Amount", "fee": "Fee", "balance": "Balance", **_ADDED_TO_MTN,
     },
     optional=frozenset(_ADDED_TO_MTN),
     dates=("%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S"),
@@ -54,7 +39,7 @@ MTN = Layout(
     party="FRI:{phone}/MSISDN",
     statuses=_STATUSES,
     types=_CUSTOMER_TYPES,
-)
+)  # fmt: skip
 
 AIRTEL = Layout(
     name="airtel",
@@ -68,33 +53,15 @@ AIRTEL = Layout(
     types=_CUSTOMER_TYPES,
 )
 
-AIRTEL_SIGNED = Layout(
-    name="airtel_signed",
-    account="operator:airtel:float",
-    columns={**_AIRTEL_BEGINS, **_AIRTEL_ENDS},
-    optional=frozenset(_ADDED_TO_AIRTEL),
-    dates=AIRTEL.dates,
-    thousands=",",
-    statuses=AIRTEL.statuses,
-    types=_CUSTOMER_TYPES,
-)
+AIRTEL_SIGNED = replace(AIRTEL, name="airtel_signed", columns={**_AIRTEL_BEGINS, **_AIRTEL_ENDS}, directions={})
 
 ZAMTEL = Layout(
     name="zamtel",
     account="operator:zamtel:float",
     columns={
-        "key": "Receipt No",
-        "moment": "Completion Time",
-        "description": "Details",
-        "type": "Reason Type",
-        "status": "Transaction Status",
-        "debit": "Withdrawn",
-        "credit": "Paid In",
-        "fee": "Charge",
-        "balance": "Running Balance",
-        "phone": "Other Party",
-        "currency": "Currency",
-        "batch": "Batch No",
+        "key": "Receipt No", "moment": "Completion Time", "description": "Details", "type": "Reason Type",
+        "status": "Transaction Status", "debit": "Withdrawn", "credit": "Paid In", "fee": "Charge",
+        "balance": "Running Balance", "phone": "Other Party", "currency": "Currency", "batch": "Batch No",
         "related": "Linked Receipt No",
     },
     optional=frozenset({"description", "currency", "batch", "related"}),
@@ -104,49 +71,30 @@ ZAMTEL = Layout(
     thousands=".",
     statuses=_STATUSES,
     types=_CUSTOMER_TYPES,
-)
+)  # fmt: skip
 
 AGGREGATOR = Layout(
     name="aggregator",
     account="bank:settlement",
     columns={
-        "key": "Transaction Ref",
-        "batch": "Settlement Ref",
-        "moment": "Booked At",
-        "description": "Narrative",
-        "type": "Category",
-        "status": "State",
-        "direction": "CR/DR",
-        "amount": "Gross Amount",
-        "fee": "Charges",
-        "balance": "Ledger Balance",
-        "currency": "Ccy",
-        "phone": "Counterparty",
-        "related": "Related Ref",
+        "key": "Transaction Ref", "batch": "Settlement Ref", "moment": "Booked At", "description": "Narrative",
+        "type": "Category", "status": "State", "direction": "CR/DR", "amount": "Gross Amount", "fee": "Charges",
+        "balance": "Ledger Balance", "currency": "Ccy", "phone": "Counterparty", "related": "Related Ref",
     },
     optional=frozenset({"currency", "phone", "related"}),
     dates=("%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
     directions={"CR": "in", "DR": "out"},
     statuses={"Booked": "completed", "Rejected": "failed", "Pending": "pending"},
     types={
-        "Collection": "payment",
-        "Refund": "refund",
-        "Reversal": "reversal",
-        "Settlement": "transfer",
-        "Payout": "payout",
-        "Charges": "fee",
-        "Other": "other",
+        "Collection": "payment", "Refund": "refund", "Reversal": "reversal", "Settlement": "transfer",
+        "Payout": "payout", "Charges": "fee", "Other": "other",
     },
     preamble={
-        "account": "Account",
-        "currency": "Currency",
-        "first": "Period From",
-        "last": "Period To",
-        "opening": "Opening Balance",
-        "closing": "Closing Balance",
+        "account": "Account", "currency": "Currency", "first": "Period From", "last": "Period To",
+        "opening": "Opening Balance", "closing": "Closing Balance",
     },
     footers=("Total", "End of statement"),
-)
+)  # fmt: skip
 
 LAYOUTS: Final[Mapping[str, Layout]] = MappingProxyType(
     {layout.name: layout for layout in (MTN, AIRTEL, AIRTEL_SIGNED, ZAMTEL, AGGREGATOR)}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused
@@ -15,9 +16,7 @@ FIELDS: Final = (
 """What a column can hold."""
 PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "closing")
 """What can stand above the header; `first` and `last` are the days of the period."""
-STATUSES: Final = ("completed", "failed", "pending")
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
-DIRECTIONS: Final = ("in", "out")
 KINDS: Final = ("csv", "xlsx")
 
 
@@ -102,6 +101,11 @@ class Layout:
         return next((way for name, way in ways.items() if name in self.columns), "sign")
 
     @property
+    def known_headings(self) -> set[str]:
+        """The headings of all columns, of those that are not read too, as they are compared."""
+        return {*map(heading_key, [*self.columns.values(), *self.ignored])}
+
+    @property
     def required(self) -> dict[str, str]:
         """Field → heading, of the columns that a file must have."""
         return {name: heading for name, heading in self.columns.items() if name not in self.optional}
@@ -128,10 +132,5 @@ class Layout:
 
 
 def heading_key(heading: str) -> str:
-    """A heading as it is compared."""
+    """A heading, or a word of a cell, as it is compared."""
     return " ".join(heading.split()).casefold()
-
-
-def word_key(word: str) -> str:
-    """A status, type or direction as it is compared."""
-    return heading_key(word)

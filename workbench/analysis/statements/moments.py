@@ -93,15 +93,16 @@ class DateColumn:
 
     def _ambiguous(self, first: DateFormat, second: DateFormat) -> StatementRefused:
         found = self._differ[first, second]
+        readings = (_in_words(found.first), _in_words(found.second))
         return StatementRefused(
-            f"{self._name}: {found.text} in line {found.line} is {_day(found.first)} or {_day(found.second)}, and no "
-            f"other date of the file decides it.",
+            f"{self._name}: {found.text} in line {found.line} is {readings[0]} or {readings[1]}, and no other date "
+            f"of the file decides it.",
             hint=f"Pass date_format='{first.pattern}' or date_format='{second.pattern}'.",
             file=self._name,
             line=found.line,
             text=found.text,
             formats=(first.pattern, second.pattern),
-            readings=(_day(found.first), _day(found.second)),
+            readings=readings,
         )
 
     def _mixed(self) -> StatementRefused:
@@ -126,6 +127,6 @@ def _native(at: str | datetime) -> int:
     return milliseconds(datetime.fromisoformat(str(at)).replace(tzinfo=UTC) + timedelta(microseconds=500))
 
 
-def _day(at_ms: int) -> str:
+def _in_words(at_ms: int) -> str:
     at = moment(at_ms)
     return f"{at.day} {MONTHS[at.month - 1]} {at.year}"

@@ -10,28 +10,16 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from workbench.analysis.frames import schema_of
+from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, Memo, Wrong, error_in, key_of, text_of
-from workbench.analysis.statements.layouts import Layout, heading_key
+from workbench.analysis.statements.layouts import Layout
 from workbench.analysis.statements.moments import DateColumn
 from workbench.analysis.statements.readers import readers_of
+from workbench.analysis.statements.recognising import Found
 
-_WORD: Final = pa.dictionary(pa.int32(), pa.string())
-KINDS: Final = {
-    "line": pa.int64(),
-    "key": pa.string(),
-    "batch": pa.string(),
-    "direction": _WORD,
-    "amount_minor": pa.int64(),
-    "fee_minor": pa.int64(),
-    "currency": _WORD,
-    "status": _WORD,
-    "phone": pa.string(),
-    "type": _WORD,
-    "related": pa.string(),
-    "description": pa.string(),
-    "balance_minor": pa.int64(),
-    "problem": pa.string(),
-}
+_OF_THE_FILE: Final = {"statement", "account", "occurred_at", "business_date"}
+PIECE: Final = schema_of({name: kind for name, kind in STATEMENT_ROW.items() if name not in _OF_THE_FILE})
 """What a piece holds; the moments are decided for the whole file."""
 
 
@@ -44,13 +32,9 @@ class Piece:
         self.count = count
         self._problems: defaultdict[int, list[str]] = defaultdict(list)
 
-    def blame(self, place: int, words: str) -> None:
-        """Say what is wrong with a row."""
-        self._problems[place].append(words)
-
-    def blame_cell(self, place: int, field: str, why: str) -> None:
-        """Say what is wrong with a cell, by the heading of its column."""
-        self.blame(place, f"{self.layout.columns[field]} {why}")
+    def blame(self, place: int, words: str, *, field: str = "") -> None:
+        """Say what is wrong with a row, or with its cell of a field, by the heading of the column."""
+        self._problems[place].append(f"{self.layout.columns[field]} {words}" if field else words)
 
     def read(self, field: str, reader: Memo[Cell, Any], *, absent: object = None) -> list[Any]:
         """The values of a column, None where it is wrong; `absent` throughout where the file has no such column."""
@@ -81,39 +65,34 @@ class Piece:
 
     def sentences(self) -> list[str | None]:
         """For each row, everything that is wrong with it."""
-        made: list[str | None] = [None] * self.count
-        for place, words in self._problems.items():
-            made[place] = "; ".join(words)
-        return made
+        return ["; ".join(self._problems[place]) if place in self._problems else None for place in range(self.count)]
 
     def _sort_out(self, field: str, values: list[Any]) -> None:
         for place, value in enumerate(values):
             if type(value) is Wrong:
-                self.blame_cell(place, field, value)
+                self.blame(place, value, field=field)
                 values[place] = None
 
 
 class PieceReader:
     """Reads the pieces of one file: the layout's columns, at the places where the header has them."""
 
-    def __init__(self, layout: Layout, header: list[Cell], dates: DateColumn, currency: str) -> None:
-        self._layout = layout
+    def __init__(self, found: Found, dates: DateColumn, currency: str) -> None:
+        self._layout = found.layout
+        self._header = found.header
+        self._places = found.places
         self._dates = dates
         self._currency = currency
-        self._header = header
-        headings = [heading_key(text_of(cell)) for cell in header]
-        compared = {name: heading_key(heading) for name, heading in layout.columns.items()}
-        self._places = {name: headings.index(each) for name, each in compared.items() if each in headings}
-        self._readers = readers_of(layout, currency)
+        self._readers = readers_of(found.layout, currency)
 
     def read(self, lines: Sequence[int], rows: Sequence[list[Cell]]) -> pa.Table:
-        """The rows as a table of KINDS, one for each row."""
+        """The rows as a table of PIECE, one for each row."""
         columns = list(zip(*(self._even(row) for row in rows), strict=True))
         piece = Piece(self._layout, {name: columns[place] for name, place in self._places.items()}, len(rows))
         self._check_rows(rows, piece)
         made: dict[str, Any] = {"line": lines, "key": piece.keys()}
         for place, why in self._dates.add(lines, piece.cells["moment"]):
-            piece.blame_cell(place, "moment", why)
+            piece.blame(place, why, field="moment")
         made |= _WAYS[self._layout.direction_by](piece, self._readers)
         made |= {
             "fee_minor": piece.read("fee", self._readers["fee"], absent=0),
@@ -127,7 +106,7 @@ class PieceReader:
         }
         made.setdefault("phone", piece.read("phone", self._readers["phone"]))
         made["problem"] = piece.sentences()
-        return pa.table({name: pa.array(made[name], _plain(kind)).cast(kind) for name, kind in KINDS.items()})
+        return pa.table({name: made[name] for name in PIECE.names}, schema=PIECE)
 
     def _even(self, row: list[Cell]) -> list[Cell]:
         """A row of as many cells as the header has."""
@@ -141,10 +120,6 @@ class PieceReader:
                 piece.blame(place, f"the row has {len(row)} cells and the header {width}")
             elif row == self._header:
                 piece.blame(place, "the header stands here again")
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if kind == _WORD else kind
 
 
 Made = dict[str, list[Any]]

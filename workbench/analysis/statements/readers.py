@@ -6,7 +6,7 @@ from fnmatch import translate
 from typing import Any, Final
 
 from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, error_in, shown, text_of
-from workbench.analysis.statements.layouts import Layout, word_key
+from workbench.analysis.statements.layouts import Layout, heading_key
 from workbench.domain.phones import masked_number
 
 _CODE: Final = re.compile("[A-Z]{3}")
@@ -15,12 +15,13 @@ _CODE: Final = re.compile("[A-Z]{3}")
 def readers_of(layout: Layout, currency: str) -> dict[str, Memo[Cell, Any]]:
     """Name → reader, each remembering what it has read."""
     amounts = Amounts(layout.decimal, layout.thousands)
+    not_negative = _checked(amounts, lambda minor: minor < 0, "negative", empty=0)
     own = re.compile(translate(layout.own))
     return {
-        "amount": _sound(_checked(amounts, _not_positive)),
-        "signed": _sound(_checked(amounts, _zero)),
-        "half": _sound(_checked(amounts, _negative, empty=0)),
-        "fee": _sound(_checked(amounts, _negative, empty=0)),
+        "amount": _sound(_checked(amounts, lambda minor: minor <= 0, "not more than zero")),
+        "signed": _sound(_checked(amounts, lambda minor: minor == 0, "zero")),
+        "half": _sound(not_negative),
+        "fee": _sound(not_negative),
         "balance": _sound(amounts.read),
         "status": _sound(_words(layout.statuses)),
         "direction": _sound(_words(layout.directions)),
@@ -41,7 +42,7 @@ def _sound(read: Callable[[Cell], Any]) -> Memo[Cell, Any]:
 
 
 def _checked(
-    amounts: Amounts, why_not: Callable[[int], str | None], *, empty: int | None = None
+    amounts: Amounts, is_wrong: Callable[[int], bool], words: str, *, empty: int | None = None
 ) -> Callable[[Cell], int | Wrong]:
     """Amounts of which not every one is right; an empty cell means `empty`, or is wrong."""
 
@@ -51,31 +52,18 @@ def _checked(
             return Wrong("is missing") if empty is None else empty
         if isinstance(minor, Wrong):
             return minor
-        why = why_not(minor)
-        return Wrong(f"{shown(cell)} is {why}") if why else minor
+        return Wrong(f"{shown(cell)} is {words}") if is_wrong(minor) else minor
 
     return read
 
 
-def _not_positive(minor: int) -> str | None:
-    return "not more than zero" if minor <= 0 else None
-
-
-def _zero(minor: int) -> str | None:
-    return "zero" if minor == 0 else None
-
-
-def _negative(minor: int) -> str | None:
-    return "negative" if minor < 0 else None
-
-
 def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callable[[Cell], str | Wrong]:
     """Words as they are compared; one that is not declared means `otherwise`, or is wrong."""
-    values = {word_key(word): value for word, value in words.items()}
+    values = {heading_key(word): value for word, value in words.items()}
 
     def read(cell: Cell) -> str | Wrong:
         text = text_of(cell)
-        value = values.get(word_key(text), otherwise)
+        value = values.get(heading_key(text), otherwise)
         if value is None:
             return Wrong(f"{shown(text)} is none of {', '.join(words)}" if text.strip() else "is missing")
         return value

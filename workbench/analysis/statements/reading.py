@@ -11,23 +11,24 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from workbench.analysis.shapes import DAY, MOMENT, STATEMENT_ROW
+from workbench.analysis.frames import schema_of, typed
+from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.balances import checked
 from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.grids import Line, digest_of, grids_of
 from workbench.analysis.statements.known import LAYOUTS
 from workbench.analysis.statements.layout_files import SUFFIX, layout_in
-from workbench.analysis.statements.layouts import Layout, word_key
+from workbench.analysis.statements.layouts import Layout, heading_key
 from workbench.analysis.statements.moments import ABSENT, DateColumn
-from workbench.analysis.statements.pieces import KINDS, PieceReader
+from workbench.analysis.statements.pieces import PIECE, PieceReader
 from workbench.analysis.statements.preambles import Declared, declared_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import Statement
+from workbench.domain.moments import DAY_MS
 from workbench.errors import StatementRefused
 
 _PIECE: Final = 20_000
-_DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
 _LUSAKA_MS: Final = 2 * _HOUR_MS
 
@@ -64,7 +65,7 @@ def read_statement(
     )
     formats = [DateFormat(date_format)] if date_format else [DateFormat(each) for each in found.layout.dates]
     dates = DateColumn(source.name, formats)
-    reader = PieceReader(found.layout, found.header, dates, whole.currency)
+    reader = PieceReader(found, dates, whole.currency)
     pieces = list(_pieces(_without_footers(found, formats), reader))
     local, chosen = dates.decided()
     rows = _frame(whole, pieces, local, chosen)
@@ -134,14 +135,14 @@ def _pieces(rows: Iterator[Line], reader: PieceReader) -> Iterator[pa.Table]:
 
 def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Line]:
     """The rows; lines of totals are left out at the end. Elsewhere, or with a date, they are rows like others."""
-    footers = tuple(word_key(footer) for footer in found.layout.footers)
+    footers = tuple(heading_key(footer) for footer in found.layout.footers)
     if not footers:
         yield from found.rows()
         return
-    moments = found.place_of("moment")
+    moments = found.places["moment"]
     held: list[Line] = []
     for line in found.rows():
-        begins = word_key(next(text_of(cell) for cell in line[1] if cell != ""))
+        begins = heading_key(next(text_of(cell) for cell in line[1] if cell != ""))
         # A key may begin as a total does.
         if begins.startswith(footers) and not _has_date(line[1][moments : moments + 1], formats):
             held.append(line)
@@ -160,31 +161,19 @@ def _has_date(cells: Sequence[Cell], formats: Sequence[DateFormat]) -> bool:
 
 def _frame(whole: _Whole, pieces: Sequence[pa.Table], local: NDArray[np.int64], chosen: DateFormat) -> pd.DataFrame:
     """The pieces as one frame, with exactly the columns of STATEMENT_ROW."""
-    table = pa.concat_tables(pieces).unify_dictionaries() if pieces else pa.schema(KINDS).empty_table()
-    count = table.num_rows
+    table = pa.concat_tables([PIECE.empty_table(), *pieces])
     absent = local == ABSENT
     utc = local - whole.layout.utc_offset_hours * _HOUR_MS
-    days = pa.array((utc + _LUSAKA_MS) // _DAY_MS, pa.int64(), mask=absent).cast(pa.int32()).cast(pa.date32())
+    made: dict[str, Any] = {name: table[name] for name in PIECE.names}
+    made |= {"statement": [whole.name] * len(table), "account": [whole.account] * len(table)}
+    made["business_date"] = (
+        pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent).cast(pa.int32()).cast(pa.date32())
+    )
     # A day without a time is no moment.
-    moments = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | (not chosen.has_time))
-    made: dict[str, Any] = {name: table.column(name) for name in KINDS}
-    made |= {"occurred_at": pa.chunked_array([moments]), "business_date": pa.chunked_array([days])}
-    frame = {name: _series(made[name], kind) for name, kind in STATEMENT_ROW.items() if name in made}
-    frame |= {
-        name: pd.Series([value] * count, dtype="string")
-        for name, value in (("statement", whole.name), ("account", whole.account))
-    }
-    return pd.DataFrame({name: frame[name] for name in STATEMENT_ROW})
-
-
-def _series(column: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  a Series, which no annotation can name at run time
-    """An Arrow column in the declared type, without a detour by float."""
-    if kind in (MOMENT, "category", "int64"):
-        return column.to_pandas().astype(kind)
-    if kind == DAY:
-        return pd.Series(pd.array(column, dtype=kind))
-    dtype: Any = pd.api.types.pandas_dtype(kind)
-    return pd.Series(dtype.__from_arrow__(column))
+    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | (not chosen.has_time))
+    return typed(
+        [pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema_of(STATEMENT_ROW))], STATEMENT_ROW
+    )
 
 
 def _statement(whole: _Whole, digest: str, said: Declared, rows: pd.DataFrame, local: NDArray[np.int64]) -> Statement:

@@ -38,14 +38,16 @@ class Found(NamedTuple):
     line: int
     above: tuple[Line, ...]
 
-    def place_of(self, field: str) -> int:
-        """Where in a line the column of a field stands, one that every file has."""
-        return _headings(self.header).index(heading_key(self.layout.columns[field]))
+    @property
+    def places(self) -> dict[str, int]:
+        """Field → where in a line its column stands, of those that the file has."""
+        headings = _headings(self.header)
+        compared = {name: heading_key(heading) for name, heading in self.layout.columns.items()}
+        return {name: headings.index(each) for name, each in compared.items() if each in headings}
 
     def rows(self) -> Iterator[Line]:
         """The lines below the header."""
-        columns = {heading_key(heading) for heading in self.layout.columns.values()}
-        places = [place for place, heading in enumerate(_headings(self.header)) if heading in columns]
+        places = tuple(self.places.values())
         return (line for line in self.grid.lines() if line[0] > self.line and not _is_stray(line[1], places))
 
 
@@ -92,11 +94,10 @@ def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
     if not head.grid.takes(layout):
         return None
     required = {heading_key(heading) for heading in layout.required.values()}
-    known = {heading_key(heading) for heading in (*layout.columns.values(), *layout.ignored)}
     for place, (line, cells) in enumerate(head.lines):
         headings = _headings(cells)
         present = set(headings) - {""}
-        if required <= present and (named or present <= known):
+        if required <= present and (named or present <= layout.known_headings):
             return Found(head.grid, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
 
@@ -205,9 +206,8 @@ def _why_not(layout: Layout, cut: _Cut) -> str:
     """What stands between a header and the layout nearest to it."""
     headings = cut.headings
     present = {heading_key(heading) for heading in headings}
-    known = {heading_key(heading) for heading in (*layout.columns.values(), *layout.ignored)}
     lacking = [heading for heading in layout.required.values() if heading_key(heading) not in present]
-    extra = [heading for heading in headings if heading_key(heading) not in known]
+    extra = [heading for heading in headings if heading_key(heading) not in layout.known_headings]
     whose = f"LAYOUTS[{layout.name!r}]" if LAYOUTS.get(layout.name) is layout else layout.name
     parts = [
         f"lacks {', '.join(lacking)}" if lacking else "",

@@ -6,7 +6,7 @@ from typing import Final
 
 import pandas as pd
 
-from workbench.domain.money import CURRENCIES, Money
+from workbench.domain.money import major_text
 from workbench.render import Table, bundle, pairs
 
 _SHOWN_FINDINGS: Final = 3
@@ -64,8 +64,4 @@ class Statement:
         return f"does not follow in {len(self.findings):,} of its lines: {', '.join(lines)}{more}"
 
     def _money(self, minor: int | None) -> str:
-        if minor is None:
-            return "not told"
-        # Of a currency that the service does not have, the decimals are taken to be two as well.
-        known = self.currency if self.currency in CURRENCIES else next(iter(CURRENCIES))
-        return f"{self.currency} {Money(minor, known).major:,}"
+        return "not told" if minor is None else f"{self.currency} {major_text(minor, self.currency)}"

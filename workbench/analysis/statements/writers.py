@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta, timezone
+from functools import partial
 from typing import Any, Final
 
 from workbench.analysis.statements.dates import DateFormat
@@ -19,15 +20,10 @@ _TEXTS: Final = ("key", "description", "currency", "batch", "related")
 def writers_of(layout: Layout, date_format: str | None) -> dict[str, Callable[[Row], Written]]:
     """Field → what to write of a row of STATEMENT_ROW; a value that the row lacks leaves its cell empty."""
     party = _party(layout)
-    amount = {
-        "words": _amount("amount_minor"),
-        "parties": _amount("amount_minor"),
-        "sign": _signed,
-        "columns": _amount("amount_minor"),
-    }[layout.direction_by]
+    amount = _signed if layout.direction_by == "sign" else _amount("amount_minor")
     own = layout.own.replace("*", _OWN_NAME)
     return {
-        **{name: _plain(name) for name in _TEXTS},
+        **{name: partial(_text, name) for name in _TEXTS},
         "moment": _moment(layout, date_format),
         "status": _word(layout, "status", layout.statuses),
         "type": _word(layout, "type", layout.types),
@@ -36,8 +32,8 @@ def writers_of(layout: Layout, date_format: str | None) -> dict[str, Callable[[R
         "from": _either("out", lambda _: own, party),
         "to": _either("in", lambda _: own, party),
         "amount": amount,
-        "debit": _either("out", amount, _nothing),
-        "credit": _either("in", amount, _nothing),
+        "debit": _either("out", amount, lambda _: ""),
+        "credit": _either("in", amount, lambda _: ""),
         "fee": _amount("fee_minor"),
         "balance": _amount("balance_minor"),
     }
@@ -50,16 +46,9 @@ def absent(value: object) -> bool:
     return value is None or not isinstance(value == value, bool) or value != value  # noqa: PLR0124  NaT differs from itself, NA says neither
 
 
-def _text(value: object) -> str:
+def _text(name: str, row: Row) -> str:
+    value = row.get(name)
     return "" if absent(value) else str(value)
-
-
-def _plain(name: str) -> Callable[[Row], str]:
-    return lambda row: _text(row.get(name))
-
-
-def _nothing(_: Row) -> str:
-    return ""
 
 
 def _amount(name: str) -> Callable[[Row], Written]:
@@ -119,7 +108,7 @@ def _word(layout: Layout, field: str, words: Mapping[str, str]) -> Callable[[Row
         first.setdefault(value, word)
 
     def write(row: Row) -> str:
-        value = _text(row.get(field))
+        value = _text(field, row)
         if value and value not in first:
             raise StatementRefused(
                 f"The layout {layout.name!r} has no word for the {field} {value!r}.",

@@ -7,17 +7,17 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 import xlsxwriter
 
 from workbench.analysis.statements.cells import Amounts
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.layouts import Layout
+from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout
 from workbench.analysis.statements.writers import Minor, Written, writers_of
 from workbench.errors import StatementRefused
 
@@ -30,7 +30,7 @@ _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strin
 
 @dataclass(frozen=True)
 class Preamble:
-    """What stands above the header; of what is None, no line is written."""
+    """What stands above the header, in the order of PREAMBLE_FIELDS; of what is None, no line is written."""
 
     account: str | None = None
     currency: str | None = None
@@ -38,56 +38,6 @@ class Preamble:
     last: date | None = None
     opening_minor: int | None = None
     closing_minor: int | None = None
-
-
-class _Sink(Protocol):
-    """Where lines of cells go."""
-
-    def line(self, cells: Sequence[Written]) -> int:
-        """Write one line; the number at which it stands."""
-
-
-class StatementWriter:
-    """Writes rows of STATEMENT_ROW one by one; made by `statement_writer`."""
-
-    def __init__(self, layout: Layout, sink: _Sink, *, date_format: str | None, preamble: Preamble) -> None:
-        self._sink = sink
-        self._fields = list(layout.columns)
-        writers = writers_of(layout, date_format)
-        self._writers = [writers[name] for name in self._fields]
-        for line in _preamble(layout, preamble):
-            sink.line(line)
-        sink.line(list(layout.columns.values()))
-
-    def write(self, row: Mapping[str, Any], *, cells: Mapping[str, str] | None = None) -> int:
-        """Write a row; the line at which it stands in the file.
-
-        `cells` (field → text) are written as they are instead of what the row says: for bad rows.
-        Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
-        """
-        made = [write(row) for write in self._writers]
-        for name, text in (cells or {}).items():
-            made[self._fields.index(name)] = text
-        return self._sink.line(made)
-
-
-def _preamble(layout: Layout, preamble: Preamble) -> Iterator[list[Written]]:
-    """Lines of a label and its value, and an empty one."""
-    day = DateFormat(layout.preamble_date)
-    said: dict[str, Written | None] = {
-        "account": preamble.account,
-        "currency": preamble.currency,
-        "first": day.write(preamble.first) if preamble.first else None,
-        "last": day.write(preamble.last) if preamble.last else None,
-        "opening": preamble.opening_minor,
-        "closing": preamble.closing_minor,
-    }
-    for name, label in layout.preamble.items():
-        value = said[name]
-        if value is not None:
-            yield [label, value]
-    if layout.preamble:
-        yield []
 
 
 class _CsvSink:
@@ -129,6 +79,44 @@ class _XlsxSink:
                 self._sheet.write_string(self._next, place, cell)
         self._next += 1
         return self._next
+
+
+class StatementWriter:
+    """Writes rows of STATEMENT_ROW one by one; made by `statement_writer`."""
+
+    def __init__(
+        self, layout: Layout, sink: _CsvSink | _XlsxSink, *, date_format: str | None, preamble: Preamble
+    ) -> None:
+        self._sink = sink
+        self._fields = list(layout.columns)
+        writers = writers_of(layout, date_format)
+        self._writers = [writers[name] for name in self._fields]
+        for line in _preamble(layout, preamble):
+            sink.line(line)
+        sink.line(list(layout.columns.values()))
+
+    def write(self, row: Mapping[str, Any], *, cells: Mapping[str, str] | None = None) -> int:
+        """Write a row; the line at which it stands in the file.
+
+        `cells` (field → text) are written as they are instead of what the row says: for bad rows.
+        Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
+        """
+        made = [write(row) for write in self._writers]
+        for name, text in (cells or {}).items():
+            made[self._fields.index(name)] = text
+        return self._sink.line(made)
+
+
+def _preamble(layout: Layout, preamble: Preamble) -> Iterator[list[Written]]:
+    """Lines of a label and its value, and an empty one."""
+    day = DateFormat(layout.preamble_date)
+    said = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
+    for name, label in layout.preamble.items():
+        value = said[name]
+        if value is not None:
+            yield [label, day.write(value) if isinstance(value, date) else value]
+    if layout.preamble:
+        yield []
 
 
 @contextmanager

@@ -1,0 +1,377 @@
+"""What a break is: a row for each code, with its words, its place in the order, and the entries that would settle it.
+
+A pair is what both sides say of one thing (`reconcile.columns.PAIR`): the ledger's columns begin with `l_`, the
+statement's with `s_`. An amount in words brings with it whether it is gross, or net of the fee.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any, Final, NamedTuple
+
+from workbench.analysis.shapes import DIRECTIONS, STATUSES
+from workbench.domain.masking import mask
+from workbench.domain.moments import rfc3339
+from workbench.domain.money import money_text
+
+INVALID: Final = "invalid_row"
+DUPLICATE: Final = {"ledger": "duplicate_in_ledger", "statement": "duplicate_in_statement"}
+MISSING: Final = {"ledger": "missing_in_statement", "statement": "missing_in_ledger"}
+"""By the side that has the row, as above."""
+AMBIGUOUS: Final = "ambiguous"
+WRONG_REFERENCE: Final = "wrong_reference"
+BATCH_MISMATCH: Final = "batch_mismatch"
+TIMING: Final = "timing"
+LATE_SUCCESS: Final = "late_success"
+REVERSED_UNMATCHED: Final = "reversed_unmatched"
+PAYOUT_UNPAID: Final = "payout_unpaid"
+MATCHED: Final = "matched"
+"""What a summary calls rows that are part of no break."""
+
+BUCKETS: Final = {"0–1": 1, "2–3": 3, "4–7": 7, "8–30": 30, "31+": None}  # noqa: RUF001  an en dash, as in print
+"""The name of each age and the days to which it reaches."""
+ROUNDING_MINOR: Final = 50
+"""Up to half a kwacha a difference of amounts is taken for rounding."""
+
+Pair = Mapping[str, Any]
+Body = dict[str, Any]
+"""What the operation that posts an entry takes."""
+Propose = Callable[[Pair, Sequence[Pair]], list[Body]]
+"""The entries that settle a pair, in the order in which they are posted; of a group its ledger rows are given too."""
+
+
+def bucket_of(age_days: int) -> str:
+    """The bucket of an age."""
+    return next(name for name, last in BUCKETS.items() if last is None or age_days <= last)
+
+
+def reason_of(pair: Pair) -> str:
+    """Why it is a break, with the figures."""
+    return BREAK_CODES[pair["code"]].reason.format_map(_Facts(pair))
+
+
+def proposal_of(pair: Pair, members: Sequence[Pair]) -> str | None:
+    """A JSON list of bodies; null where no entry settles it."""
+    propose = BREAK_CODES[pair["code"]].propose
+    bodies = propose(pair, members) if propose and not pair["told_twice"] else []
+    return json.dumps(bodies) if bodies else None
+
+
+class _Facts:
+    """What a reason may name, as text: amounts in major units with their currency. Worked out when named."""
+
+    def __init__(self, pair: Pair) -> None:
+        self._pair = pair
+        self._mine = "s" if pair["s_no"] is not None else "l"
+
+    def __getitem__(self, name: str) -> str:
+        if name in _FACTS:
+            return _FACTS[name](self._pair, self._mine)
+        side, _, field = name.partition("_")
+        value = self._pair[name]
+        if field == "amount":
+            return _amount(self._pair, side, "amount", "gross")
+        if field == "fee":
+            return money_text(value, _currency(self._pair, side))
+        return _day(value) if field == "day" else _or(value)
+
+
+_FACTS: Final[Mapping[str, Callable[[Pair, str], str]]] = {
+    "key": lambda pair, mine: _or(pair[f"{mine}_key"]),
+    "g": lambda pair, _: _or(pair["g"]),
+    "rows": lambda pair, _: str(pair["rows"]),
+    "refers": lambda pair, mine: _or(pair[f"{mine}_refers"]),
+    "problem": lambda pair, mine: _problem(pair, mine),  # noqa: PLW0108  it is defined below
+    "told_twice": lambda pair, _: ", though it is the same line in another file" if pair["told_twice"] else "",
+    "ledger": lambda pair, _: _amount(pair, "l", "signed", "net"),
+    "statement": lambda pair, _: _amount(pair, "s", "signed", "net"),
+    "moved": lambda pair, mine: _amount(pair, mine, "signed", "net"),
+    "day": lambda pair, mine: _day(pair[f"{mine}_day"]),
+    "amount_off": lambda pair, _: _apart(pair, "amount"),
+    "fee_off": lambda pair, _: _apart(pair, "fee"),
+    "variance_off": lambda pair, _: _apart(pair, "signed"),
+    "days_off": lambda pair, _: str(abs(pair["l_day"] - pair["s_day"])),
+}
+
+
+def _or(value: object) -> str:
+    return "a row without a key" if value is None else str(value)
+
+
+def _day(days: int | None) -> str:
+    return "no date" if days is None else (date(1970, 1, 1) + timedelta(days=days)).isoformat()
+
+
+def _currency(pair: Pair, side: str) -> str | None:
+    found: str | None = pair[f"{side}_currency"] or pair["l_currency"] or pair["s_currency"]
+    return found
+
+
+def _amount(pair: Pair, side: str, field: str, what: str) -> str:
+    minor = pair[f"{side}_{field}"]
+    said = money_text(minor, _currency(pair, side))
+    return said if minor is None else f"{said} {what}"
+
+
+def _apart(pair: Pair, field: str) -> str:
+    return money_text(abs((pair[f"l_{field}"] or 0) - (pair[f"s_{field}"] or 0)), _currency(pair, "s"))
+
+
+_LACKING: Final = {
+    "key": "no key", "amount": "no amount", "fee": "no fee", "currency": "no currency", "day": "no business date",
+}  # fmt: skip
+
+
+def _problem(pair: Pair, mine: str) -> str:
+    """Why a row cannot be used: what the reader said, or which field is missing or out of bounds."""
+    if pair[f"{mine}_problem"] is not None:
+        # It quotes a cell, which in a row that is shifted may be the customer's number.
+        return mask(str(pair[f"{mine}_problem"])).rstrip(".")
+    found = [words for name, words in _LACKING.items() if pair[f"{mine}_{name}"] is None]
+    found += [f"a negative {name}" for name in ("amount", "fee") if (pair[f"{mine}_{name}"] or 0) < 0]
+    found += [
+        f"{pair[f'{mine}_{name}']!r} as {name}, which is none of {', '.join(words)}"
+        for name, words in (("direction", DIRECTIONS), ("status", STATUSES))
+        if pair[f"{mine}_{name}"] not in words
+    ]
+    return ", ".join(found)
+
+
+def _body(pair: Pair, recipe: str, amount: int, said: str, **more: Any) -> Body:  # noqa: ANN401  values of JSON
+    return {
+        "recipe": recipe,
+        "amount_minor": amount,
+        "fee_minor": 0,
+        "currency": pair["l_currency"] or pair["s_currency"],
+        "account": pair["account"],
+        "reference": None,
+        "entry": None,
+        "occurred_at": None,
+        "description": said,
+        **more,
+    }
+
+
+def _at(pair: Pair) -> str | None:
+    """The statement's moment, if it tells one."""
+    return None if pair["s_at"] is None else rfc3339(pair["s_at"])
+
+
+def _booked(pair: Pair, recipe: str, amount: int, fee: int = 0) -> Body:
+    said = f"{pair['code']} of {pair['s_key']} on {pair['s_source']}, line {pair['s_no']}"
+    return _body(pair, recipe, amount, said, fee_minor=fee, reference=pair["g"], occurred_at=_at(pair))
+
+
+_UNKNOWN: Final = ("unknown_credit", "unknown_debit")
+_ROUNDED: Final = ("rounded_up", "rounded_down")
+_FEE: Final = ("fee_lowered", "fee_raised")
+"""A recipe for what the account gains, and one for what it loses: a fee that falls raises the account."""
+
+
+def _net(recipes: tuple[str, str], pair: Pair, amount: int) -> list[Body]:
+    """By the first recipe what the account gains, by the second what it loses; nothing for nothing."""
+    up, down = recipes
+    return [_booked(pair, up if amount > 0 else down, abs(amount))] if amount else []
+
+
+def _reverse(pair: Pair, members: Sequence[Pair] = ()) -> list[Body]:
+    """Mirror the entry, or each entry of a group."""
+    made = []
+    for each in members or [pair]:
+        said = f"Reverses {each['l_entry']}: {pair['code']}"
+        made.append(_body(pair, "reversed", each["l_amount"], said, fee_minor=each["l_fee"], entry=each["l_entry"]))
+    return made
+
+
+def _book(pair: Pair, _: Sequence[Pair] = ()) -> list[Body]:
+    """Book what only the statement has."""
+    incoming = pair["s_direction"] == "in"
+    if pair["s_kind"] == "fee" and not incoming:
+        return [_booked(pair, "fee_raised", pair["s_amount"] + pair["s_fee"])]
+    return [_booked(pair, _UNKNOWN[0] if incoming else _UNKNOWN[1], pair["s_amount"], pair["s_fee"])]
+
+
+def _follow_status(pair: Pair, _: Sequence[Pair]) -> list[Body]:
+    return _reverse(pair) if pair["l_moves"] else _book(pair)
+
+
+def _turn_round(pair: Pair, _: Sequence[Pair]) -> list[Body]:
+    return [*_reverse(pair), *_book(pair)]
+
+
+def _book_difference(pair: Pair, _: Sequence[Pair]) -> list[Body]:
+    """Book by how much amount and fee of the statement differ from the ledger's, each as what it is."""
+    amount = (pair["s_amount"] - pair["l_amount"]) * (1 if pair["s_direction"] == "in" else -1)
+    recipes = _ROUNDED if abs(amount) <= ROUNDING_MINOR else _UNKNOWN
+    return _net(recipes, pair, amount) + _net(_FEE, pair, pair["l_fee"] - pair["s_fee"])
+
+
+def _date_anew(pair: Pair, _: Sequence[Pair]) -> list[Body]:
+    return [{**_booked(pair, "redated", pair["l_amount"]), "entry": pair["l_entry"]}]
+
+
+def _post_anew(pair: Pair, _: Sequence[Pair]) -> list[Body]:
+    """Under the statement's reference; by how much the fees differ is booked besides."""
+    said = f"{pair['l_entry']} under the statement's reference {pair['s_key']}"
+    told = {"reference": pair["s_key"], "entry": pair["l_entry"], "occurred_at": _at(pair)}
+    again = _body(pair, "reposted", pair["l_amount"], said, fee_minor=pair["l_fee"], **told)
+    keyed = {**pair, "g": pair["s_key"]}
+    return [*_reverse(pair), again, *_net(_FEE, keyed, pair["s_signed"] - pair["l_signed"])]
+
+
+def _book_sum(pair: Pair, _: Sequence[Pair]) -> list[Body]:
+    return _net(_UNKNOWN, pair, pair["s_signed"] - pair["l_signed"])
+
+
+def _follow_statement(pair: Pair, members: Sequence[Pair]) -> list[Body]:
+    """Reverse what only the ledger has, book what only the statement has."""
+    if pair["s_no"] is None:
+        return _reverse(pair, members)
+    return _net(_UNKNOWN, pair, pair["s_signed"]) if pair["rows"] > 1 else _book(pair)
+
+
+def _settle_suspense(pair: Pair, _: Sequence[Pair]) -> list[Body]:
+    said = f"Settles the late money of {pair['l_key']}"
+    return [_body(pair, "suspense_settled", pair["l_amount"], said, entry=pair["l_entry"])]
+
+
+def _follow_reversal(pair: Pair, members: Sequence[Pair]) -> list[Body]:
+    if pair["s_no"] is None:
+        return _reverse(pair, members)
+    if pair["reversed_entry"] is None:
+        return _book(pair)
+    mirror = _booked(pair, "reversed", pair["s_amount"], pair["s_fee"])
+    # The mirror gives the fee back as well; what the operator kept of it is booked again.
+    kept = pair["s_signed"] + pair["reversed_signed"]
+    return [{**mirror, "entry": pair["reversed_entry"]}, *_net(_FEE, pair, kept)]
+
+
+def _return_payout(pair: Pair, _: Sequence[Pair]) -> list[Body]:
+    said = f"The bank did not pay {pair['l_key']}"
+    return [_body(pair, "payout_returned", pair["l_amount"], said, reference=pair["g"], entry=pair["l_entry"])]
+
+
+class BreakCode(NamedTuple):
+    """What there is to say of the breaks of one code.
+
+    `meaning` tells a reader of a report what the code says. `reason`, a template over the facts of a break, why this
+    one is one, and `settlement` what a person does about it. `propose` gives the entries for that, if any would do.
+    """
+
+    meaning: str
+    reason: str
+    settlement: str
+    propose: Propose | None = None
+
+
+BREAK_CODES: Final[Mapping[str, BreakCode]] = {
+    INVALID: BreakCode(
+        "A row that cannot be used: it cannot be read, or has no key.",
+        "The row cannot be used: {problem}.",
+        "Correct the row at its source and read it again; nothing is posted for it.",
+    ),
+    DUPLICATE["ledger"]: BreakCode(
+        "The ledger has one key in several entries; each further entry is a break.",
+        "{key} is booked more than once; this further entry moves {ledger}.",
+        "Reverse the further entry.",
+        _reverse,
+    ),
+    DUPLICATE["statement"]: BreakCode(
+        "The statement has one key in several rows; each further row is a break.",
+        "{key} stands more than once on the statement; this further row moves {statement}{told_twice}.",
+        "Ask the operator whether the money moved twice. If it did, book it as unknown money under the same reference.",
+        _book,
+    ),
+    AMBIGUOUS: BreakCode(
+        "Several partners fit equally well, so that only a person can choose.",
+        "{key} moves {moved} and fits several rows of the other side by phone, amount and time.",
+        "Choose the partner by hand: no machine can tell them apart.",
+    ),
+    "currency_mismatch": BreakCode(
+        "One key, two currencies.",
+        "{key} is in {l_currency} in the ledger and in {s_currency} on the statement.",
+        "Ask the operator for a corrected statement.",
+    ),
+    "status_mismatch": BreakCode(
+        "One side has it completed, the other has not.",
+        "{key} is {l_status} in the ledger ({ledger}) and {s_status} on the statement ({statement}).",
+        "Follow the side that can show the money: reverse the entry, or book what the statement shows.",
+        _follow_status,
+    ),
+    "direction_mismatch": BreakCode(
+        "One side has it coming in, the other going out.",
+        "{key} goes {l_direction} in the ledger ({ledger}) and {s_direction} on the statement ({statement}).",
+        "Reverse the entry and book the movement as the statement has it.",
+        _turn_round,
+    ),
+    "amount_mismatch": BreakCode(
+        "One key, two amounts.",
+        "{key} is {l_amount} in the ledger and {s_amount} on the statement: {amount_off} apart; "
+        "with fees of {l_fee} and {s_fee} that is {ledger} and {statement}.",
+        "Ask the operator which is right; if the statement is, book the difference.",
+        _book_difference,
+    ),
+    "fee_mismatch": BreakCode(
+        "One key and one amount, two fees.",
+        "The fee of {key} is {l_fee} in the ledger and {s_fee} on the statement: {fee_off} apart, "
+        "which leaves {ledger} and {statement}.",
+        "Check it against the operator's tariff; if the statement is right, book the difference as fee.",
+        _book_difference,
+    ),
+    "date_mismatch": BreakCode(
+        "The same movement on days further apart than is tolerated.",
+        "{key} is of {l_day} in the ledger and of {s_day} on the statement: {days_off} days apart.",
+        "Acknowledge the statement's date.",
+        _date_anew,
+    ),
+    WRONG_REFERENCE: BreakCode(
+        "No common key, but phone, amount and time fit: probably one movement.",
+        "{l_key} of the ledger and {s_key} of the statement agree in phone, amount ({s_amount}) and time.",
+        "If they are one movement, book it anew under the statement's reference.",
+        _post_anew,
+    ),
+    BATCH_MISMATCH: BreakCode(
+        "Several rows that belong together do not add up to those of the other side.",
+        "The {rows} rows of {g} add up to {ledger} in the ledger and to {statement} on the statement: "
+        "{variance_off} apart.",
+        "Find the part that is missing from the batch; then book the difference under its reference.",
+        _book_sum,
+    ),
+    TIMING: BreakCode(
+        "One side has it, and the other may still follow: it is within the cut-off.",
+        "{key} moves {moved} on {day}, too near the end of the books to be on both sides.",
+        "Wait: it is carried forward to the next run.",
+    ),
+    MISSING["ledger"]: BreakCode(
+        "The ledger has it, the statement does not, and it is past the cut-off.",
+        "The ledger moves {ledger} on {day} ({l_key}); the statement does not have it.",
+        "Ask the operator; if the money never moved, reverse the entry.",
+        _follow_statement,
+    ),
+    MISSING["statement"]: BreakCode(
+        "The statement has it, the ledger does not, and it is past the cut-off.",
+        "The statement moves {statement} on {day} ({s_key}); the ledger does not have it.",
+        "Find whose it is; until then book it as unknown money.",
+        _follow_statement,
+    ),
+    LATE_SUCCESS: BreakCode(
+        "Money that arrived after its payment had failed, and waits in suspense for a decision.",
+        "{key} brought {ledger} after the payment had been given up; the money is still in suspense.",
+        "Give it to the merchant, or send it back to the customer.",
+        _settle_suspense,
+    ),
+    REVERSED_UNMATCHED: BreakCode(
+        "A reversal that the other side knows nothing of.",
+        "{key} reverses {refers} by {moved}; the other side has no such reversal.",
+        "Book the reversal too; if it is the ledger's and never happened, reverse it.",
+        _follow_reversal,
+    ),
+    PAYOUT_UNPAID: BreakCode(
+        "A payout that the ledger has paid and the bank has not.",
+        "The ledger paid out {ledger} on {day} ({l_key}); the bank never did.",
+        "Ask the bank; if it did not pay, book the payout as returned.",
+        _return_payout,
+    ),
+}
+"""By code, in the order in which the rules give them; everything that goes by code is derived from this table."""
+CODES: Final = tuple(BREAK_CODES)
