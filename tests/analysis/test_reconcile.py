@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from workbench.analysis import files
-from workbench.analysis.breaks import BREAKS as BREAK_CODES
+from workbench.analysis.breaks import BREAK_CODES
 from workbench.analysis.reconcile import BUCKETS, CODES, CarryForward, Reconciliation, Tolerance, reconcile
 from workbench.analysis.shapes import (
     AGEING,
