@@ -9,7 +9,7 @@ import builtins
 import reprlib
 from typing import Any, Final
 
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask, shortened
 
 _SHOWN: Final = 200
 """Characters of a value, or of an assert's text."""
@@ -74,4 +74,4 @@ def _shown(value: object) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return shortened(text, _SHOWN, counts_mark=False)

@@ -7,6 +7,8 @@ from html import escape
 from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from workbench.visible import visible
 
 _EMPTY = "(none)"
@@ -74,6 +76,14 @@ def preformatted(text: str, *, label: str) -> str:
     """Text kept as it stands, with a name for those who hear it."""
     style = "font-family:monospace;margin:0 0 1em"
     return f'<pre role="group" aria-label="{_text(label)}" style="{style}">{escape(visible(text, lines=True))}</pre>'
+
+
+def indented(text: str) -> str:
+    """JSON laid out for reading, every number as it was written; anything else as it is."""
+    try:
+        return msgspec.json.format(text.encode(), indent=2).decode()
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return text
 
 
 def pairs(caption: str, values: Mapping[str, str]) -> Table:

@@ -1,4 +1,4 @@
-"""What may be shown, stored and logged: secrets without their middle, numbers without their tail.
+"""What may be shown, stored and logged: secrets without their middle, numbers without their tail, long texts cut.
 
 One table of patterns; every text that leaves the sandbox for a log, a trace, a stored attempt or a
 repr goes through `mask`.
@@ -53,6 +53,11 @@ def _masked(text: str, *rules: _Rule) -> str:
     for pattern, shown in rules:
         text = pattern.sub(shown, text)
     return text
+
+
+def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
+    """`text` if it has at most `most` characters, else its beginning and a `…`, which counts as one of them or not."""
+    return text if len(text) <= most else f"{text[: most - counts_mark]}…"
 
 
 class Secret(str):

@@ -38,8 +38,13 @@ class Money(msgspec.Struct, frozen=True, order=True):
         # Written, not divided: arithmetic on Decimals rounds to 28 digits.
         return Decimal(f"{self.amount_minor}e-{CURRENCIES[self.currency].decimals}")
 
+    @property
+    def plain(self) -> str:
+        """The amount without its currency, for reading: `1,250.00`."""
+        return f"{self.major:,}"
+
     def __str__(self) -> str:
-        return f"{self.currency} {self.major:,}"
+        return f"{self.currency} {self.plain}"
 
 
 def currency_named(text: str, *, param: str = "currency") -> Currency:

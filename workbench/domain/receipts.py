@@ -89,7 +89,7 @@ def words(receipt: Receipt) -> str:
         when=moment(receipt.at_ms).astimezone(LUSAKA).strftime("%d/%m/%Y %H:%M"),
         amount=Money(receipt.amount_minor, receipt.currency),
         merchant=receipt.merchant,
-        about=f" For: {ussd.shortened(receipt.about)}." if receipt.about else "",
+        about=f" For: {ussd.reference_line(receipt.about)}." if receipt.about else "",
         transaction=receipt.transaction,
         reason=receipt.reason,
     )

@@ -31,7 +31,7 @@ class TAccount(NamedTuple):
     @property
     def balance(self) -> tuple[str, str]:
         """The balance as it is shown, on the side where it stands; the other is empty."""
-        shown = shown_amount(Money(abs(self.balance_minor), self.currency))
+        shown = Money(abs(self.balance_minor), self.currency).plain
         return (shown, "") if self.balance_minor >= 0 else ("", shown)
 
 
@@ -46,11 +46,6 @@ def t_accounts(postings: Iterable[Mapping[str, Any]]) -> list[TAccount]:
         side = Side(str(row["entry"]), Money(row["amount_minor"], row["currency"]))
         (debits if row["side"] == DEBIT else credits_).append(side)
     return [TAccount(*key, tuple(debits), tuple(credits_)) for key, (debits, credits_) in sorted(sides.items())]
-
-
-def shown_amount(money: Money) -> str:
-    """An amount without its currency: `1,250.00`."""
-    return f"{money.major:,}"
 
 
 def _sum(sides: Iterable[Side]) -> int:

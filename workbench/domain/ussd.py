@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from workbench.domain.masking import shortened
 from workbench.domain.money import Money
 from workbench.domain.transitions import Transitions, next_state
 from workbench.errors import InvalidRequest
@@ -124,10 +125,9 @@ def after(session: UssdSession, given: str, *, reason: str | None = None) -> Uss
     return msgspec.structs.replace(session, screen=screen, tries_left=tries, reason=reason)
 
 
-def shortened(reference: str) -> str:
+def reference_line(reference: str) -> str:
     """One line of a screen: a USSD message holds 182 characters in all, and a customer reads few of them."""
-    line = " ".join(reference.split())
-    return line if len(line) <= MAX_REFERENCE else f"{line[: MAX_REFERENCE - 1]}…"
+    return shortened(" ".join(reference.split()), MAX_REFERENCE)
 
 
 def words(session: UssdSession) -> str:
@@ -136,7 +136,7 @@ def words(session: UssdSession) -> str:
         operator=session.operator,
         amount=Money(session.amount_minor, session.currency),
         merchant=session.merchant,
-        reference=f"Ref: {shortened(session.reference)}\n" if session.reference else "",
+        reference=f"Ref: {reference_line(session.reference)}\n" if session.reference else "",
         tries=session.tries_left,
         reason=session.reason,
     )

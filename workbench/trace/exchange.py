@@ -7,13 +7,11 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
 from workbench.domain.masking import mask
 from workbench.errors import InvalidRequest
 from workbench.latency import Latencies
 from workbench.live import is_live
-from workbench.render import bundle, preformatted
+from workbench.render import bundle, indented, preformatted
 from workbench.snippets import Snippet, snippet
 from workbench.visible import visible
 
@@ -163,11 +161,3 @@ def message(first_line: str, headers: Mapping[str, str], body: str) -> str:
     """A request or an answer as it is written down."""
     lines = [first_line, *(f"{name}: {value}" for name, value in headers.items())]
     return "\n".join([*lines, "", indented(body)]) if body else "\n".join(lines)
-
-
-def indented(body: str) -> str:
-    """JSON laid out for reading, every number as it was written; anything else as it is."""
-    try:
-        return msgspec.json.format(body.encode(), indent=2).decode()
-    except (msgspec.MsgspecError, RecursionError):
-        return body

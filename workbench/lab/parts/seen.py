@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-import msgspec
-
 from workbench.client import PaymentsClient
 from workbench.control import SandboxControl
 from workbench.domain import wire
@@ -15,6 +13,7 @@ from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
 from workbench.errors import WorkbenchError
 from workbench.receiver import Arrival, Receiver
+from workbench.render import indented
 from workbench.trace import History
 
 LATEST = ""
@@ -193,12 +192,9 @@ def json_in(text: str) -> Any:  # noqa: ANN401  JSON is of any type
 
 def pretty(text: str) -> str:
     """JSON laid out for reading, every number as it was written; anything else as it is."""
-    try:
-        laid_out = msgspec.json.format(text.encode(), indent=2).decode()
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        return text
-    # A list or an object without another in it stands on one line, where it fits.
-    return _INNERMOST.sub(_on_one_line, laid_out)
+    laid_out = indented(text)
+    # A list or an object without another in it stands on one line, where it fits. What is no JSON came back itself.
+    return text if laid_out is text else _INNERMOST.sub(_on_one_line, laid_out)
 
 
 def _on_one_line(found: re.Match[str]) -> str:
