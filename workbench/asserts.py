@@ -13,7 +13,7 @@ from workbench.domain.masking import mask, shortened
 
 _SHOWN: Final = 200
 """Characters of a value, or of an assert's text."""
-_TELL: Final = "__workbench_assert__"
+_EXPLAIN: Final = "__workbench_assert__"
 _REPR: Final = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = _SHOWN
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxdict = 20
@@ -25,7 +25,7 @@ _OPERATORS: Final = {
 
 def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  IPython's shell
     """What IPython calls."""
-    setattr(builtins, _TELL, _told)
+    setattr(builtins, _EXPLAIN, _explained)
     shell.ast_transformers.append(_Asserts())
 
 
@@ -45,7 +45,7 @@ class _Asserts(ast.NodeTransformer):
         else:
             operator, node.test = "", _kept(test, kept)
         values = ", ".join(kept)
-        node.msg = ast.parse(f"{_TELL}({text!r}, {operator!r}, {values})", mode="eval").body
+        node.msg = ast.parse(f"{_EXPLAIN}({text!r}, {operator!r}, {values})", mode="eval").body
         gone = ast.parse(f"del {values}").body
         for each in (node.msg, *gone):
             for part in ast.walk(each):
@@ -62,7 +62,7 @@ def _kept(value: ast.expr, kept: list[str]) -> ast.expr:
     return named
 
 
-def _told(text: str, operator: str, *values: object) -> str:
+def _explained(text: str, operator: str, *values: object) -> str:
     shown = f" {operator} ".join(_shown(each) for each in values)
     text = _cut(text)
     return text if shown == text else f"{text}, with {shown}"

@@ -29,7 +29,7 @@ from workbench.lab.access import ForTheLab
 from workbench.latency import Latencies
 from workbench.receiver import Receiver
 from workbench.snippets import IN_PROCESS_URL
-from workbench.trace import Seen, Trace
+from workbench.trace import Trace, TraceContext
 from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)
@@ -145,7 +145,7 @@ class Workbench(Closing, ForAnalysts, ForTheLab):
         )
         """A bare httpx client of the sandbox, without credentials, to see the wire with."""
         self._closing.enter_context(self._watchers)
-        self._seen = Seen(base_url, Latencies())
+        self._seen = TraceContext(base_url, Latencies())
         self._seen.latencies.watch(self.http)
         self.base_url = base_url
         self.secret_key = Secret(secret_key)

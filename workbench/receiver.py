@@ -149,9 +149,9 @@ class Receiver:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         """The WSGI application."""
-        status, answer = self._answer(environ)
-        start_response(_STATUS[status], [("Content-Type", "text/plain"), ("Content-Length", str(len(answer)))])
-        return [answer]
+        status, text = self._respond(environ)
+        start_response(_STATUS[status], [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))])
+        return [text]
 
     @contextmanager
     def listen(self, port: int = 0) -> Iterator[str]:
@@ -188,7 +188,7 @@ class Receiver:
         message = f"no event is named {event_type!r}: {hint}"
         raise ValueError(message)
 
-    def _answer(self, environ: WSGIEnvironment) -> tuple[int, bytes]:
+    def _respond(self, environ: WSGIEnvironment) -> tuple[int, bytes]:
         if environ["REQUEST_METHOD"] != "POST":
             return 405, b"POST webhooks here."
         body = _body(environ)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain import ussd
-from workbench.domain.ussd import FAILURE_OF, IDLE_WORDS, OPEN, TRANSITIONS, UssdSession, after, check_pin, judged_pin
+from workbench.domain.ussd import FAILURE_OF, IDLE_TEXT, OPEN, TRANSITIONS, UssdSession, after, check_pin, judged_pin
 from workbench.errors import IllegalTransition, InvalidRequest
 
 SCREENS = (
@@ -169,13 +169,13 @@ def test_wrong_pins_run_out(pins: list[bool], tries: int):
     ],
 )
 def test_the_words_on_each_screen(screen: str, more: dict[str, object], shown: str):
-    assert ussd.words(session(screen, **more)) == shown
+    assert ussd.screen_text(session(screen, **more)) == shown
 
 
 def test_every_screen_that_a_customer_sees_has_words():
-    assert set(ussd.WORDS) == set(SCREENS) - UNSEEN
+    assert set(ussd.SCREEN_TEXTS) == set(SCREENS) - UNSEEN
     assert set(ussd.HIDDEN) == UNSEEN
-    assert IDLE_WORDS == "(no message)"
+    assert IDLE_TEXT == "(no message)"
 
 
 @pytest.mark.parametrize("pin", ["1234", "0000", "9999"])

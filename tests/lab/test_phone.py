@@ -96,7 +96,7 @@ def ask(bench: Workbench, number: str = NUMBER, provider: str = "mtn", amount: s
 class TestWhatItShows:
     def test_a_handset_on_which_nothing_has_happened(self, browser: Browser):
         assert browser.view == {
-            **EMPTY, "name": "+26096••••567", "operator": "MTN MoMo", "words": ussd.IDLE_WORDS,
+            **EMPTY, "name": "+26096••••567", "operator": "MTN MoMo", "words": ussd.IDLE_TEXT,
         }  # fmt: skip
 
     def test_a_prompt_appears_by_itself(self, bench: Workbench, browser: Browser):
@@ -318,7 +318,7 @@ class TestTheView:
         assert other["ends_ms"] == 999_500
 
     def test_every_screen_that_ends_a_payment_says_how(self):
-        ended = set(ussd.WORDS) - set(ussd.OPEN) - {ussd.IGNORED}
+        ended = set(ussd.SCREEN_TEXTS) - set(ussd.OPEN) - {ussd.IGNORED}
         assert set(OUTCOMES) == ended
         for state, outcome in OUTCOMES.items():
             view = view_of(shown(state=state, waiting=False, expires_at=None), [], Now("manual", 0, 0), EMPTY)

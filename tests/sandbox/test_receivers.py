@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
-from workbench.domain.webhooks import MAX_ANSWER_BYTES
+from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.sandbox.outbound import Outbound, Reply
 
 LIMIT_S = 1
@@ -125,13 +125,13 @@ def sent(behave: Behaviour) -> tuple[Reply, float]:
 def test_each_is_one_recorded_attempt(behave: Behaviour, status_code: int | None, fault: str | None):
     reply, took_s = sent(behave)
     assert (reply.status_code, reply.fault and reply.fault.partition(":")[0]) == (status_code, fault)
-    assert len(reply.answer) <= MAX_ANSWER_BYTES
+    assert len(reply.answer) <= MAX_RESPONSE_BYTES
     assert took_s < LIMIT_S + 2
 
 
 def test_of_a_stream_without_end_so_much_is_kept():
     reply, _ = sent(drips(ENDLESS, b"x" * 4096, 0))
-    assert reply.answer == "x" * MAX_ANSWER_BYTES
+    assert reply.answer == "x" * MAX_RESPONSE_BYTES
 
 
 def test_a_receiver_that_drips_leaves_no_thread_and_no_connection():

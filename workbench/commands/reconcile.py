@@ -113,7 +113,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     """
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
-    from workbench.analysis.report.words import counted, is_proven
+    from workbench.analysis.report.text import counted, is_proven
 
     tolerance = _tolerance(tolerances)
     outputs.check(outs, (ledger, *statements))
@@ -130,7 +130,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
             outputs.write(result, out, excel=excel)
         if kept is not None:
             _keep(result.carry_forward, kept)
-    _tell(result, [*outs, *([] if kept is None else [kept])])
+    _report(result, [*outs, *([] if kept is None else [kept])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         click.echo(
@@ -142,9 +142,9 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     sys.exit(0 if result.is_clean and is_proven(result) else _TO_SETTLE)
 
 
-def _tell(result: "Reconciliation", written: Sequence[Path]) -> None:
+def _report(result: "Reconciliation", written: Sequence[Path]) -> None:
     from workbench.analysis.report import tables
-    from workbench.analysis.report.words import headline
+    from workbench.analysis.report.text import headline
 
     shown = [tables.accounts(result), tables.codes(result), tables.proof(result)]
     click.echo("\n\n".join([visible(headline(result)), *(str(each) for each in shown if each.rows)]))
@@ -270,4 +270,4 @@ def _progress() -> Iterator[Say]:
     from rich.console import Console
 
     with Console(stderr=True).status("Reading") as status:
-        yield lambda words: status.update(visible(words))
+        yield lambda text: status.update(visible(text))

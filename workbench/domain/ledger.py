@@ -102,7 +102,7 @@ RECIPES: Mapping[str, tuple[Line, ...]] = {
 }
 """Every way in which money moves. A line whose amount is zero is left out."""
 
-TOLD: Final = AccountKind(0, "the account of the difference", DEBIT)
+DIFFERING: Final = AccountKind(0, "the account of the difference", DEBIT)
 """Stands for one of `TRACKED`, where a settlement is posted to whichever differs from its statement."""
 
 
@@ -135,31 +135,31 @@ SETTLEMENTS: Final[Mapping[str, Settlement]] = {
     "payout_returned": Settlement(of=("payout_paid",)),
     "unknown_credit": Settlement(
         (
-            Line(DEBIT, TOLD, "amount"),
+            Line(DEBIT, DIFFERING, "amount"),
             Line(DEBIT, OPERATOR_FEE, "fee"),
             Line(CREDIT, SUSPENSE, "amount"),
-            Line(CREDIT, TOLD, "fee"),
+            Line(CREDIT, DIFFERING, "fee"),
         )
     ),
     "unknown_debit": Settlement(
         (
             Line(DEBIT, SUSPENSE, "amount"),
             Line(DEBIT, OPERATOR_FEE, "fee"),
-            Line(CREDIT, TOLD, "amount"),
-            Line(CREDIT, TOLD, "fee"),
+            Line(CREDIT, DIFFERING, "amount"),
+            Line(CREDIT, DIFFERING, "fee"),
         )
     ),
-    "fee_raised": Settlement((Line(DEBIT, OPERATOR_FEE, "amount"), Line(CREDIT, TOLD, "amount"))),
-    "fee_lowered": Settlement((Line(DEBIT, TOLD, "amount"), Line(CREDIT, OPERATOR_FEE, "amount"))),
-    "rounded_up": Settlement((Line(DEBIT, TOLD, "amount"), Line(CREDIT, ROUNDING, "amount"))),
-    "rounded_down": Settlement((Line(DEBIT, ROUNDING, "amount"), Line(CREDIT, TOLD, "amount"))),
+    "fee_raised": Settlement((Line(DEBIT, OPERATOR_FEE, "amount"), Line(CREDIT, DIFFERING, "amount"))),
+    "fee_lowered": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(CREDIT, OPERATOR_FEE, "amount"))),
+    "rounded_up": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(CREDIT, ROUNDING, "amount"))),
+    "rounded_down": Settlement((Line(DEBIT, ROUNDING, "amount"), Line(CREDIT, DIFFERING, "amount"))),
     "written_off": Settlement((Line(DEBIT, WRITE_OFF, "amount"), Line(CREDIT, SUSPENSE, "amount"))),
     "redated": Settlement(
         (
-            Line(DEBIT, TOLD, "amount"),
-            Line(DEBIT, TOLD, "fee"),
-            Line(CREDIT, TOLD, "amount"),
-            Line(CREDIT, TOLD, "fee"),
+            Line(DEBIT, DIFFERING, "amount"),
+            Line(DEBIT, DIFFERING, "fee"),
+            Line(CREDIT, DIFFERING, "amount"),
+            Line(CREDIT, DIFFERING, "fee"),
         )
     ),
 }
@@ -236,11 +236,11 @@ def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, 
     `amounts` are minor units: `amount`, and `fee` where the recipe takes one.
     Raises LedgerRefused: a negative amount, or nothing at all.
     """
-    told, party = TRACKED[account]
+    differing, party = TRACKED[account]
     made = tuple(
         Posting(kind.name.format(operator=party), kind.code, line.side, amounts[line.amount], currency)
         for line in SETTLEMENTS[recipe].lines
-        for kind in [told if line.account is TOLD else line.account]
+        for kind in [differing if line.account is DIFFERING else line.account]
         if amounts[line.amount]
     )
     check_balanced(made)

@@ -36,7 +36,7 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
     here = [each for each in postings if each.account == account]
     for currency in dict.fromkeys(each.currency for each in here):
         of_currency = [each for each in here if each.currency == currency]
-        yield from _told(of_currency, _fee(postings, account, currency), currency)
+        yield from _of_currency(of_currency, _fee(postings, account, currency), currency)
 
 
 def _fee(postings: Sequence[Posting], account: str, currency: str) -> int:
@@ -45,7 +45,7 @@ def _fee(postings: Sequence[Posting], account: str, currency: str) -> int:
     return max(0, sum(each.signed_minor for each in fees)) if account in TRACKED else 0
 
 
-def _told(here: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
+def _of_currency(here: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
     sign = 1 if KIND_BY_CODE[here[0].code].normal_side == DEBIT else -1
     gross = sign * sum(each.signed_minor for each in here) + fee
     if gross:
@@ -69,5 +69,5 @@ def key_and_batch(entry: JournalEntry, known_as: str | None) -> tuple[str | None
 def _is_part(entry: JournalEntry) -> bool:
     """Several of these may be one movement to the other side: a night's credits, or what settles a difference."""
     follows = entry.reverses is not None or entry.settles is not None
-    told = entry.kind in SETTLEMENTS and not SETTLEMENTS[entry.kind].takes_entry
-    return entry.kind == CREDITED or follows or told
+    is_reported = entry.kind in SETTLEMENTS and not SETTLEMENTS[entry.kind].takes_entry
+    return entry.kind == CREDITED or follows or is_reported

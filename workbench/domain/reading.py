@@ -15,7 +15,7 @@ from workbench.errors import FieldProblem, InvalidRequest
 
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
-_WORDS = (32, 64)
+_WORD_BITS = (32, 64)
 _NEVER_SHOWN = ("password", "client_secret", "refresh_token", "text")
 """Fields whose value no message repeats; `text` is what a customer types, a PIN."""
 _KINDS = ((bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"), (dict, "an object"))
@@ -161,7 +161,7 @@ def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
 def _wanted_number(wanted: Any) -> str:  # noqa: ANN401  a type with its bounds
     bounds = wanted.__metadata__[0]
     bits = bounds.le.bit_length() + 1
-    is_word = bits in _WORDS and bounds.ge < 0
+    is_word = bits in _WORD_BITS and bounds.ge < 0
     return f"a whole number that fits {bits} bits" if is_word else f"a whole number from {bounds.ge} to {bounds.le}"
 
 

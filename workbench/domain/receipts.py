@@ -18,13 +18,13 @@ PAID: Final = "paid"
 NOT_PAID: Final = "not_paid"
 RETURNED: Final = "returned"
 
-TOLD: Mapping[str, str] = {ussd.APPROVED: PAID, ussd.REFUSED: NOT_PAID, ussd.BLOCKED: NOT_PAID}
+RECEIPT_KINDS: Mapping[str, str] = {ussd.APPROVED: PAID, ussd.REFUSED: NOT_PAID, ussd.BLOCKED: NOT_PAID}
 """Screen on which a prompt ends → what is told of it.
 
 Of the others nothing is: the customer has just pressed cancel, or never saw a prompt, or the screen said it all.
 """
 
-WORDS: Mapping[str, str] = {
+RECEIPT_TEXTS: Mapping[str, str] = {
     PAID: "{when}: {amount} paid to {merchant}.{about} Transaction {transaction}.",
     NOT_PAID: "{when}: {amount} to {merchant} was not paid.{about} {reason}",
     RETURNED: "{when}: {amount} received back from {merchant}.{about} Transaction {transaction}.",
@@ -51,7 +51,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
 def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) -> Receipt | None:
     """What is told of a prompt that ended at this moment; None where nothing is."""
-    kind = TOLD.get(session.screen)
+    kind = RECEIPT_KINDS.get(session.screen)
     if kind is None:
         return None
     return Receipt(
@@ -83,9 +83,9 @@ def receipt_of_return(session: UssdSession, *, seq: int, at_ms: int, amount_mino
     )
 
 
-def words(receipt: Receipt) -> str:
+def receipt_text(receipt: Receipt) -> str:
     """The text of the message, with the wall-clock time in Lusaka."""
-    return WORDS[receipt.kind].format(
+    return RECEIPT_TEXTS[receipt.kind].format(
         when=moment(receipt.at_ms).astimezone(LUSAKA).strftime("%d/%m/%Y %H:%M"),
         amount=Money(receipt.amount_minor, receipt.currency),
         merchant=receipt.merchant,

@@ -59,7 +59,7 @@ FAILURE_OF: Mapping[str, str] = {
 }
 """What the operator answers when a session ends on this screen; REFUSED and REJECTED carry their own reason."""
 
-WORDS: Mapping[str, str] = {
+SCREEN_TEXTS: Mapping[str, str] = {
     ENTER_PIN: "{operator}\nPay {amount}\nto {merchant}\n{reference}Enter PIN to approve:",
     WRONG_PIN: (
         "{operator}\nWrong PIN. Tries left: {tries}\nPay {amount}\nto {merchant}\n{reference}Enter PIN to approve:"
@@ -72,7 +72,7 @@ WORDS: Mapping[str, str] = {
     EXPIRED: "{operator}\nThe request has expired.\nNothing was paid.",
     WITHDRAWN: "{operator}\n{merchant} has canceled the request.\nNothing was paid.",
 }
-IDLE_WORDS: Final = "(no message)"
+IDLE_TEXT: Final = "(no message)"
 MAX_REFERENCE: Final = 40
 
 
@@ -130,9 +130,9 @@ def reference_line(reference: str) -> str:
     return shortened(" ".join(reference.split()), MAX_REFERENCE)
 
 
-def words(session: UssdSession) -> str:
+def screen_text(session: UssdSession) -> str:
     """What the handset shows, as the operator would write it."""
-    return WORDS[session.screen].format(
+    return SCREEN_TEXTS[session.screen].format(
         operator=session.operator,
         amount=Money(session.amount_minor, session.currency),
         merchant=session.merchant,

@@ -11,7 +11,7 @@ from workbench.errors import InvalidRequest
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 DEAD_LETTER: Final = "dead_letter"
-MAX_ANSWER_BYTES: Final = 20_000
+MAX_RESPONSE_BYTES: Final = 20_000
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
 DELETED: Final = "deleted"

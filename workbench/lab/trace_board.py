@@ -5,7 +5,7 @@ from typing import Any
 
 from workbench.lab.board import Board
 from workbench.lab.parts.trace import TracePart
-from workbench.trace import History, Trace
+from workbench.trace import Trace, TraceReader
 
 
 def trace_board(
@@ -20,7 +20,7 @@ def trace_board(
     part = TracePart(trace)
     if trace.whole is None:
         return Board("Trace", (part,), lambda _callback: lambda: None, name="trace")
-    history = History(after, trace.whole)
+    history = TraceReader(after, trace.whole)
 
     def read() -> None:
         before = history.rows

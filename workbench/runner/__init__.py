@@ -49,7 +49,7 @@ def run(
             for result in _executed(tasks, jobs):
                 results.append(result)
                 progress.advance(bar)
-                _tell(console, result)
+                _report(console, result)
     finally:
         results.sort(key=lambda each: [task.name for task in tasks].index(each.name))
         junit.write(results, out / "junit.xml")
@@ -116,7 +116,7 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-def _tell(console: Console, result: Result) -> None:
+def _report(console: Console, result: Result) -> None:
     if result.failure is None:
         console.print(f"ok      {visible(_SUMMARY.format(result))}", markup=False)
     else:

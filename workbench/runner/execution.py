@@ -15,7 +15,7 @@ _CELL_TIMEOUT_S = 600
 _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
-_UNTOLD = "CellExecutionError: "
+_UNEXPLAINED = "CellExecutionError: "
 
 
 class Task(NamedTuple):
@@ -130,8 +130,8 @@ def _execute(task: Task, written: Path) -> None:
 
 def _failed(task: Task, error: Exception) -> Failure:
     """The notebook itself failed; what a library says of it may fill a page."""
-    said = str(error).strip().partition("\n\n")[0]
-    return Failure(task.name, 0, "", f"{type(error).__name__}: {said}", "")
+    message = str(error).strip().partition("\n\n")[0]
+    return Failure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
 
 
 def _died_at_its_start(error: Exception, written: Path) -> bool:
@@ -150,21 +150,21 @@ def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 def _placed(failure: Failure, node: nbformat.NotebookNode) -> Failure:
     """The failure with its cell: the one that raised, or the last that began when the kernel died."""
     began = [
-        (bool(cell.metadata.papermill.exception), place, cell.source, _last_words(cell))
+        (bool(cell.metadata.papermill.exception), place, cell.source, _last_on_stderr(cell))
         for place, cell in enumerate(_own_cells(node), start=1)
         if cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
     ]
     if not began:
         return failure
-    raised, place, source, words = max(began)
+    raised, place, source, message = max(began)
     # What a magic refuses comes without an error's output, and has said on stderr what it is.
-    error = words if raised and words and failure.error.startswith(_UNTOLD) else failure.error
+    error = message if raised and message and failure.error.startswith(_UNEXPLAINED) else failure.error
     return failure._replace(cell=place, source=source, error=error)
 
 
-def _last_words(cell: nbformat.NotebookNode) -> str:
-    told = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
-    return told[-1] if told else ""
+def _last_on_stderr(cell: nbformat.NotebookNode) -> str:
+    lines = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
+    return lines[-1] if lines else ""
 
 
 def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, TypeAlias, overload
 
 from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
-from workbench.trace.exchange import Exchange, Seen
+from workbench.trace.exchange import Exchange, TraceContext
 from workbench.trace.sequence import SequenceDiagram
 from workbench.trace.words import MASK_NOTE, clock_of, short
 
-__all__ = ["KINDS", "Exchange", "History", "Seen", "SequenceDiagram", "Trace"]
+__all__ = ["KINDS", "Exchange", "SequenceDiagram", "Trace", "TraceContext", "TraceReader"]
 
 Rows: TypeAlias = list[dict[str, Any]]
 Choice: TypeAlias = Callable[[Rows], Rows]
@@ -19,7 +19,7 @@ KINDS = ("call", "screen", "entry", "webhook")
 _COLUMNS = ("seq", "moment (UTC)", "kind", "what", "result")
 
 
-class History:
+class TraceReader:
     """The rows of a trace, kept up to date: each reading asks for what came since the one before.
 
     `after` asks for the rows after a `seq`; `first` tells where reading begins while no row is known.
@@ -60,12 +60,12 @@ class Trace(Sequence["dict[str, Any]"]):
     def __init__(
         self,
         rows: Rows,
-        seen: Seen | None = None,
+        context: TraceContext | None = None,
         widget: "Callable[[Trace], Widget] | None" = None,
         chosen: "Chosen | None" = None,
     ) -> None:
         self._rows = rows
-        self._seen = seen or Seen()
+        self._context = context or TraceContext()
         self._make_widget = widget
         self._chosen = chosen or Chosen(rows)
 
@@ -89,12 +89,12 @@ class Trace(Sequence["dict[str, Any]"]):
         """What was chosen here, chosen among other rows."""
         by = self._chosen.by or ()
         found = reduce(lambda left, choose: choose(left), by, rows)
-        return Trace(found, self._seen, self._make_widget, Chosen(rows, by))
+        return Trace(found, self._context, self._make_widget, Chosen(rows, by))
 
     @property
     def exchanges(self) -> list[Exchange]:
         """The calls, each as raw request and answer; the last is `exchanges[-1]`."""
-        return [Exchange(row, self._seen) for row in self._rows if row["kind"] == "call"]
+        return [Exchange(row, self._context) for row in self._rows if row["kind"] == "call"]
 
     @property
     def sequence(self) -> SequenceDiagram:
@@ -123,10 +123,10 @@ class Trace(Sequence["dict[str, Any]"]):
 
     def _choose(self, choice: Choice) -> "Trace":
         by = None if self._chosen.by is None else (*self._chosen.by, choice)
-        return Trace(choice(self._rows), self._seen, self._make_widget, Chosen(self._chosen.among, by))
+        return Trace(choice(self._rows), self._context, self._make_widget, Chosen(self._chosen.among, by))
 
     def _pick(self, places: slice) -> "Trace":
-        return Trace(self._rows[places], self._seen, self._make_widget, Chosen(self._chosen.among, None))
+        return Trace(self._rows[places], self._context, self._make_widget, Chosen(self._chosen.among, None))
 
     def _table(self) -> Table:
         return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, [_cells(row) for row in self._rows])
@@ -146,11 +146,11 @@ def _rows_of(kinds: Sequence[str], rows: Rows) -> Rows:
 
 
 def _rows_for(payment: str, rows: Rows) -> Rows:
-    told = {row["payment"] for row in rows if row["payment"] and _tells_of(row, payment)}
-    return [row for row in rows if row["payment"] in {payment, *told}]
+    related = {row["payment"] for row in rows if row["payment"] and _is_about(row, payment)}
+    return [row for row in rows if row["payment"] in {payment, *related}]
 
 
-def _tells_of(row: dict[str, Any], identifier: str) -> bool:
+def _is_about(row: dict[str, Any], identifier: str) -> bool:
     """Whether the object that a call was answered with, or a webhook is about, has this id."""
     body = row["detail"].get("response", row["detail"]).get("body") or ""
     return f'"id":"{identifier}"' in body

@@ -21,7 +21,7 @@ _LONG: Final = 900
 """From this height on, who is who has gone from the screen at the end."""
 _NARROWEST: Final = 150
 _STEP: Final = 34
-_ANSWER: Final = 26
+_RESPONSE: Final = 26
 _DAY: Final = 30
 _AFTER: Final = 8
 _PAPER, _INK, _FAINT, _RULE, _BAD = "#fdfcf9", "#22262b", "#5c6670", "#c9ced4", "#b3261e"
@@ -51,7 +51,7 @@ def drawn(steps: Sequence[Step], title: str, note: str = "") -> str:
     parts = [
         start,
         f"<title>{_text(title)}</title>",
-        f"<desc>{_text(' '.join(map(_said, steps)))}</desc>",
+        f"<desc>{_text(' '.join(map(_spoken, steps)))}</desc>",
         _box(0.5, 0.5, place.width - 1, height - 1, fill=_PAPER, stroke=_RULE),
         _label(16, 24, title, _INK, size=13, weight=600),
         _label(place.width - 16, 24, note, _FAINT, size=11, anchor="end") if note else "",
@@ -62,9 +62,9 @@ def drawn(steps: Sequence[Step], title: str, note: str = "") -> str:
     return "\n".join(each for each in parts if each)
 
 
-def _said(step: Step) -> str:
-    answer = f", answered {step.answer}" if step.answer else ""
-    return f"{step.at}: {step.source} to {step.target}: {step.label}{answer}."
+def _spoken(step: Step) -> str:
+    response = f", answered {step.response}" if step.response else ""
+    return f"{step.at}: {step.source} to {step.target}: {step.label}{response}."
 
 
 def _placed(steps: Sequence[Step]) -> _Place:
@@ -76,7 +76,7 @@ def _placed(steps: Sequence[Step]) -> _Place:
     for step in sorted(steps, key=lambda step: abs(names.index(step.source) - names.index(step.target))):
         first, last = sorted((names.index(step.source), names.index(step.target)))
         between = names[first:last]
-        wanted = _width(max(step.label, step.answer, key=len)) + 44
+        wanted = _width(max(step.label, step.response, key=len)) + 44
         missing = wanted - sum(gaps[each] for each in between)
         if missing > 0:
             gaps[between[-1]] += missing
@@ -122,8 +122,8 @@ def _steps(steps: Sequence[Step], place: _Place) -> tuple[list[str], int]:
             time = step.at[11:]
             parts.append(_label(16, y + 4, time, _FAINT, size=11))
         parts += _arrow(step, step.source, step.target, y, place)
-        if step.answer:
-            y += _ANSWER
+        if step.response:
+            y += _RESPONSE
             parts += _arrow(step, step.target, step.source, y, place)
         y += _AFTER
     return parts, y + 8
@@ -138,26 +138,26 @@ def _new_day(day: str, y: int, width: int) -> list[str]:
 
 def _arrow(step: Step, source: str, target: str, y: int, place: _Place) -> list[str]:
     """An arrow with its words above it; what comes back is dashed, and what went wrong has a cross."""
-    is_answer = source != step.source
+    is_response = source != step.source
     start, end = place.lanes[source], place.lanes[target]
     sign = 1 if end > start else -1
-    is_bad = step.is_bad and (is_answer or not step.answer)
+    is_bad = step.is_bad and (is_response or not step.response)
     colour = _BAD if is_bad else _COLOURS[step.kind]
-    words = step.answer if is_answer else step.label
-    dashes = ' stroke-dasharray="6 4"' if is_answer else ""
+    text = step.response if is_response else step.label
+    dashes = ' stroke-dasharray="6 4"' if is_response else ""
     tip = f"{end},{y} {end - sign * 9},{y - 4.5:g} {end - sign * 9},{y + 4.5:g}"
     return [
         f'<line x1="{start}" y1="{y}" x2="{end - sign * 8}" y2="{y}" stroke="{colour}" stroke-width="1.6"{dashes}/>',
         f'<polygon points="{tip}" fill="{colour}"/>',
         f'<circle cx="{start}" cy="{y}" r="3.2" fill="{colour}"/>',
-        _label((start + end) // 2, y - 7, f"✗ {words}" if is_bad else words, colour, anchor="middle", halo=True),
+        _label((start + end) // 2, y - 7, f"✗ {text}" if is_bad else text, colour, anchor="middle", halo=True),
     ]
 
 
 def _label(  # noqa: PLR0913  one argument per attribute
     x: int,
     y: int,
-    words: str,
+    text: str,
     colour: str,
     *,
     size: int = 12,
@@ -169,10 +169,10 @@ def _label(  # noqa: PLR0913  one argument per attribute
     behind = f' stroke="{_PAPER}" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
     return (
         f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" font-weight="{weight}" '
-        f'text-anchor="{anchor}"{behind}>{_text(words)}</text>'
+        f'text-anchor="{anchor}"{behind}>{_text(text)}</text>'
     )
 
 
-def _text(words: str) -> str:
+def _text(text: str) -> str:
     """Text for XML, which has no place for some characters, however they are written."""
-    return escape(_NOT_XML.sub("\ufffd", words))
+    return escape(_NOT_XML.sub("\ufffd", text))

@@ -21,7 +21,7 @@ _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
 
 
 @dataclass(frozen=True)
-class Seen:
+class TraceContext:
     """What is known of the calls of a trace besides its rows."""
 
     base_url: str = ""
@@ -34,12 +34,12 @@ class Exchange:
     `request` and `response` hold what was sent; where it shows itself, controls in it are symbols.
     """
 
-    def __init__(self, row: dict[str, Any], seen: Seen | None = None) -> None:
+    def __init__(self, row: dict[str, Any], context: TraceContext | None = None) -> None:
         self._target: str = row["detail"]["target"]
         self._request: dict[str, Any] = row["detail"]["request"]
         self._response: dict[str, Any] = row["detail"]["response"]
         self._row = row
-        self._seen = seen or Seen()
+        self._context = context or TraceContext()
 
     @property
     def request(self) -> str:
@@ -62,7 +62,7 @@ class Exchange:
 
         None for another client's call, and where nobody looks: two runs of one notebook are to be equal.
         """
-        return self._seen.latencies.of(self._response["headers"].get("Request-Id", "")) if is_live() else None
+        return self._context.latencies.of(self._response["headers"].get("Request-Id", "")) if is_live() else None
 
     @property
     def python(self) -> str:
@@ -92,7 +92,7 @@ class Exchange:
             message = f"number is not one that is masked in this call: {masked} does not stand in it."
             raise InvalidRequest(message, code="parameter_invalid", param="number")
         return Exchange(
-            {**self._row, "detail": {**self._row["detail"], "target": target, "request": request}}, self._seen
+            {**self._row, "detail": {**self._row["detail"], "target": target, "request": request}}, self._context
         )
 
     @cached_property
@@ -110,7 +110,7 @@ class Exchange:
             headers=headers,
             scheme=scheme.title() if scheme.title() in {"Bearer", "Basic"} else "none",
             key=key,
-            base_url=self._seen.base_url,
+            base_url=self._context.base_url,
         )
 
     def as_dict(self) -> dict[str, Any]:

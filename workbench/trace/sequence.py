@@ -29,7 +29,7 @@ class SequenceDiagram:
     @property
     def table(self) -> Table:
         """The same as a table, one row for each step."""
-        rows = [(step.at, step.source, step.target, _marked(step.label, step), _answer(step)) for step in self.steps]
+        rows = [(step.at, step.source, step.target, _marked(step.label, step), _response(step)) for step in self.steps]
         return table(", ".join(each for each in (_TITLE, self.note, MASK_NOTE) if each), _COLUMNS, rows)
 
     def __repr__(self) -> str:
@@ -40,9 +40,9 @@ class SequenceDiagram:
         return {"text/plain": repr(self), "image/svg+xml": self.svg}, {"image/svg+xml": {"alt": repr(self)}}
 
 
-def _marked(words: str, step: Step) -> str:
-    return f"✗ {words}" if step.is_bad and not step.answer else words
+def _marked(label: str, step: Step) -> str:
+    return f"✗ {label}" if step.is_bad and not step.response else label
 
 
-def _answer(step: Step) -> str:
-    return f"✗ {step.answer}" if step.is_bad and step.answer else step.answer
+def _response(step: Step) -> str:
+    return f"✗ {step.response}" if step.is_bad and step.response else step.response

@@ -14,7 +14,7 @@ from workbench.domain.reading import json_from
 from workbench.errors import WorkbenchError
 from workbench.receiver import Arrival, Receiver
 from workbench.render import indented
-from workbench.trace import History
+from workbench.trace import TraceReader
 
 LATEST = ""
 """The choice of the payment that was made last, whichever that is."""
@@ -54,7 +54,7 @@ class Seen:
         self._control = SandboxControl(client)
         self._receiver = receiver
         self._known = known
-        self._history = History(lambda seq: self._control.rows("trace", since=str(seq)), first=self._first)
+        self._history = TraceReader(lambda seq: self._control.rows("trace", since=str(seq)), first=self._first)
         self._unit_minor: int | None = None
         self.chosen = LATEST
         self.numbers: dict[str, str] = {}

@@ -184,7 +184,7 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     "Handset": {
         "object": _const("phone"),
         "operator": _one_of(OPERATORS),
-        "state": _one_of(["idle", *dict.fromkeys(ussd.WORDS)]),
+        "state": _one_of(["idle", *dict.fromkeys(ussd.SCREEN_TEXTS)]),
         "tries_left": _always({"minimum": 1}),
         "expires_at": _SECONDS,
         "queued": _NEVER_NEGATIVE,
@@ -193,7 +193,7 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     "Message": {
         "object": _const("message"),
         "at": _always({"format": "date-time"}),
-        "kind": _one_of(receipts.WORDS),
+        "kind": _one_of(receipts.RECEIPT_TEXTS),
         "amount_minor": _always({"minimum": 1}),
     },
     "Scripted": {
