@@ -1,7 +1,7 @@
-"""What a bare `assert` that fails in a notebook compared: an extension of IPython, loaded by `workbench run`.
+"""A bare `assert` that fails in a notebook shows what it compared: an IPython extension, loaded by `workbench run`.
 
-`assert paid == due` becomes an assert that keeps what its sides were and says so if it fails: 150 == 146. Each side is
-evaluated once, as before; an assert with a message of its own, and what holds, stay as they are.
+`assert paid == due` becomes an assert that keeps both values and shows them if it fails: 150 == 146. Each side is
+evaluated once, as before; an assert with a message of its own stays as it is.
 """
 
 import ast
@@ -24,14 +24,14 @@ _OPERATORS: Final = {
 
 
 def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  IPython's shell
-    """What IPython calls."""
+    """IPython calls this."""
     setattr(builtins, _EXPLAIN, _explained)
     shell.ast_transformers.append(_Asserts())
 
 
 class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
-        """The assert with a message of what its values were; they are let go of where it holds."""
+        """The assert with its values as the message; where it holds, they are deleted."""
         if node.msg is not None:
             return node
         kept: list[str] = []
@@ -64,14 +64,10 @@ def _kept(value: ast.expr, kept: list[str]) -> ast.expr:
 
 def _explained(text: str, operator: str, *values: object) -> str:
     shown = f" {operator} ".join(_shown(each) for each in values)
-    text = _cut(text)
+    text = shortened(text, _SHOWN, counts_mark=False)
     return text if shown == text else f"{text}, with {shown}"
 
 
 def _shown(value: object) -> str:
-    """A value that cannot show itself is told by its type: that the assert failed is what counts."""
-    return _cut(mask(_REPR.repr(value)))
-
-
-def _cut(text: str) -> str:
-    return shortened(text, _SHOWN, counts_mark=False)
+    """The value; one whose repr fails is shown by its type, as that the assert failed is what counts."""
+    return shortened(mask(_REPR.repr(value)), _SHOWN, counts_mark=False)

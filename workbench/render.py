@@ -1,4 +1,4 @@
-"""Tables as plain text and as plain semantic HTML, and pictures with their words."""
+"""Tables as plain text and as plain semantic HTML, JSON laid out for reading, and pictures with their description."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,12 +68,12 @@ class Table:
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
-    """What `_repr_mimebundle_` gives: HTML where it can be shown, text everywhere else."""
+    """The value of `_repr_mimebundle_`: HTML where it can be shown, text everywhere else."""
     return {"text/plain": text, "text/html": html}
 
 
-def preformatted(text: str, *, label: str) -> str:
-    """Text kept as it stands, with a name for those who hear it."""
+def preformatted(text: str, label: str) -> str:
+    """Text with its line breaks; a screen reader reads the `label`."""
     style = "font-family:monospace;margin:0 0 1em"
     return f'<pre role="group" aria-label="{_text(label)}" style="{style}">{escape(visible(text, lines=True))}</pre>'
 
@@ -106,7 +106,7 @@ def _aligned(column: Column) -> str:
 
 
 class Figure(Protocol):
-    """What a picture is made of: matplotlib's Figure, which is not loaded here."""
+    """matplotlib's Figure, which is not loaded here."""
 
     def savefig(self, fname: Any, **options: Any) -> None:  # noqa: ANN401  matplotlib's signature
         """Write the picture."""
@@ -114,7 +114,7 @@ class Figure(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A PNG and the words that stand for it wherever it is not seen."""
+    """A PNG, and its description for wherever it is not seen."""
 
     png: bytes
     says: str
@@ -128,7 +128,7 @@ class Picture:
 
 
 def picture(figure: Figure, says: str) -> Picture:
-    """A figure as a PNG of the same bytes in every run; `says` tells what is to be seen in it.
+    """A figure as a PNG of the same bytes in every run; `says` describes it.
 
     >>> picture(figure, "Ten attempts, the last after three days.")  # doctest: +SKIP
     """

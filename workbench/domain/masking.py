@@ -31,6 +31,7 @@ _NUMBERS: _Rule = (
     r"\1••••\2",
 )
 
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPED = re.compile(r"\\u00(2[013-9a-fA-F]|[346][0-9a-fA-F]|5[0-9abd-fABD-F]|7[0-9a-eA-E])")
 """A printable ASCII character, but for the quote and the backslash, in JSON's long form."""
 
@@ -45,7 +46,7 @@ def mask(text: str) -> str:
 
 
 def mask_secrets(text: str) -> str:
-    """`text` with what `mask` hides, but for numbers: they are what a request that is to be repeated is about."""
+    """`text` masked, but for numbers: a request to be repeated needs them."""
     return _masked(text, *_SECRETS)
 
 
@@ -60,11 +61,13 @@ def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
     return text if len(text) <= most else f"{text[: most - counts_mark]}…"
 
 
-class Secret(str):
-    """A string whose repr is masked, so that a notebook does not save it by accident.
+def xml_text(text: str) -> str:
+    """Text in which what XML has no place for, however it is written, is a replacement character."""
+    return _NOT_XML.sub("\ufffd", text)
 
-    It is still the whole string: `str(key)`, f-strings and `print` show it.
-    """
+
+class Secret(str):
+    """A string whose repr is masked, so that a notebook does not save it by accident; `print` shows the whole."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The USSD prompt on a customer's phone: (screen, input) → screen, and the words on each."""
+"""The USSD prompt on a customer's phone: (screen, input) → screen, and the text of each."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -26,7 +26,7 @@ RECALLED: Final = "recalled"
 OPEN = (ENTER_PIN, WRONG_PIN)
 """The screens that wait for an answer."""
 HIDDEN = (UNSENT, REJECTED, RECALLED)
-"""No prompt reached the handset: the operator answered in its place, or will, or was told to send none."""
+"""No prompt reached the handset: the operator answered in its place, or will, or recalled the prompt."""
 
 TRANSITIONS: Transitions = {
     (screen, given): after
@@ -131,7 +131,7 @@ def reference_line(reference: str) -> str:
 
 
 def screen_text(session: UssdSession) -> str:
-    """What the handset shows, as the operator would write it."""
+    """The text on the handset, as the operator would write it."""
     return SCREEN_TEXTS[session.screen].format(
         operator=session.operator,
         amount=Money(session.amount_minor, session.currency),

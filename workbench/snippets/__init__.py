@@ -10,11 +10,11 @@ body is a variable of its field's name, to be set by whoever runs the text.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from workbench.snippets.request import IN_PROCESS_URL, KEYS, SCHEMES, Request, read
+from workbench.snippets.request import IN_PROCESS_URL, Request, read
 from workbench.snippets.typed import typed
 from workbench.snippets.written import curl, httpx
 
-__all__ = ["IN_PROCESS_URL", "KEYS", "SCHEMES", "Snippet", "snippet"]
+__all__ = ["IN_PROCESS_URL", "Snippet", "snippet"]
 
 
 class Snippet(NamedTuple):

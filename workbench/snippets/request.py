@@ -12,8 +12,6 @@ from workbench.errors import InvalidRequest
 from workbench.snippets.pieces import Piece, Variable, json_pieces
 
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
-KEYS: Final = ("secret_key", "publishable_key", "access_token")
-SCHEMES: Final = ("Bearer", "Basic", "none")
 SANDBOX_PIN: Final = "1234"
 """The PIN of every wallet of the sandbox, which is no secret. Another one may be somebody's own."""
 CONTENT_TYPE: Final = "Content-Type"

@@ -3,6 +3,7 @@
 A call is written only where it sends what the request says: no field more, none less.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,7 @@ _KEY_HEADER = "idempotency-key"
 _POSITIONAL = ("seconds", "phone", "answers", "provider", "pin", "charge_id", "account", "refresh_token")
 """Arguments that are written without their names, where a call of the sandbox or of one value takes them."""
 _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
+_WHOLE = re.compile("0|[1-9][0-9]*")
 _CHARGE, _ADVANCE, _FAULTS = "pay.charges.create", "bench.clock.advance", "bench.delivery_faults"
 
 
@@ -32,17 +34,13 @@ def typed(request: Request) -> str | None:
 
 def _named(row: Call, request: Request) -> dict[str, str] | None:
     """What the path names, by the names of the row; None for another path."""
-    wanted, given = row.path.split("/")[1:], request.segments
-    if row.method != request.method or len(wanted) != len(given):
+    patterns, given = row.path.split("/")[1:], request.segments
+    if row.method != request.method or len(patterns) != len(given):
         return None
-    pairs = list(zip(wanted, given, strict=True))
-    if not all(_is_name(pattern) or pattern == text for pattern, text in pairs):
+    named = {pattern: text for pattern, text in zip(patterns, given, strict=True) if pattern.startswith("{")}
+    if [named.get(each, each) for each in patterns] != given:
         return None
-    return {pattern[1:-1]: text for pattern, text in pairs if _is_name(pattern)}
-
-
-def _is_name(pattern: str) -> bool:
-    return pattern.startswith("{")
+    return {pattern[1:-1]: text for pattern, text in named.items()}
 
 
 def _arguments(row: Call, request: Request) -> Arguments | None:
@@ -83,11 +81,7 @@ def _leaves(value: Mapping[str, Any], before: str, containers: set[str]) -> list
 def _of_query(row: Call, query: Mapping[str, Any]) -> Arguments | None:
     if not query.keys() <= set(row.query) or not all(isinstance(value, str) for value in query.values()):
         return None
-    return {name: int(value) if _is_limit(name, value) else value for name, value in query.items()}
-
-
-def _is_limit(name: str, value: str) -> bool:
-    return name == "limit" and value.isascii() and value.isdigit() and str(int(value)) == value
+    return {name: int(value) if name == "limit" and _WHOLE.fullmatch(value) else value for name, value in query.items()}
 
 
 def _of_headers(row: Call, request: Request) -> Arguments | None:
@@ -119,8 +113,12 @@ def _is_number(value: object) -> bool:
     return _is_whole(value) or isinstance(value, Decimal)
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
 def _is_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(map(_is_text, value))
 
 
 _FITS: Mapping[str, Callable[[Any], bool]] = {
@@ -131,8 +129,8 @@ _FITS: Mapping[str, Callable[[Any], bool]] = {
     "enabled_events": _is_list,
     "answers": _is_list,
     "faults": _is_list,
-    "pin": lambda value: isinstance(value, str),
-    "refresh_token": lambda value: isinstance(value, str),
+    "pin": _is_text,
+    "refresh_token": _is_text,
     "account": lambda value: "," not in value,
 }
 

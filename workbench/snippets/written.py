@@ -13,12 +13,11 @@ _SAFE = "/:@+,;=~"
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SHORT = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 _WITH_BODY = ("POST", "PUT", "PATCH")
-_OF_BENCH = {"secret_key": "bench.secret_key", "publishable_key": "bench.publishable_key"}
 
 
 def python_key(key: str) -> str:
     """The key as Python names it."""
-    return _OF_BENCH.get(key, key)
+    return f"bench.{key}" if key in ("secret_key", "publishable_key") else key
 
 
 def noted(text: str) -> str:
@@ -39,8 +38,7 @@ def httpx(request: Request) -> str:
         arguments.append(f"headers={headers}")
     if request.scheme == "Basic":
         arguments.append(f'auth=({python_key(request.key)}, "")')
-    short = request.method in (_SHORT if content is None else _WITH_BODY)
-    if short:
+    if request.method in (_SHORT if content is None else _WITH_BODY):
         return noted(call(f"bench.http.{request.method.lower()}", arguments))
     return noted(call("bench.http.request", [literal(request.method), *arguments]))
 

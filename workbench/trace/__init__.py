@@ -20,9 +20,9 @@ _COLUMNS = ("seq", "moment (UTC)", "kind", "what", "result")
 
 
 class TraceReader:
-    """The rows of a trace, kept up to date: each reading asks for what came since the one before.
+    """The rows of a trace, kept up to date: each `read` asks for what is new.
 
-    `after` asks for the rows after a `seq`; `first` tells where reading begins while no row is known.
+    `after` returns the rows after a `seq`; `first` returns the `seq` to begin after while no row is known.
     """
 
     def __init__(
@@ -33,9 +33,9 @@ class TraceReader:
         self.rows = list(rows or ())
 
     def read(self) -> None:
-        """Ask for the last row again and for what came after it: that it is gone shows a reset.
+        """Ask for the last row again and for what came after it: a missing last row shows a reset.
 
-        Nothing comes before it later: rows are numbered in the transaction that writes them.
+        No row is inserted before it later: rows are numbered in the transaction that writes them.
         """
         known = self.rows[-1]["seq"] if self.rows else None
         fresh = self._after(self._first() if known is None else known - 1)
@@ -45,14 +45,14 @@ class TraceReader:
 
 
 class Chosen(NamedTuple):
-    """How the rows of a trace were chosen: among which, and by what, one after another; None where by their places."""
+    """How the rows of a trace were chosen: among which, and by which filters in turn; None for a slice."""
 
     among: Rows
     by: tuple[Choice, ...] | None = ()
 
 
 class Trace(Sequence["dict[str, Any]"]):
-    """What happened, row by row: a snapshot; ask for it again to see more. The board of it in JupyterLab follows.
+    """What happened, row by row: a snapshot; ask for it again to see more. Its board in JupyterLab is kept up to date.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
@@ -82,27 +82,27 @@ class Trace(Sequence["dict[str, Any]"]):
 
     @property
     def whole(self) -> Rows | None:
-        """All rows among which these were chosen; None where they were picked by their places, which stay the same."""
+        """All rows among which these were chosen; None for a slice, whose rows stay the same."""
         return None if self._chosen.by is None else self._chosen.among
 
     def among(self, rows: Rows) -> "Trace":
-        """What was chosen here, chosen among other rows."""
+        """The same choice among other rows."""
         by = self._chosen.by or ()
         found = reduce(lambda left, choose: choose(left), by, rows)
         return Trace(found, self._context, self._make_widget, Chosen(rows, by))
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """The calls, each as raw request and answer; the last is `exchanges[-1]`."""
+        """The calls, each as raw request and response; the last is `exchanges[-1]`."""
         return [Exchange(row, self._context) for row in self._rows if row["kind"] == "call"]
 
     @property
     def sequence(self) -> SequenceDiagram:
-        """The latest rows as a sequence diagram: who told whom what."""
+        """The latest rows as a sequence diagram: who sent what to whom."""
         return SequenceDiagram(self._rows)
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """The columns of the table as plain values, for whatever draws them."""
+        """The columns of the table as plain values."""
         return [dict(zip(("seq", "at", "kind", "what", "result"), _cells(row), strict=True)) for row in self._rows]
 
     @overload
@@ -110,7 +110,9 @@ class Trace(Sequence["dict[str, Any]"]):
     @overload
     def __getitem__(self, place: slice) -> "Trace": ...
     def __getitem__(self, place: int | slice) -> "dict[str, Any] | Trace":
-        return self._rows[place] if isinstance(place, int) else self._pick(place)
+        if isinstance(place, int):
+            return self._rows[place]
+        return Trace(self._rows[place], self._context, self._make_widget, Chosen(self._chosen.among, None))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -124,9 +126,6 @@ class Trace(Sequence["dict[str, Any]"]):
     def _choose(self, choice: Choice) -> "Trace":
         by = None if self._chosen.by is None else (*self._chosen.by, choice)
         return Trace(choice(self._rows), self._context, self._make_widget, Chosen(self._chosen.among, by))
-
-    def _pick(self, places: slice) -> "Trace":
-        return Trace(self._rows[places], self._context, self._make_widget, Chosen(self._chosen.among, None))
 
     def _table(self) -> Table:
         return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, [_cells(row) for row in self._rows])
@@ -151,6 +150,6 @@ def _rows_for(payment: str, rows: Rows) -> Rows:
 
 
 def _is_about(row: dict[str, Any], identifier: str) -> bool:
-    """Whether the object that a call was answered with, or a webhook is about, has this id."""
+    """Whether the object in a call's response, or in a webhook, has this id."""
     body = row["detail"].get("response", row["detail"]).get("body") or ""
     return f'"id":"{identifier}"' in body

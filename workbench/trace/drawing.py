@@ -1,33 +1,27 @@
 """A sequence diagram as SVG: the same steps are the same bytes.
 
-It brings its own background, needs no font, style sheet or script, and tells nothing by colour alone. Widths of
-words are estimated, as nothing here can measure them; the estimate is on the wide side.
+It brings its own background, needs no font, style sheet or script, and shows nothing by colour alone. Widths of
+texts are estimates, on the wide side, as nothing here can measure them.
 """
 
-import re
 from collections.abc import Sequence
 from html import escape
 from typing import Final, NamedTuple
 
+from workbench.domain.masking import xml_text
 from workbench.trace.steps import LANES, Step
 
 _LETTER: Final = 6.5
 _LEFT: Final = 96
 """Where the times stand."""
-_RIGHT: Final = 24
-_HEAD: Final = 76
-_HEAD_BOX: Final = 30
+_RIGHT, _HEAD, _HEAD_BOX, _NARROWEST = 24, 76, 30, 150
+_STEP, _RESPONSE, _DAY, _AFTER = 34, 26, 30, 8
+"""How far down each goes."""
 _LONG: Final = 900
-"""From this height on, who is who has gone from the screen at the end."""
-_NARROWEST: Final = 150
-_STEP: Final = 34
-_RESPONSE: Final = 26
-_DAY: Final = 30
-_AFTER: Final = 8
+"""A picture of this height repeats the names of the lanes at its end."""
 _PAPER, _INK, _FAINT, _RULE, _BAD = "#fdfcf9", "#22262b", "#5c6670", "#c9ced4", "#b3261e"
 _COLOURS: Final = {"call": "#1a5fa8", "screen": "#7a3e9d", "entry": "#1b6e45", "webhook": "#94500a"}
 _FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Place(NamedTuple):
@@ -42,10 +36,10 @@ def drawn(steps: Sequence[Step], title: str, note: str = "") -> str:
     place = _placed(steps)
     body, bottom = _steps(steps, place)
     height = bottom + 20 + (_HEAD_BOX if bottom > _LONG else 0)
-    says = f"{title}. {len(steps)} steps between {', '.join(place.lanes)}."
+    label = f"{title}. {len(steps)} steps between {', '.join(place.lanes)}."
     start = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{place.width}" height="{height}" '
-        f'viewBox="0 0 {place.width} {height}" role="img" aria-label="{_text(says)}" '
+        f'viewBox="0 0 {place.width} {height}" role="img" aria-label="{_text(label)}" '
         f'font-family="{_FONT}" font-size="12" style="max-width:100%;height:auto">'
     )
     parts = [
@@ -68,7 +62,7 @@ def _spoken(step: Step) -> str:
 
 
 def _placed(steps: Sequence[Step]) -> _Place:
-    """The lanes that are needed, so far apart that every label stands between the two that it is about."""
+    """The lanes in use, so far apart that every label fits between the two that it is about."""
     used = {each for step in steps for each in (step.source, step.target)}
     names = [each for each in LANES if each in used]
     gaps = dict.fromkeys(names[:-1], _NARROWEST)
@@ -92,7 +86,7 @@ def _width(text: str) -> int:
 
 
 def _lanes(place: _Place, bottom: int) -> list[str]:
-    """The lifelines, and above each who it is; in a long picture below it, too."""
+    """The lifelines, with their names above; in a long picture below, too."""
     heads = [_HEAD - _HEAD_BOX, bottom] if bottom > _LONG else [_HEAD - _HEAD_BOX]
     parts = []
     for name, x in place.lanes.items():
@@ -137,7 +131,7 @@ def _new_day(day: str, y: int, width: int) -> list[str]:
 
 
 def _arrow(step: Step, source: str, target: str, y: int, place: _Place) -> list[str]:
-    """An arrow with its words above it; what comes back is dashed, and what went wrong has a cross."""
+    """An arrow with its text above it; a response is dashed, and what went wrong has a cross."""
     is_response = source != step.source
     start, end = place.lanes[source], place.lanes[target]
     sign = 1 if end > start else -1
@@ -165,7 +159,7 @@ def _label(  # noqa: PLR0913  one argument per attribute
     anchor: str = "start",
     halo: bool = False,
 ) -> str:
-    """Words; with a halo, a line behind them does not run through them."""
+    """Text; a halo keeps the line behind it from running through it."""
     behind = f' stroke="{_PAPER}" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
     return (
         f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" font-weight="{weight}" '
@@ -174,5 +168,4 @@ def _label(  # noqa: PLR0913  one argument per attribute
 
 
 def _text(text: str) -> str:
-    """Text for XML, which has no place for some characters, however they are written."""
-    return escape(_NOT_XML.sub("\ufffd", text))
+    return escape(xml_text(text))

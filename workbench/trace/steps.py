@@ -1,4 +1,4 @@
-"""The rows of a trace as steps: who told whom what, and what came back."""
+"""The rows of a trace as steps: who sent what to whom, and the response."""
 
 import re
 from collections.abc import Iterable
@@ -19,11 +19,11 @@ _OK: Final = range(200, 400)
 _CODE = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
 _ASKING = " Enter PIN to approve:"
 _BY_THE_SERVICE = (None, "timeout", "withdraw")
-"""What nobody pressed."""
+"""Inputs that no customer pressed."""
 
 
 class Step(NamedTuple):
-    """One arrow, and the one that comes back, if any does."""
+    """One arrow, and the response's arrow if one came."""
 
     at: str
     """The moment, UTC, to the second."""
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     label: str
     response: str = ""
     is_bad: bool = False
-    """Refused, failed or not answered."""
+    """Refused, failed or without a response."""
 
 
 def steps_of(rows: Iterable[dict[str, Any]]) -> list[Step]:

@@ -1,4 +1,4 @@
-"""Texts of the trace made short enough for a column or a label."""
+"""Short texts of the trace, for a column or a label."""
 
 from workbench.domain.ids import with_short_ids
 from workbench.domain.masking import shortened
@@ -8,7 +8,7 @@ MASK_NOTE = "secrets masked"
 
 
 def short(text: str, widest: int = WIDEST) -> str:
-    """Text for a narrow place: identifiers by their first letters, the rest cut; a row has it whole."""
+    """Text with short identifiers, cut to `widest`; the row holds all of it."""
     return shortened(with_short_ids(text), widest)
 
 
