@@ -93,7 +93,7 @@ def test_money_is_shown_with_its_currency(minor: int, shown: str):
 )
 def test_what_is_no_amount_is_refused_by_name(text: str, code: str):
     with pytest.raises(InvalidRequest) as refused:
-        money_from_major(Decimal(text), ZMW, param="amount")
+        money_from_major(Decimal(text), ZMW)
     assert (refused.value.code, refused.value.param) == (code, "amount")
 
 
@@ -132,7 +132,7 @@ def test_whole_numbers_are_of_the_unit_in_force(amount: int, units_minor: int, m
 )
 def test_whole_numbers_out_of_bounds_are_refused(amount: int, units_minor: int, code: str):
     with pytest.raises(InvalidRequest) as refused:
-        money_from_integer(amount, ZMW, units_minor=units_minor, param="amount")
+        money_from_integer(amount, ZMW, units_minor=units_minor)
     assert (refused.value.code, refused.value.param) == (code, "amount")
 
 

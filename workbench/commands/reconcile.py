@@ -111,7 +111,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     """
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
-    from workbench.analysis.report.text import counted, is_proven
+    from workbench.analysis.report.words import counted, is_proven
 
     tolerance = _tolerance(tolerances)
     outputs.check(outs, (ledger, *statements))
@@ -142,7 +142,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
 
 def _report(result: "Reconciliation", written: Sequence[Path]) -> None:
     from workbench.analysis.report import tables
-    from workbench.analysis.report.text import headline
+    from workbench.analysis.report.words import headline
 
     shown = [tables.accounts(result), tables.codes(result), tables.proof(result)]
     click.echo("\n\n".join([visible(headline(result)), *(str(each) for each in shown if each.rows)]))

@@ -24,9 +24,8 @@ def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[Q], *,
     for name, value in parameters.items():
         if name in known and not isinstance(value, str):
             problem = FieldProblem(f"/{name}", "stands more than once")
-            raise InvalidRequest(
-                f"{name} {problem.detail}.", code="parameter_repeated", param=name, problems=(problem,)
-            )
+            message = f"{name} stands more than once."
+            raise InvalidRequest(message, code="parameter_repeated", param=name, problems=(problem,))
         if isinstance(value, str) and _WHOLE.fullmatch(value) and _is_whole(known.get(name)):
             read[name] = int(value)
     return struct_from(read, shape, unknown=unknown)
