@@ -1,13 +1,16 @@
 """What may be shown, stored and logged: secrets without their middle, numbers without their tail, long texts cut.
 
-One table of patterns; every text that leaves the sandbox for a log, a trace, a stored attempt or a
-repr goes through `mask`.
+One table of patterns; every text that leaves the sandbox for a log, a trace, a stored attempt or a repr goes through
+`mask`.
 """
 
 import re
 
-_GAP = r"[ ()./-]{0,2}"
-"""What people write between the digits of a number."""
+from workbench.domain.phones import GAPS
+
+SECRET_FIELDS = ("client_secret", "password", "refresh_token")
+"""Fields of requests whose value is secret."""
+_GAP = GAPS + "{0,2}"
 _Rule = tuple[re.Pattern[str], str]
 _SECRETS: tuple[_Rule, ...] = (
     # An intent's client secret first: it contains an id that stays readable.

@@ -11,12 +11,13 @@ from typing import Any, NoReturn, TypeVar, get_args
 import msgspec
 from msgspec import NODEFAULT, Struct, UnsetType
 
+from workbench.domain.masking import SECRET_FIELDS
 from workbench.errors import FieldProblem, InvalidRequest
 
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
 _WORD_BITS = (32, 64)
-_NEVER_SHOWN = ("password", "client_secret", "refresh_token", "text")
+_NEVER_SHOWN = (*SECRET_FIELDS, "text")
 """Fields whose value no message repeats; `text` is what a customer types, a PIN."""
 _KINDS = ((bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"), (dict, "an object"))
 _WANTED = {str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean", list: "an array"}

@@ -20,7 +20,7 @@ Piece = str | Variable
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'["$`\\!]')
 _BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
-"""A name in braces that ends without them, too."""
+"""A name in braces that ends in the same place without them."""
 WIDTH = 88
 _INDENT = "    "
 
@@ -66,7 +66,7 @@ def _json_text(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """Text that can be encoded: half of a surrogate pair is written as JSON writes it."""
+    """Text that can be encoded: half of a surrogate pair is escaped as in JSON."""
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -90,7 +90,7 @@ def expression(pieces: list[Piece]) -> str:
 
 
 def call(head: str, arguments: list[str]) -> str:
-    """A call, on one line where it fits, else with an argument on each."""
+    """A call, on one line if it fits, else with an argument on each."""
     line = f"{head}({', '.join(arguments)})"
     if len(line) <= WIDTH and "\n" not in line:
         return line
@@ -110,16 +110,12 @@ def shell_word(pieces: list[Piece]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as a word: in single quotes, or in those in which bash and zsh read escapes where a control is in it.
-
-    The escapes are of bytes, so that they mean the same in every locale.
-    """
-    if not _is_unseen(text):
-        return shlex.quote(text)
-    return "$'" + "".join(map(_escaped, text)) + "'"
+    """A text as a word: in single quotes or, with a control in it, in `$'…'`, in which bash and zsh read escapes."""
+    return "$'" + "".join(map(_escaped, text)) + "'" if _is_unseen(text) else shlex.quote(text)
 
 
 def _escaped(letter: str) -> str:
+    """An escape is of bytes, so that it means the same in every locale."""
     if letter in "\\'":
         return f"\\{letter}"
     return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter

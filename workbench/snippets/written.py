@@ -21,7 +21,7 @@ def python_key(key: str) -> str:
 
 
 def noted(text: str) -> str:
-    """The text, with a word on what is masked in it."""
+    """The text, with a note if something is masked in it."""
     return f"{MASKED_NOTE}\n{text}" if _MASK in text else text
 
 
@@ -72,7 +72,7 @@ def curl(request: Request) -> str:
 
 
 def _header_line(name: str, value: str) -> str:
-    """As curl reads it: an empty Content-Type is the one that it would add, left out; others are sent empty."""
+    """As curl reads it: an empty Content-Type is not sent, though curl would add one; others are sent empty."""
     if value:
         return f"{name}: {value}"
     return f"{name}:" if name.lower() == CONTENT_TYPE.lower() else f"{name};"
@@ -101,5 +101,5 @@ def _encoded(text: str) -> str:
 
 
 def _readable(encoded: str) -> str:
-    """A mask stays one: it is to be seen, and not to be sent."""
+    """A mask stays readable: it is not to be sent."""
     return encoded.replace(quote(_MASK), _MASK)
