@@ -74,6 +74,8 @@ SCREEN_TEXTS: Mapping[str, str] = {
 }
 IDLE_TEXT: Final = "(no message)"
 MAX_REFERENCE: Final = 40
+SANDBOX_PIN: Final = "1234"
+"""The PIN of every wallet of the sandbox, no secret. Another one may be somebody's own."""
 
 
 class UssdSession(msgspec.Struct, frozen=True, kw_only=True):

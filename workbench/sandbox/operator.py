@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-SANDBOX_PIN: Final = "1234"
+from workbench.domain import ussd
+
+SANDBOX_PIN: Final = ussd.SANDBOX_PIN
 WRONG_PIN: Final = "0000"
 CANCEL: Final = "cancel"
 

@@ -8,12 +8,11 @@ from urllib.parse import parse_qsl, unquote
 
 from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
 from workbench.domain.reading import json_from
+from workbench.domain.ussd import SANDBOX_PIN
 from workbench.errors import InvalidRequest
 from workbench.snippets.pieces import Piece, Variable, json_pieces
 
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
-SANDBOX_PIN: Final = "1234"
-"""The PIN of every wallet of the sandbox, no secret. Another one may be somebody's own."""
 CONTENT_TYPE: Final = "Content-Type"
 
 _PIN_PATH = re.compile(r"/sandbox/phones/[^/]+/input")

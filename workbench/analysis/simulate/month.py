@@ -14,6 +14,7 @@ from workbench.analysis.simulate.notes import Notes, Told
 from workbench.analysis.simulate.plan import APPROVE, CHARGE, DAY_MS, LATE, UNKNOWN, Payment, Plan
 from workbench.domain.moments import business_date
 from workbench.domain.money import Money
+from workbench.domain.ussd import SANDBOX_PIN
 from workbench.errors import PaymentDeclined
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ CURRENCY: Final = "ZMW"
 SUCCEEDED: Final = "succeeded"
 OPEN: Final = "open"
 """The outcome of what the end of the month found unanswered."""
-_PIN: Final = "1234"
 _TIMEOUT: Final = "prompt_timeout"
 _LATE_MS: Final = 60_000
 """How long after its prompt has expired late money arrives: the sandbox's operators take so long."""
@@ -139,7 +139,7 @@ class Month:
         self._later(payment.at_ms + for_ms, end)
 
     def _enter_pin(self, payment: Payment) -> None:
-        self._bench.phone(payment.phone).enter_pin(_PIN)
+        self._bench.phone(payment.phone).enter_pin(SANDBOX_PIN)
         self.outcomes[SUCCEEDED] += 1
 
     def _came_late(self) -> None:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
+from workbench.domain.ussd import SANDBOX_PIN
 from workbench.errors import WorkbenchError
 from workbench.lab.parts.part import Part
 from workbench.lab.parts.request import RequestPart
@@ -12,8 +13,7 @@ from workbench.snippets import snippet
 if TYPE_CHECKING:
     from workbench.bench import Workbench
 
-_PIN = "1234"
-_KEYS = (("The PIN", "input", {"text": _PIN}), ("Cancel", "cancel", None), ("Ignore", "ignore", None))
+_KEYS = (("The PIN", "input", {"text": SANDBOX_PIN}), ("Cancel", "cancel", None), ("Ignore", "ignore", None))
 """What a person presses, and the call that is the same."""
 _UNKNOWN = (
     "The number of this payment is masked, and nobody has typed it here: open its handset with bench.phone(number)."
@@ -45,7 +45,7 @@ class HandsetPart(Part):
         except WorkbenchError as error:
             return (Note(str(error), WARN),)
         return (
-            Slot(number, "Handset", (Code("Handset", shown), Note(f"The PIN of every wallet here is {_PIN}."))),
+            Slot(number, "Handset", (Code("Handset", shown), Note(f"The PIN of every wallet here is {SANDBOX_PIN}."))),
             Fold("code", "Its keys in Python and curl", self._code(number)),
         )
 
