@@ -16,7 +16,7 @@ from workbench.errors import (
     LiveKeyRefused,
     ServiceFailed,
     ServiceUnreachable,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     WaitExpired,
 )
 
@@ -346,7 +346,7 @@ def test_no_answer_says_whether_the_request_may_have_been_carried_out(
 )
 def test_an_answer_of_another_shape_is_unexpected(talk: Talk, body: bytes):
     pay, _ = talk(lambda _: httpx.Response(200, content=body))
-    with pytest.raises(UnexpectedAnswer):
+    with pytest.raises(UnexpectedResponse):
         pay.payment_intents.retrieve("pi_1")
 
 

@@ -19,7 +19,7 @@ from workbench.errors import (
     LiveKeyRefused,
     ServiceFailed,
     ServiceUnreachable,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Calls:
     ) -> T:
         """Send one request and read its response as a `shape`; `key` is another bearer to send, "" for none.
 
-        Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, and UnexpectedAnswer if
+        Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, and UnexpectedResponse if
         it is not what the interface describes.
         """
         content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
@@ -92,7 +92,7 @@ class Calls:
         try:
             return cast("T", _decoder(cast("Hashable", shape)).decode(response.content))
         except msgspec.MsgspecError as error:
-            raise UnexpectedAnswer(f"{method} {mask(url)} answered something else: {error}.") from error
+            raise UnexpectedResponse(f"{method} {mask(url)} answered something else: {error}.") from error
 
     def _check(self, key: str) -> None:
         if key.strip().startswith(("sk_live", "pk_live")) and not self._allow_live:

@@ -12,7 +12,7 @@ import httpx
 from workbench.client import PaymentsClient
 from workbench.client.resource import listed
 from workbench.domain.moments import clock_text, moment, rfc3339
-from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, PermissionDenied, UnexpectedAnswer
+from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, PermissionDenied, UnexpectedResponse
 from workbench.render import Table, bundle, table
 
 _WIDEST, _WIDEST_VALUE = 72, 24
@@ -52,16 +52,16 @@ class SandboxControl:
             after = page["data"][-1]["number"]
 
     def check(self) -> None:
-        """Raises UnexpectedAnswer unless what answers is a sandbox."""
+        """Raises UnexpectedResponse unless what answers is a sandbox."""
         message = f"{self.client.base_url} answers, and not as `workbench serve` does."
         try:
             answer = self.get("clock")
         except (AuthenticationFailed, PermissionDenied):
             raise
-        except (ApiError, UnexpectedAnswer) as error:
-            raise UnexpectedAnswer(message) from error
+        except (ApiError, UnexpectedResponse) as error:
+            raise UnexpectedResponse(message) from error
         if answer.get("object") != "clock":
-            raise UnexpectedAnswer(message)
+            raise UnexpectedResponse(message)
 
     def _url(self, path: str) -> str:
         return str(httpx.URL(f"{self.client.base_url}/sandbox/{path}"))

@@ -17,7 +17,7 @@ WorkbenchError
 │   └── ServiceFailed             500
 ├── LiveKeyRefused           a live key where only test keys belong, stopped before anything is sent
 ├── ServiceUnreachable       no response from the service
-├── UnexpectedAnswer         a response that the interface does not describe
+├── UnexpectedResponse       a response that the interface does not describe
 ├── WaitExpired              a payment that has not settled in the time allowed
 ├── SignatureRefused         a webhook whose signature does not hold, with the mistake named
 ├── LedgerRefused            an entry that does not balance, or a chain that does not verify
@@ -182,7 +182,7 @@ class ServiceUnreachable(WorkbenchError):
     """The request got no response: it may or may not have been carried out."""
 
 
-class UnexpectedAnswer(WorkbenchError):
+class UnexpectedResponse(WorkbenchError):
     """The response is not what the interface describes."""
 
 

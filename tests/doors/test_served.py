@@ -25,7 +25,7 @@ from workbench.errors import (
     PortTaken,
     ServeRefused,
     ServiceUnreachable,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 from workbench.in_process import Served
 
@@ -305,7 +305,7 @@ class TestConnect:
         with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
             threading.Thread(target=server.serve_forever, args=(0.05,)).start()
             url = f"http://127.0.0.1:{server.server_port}"
-            with pytest.raises(UnexpectedAnswer, match="not as `workbench serve`") as refused:
+            with pytest.raises(UnexpectedResponse, match="not as `workbench serve`") as refused:
                 Workbench.connect(url, "sk" + "_test_" + "x" * 24)
             server.shutdown()
         assert url in str(refused.value)
