@@ -50,18 +50,18 @@ class Table:
 
     def html(self) -> str:
         """One `<table>` with a caption and column headings, no script and no style sheet."""
-        head = "".join(f'<th scope="col"{_aligned(column)}>{_text(column.heading)}</th>' for column in self.columns)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td{_aligned(column)}>{_text(text)}</td>" for text, column in zip(row, self.columns, strict=True)
-            )
-            + "</tr>"
-            for row in self.rows
-        )
+        head = self._row("th", ' scope="col"', [column.heading for column in self.columns])
+        body = "".join(self._row("td", "", row) for row in self.rows)
         body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
         caption = f"<caption>{_text(self.caption)}</caption>" if self.caption else ""
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
+
+    def _row(self, tag: str, attributes: str, texts: Sequence[str]) -> str:
+        cells = (
+            f'<{tag}{attributes} style="text-align:{"right" if column.numeric else "left"}">{_text(text)}</{tag}>'
+            for text, column in zip(texts, self.columns, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(str(self), self.html())
@@ -99,10 +99,6 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
 
 def _text(line: str) -> str:
     return escape(visible(line))
-
-
-def _aligned(column: Column) -> str:
-    return f' style="text-align:{"right" if column.numeric else "left"}"'
 
 
 class Figure(Protocol):

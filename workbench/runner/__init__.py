@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
@@ -39,6 +39,7 @@ def run(
     Raises RunRefused: a missing notebook, a parameter that no notebook takes, or no folder to write to.
     """
     tasks = [each._replace(solutions=solutions) for each in _tasks(notebooks, parameters or {}, out)]
+    names = [task.name for task in tasks]
     _make(out)
     results: list[Result] = []
     console = Console(stderr=True, highlight=False)
@@ -50,7 +51,7 @@ def run(
                 progress.advance(bar)
                 _report(console, result)
     finally:
-        results.sort(key=lambda each: [task.name for task in tasks].index(each.name))
+        results.sort(key=lambda each: names.index(each.name))
         write_junit(results, out / "junit.xml")
     failed = sum(not each.passed for each in results)
     console.print(f"{len(results) - failed} passed, {failed} failed; see {visible(str(out))}", markup=False)
@@ -62,18 +63,16 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
     running = {pool.submit(execute, task): task for task in tasks}
     try:
         for done in as_completed(running):
-            yield _result_of(done, running[done])
+            try:
+                result = done.result()
+            except BrokenProcessPool:
+                name = running[done].name
+                result = Result(name, 0, (), Failure(name, 0, "", "The process that ran it was killed.", ""))
+            yield result
     except KeyboardInterrupt:
         raise RunRefused("Interrupted; what had ended is written.") from None
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _result_of(done: Future[Result], task: Task) -> Result:
-    try:
-        return done.result()
-    except BrokenProcessPool:
-        return Result(task.name, 0, (), Failure(task.name, 0, "", "The process that ran it was killed.", ""))
 
 
 def _prepare_worker() -> None:
