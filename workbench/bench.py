@@ -104,7 +104,7 @@ class Workbench(Closing):
 
         `publishable_key` is needed by what uses it alone, such as `client_with(bench.publishable_key)`.
         Raises ServiceUnreachable: nothing answers there. Raises AuthenticationFailed: not this sandbox's key.
-        Raises UnexpectedAnswer: what answers is no sandbox. Raises LiveKeyRefused: a live key.
+        Raises UnexpectedResponse: what answers is no sandbox. Raises LiveKeyRefused: a live key.
         """
         bench = cls.__new__(cls)
         widget = bench._phone_widget  # noqa: SLF001  another way to make the same object

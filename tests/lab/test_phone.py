@@ -99,7 +99,7 @@ def ask(bench: Workbench, number: str = NUMBER, provider: str = "mtn", amount: s
 
 class TestWhatItShows:
     def test_a_prompt_appears_by_itself_and_goes(self, bench: Workbench, browser: Browser):
-        assert browser.view == {**EMPTY, "name": "+26096••••567", "operator": "MTN MoMo", "words": ussd.IDLE_WORDS}
+        assert browser.view == {**EMPTY, "name": "+26096••••567", "operator": "MTN MoMo", "words": ussd.IDLE_TEXT}
         ask(bench)
         assert browser.sees(lambda view: view["waiting"])
         assert "Pay ZMW 150.00" in browser.view["words"]
@@ -408,7 +408,7 @@ class TestTheView:
         assert view_of(Known(shown(charge="ch_2"), [], Now("running", 500, 0)), first)["ends_ms"] == 999_500
 
     def test_every_screen_that_ends_a_payment_says_how(self):
-        ended = set(ussd.WORDS) - set(ussd.OPEN) - {ussd.IGNORED}
+        ended = set(ussd.SCREEN_TEXTS) - set(ussd.OPEN) - {ussd.IGNORED}
         assert set(OUTCOMES) == ended
         for state, outcome in OUTCOMES.items():
             view = view_of(Known(shown(state=state, waiting=False, expires_at=None), [], None), EMPTY)

@@ -10,7 +10,7 @@ import httpx
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask, shortened
 from workbench.lab.raw_http import COMPUTED, Mistyped, RawRequest, read
 from workbench.session import Session
 from workbench.trace.exchange import Exchange
@@ -154,4 +154,4 @@ def _headers(response: httpx.Response) -> dict[str, str]:
 def _text(response: httpx.Response) -> str:
     text = mask(response.text)
     is_json = "json" in response.headers.get("Content-Type", "")
-    return text if is_json or len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
+    return text if is_json else shortened(text, _MOST_TEXT, counts_mark=False)

@@ -3,7 +3,7 @@
 from workbench.lab.board import Board
 from workbench.lab.parts.trace import TracePart
 from workbench.session import Session
-from workbench.trace import History, Trace, rows_of
+from workbench.trace import Trace, TraceReader, rows_of
 
 
 def trace_board(trace: Trace, session: Session) -> Board:
@@ -14,7 +14,7 @@ def trace_board(trace: Trace, session: Session) -> Board:
     part = TracePart(trace)
     if trace.whole is None:
         return Board("Trace", (part,), lambda _callback: lambda: None, name="trace")
-    history = History(lambda seq: rows_of(session.unseen.trace(seq)), trace.whole)
+    history = TraceReader(lambda seq: rows_of(session.unseen.trace(seq)), trace.whole)
 
     def read() -> None:
         before = history.rows

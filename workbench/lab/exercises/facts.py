@@ -3,6 +3,8 @@
 import json
 from typing import TYPE_CHECKING, Any, Protocol
 
+from workbench.domain.money import Money
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -72,7 +74,7 @@ class Reconciled(Protocol):
 
 def kwacha(minor: int) -> str:
     """An amount for a sentence: 123450 is K1,234.50."""
-    return f"K{minor // 100:,}.{minor % 100:02}"
+    return f"K{Money(minor).plain}"
 
 
 def intents_for(bench: Bench, description: str) -> "list[PaymentIntent]":

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from workbench.domain.ids import short_id
 from workbench.lab.parts.seen import json_in, pretty
-from workbench.lab.parts.words import short_id
 from workbench.lab.views import BAD, GOOD, WARN, Code, Fold, Item, Note
 
 _AGAIN = "The answer of before, given again (Idempotent-Replayed: true): nothing was done a second time."

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from workbench.domain import wire
-from workbench.domain.masking import mask
+from workbench.domain.ids import short_id
+from workbench.domain.masking import mask, shortened
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
-from workbench.lab.parts.words import counted, short, short_id, span, when
+from workbench.lab.parts.words import counted, span, when
 from workbench.lab.views import BAD, GOOD, Action, Grid, Item, Note, Row, headings
 
 _ANSWER: Final = 300
@@ -49,7 +50,7 @@ def _place(url: str) -> str:
 
 def _attempt(attempt: wire.DeliveryAttempt) -> Row:
     status = "none" if attempt.status_code is None else str(attempt.status_code)
-    answer = short(mask(attempt.answer.strip() or attempt.fault or "(empty)"), _ANSWER)
+    answer = shortened(mask(attempt.answer.strip() or attempt.fault or "(empty)"), _ANSWER)
     return Row(str(attempt.number), (str(attempt.number), when(attempt.at), status, f"{attempt.latency_ms} ms", answer))
 
 

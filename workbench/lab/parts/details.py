@@ -6,8 +6,9 @@ from typing import Any
 from workbench.domain.ledger import DEBIT
 from workbench.domain.money import Money
 from workbench.lab.views import Beside, Code, Facts, Fold, Grid, Item, Row, headings
+from workbench.render import indented
 from workbench.trace import Exchange
-from workbench.trace.exchange import indented, message
+from workbench.trace.exchange import message
 
 
 def exchange(looked_at: Exchange) -> tuple[Item, ...]:
@@ -36,7 +37,7 @@ def _screen(detail: Mapping[str, Any]) -> tuple[Item, ...]:
 def _entry(detail: Mapping[str, Any]) -> tuple[Item, ...]:
     rows = []
     for place, (side, account, minor, currency) in enumerate(detail["postings"]):
-        amount = f"{Money(minor, currency).major:,}"
+        amount = Money(minor, currency).plain
         rows.append(
             Row(str(place), (account, amount if side == DEBIT else "", "" if side == DEBIT else amount, currency))
         )

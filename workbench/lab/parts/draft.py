@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from workbench.domain import wire
+from workbench.domain.masking import shortened
 from workbench.domain.phones import OPERATORS, msisdn_from
 from workbench.errors import InvalidRequest
 from workbench.lab.parts.seen import json_in, pretty
@@ -53,7 +54,7 @@ class Ask:
 def amount_problem(values: Mapping[str, str], unit_minor: int) -> str:
     """Why what was typed is no amount that can be sent; empty if it is one."""
     text = values["amount"].strip()
-    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    shown = shortened(text, _SHOWN, counts_mark=False)
     if not text:
         return "Fill in an amount, such as 150.00."
     if _WITH_COMMA.fullmatch(text):

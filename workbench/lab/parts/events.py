@@ -3,9 +3,8 @@
 from datetime import datetime
 from typing import ClassVar, Final, NamedTuple
 
-import msgspec
-
 from workbench.domain import wire
+from workbench.domain.ids import short_id
 from workbench.domain.masking import mask
 from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339
 from workbench.domain.webhooks import EVENT_TYPES
@@ -14,7 +13,7 @@ from workbench.lab.parts import attempts
 from workbench.lab.parts.pages import Pages
 from workbench.lab.parts.part import Doing, Part, Said, Values
 from workbench.lab.parts.source import Source
-from workbench.lab.parts.words import counted, short_id, when
+from workbench.lab.parts.words import counted, when
 from workbench.lab.views import (
     BAD,
     WARN,
@@ -31,6 +30,7 @@ from workbench.lab.views import (
     Section,
     headings,
 )
+from workbench.render import indented
 
 _PATH: Final = "/v1/events"
 _FAMILIES: Final = tuple(dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES))
@@ -159,7 +159,7 @@ class EventsPart(Part):
             sent = []
         now_s = self._source.control.clock().now_ms // 1000
         rows = [_delivered(each, now_s) for each in sent]
-        body = msgspec.json.format(wire.to_json(event), indent=2).decode()
+        body = indented(wire.to_json(event).decode())
         return (
             Facts(
                 (("Event", event.id), ("Payment", _payment(event)), ("Caused by the call", event.request.id or "none"))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from workbench.domain import wire
 from workbench.domain.money import Money
-from workbench.domain.t_accounts import Side, TAccount, shown_amount, t_accounts
+from workbench.domain.t_accounts import Side, TAccount, t_accounts
 from workbench.lab.parts.part import Part
 from workbench.lab.parts.seen import Seen
 from workbench.lab.views import BAD, GOOD, Beside, Grid, Item, Note, Row, Section, headings
@@ -88,7 +88,7 @@ def _grid(account: TAccount, whole: Mapping[tuple[str, str], int]) -> Grid:
     rows.append(Row("balance", ("balance", *account.balance)))
     in_all = whole.get((account.account, account.currency), account.balance_minor)
     if in_all != account.balance_minor:
-        shown = shown_amount(Money(abs(in_all), account.currency))
+        shown = Money(abs(in_all), account.currency).plain
         rows.append(Row("all", ("of all payments", *((shown, "") if in_all >= 0 else ("", shown)))))
     means = f" — {_MEANS[account.code]}" if account.code in _MEANS else ""
     caption = f"{account.code} {account.account}{means} ({account.currency})"
@@ -97,4 +97,4 @@ def _grid(account: TAccount, whole: Mapping[tuple[str, str], int]) -> Grid:
 
 def _cells(debit: Side | None, credit: Side | None) -> tuple[str, str, str]:
     entry = (debit or credit or Side("", Money(0))).entry
-    return entry, shown_amount(debit.money) if debit else "", shown_amount(credit.money) if credit else ""
+    return entry, debit.money.plain if debit else "", credit.money.plain if credit else ""

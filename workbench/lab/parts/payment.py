@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from workbench.domain.ids import short_id
 from workbench.lab.parts.part import Doing, Part, Said, Values
 from workbench.lab.parts.seen import LATEST, Payment, Seen
 from workbench.lab.parts.timeline import steps, timeline
 from workbench.lab.parts.webhooks import verified_at
-from workbench.lab.parts.words import lusaka, short_id
+from workbench.lab.parts.words import lusaka
 from workbench.lab.views import BAD, WARN, Action, Actions, Code, Facts, Field, Form, Item, Section
 from workbench.session import Session
 from workbench.snippets import snippet

@@ -3,8 +3,6 @@
 import re
 from typing import Any, NamedTuple
 
-import msgspec
-
 from workbench.domain import wire
 from workbench.domain.money import currency_named as currency
 from workbench.domain.money import money_from_integer, money_from_major
@@ -12,8 +10,9 @@ from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
 from workbench.errors import WorkbenchError
 from workbench.receiver import Arrival
+from workbench.render import indented
 from workbench.session import Session
-from workbench.trace import History, rows_of
+from workbench.trace import TraceReader, rows_of
 
 LATEST = ""
 """The choice of the payment that was made last, whichever that is."""
@@ -50,7 +49,7 @@ class Seen:
         self._session = session
         self._client = session.looking()
         self._control = session.unseen
-        self._history = History(lambda seq: rows_of(self._control.trace(seq)), first=self._first)
+        self._history = TraceReader(lambda seq: rows_of(self._control.trace(seq)), first=self._first)
         self._unit_minor: int | None = None
         self.chosen = LATEST
         self.numbers: dict[str, str] = {}
@@ -187,12 +186,9 @@ def json_in(text: str) -> Any:  # noqa: ANN401  JSON is of any type
 
 def pretty(text: str) -> str:
     """JSON laid out for reading, every number as it was written; anything else as it is."""
-    try:
-        laid_out = msgspec.json.format(text.encode(), indent=2).decode()
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        return text
-    # A list or an object without another in it stands on one line, where it fits.
-    return _INNERMOST.sub(_on_one_line, laid_out)
+    laid_out = indented(text)
+    # A list or an object without another in it stands on one line, where it fits. What is no JSON came back itself.
+    return text if laid_out is text else _INNERMOST.sub(_on_one_line, laid_out)
 
 
 def _on_one_line(found: re.Match[str]) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from workbench.lab.parts.words import lusaka, short, short_id
+from workbench.domain.ids import short_id
+from workbench.domain.masking import shortened
+from workbench.lab.parts.words import lusaka
 from workbench.lab.views import AHEAD, DONE, FAILED, NOW, Grid, Row, Step, Steps, headings
 
 Rows = Sequence[Mapping[str, Any]]
@@ -71,7 +73,10 @@ def _time(row: Mapping[str, Any]) -> str:
 def _row(row: Mapping[str, Any], *, with_day: bool) -> Row:
     day, time = lusaka(row["at"])
     what, result = _WORDS[row["kind"]](row)
-    return Row(f"{row['seq']}{row['kind']}", (f"{day} {time}" if with_day else time, short(what), short(result, 48)))
+    return Row(
+        f"{row['seq']}{row['kind']}",
+        (f"{day} {time}" if with_day else time, shortened(what, 96), shortened(result, 48)),
+    )
 
 
 def _call(row: Mapping[str, Any]) -> tuple[str, str]:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from workbench.domain import wire
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import rfc3339
 from workbench.lab.parts.part import Doing, Part, Said, Values
 from workbench.lab.parts.seen import Seen, json_in, pretty
 from workbench.lab.parts.timeline import Rows
-from workbench.lab.parts.words import lusaka, short
+from workbench.lab.parts.words import lusaka
 from workbench.lab.views import WARN, Action, Actions, Code, Grid, Item, Note, Row, Section, headings
 from workbench.receiver import Arrival
 from workbench.session import Session
@@ -114,7 +114,7 @@ def _row(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival], deliver
 
 
 def _answered(row: Mapping[str, Any]) -> str:
-    return short(str(row["result"]), 40)
+    return shortened(str(row["result"]), 40)
 
 
 def _judged(arrivals: Sequence[Arrival]) -> Judged:
@@ -128,7 +128,7 @@ def _judged(arrivals: Sequence[Arrival]) -> Judged:
     if "accepted" in verdicts:
         return Judged(verified, f"✓ once; {again} repeated" if again else "✓ once")
     failed = next((each.reason for each in arrivals if each.verdict == "failed"), "")
-    return Judged(verified, f"✗ {short(failed, 60)}" if failed else "no")
+    return Judged(verified, f"✗ {shortened(failed, 60)}" if failed else "no")
 
 
 def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tuple[Item, ...]:
@@ -136,7 +136,7 @@ def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tup
         "Attempts",
         headings("attempt", "time", "answer", "the receiver said", numeric=("attempt",)),
         tuple(
-            Row(str(place), (str(place), lusaka(row["at"])[1], _answered(row), short(_said(row), 80)))
+            Row(str(place), (str(place), lusaka(row["at"])[1], _answered(row), shortened(_said(row), 80)))
             for place, row in enumerate(rows, 1)
         ),
     )
