@@ -27,7 +27,7 @@ from workbench.errors import ApiError
 from workbench.sandbox import operations, panel
 from workbench.snippets import snippet
 from workbench.snippets.calls import CALLS, NO_CALL
-from workbench.trace import Trace
+from workbench.trace import Trace, rows_of
 
 _ECHO = 'curl() { printf "%s\\0" "$@"; }\n'
 
@@ -84,7 +84,7 @@ class World:
     def trace(self, case: "Case") -> Trace:
         """What happened after the world was made; all of it where a reset has taken that away."""
         control = SandboxControl(self.bench.looking())
-        return Trace(control.rows("trace", since="0" if case.path == "/sandbox/reset" else self.names["last_row"]))
+        return Trace(rows_of(control.trace(0 if case.path == "/sandbox/reset" else int(self.names["last_row"]))))
 
     def left(self, case: "Case") -> object:
         """What a request has left in the sandbox, without the way in which it was asked for."""
