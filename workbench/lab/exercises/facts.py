@@ -80,8 +80,8 @@ def kwacha(minor: int) -> str:
 
 def intents_for(bench: Bench, description: str) -> "list[PaymentIntent]":
     """The intents with this description, however its letters are written; the newest last."""
-    wanted = description.casefold()
-    found = [each for each in bench.looking().payment_intents.each() if str(each.description).casefold() == wanted]
+    expected = description.casefold()
+    found = [each for each in bench.looking().payment_intents.each() if str(each.description).casefold() == expected]
     return found[::-1]
 
 

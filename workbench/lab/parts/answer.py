@@ -13,7 +13,7 @@ _HEADERS = ("Request-Id", "Idempotent-Replayed", "Api-Version")
 _ERRORS = 400
 
 
-def answer(calls: Sequence[Mapping[str, Any]]) -> tuple[Item, ...]:
+def responses(calls: Sequence[Mapping[str, Any]]) -> tuple[Item, ...]:
     """Status, headers and body of each call; the last one open."""
     if not calls:
         return (Note("Nothing was sent yet."),)

@@ -46,10 +46,10 @@ def _entry(detail: Mapping[str, Any]) -> tuple[Item, ...]:
 
 
 def _webhook(detail: Mapping[str, Any]) -> tuple[Item, ...]:
-    answer = detail["answer"] or detail["fault"] or "(nothing)"
+    response = detail["answer"] or detail["fault"] or "(nothing)"
     sent = message("POST (the endpoint's URL) HTTP/1.1", detail["headers"], detail["body"])
     named = tuple((name, detail[name]) for name in ("event", "delivery", "endpoint"))
-    return Facts(named), Beside((Code("Message", sent), Code("Answer", indented(answer))))
+    return Facts(named), Beside((Code("Message", sent), Code("Answer", indented(response))))
 
 
 _DETAILS: Mapping[str, Callable[[Mapping[str, Any]], tuple[Item, ...]]] = {

@@ -42,13 +42,13 @@ NOBODY = Payment("", "", "")
 """What is looked at before anything was asked for."""
 
 
-class Seen:
+class Gathered:
     """What the sandbox has told. `chosen` is an id, or LATEST; `numbers` are those that a person typed, by payment."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._client = session.looking()
-        self._control = session.unseen
+        self._control = session.untraced
         self._history = TraceReader(lambda seq: rows_of(self._control.trace(seq)), first=self._first)
         self._unit_minor: int | None = None
         self.chosen = LATEST
@@ -109,7 +109,7 @@ class Seen:
         by_payment: dict[str, list[dict[str, Any]]] = {}
         for row in self._history.rows:
             by_payment.setdefault(row["payment"] or "", []).append(row)
-        names = [name for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"} and _asked(rows)]
+        names = [name for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"} and _was_asked_for(rows)]
         self.payments = tuple(self._payment(name, by_payment[name]) for name in names[: -_MOST_SHOWN - 1 : -1])
         found = [each for each in self.payments if each.id == self.chosen]
         latest = next(iter(found or self.payments), None)
@@ -162,7 +162,7 @@ class Seen:
             return {}
 
 
-def _asked(rows: list[dict[str, Any]]) -> bool:
+def _was_asked_for(rows: list[dict[str, Any]]) -> bool:
     """Whether these rows are of a payment that was asked for, not only asked about."""
     return any(row["kind"] == "call" and row["what"].startswith(_ASKING) for row in rows)
 

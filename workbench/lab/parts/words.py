@@ -24,12 +24,12 @@ def when(at_s: float | None) -> str:
 
 def span(seconds: float) -> str:
     """How long that is, in the two largest units that count: `1 d 2 h`, `5 min`, `20 s`."""
-    left, said = max(0, round(seconds)), []
+    left, parts = max(0, round(seconds)), []
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
         count, left = divmod(left, size)
         if count:
-            said.append(f"{count} {unit}")
-    return " ".join(said[:2]) or "0 s"
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -14,12 +14,12 @@ _ATTEMPTS = 10
 
 
 def _lost_and_found(bench: Bench) -> Verdict:
-    told = best_of(_told(bench, each) for each in intents_for(bench, "Rose"))
-    return told or not_yet("No Rose has been sold.")
+    verdict = best_of(_verdict(bench, each) for each in intents_for(bench, "Rose"))
+    return verdict or not_yet("No Rose has been sold.")
 
 
 @first
-def _told(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
+def _verdict(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
     if intent.status != "succeeded":
         yield not_yet("The customer has not paid for the Rose.")
     shops = {each.id for each in bench.looking().webhook_endpoints.each() if each.url == bench.receiver_url}
