@@ -16,7 +16,7 @@ from workbench.errors import (
     LiveKeyRefused,
     ServiceFailed,
     ServiceUnreachable,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     WaitExpired,
 )
 
@@ -286,7 +286,7 @@ def test_the_shown_fields_are_enough_and_an_answer_of_another_shape_is_unexpecte
     shapes = [b"", b"<html>", b"[]", b"null", b"{}", b'{"id": 1}', b'{"client_secret": "x"}']
     for body in (*shapes, b'{"id": "pi_1", "status": 3}'):
         pay, _ = talk(lambda _, body=body: httpx.Response(200, content=body))
-        with pytest.raises(UnexpectedAnswer):
+        with pytest.raises(UnexpectedResponse):
             pay.payment_intents.retrieve("pi_1")
 
 

@@ -29,7 +29,7 @@ from workbench.domain.wire import panel
 from workbench.errors import NotFound, WorkbenchError
 from workbench.handset import Messages
 from workbench.lab import drawn, magics, views
-from workbench.lab.phone_view import EMPTY, Known, view_of
+from workbench.lab.phone_view import EMPTY, PhoneState, view_of
 from workbench.receiver import Event, EventData, Events
 from workbench.render import pairs, preformatted, table
 from workbench.runner.execution import Failure
@@ -51,11 +51,11 @@ def raw_in(text: str, *, allowed: str = "\n\t") -> list[str]:
     return [each for each in RAW.findall(text) if each not in allowed]
 
 
-def told(shown: Any) -> list[str]:  # noqa: ANN401  whatever shows itself
+def told(handset: Any) -> list[str]:  # noqa: ANN401  whatever shows itself
     """A thing as text, and all that a notebook keeps of it."""
-    bundled = shown._repr_mimebundle_()
+    bundled = handset._repr_mimebundle_()
     data = bundled[0] if isinstance(bundled, tuple) else bundled
-    return [repr(shown), str(shown), *(each for each in data.values() if isinstance(each, str))]
+    return [repr(handset), str(handset), *(each for each in data.values() if isinstance(each, str))]
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ class TestThroughTheSandbox:
         pay.webhook_endpoints.create(url="http://receiver.localhost/webhooks")
         bench.phone(NUMBER).enter_pin("1234")
         phone, trace, boards = bench.phone(NUMBER), bench.trace, (bench.desk(), bench.dashboard())
-        shown = [phone, phone.messages, trace, trace.sequence, *trace.exchanges, bench.ledger.t_accounts, *boards]
-        texts = [each for one in shown for each in told(one)] + [repr(bench.receiver.events)]
+        handset = [phone, phone.messages, trace, trace.sequence, *trace.exchanges, bench.ledger.t_accounts, *boards]
+        texts = [each for one in handset for each in told(one)] + [repr(bench.receiver.events)]
         assert [raw_in(each) for each in texts if raw_in(each)] == []
         assert re.search("[\u2400-\u2421]|\u2039U\\+", repr(trace) + repr(trace.sequence))
         svg = trace.sequence.svg
@@ -118,7 +118,7 @@ class TestWhatIsDrawn:
     def test_the_handset_and_its_widget(self, text: str):
         handset = wire.Handset(NUMBER, "mtn", text, "idle", False, None, None, 0, None)  # noqa: FBT003  nothing waits
         message = panel.Message(1, "", "paid", text, text, 1, "ZMW", text, None)
-        view = view_of(Known(handset, [message], None), EMPTY)
+        view = view_of(PhoneState(handset, [message], None), EMPTY)
         assert raw_in("".join([view["words"], view["messages"][0]["text"], view["messages"][0]["from"]])) == []
         assert [raw_in(each) for each in told(Messages([asdict(message)])) if raw_in(each)] == []
 
@@ -135,7 +135,7 @@ class TestWhatIsDrawn:
         base = {"seq": 1, "at": "2026-01-05T06:00:00.000Z", "payment": text, "what": text, "result": text}
         trace = Trace([{**base, "kind": kind, "detail": detail} for kind, detail in details.items()])
         for each in (trace, trace.sequence, *trace.exchanges):
-            assert [raw_in(shown) for shown in told(each) if raw_in(shown)] == []
+            assert [raw_in(handset) for handset in told(each) if raw_in(handset)] == []
         assert ET.fromstring(trace.sequence.svg) is not None  # noqa: S314  our own text
         assert text in trace.exchanges[0].request
 
@@ -166,9 +166,9 @@ class TestWhatIsDrawn:
     def test_accounts_events_errors_and_failures(self, text: str):
         rows = [{"code": 1, "account": text, "side": "debit", "amount_minor": 1, "currency": "ZMW", "number": 1}]
         events = Events([Event(text, text, text, EventData({"id": text}, {}))])
-        shown = [*told(TAccounts(rows)), repr(events), str(NotFound(text, hint=text)), str(WorkbenchError(text))]
-        shown.append(str(Failure(text, 1, text, text, text)))
-        assert [raw_in(each) for each in shown if raw_in(each)] == []
+        handset = [*told(TAccounts(rows)), repr(events), str(NotFound(text, hint=text)), str(WorkbenchError(text))]
+        handset.append(str(Failure(text, 1, text, text, text)))
+        assert [raw_in(each) for each in handset if raw_in(each)] == []
         assert len(repr(events).splitlines()) == 2
 
     def test_lines_and_tabs_stay_where_there_are_several_and_are_symbols_in_a_cell(self):
@@ -217,9 +217,9 @@ class TestTheCommandLine:
             row = pd.DataFrame([both | more[side]], columns=list(columns)).astype(dict(columns))
             files.write(row, tmp_path / f"{side}.parquet", columns)
         outs = [part for name in ("b.html", "b.csv") for part in ("--out", str(tmp_path / name))]
-        shown = self.run("reconcile", *(str(tmp_path / f"{side}.parquet") for side in sides), *outs)
-        assert "Rows that cannot be used" in shown
-        assert raw_in(shown) == []
+        handset = self.run("reconcile", *(str(tmp_path / f"{side}.parquet") for side in sides), *outs)
+        assert "Rows that cannot be used" in handset
+        assert raw_in(handset) == []
         assert raw_in((tmp_path / "b.html").read_text("utf-8")) == []
         found = files.read(tmp_path / "b.csv", BREAK)
         assert {EVERY, ATTACK} <= set(found["key"])

@@ -1,7 +1,7 @@
-"""What a bare `assert` that fails in a notebook compared: an extension of IPython, loaded by `workbench run`.
+"""A bare `assert` that fails in a notebook shows what it compared: an IPython extension, loaded by `workbench run`.
 
-`assert paid == due` becomes an assert that keeps what its sides were and says so if it fails: 150 == 146. Each side is
-evaluated once, as before; an assert with a message of its own, and what holds, stay as they are.
+`assert paid == due` becomes an assert that keeps both values and shows them if it fails: 150 == 146. Each side is
+evaluated once, as before; an assert with a message of its own stays as it is.
 """
 
 import ast
@@ -9,11 +9,11 @@ import builtins
 import reprlib
 from typing import Any, Final
 
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask, shortened
 
 _SHOWN: Final = 200
 """Characters of a value, or of an assert's text."""
-_TELL: Final = "__workbench_assert__"
+_EXPLAIN: Final = "__workbench_assert__"
 _REPR: Final = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = _SHOWN
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxdict = 20
@@ -24,14 +24,14 @@ _OPERATORS: Final = {
 
 
 def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  IPython's shell
-    """What IPython calls."""
-    setattr(builtins, _TELL, _told)
+    """IPython calls this."""
+    setattr(builtins, _EXPLAIN, _explained)
     shell.ast_transformers.append(_Asserts())
 
 
 class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
-        """The assert with a message of what its values were; they are let go of where it holds."""
+        """The assert with its values as the message; where it holds, they are deleted."""
         if node.msg is not None:
             return node
         kept: list[str] = []
@@ -45,7 +45,7 @@ class _Asserts(ast.NodeTransformer):
         else:
             operator, node.test = "", _kept(test, kept)
         values = ", ".join(kept)
-        node.msg = ast.parse(f"{_TELL}({text!r}, {operator!r}, {values})", mode="eval").body
+        node.msg = ast.parse(f"{_EXPLAIN}({text!r}, {operator!r}, {values})", mode="eval").body
         gone = ast.parse(f"del {values}").body
         for each in (node.msg, *gone):
             for part in ast.walk(each):
@@ -62,16 +62,12 @@ def _kept(value: ast.expr, kept: list[str]) -> ast.expr:
     return named
 
 
-def _told(text: str, operator: str, *values: object) -> str:
+def _explained(text: str, operator: str, *values: object) -> str:
     shown = f" {operator} ".join(_shown(each) for each in values)
-    text = _cut(text)
+    text = shortened(text, _SHOWN, counts_mark=False)
     return text if shown == text else f"{text}, with {shown}"
 
 
 def _shown(value: object) -> str:
-    """A value that cannot show itself is told by its type: that the assert failed is what counts."""
-    return _cut(mask(_REPR.repr(value)))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    """The value; one whose repr fails is shown by its type, as that the assert failed is what counts."""
+    return shortened(mask(_REPR.repr(value)), _SHOWN, counts_mark=False)

@@ -79,7 +79,7 @@ class Workbench(Closing):
             raise_bugs=True,
         )
         watchers = Watchers()
-        transport = InProcess(engine, after_each=watchers.tell, is_watching=watchers.is_watching)
+        transport = InProcess(engine, after_each=watchers.notify, is_watching=watchers.is_watching)
         session = Session(
             IN_PROCESS_URL,
             engine.store.key("secret"),
@@ -104,7 +104,7 @@ class Workbench(Closing):
 
         `publishable_key` is needed by what uses it alone, such as `client_with(bench.publishable_key)`.
         Raises ServiceUnreachable: nothing answers there. Raises AuthenticationFailed: not this sandbox's key.
-        Raises UnexpectedAnswer: what answers is no sandbox. Raises LiveKeyRefused: a live key.
+        Raises UnexpectedResponse: what answers is no sandbox. Raises LiveKeyRefused: a live key.
         """
         bench = cls.__new__(cls)
         widget = bench._phone_widget  # noqa: SLF001  another way to make the same object
@@ -150,7 +150,7 @@ class Workbench(Closing):
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
         serving = self.session.closing.enter_context(ExitStack())
         base_url = serving.enter_context(
-            self._engine.listening(port, allow_hosts=allow_hosts, after_each=self.session.watchers.tell)
+            self._engine.listening(port, allow_hosts=allow_hosts, after_each=self.session.watchers.notify)
         )
         return Served(base_url, self.secret_key, self.publishable_key, serving)
 
@@ -212,7 +212,7 @@ class Workbench(Closing):
     @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order."""
-        return Trace(rows_of(self.session.control.trace()), self.session.seen, self._trace_widget)
+        return Trace(rows_of(self.session.control.trace()), self.session.trace_context, self._trace_widget)
 
     @property
     def gaps(self) -> GapRows:
@@ -345,4 +345,4 @@ class Workbench(Closing):
 
     def _now_s(self) -> float:
         # Nobody is told of it, and nothing run for it: whoever's call is answered by a webhook sees to that.
-        return self.session.unseen.clock().now_ms / 1000
+        return self.session.untraced.clock().now_ms / 1000

@@ -1,4 +1,4 @@
-"""One request to the service: sent, and its answer read as a struct or raised as an error."""
+"""One request to the service: sent, and its response read as a struct or raised as an error."""
 
 import re
 from collections.abc import Hashable, Mapping
@@ -19,23 +19,18 @@ from workbench.errors import (
     LiveKeyRefused,
     ServiceFailed,
     ServiceUnreachable,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 
 T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
 _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
-_OK = range(200, 300)
-_SERVER_FAULTS = range(500, 600)
 _ERRORS: dict[int, type[ApiError]] = {each.status: each for each in ApiError.__subclasses__()}
 _READ = {
     "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
     "error", "message",
 }  # fmt: skip
-"""The members of an error that have a place of their own; the rest are its facts."""
-
-
-_PROBLEM = set(FieldProblem._fields)
+"""The members of an error with an attribute of their own; the rest are its facts."""
 
 
 class Calls:
@@ -47,7 +42,7 @@ class Calls:
         self.always: Mapping[str, str] = {}
         """Headers that go with every request."""
         self.is_sandbox = False
-        """Whether the last answer came from a sandbox, which says so in a header."""
+        """Whether the last response came from a sandbox: a header says so."""
         self._http = http
 
     def hold(self, key: str) -> None:
@@ -67,17 +62,16 @@ class Calls:
         basic: bool = False,
         key: str | None = None,
     ) -> T:
-        """Send one request and read its answer as a `shape`; `key` is another bearer to send, "" for none.
+        """Send one request and read its response as a `shape`; `key` is another bearer to send, "" for none.
 
-        Raises a subclass of ApiError by the answer's status, ServiceUnreachable when none came, and
-        UnexpectedAnswer when it is not what the interface describes.
+        Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, and UnexpectedResponse if
+        it is not what the interface describes.
         """
         content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
         typed = {"Content-Type": "application/json"} if body is not None else {}
         sent = {**typed, **self.always, **(headers or {})}
-        auth: httpx.Auth = (
-            httpx.BasicAuth(str(self.key), "") if basic else _Bearer(str(self.key) if key is None else key)
-        )
+        bearer = _Bearer(str(self.key) if key is None else key)
+        auth = httpx.BasicAuth(str(self.key), "") if basic else bearer
         self._check(key or "")
         if self._http.is_closed:
             raise ServiceUnreachable(
@@ -93,12 +87,12 @@ class Calls:
                 hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
             ) from error
         self.is_sandbox = "Sandbox-Provenance" in response.headers
-        if response.status_code not in _OK:
+        if not response.is_success:
             raise error_from(response)
         try:
             return cast("T", _decoder(cast("Hashable", shape)).decode(response.content))
         except msgspec.MsgspecError as error:
-            raise UnexpectedAnswer(f"{method} {mask(url)} answered something else: {error}.") from error
+            raise UnexpectedResponse(f"{method} {mask(url)} answered something else: {error}.") from error
 
     def _check(self, key: str) -> None:
         if key.strip().startswith(("sk_live", "pk_live")) and not self._allow_live:
@@ -152,7 +146,7 @@ def segment(identifier: str) -> str:
 
 @cache
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
-    """No number with a point becomes a float, not even where a body may hold anything."""
+    """Numbers with a point become Decimals, never floats, also where a body may hold anything."""
     return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal)
 
 
@@ -167,12 +161,11 @@ class _Bearer(httpx.Auth):
 
 
 def error_from(response: httpx.Response) -> ApiError:
-    """The error of an answer in any form: the real service's format is not shown."""
+    """The error of a response in any form: the interface does not show the real service's format."""
     try:
         members = _decoder(dict[str, Any]).decode(response.content)
     except (msgspec.MsgspecError, RecursionError):
         members = {}
-
     if isinstance(members.get("error"), dict):
         members = members["error"]
 
@@ -181,7 +174,7 @@ def error_from(response: httpx.Response) -> ApiError:
         return value if isinstance(value, str) else ""
 
     status = response.status_code
-    kind = _ERRORS.get(status, ServiceFailed if status in _SERVER_FAULTS else ApiError)
+    kind = _ERRORS.get(status, ServiceFailed if response.is_server_error else ApiError)
     error = kind(
         text("detail") or text("message") or f"The service answered {status}.",
         code=text("code"),
@@ -195,5 +188,7 @@ def error_from(response: httpx.Response) -> ApiError:
 
 
 def _problems(listed: Any) -> tuple[FieldProblem, ...]:  # noqa: ANN401  JSON is of any type
-    each_is_read = isinstance(listed, list) and all(isinstance(each, dict) and set(each) >= _PROBLEM for each in listed)
-    return tuple(FieldProblem(str(each["pointer"]), str(each["detail"])) for each in listed) if each_is_read else ()
+    fields = {*FieldProblem._fields}
+    if not isinstance(listed, list) or not all(isinstance(each, dict) and fields <= each.keys() for each in listed):
+        return ()
+    return tuple(FieldProblem(str(each["pointer"]), str(each["detail"])) for each in listed)

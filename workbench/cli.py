@@ -1,4 +1,4 @@
-"""The command `workbench`: what it offers, and how it says that something cannot be."""
+"""The command `workbench`, and how it shows errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from workbench.visible import visible
 
 
 class _Command(click.Group):
-    """What this package raises on purpose is shown as one line, with exit status 2; no message steers a terminal."""
+    """A WorkbenchError is shown as one line, with exit status 2; no message steers a terminal."""
 
     def make_context(self, *given: Any, **more: Any) -> click.Context:  # noqa: ANN401  the base class's arguments
         with _visibly():
@@ -38,7 +38,7 @@ def _visibly() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        # Declared final, and still what every kind of them is shown by.
+        # Declared final, but every kind shows this attribute.
         vars(error)["message"] = visible(error.message, lines=True)
         raise
 

@@ -16,7 +16,7 @@ from workbench.client.resource import listed
 from workbench.domain import wire
 from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.domain.wire import panel
-from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, PermissionDenied, UnexpectedAnswer
+from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, PermissionDenied, UnexpectedResponse
 from workbench.render import Table, bundle, table
 
 T = TypeVar("T")
@@ -35,16 +35,16 @@ class SandboxControl:
         """What it calls with."""
 
     def check(self) -> None:
-        """Raises UnexpectedAnswer unless what answers is a sandbox."""
+        """Raises UnexpectedResponse unless what answers is a sandbox."""
         message = f"{self.client.base_url} answers, and not as `workbench serve` does."
         try:
             clock = self.clock()
         except (AuthenticationFailed, PermissionDenied):
             raise
-        except (ApiError, UnexpectedAnswer) as error:
-            raise UnexpectedAnswer(message) from error
+        except (ApiError, UnexpectedResponse) as error:
+            raise UnexpectedResponse(message) from error
         if clock.object != "clock":
-            raise UnexpectedAnswer(message)
+            raise UnexpectedResponse(message)
 
     def clock(self) -> wire.Clock:
         """The moment, and how the clock goes."""

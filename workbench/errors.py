@@ -1,7 +1,7 @@
 """Every exception that this package raises on purpose.
 
 WorkbenchError
-├── ApiError                 what the service answers; raised by the sandbox, rebuilt by the client
+├── ApiError                 an error response of the service; raised by the sandbox, rebuilt by the client
 │   ├── InvalidRequest            400
 │   ├── AuthenticationFailed      401
 │   ├── PaymentDeclined           402
@@ -16,8 +16,8 @@ WorkbenchError
 │   ├── IdempotencyKeyReused      422
 │   └── ServiceFailed             500
 ├── LiveKeyRefused           a live key where only test keys belong, stopped before anything is sent
-├── ServiceUnreachable       no answer from the service
-├── UnexpectedAnswer         an answer that the interface does not describe
+├── ServiceUnreachable       no response from the service
+├── UnexpectedResponse       a response that the interface does not describe
 ├── WaitExpired              a payment that has not settled in the time allowed
 ├── SignatureRefused         a webhook whose signature does not hold, with the mistake named
 ├── LedgerRefused            an entry that does not balance, or a chain that does not verify
@@ -32,7 +32,7 @@ WorkbenchError
 ├── LabRefused               a folder or a notebook that JupyterLab cannot be opened on
 ├── ReportRefused            results that cannot be written as asked
 ├── RunRefused               notebooks or parameters that cannot be run
-└── ExerciseNotDone          an exercise that a run with the solutions finds open; elsewhere it is printed
+└── ExerciseNotDone          an exercise that is not done, in a run with the solutions; elsewhere it is printed
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -54,9 +54,9 @@ def field_problem(param: str, detail: str) -> FieldProblem:
 
 
 class WorkbenchError(Exception):
-    """The root. `facts` holds what a program may want to read, `hint` what a person can do.
+    """The root. `facts` are for a program to read, `hint` is what a person can do.
 
-    It often quotes what was given: controls are symbols in what is shown of it, `message` and `hint` are as they came.
+    `message` and `hint` may quote input as it came; `str` of the error shows its controls as symbols.
     """
 
     def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:  # noqa: ANN401  facts are of any type
@@ -66,19 +66,19 @@ class WorkbenchError(Exception):
         self.say(message)
 
     def say(self, message: str) -> None:
-        """Tell it in these words."""
+        """Change the message."""
         self.message = message
         self.args = (visible(f"{message} {self.hint}".strip(), lines=True),)
 
 
 class ApiError(WorkbenchError):
-    """An answer that is not a success, in the members of RFC 9457 and the documented two."""
+    """An error response, with the members of RFC 9457 and the two documented ones."""
 
     status: ClassVar[int] = 500
     title: ClassVar[str] = "The service failed"
     default_code: ClassVar[str] = "service_failed"
 
-    def __init__(  # noqa: PLR0913  one argument per member of the answer
+    def __init__(  # noqa: PLR0913  one argument per member of the response
         self,
         message: str,
         *,
@@ -179,11 +179,11 @@ class LiveKeyRefused(WorkbenchError):
 
 
 class ServiceUnreachable(WorkbenchError):
-    """The request got no answer: it may or may not have been carried out."""
+    """The request got no response: it may or may not have been carried out."""
 
 
-class UnexpectedAnswer(WorkbenchError):
-    """The answer is not what the interface describes."""
+class UnexpectedResponse(WorkbenchError):
+    """The response is not what the interface describes."""
 
 
 class WaitExpired(WorkbenchError):
@@ -191,7 +191,7 @@ class WaitExpired(WorkbenchError):
 
 
 class SignatureRefused(WorkbenchError):
-    """The webhook is not to be trusted; `reason` is one word for which mistake it was."""
+    """The webhook cannot be trusted; `reason` names the mistake."""
 
     def __init__(self, reason: str, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint, reason=reason)
@@ -219,15 +219,15 @@ class PortTaken(WorkbenchError):
 
 
 class ServeRefused(WorkbenchError):
-    """No address of this machine, or not a sandbox of this process."""
+    """Not an address of this machine, or not a sandbox of this process."""
 
 
 class StatementRefused(WorkbenchError):
-    """The file is no statement that can be read without guessing; facts name the file, the line, what was found."""
+    """The file cannot be read as a statement without guessing; facts: the file, the line, what was found."""
 
 
 class SimulationRefused(WorkbenchError):
-    """A size, a break, a folder or a sandbox with which no month can be simulated; nothing was driven, or no room."""
+    """A size, a break, a folder or a sandbox with which no month can be simulated, or no room on the disk."""
 
 
 class ReconcileRefused(WorkbenchError):
@@ -247,4 +247,4 @@ class RunRefused(WorkbenchError):
 
 
 class ExerciseNotDone(WorkbenchError):
-    """An exercise that should be done and is not: raised only where a run asks for it."""
+    """An exercise is not done: raised only in a run with the solutions."""

@@ -113,14 +113,14 @@ def _status(shown: wire.Handset) -> str:
     return f"waits for a PIN until {until} in Lusaka, {tries} {'try' if tries == 1 else 'tries'} left{more}"
 
 
-def on_screen(words: str) -> list[str]:
+def on_screen(text: str) -> list[str]:
     """The lines of a screen as they may be saved: a merchant's own text is on it."""
-    return [visible(line) for line in mask(words).split("\n")]
+    return [visible(line) for line in mask(text).split("\n")]
 
 
 def _text(shown: wire.Handset) -> str:
-    words = [part for line in on_screen(shown.screen) for part in textwrap.wrap(line, _WIDTH) or [""]]
-    lines = [f"│ {line:<{_WIDTH}} │" for line in words]
+    text = [part for line in on_screen(shown.screen) for part in textwrap.wrap(line, _WIDTH) or [""]]
+    lines = [f"│ {line:<{_WIDTH}} │" for line in text]
     edge = "─" * (_WIDTH + 2)
     name = f"{mask_phone(shown.phone)} ({shown.operator})"
     return "\n".join([name, f"╭{edge}╮", *lines, f"╰{edge}╯", _status(shown)])
@@ -128,7 +128,7 @@ def _text(shown: wire.Handset) -> str:
 
 def _html(shown: wire.Handset) -> str:
     """A card that needs no style sheet of the page and reads well where styles are stripped."""
-    words = "<br>".join(map(escape, on_screen(shown.screen)))
+    text = "<br>".join(map(escape, on_screen(shown.screen)))
     number = mask_phone(shown.phone)
     name = f"Phone {number}, {shown.operator}"
     # One that shows a prompt, and has no keys, is explained.
@@ -138,6 +138,6 @@ def _html(shown: wire.Handset) -> str:
         'border-radius:14px;padding:.8em 1em">'
         f"<div><strong>{escape(number)}</strong> {escape(shown.operator)}</div>"
         f'<p style="font-family:monospace;font-size:1.1em;border:1px solid;border-radius:6px;'
-        f'padding:.6em .8em">{words}</p>'
+        f'padding:.6em .8em">{text}</p>'
         f"<div><small>{escape(_status(shown))}</small></div></section>{still}"
     )

@@ -1,4 +1,4 @@
-"""How long answers took, by this machine's clock: the one thing about a call that differs from run to run."""
+"""How long responses took, by this machine's clock: the one thing about a call that differs from run to run."""
 
 import time
 from collections import OrderedDict
@@ -10,23 +10,23 @@ _STARTED = "workbench.started"
 
 
 class Latencies:
-    """How long each of the latest answers took, by its Request-Id; kept in memory alone."""
+    """How long each of the latest responses took, by its Request-Id; kept in memory alone."""
 
     def __init__(self, kept: int = _KEPT) -> None:
         self._kept = kept
         self._ms: OrderedDict[str, int] = OrderedDict()
 
     def watch(self, client: httpx.Client) -> None:
-        """Measure what this client sends from now on, up to the answer's headers."""
+        """Measure this client's requests from now on, up to the headers of the response."""
         client.event_hooks["request"].append(self._start)
         client.event_hooks["response"].append(self._end)
 
     def of(self, request_id: str) -> int | None:
-        """Whole milliseconds; None where the answer was another client's, or is long past."""
+        """Whole milliseconds; None for another client's response, or one that is no longer kept."""
         return self._ms.get(request_id)
 
     def _start(self, request: httpx.Request) -> None:
-        # The panel's calls are in no trace, and who looks on makes many.
+        # Calls of /sandbox are in no trace, and a board makes many.
         if not request.url.path.startswith("/sandbox/"):
             request.extensions[_STARTED] = time.perf_counter()
 

@@ -1,20 +1,20 @@
-"""Whether a person looks at what this kernel shows, and what a widget adds to text and HTML."""
+"""Whether a person looks at this kernel's outputs, and the view of a widget beside text and HTML."""
 
 import os
 from collections.abc import Callable
 from typing import Protocol
 
 _SESSION = "JPY_SESSION_NAME"
-"""Set by a Jupyter server for the kernels of its notebooks, and by nothing that runs them headlessly."""
+"""A Jupyter server sets it for the kernels of its notebooks; headless runs do not."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Widget(Protocol):
-    """What is shown by its model's number: a DOMWidget of ipywidgets, which is not loaded here."""
+    """A DOMWidget of ipywidgets, which is not loaded here."""
 
     @property
     def model_id(self) -> str:
-        """The number."""
+        """The id of its model, by which a page shows it."""
 
 
 def is_live() -> bool:
@@ -23,9 +23,9 @@ def is_live() -> bool:
 
 
 def with_widget(shown: dict[str, str], widget: Callable[[], Widget]) -> dict[str, object]:
-    """A bundle of text and HTML and, where a person looks, the view of a widget besides.
+    """A bundle of text and HTML and, if a person looks, the view of a widget.
 
-    Run headlessly it stays as it is: the number of a model differs in every run.
+    A headless run adds nothing: the id of a model differs in every run.
     """
     if not is_live():
         return {**shown}

@@ -1,10 +1,10 @@
-"""The merchant's side of a webhook: verify, dedupe, handle. Take it into your own backend.
+"""The merchant's side of a webhook: verify, dedupe, handle. Copy it into your own backend.
 
 This file, `domain/signatures.py`, `errors.py` and `visible.py` need nothing but the standard library. `Receiver` is a
-WSGI application, so it runs in process under the sandbox's clock and on a real port under any WSGI
-server. The order is what matters: the signature is checked on the bytes that arrived, before anything
-parses them; a message that came before is answered 200 and not handled again; what a handler raises is
-answered 500, so that the service sends the message again.
+WSGI application: it runs in process under the sandbox's clock, and on a real port under any WSGI server. The order
+matters: it checks the signature on the bytes that arrived, before anything parses them; it returns 200 for a message
+that came before and does not handle it again; it returns 500 if a handler raises, so that the service sends the
+message again.
 """
 
 import atexit
@@ -59,18 +59,18 @@ class Arrival(NamedTuple):
     """One request that reached the receiver: its verdict, and the message to try again by hand."""
 
     status: int
-    """What was answered."""
+    """The status of the response."""
     verdict: str
     """accepted, duplicate, refused or failed."""
     reason: str
     body: bytes
     headers: dict[str, str]
     error: Exception | None = None
-    """What a handler raised, with its traceback."""
+    """The handler's exception, with its traceback."""
 
     @property
     def raw(self) -> str:
-        """The message as it came over the wire."""
+        """The message as it arrived."""
         head = "\n".join(f"{name}: {value}" for name, value in self.headers.items())
         return f"{head}\n\n{self.body.decode('utf-8', 'replace')}"
 
@@ -79,7 +79,7 @@ Handler = Callable[[Event], object]
 
 
 class Events(list[Event]):
-    """The events that were accepted, once each, in the order of their arrival."""
+    """The accepted events, once each, in the order of their arrival."""
 
     def __repr__(self) -> str:
         width = max((len(each.type) for each in self), default=0)
@@ -90,12 +90,11 @@ class Events(list[Event]):
 class Receiver:
     """A webhook endpoint as a WSGI application.
 
-    `secrets` are the endpoint's signing secrets (two while one is being rolled), `now` gives seconds
-    since 1970, `tolerance_s` is how old or early a message may be. `seen` holds the ids of messages
-    handled before: in production hand in something durable that all your processes share. `types` are
-    the types of event that there are, to find a misspelt one by; without them its form is looked at. `arrivals`
-    keeps the last 1000 requests. Messages are taken one at a time, and the service waits 15 s for an
-    answer: let a handler put long work aside.
+    `secrets` are the endpoint's signing secrets (two while one is being rolled), `now` returns seconds since 1970,
+    `tolerance_s` is how old or early a message may be. `seen` holds the ids of messages handled before: in production
+    pass something durable that all your processes share. `types` are the known types of event, to find a misspelt
+    one; without them only its form is checked. `arrivals` keeps the last 1000 requests. Messages are taken one at a
+    time, and the service waits 15 s for a response: let a handler queue long work.
     """
 
     def __init__(
@@ -115,7 +114,7 @@ class Receiver:
         self._seen: MutableSet[str] = set() if seen is None else seen
         self._types = frozenset(types)
         self._handlers: list[tuple[str, Handler]] = []
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
 
     def on(self, *event_types: str) -> Callable[[Handler], Handler]:
         """Decorate a function that handles events of these types; `charge.*` takes a family, `*` all.
@@ -149,9 +148,9 @@ class Receiver:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         """The WSGI application."""
-        status, answer = self._answer(environ)
-        start_response(_STATUS[status], [("Content-Type", "text/plain"), ("Content-Length", str(len(answer)))])
-        return [answer]
+        status, text = self._respond(environ)
+        start_response(_STATUS[status], [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))])
+        return [text]
 
     @contextmanager
     def listen(self, port: int = 0) -> Iterator[str]:
@@ -162,7 +161,7 @@ class Receiver:
         server = make_server("127.0.0.1", port, self, handler_class=_Quiet)
         thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
         thread.start()
-        # A script that ends in the midst of it: afterwards the thread stands still, and would be waited for for ever.
+        # If a script ends inside the block, the thread would be waited for for ever.
         atexit.register(server.shutdown)
         try:
             yield f"http://127.0.0.1:{server.server_port}/webhooks"
@@ -178,7 +177,7 @@ class Receiver:
         return f"Receiver({counts})"
 
     def _check(self, event_type: str) -> None:
-        """A name that no event has would wait for ever."""
+        """Raises ValueError: no event has this name, and a handler of it would wait for ever."""
         families = {f"{each.partition('.')[0]}.*" for each in self._types}
         known = {"*", *self._types, *families}
         if event_type in known or (not self._types and _NAME.fullmatch(event_type)):
@@ -188,7 +187,7 @@ class Receiver:
         message = f"no event is named {event_type!r}: {hint}"
         raise ValueError(message)
 
-    def _answer(self, environ: WSGIEnvironment) -> tuple[int, bytes]:
+    def _respond(self, environ: WSGIEnvironment) -> tuple[int, bytes]:
         if environ["REQUEST_METHOD"] != "POST":
             return 405, b"POST webhooks here."
         body = _body(environ)
@@ -203,7 +202,7 @@ class Receiver:
         return arrival.status, arrival.verdict.encode()
 
     def _take(self, body: bytes, headers: dict[str, str]) -> Arrival:
-        with self._turn:
+        with self._lock:
             arrival = self._judge(body, headers)
             self.arrivals.append(arrival)
             return arrival
@@ -226,21 +225,21 @@ class Receiver:
         except Exception as error:  # noqa: BLE001  whatever the merchant's code raises, the service must try again
             _LOG.exception("the handler of %s failed", visible(event.type))
             return Arrival(500, "failed", f"{type(error).__name__}: {error}", body, headers, error)
-        # Only now: a handler that failed sees the message again.
+        # Only now: a handler that failed gets the message again.
         self._seen.add(message_id)
         self.events.append(event)
         return Arrival(200, "accepted", event.type, body, headers)
 
 
 class _Quiet(WSGIRequestHandler):
-    """No line on standard error for each request: it would land in a notebook's output."""
+    """No log line for each request: it would land in a notebook's output."""
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401  the base class's signature
         del format, args
 
 
 def _body(environ: WSGIEnvironment) -> bytes | None:
-    """The body to the byte, None when it is too large; a chunked one tells no length."""
+    """The body to the byte, None when it is too large; a chunked one has no length."""
     length = environ.get("CONTENT_LENGTH") or ""
     if not length and not environ.get("wsgi.input_terminated"):
         return b""
@@ -260,6 +259,6 @@ def _event(body: bytes) -> Event:
 
 
 def _same(one: Handler, other: Handler) -> bool:
-    """Whether a function is another written again: a lambda has no name to tell by."""
+    """Whether one is the other, or its cell run again; lambdas have no names to compare."""
     names = [(getattr(each, "__module__", ""), getattr(each, "__qualname__", "<lambda>")) for each in (one, other)]
     return one is other or (names[0] == names[1] and "<lambda>" not in names[0][1])

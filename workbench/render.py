@@ -1,4 +1,4 @@
-"""Tables as plain text and as plain semantic HTML, and pictures with their words."""
+"""Tables as plain text and as plain semantic HTML, JSON laid out for reading, and pictures with their description."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 from workbench.visible import visible
 
@@ -48,32 +50,40 @@ class Table:
 
     def html(self) -> str:
         """One `<table>` with a caption and column headings, no script and no style sheet."""
-        head = "".join(f'<th scope="col"{_aligned(column)}>{_text(column.heading)}</th>' for column in self.columns)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td{_aligned(column)}>{_text(text)}</td>" for text, column in zip(row, self.columns, strict=True)
-            )
-            + "</tr>"
-            for row in self.rows
-        )
+        head = self._row("th", ' scope="col"', [column.heading for column in self.columns])
+        body = "".join(self._row("td", "", row) for row in self.rows)
         body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
         caption = f"<caption>{_text(self.caption)}</caption>" if self.caption else ""
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
+
+    def _row(self, tag: str, attributes: str, texts: Sequence[str]) -> str:
+        cells = (
+            f'<{tag}{attributes} style="text-align:{"right" if column.numeric else "left"}">{_text(text)}</{tag}>'
+            for text, column in zip(texts, self.columns, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(str(self), self.html())
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
-    """What `_repr_mimebundle_` gives: HTML where it can be shown, text everywhere else."""
+    """The value of `_repr_mimebundle_`: HTML where it can be shown, text everywhere else."""
     return {"text/plain": text, "text/html": html}
 
 
-def preformatted(text: str, *, label: str) -> str:
-    """Text kept as it stands, with a name for those who hear it."""
+def preformatted(text: str, label: str) -> str:
+    """Text with its line breaks; a screen reader reads the `label`."""
     style = "font-family:monospace;margin:0 0 1em"
     return f'<pre role="group" aria-label="{_text(label)}" style="{style}">{escape(visible(text, lines=True))}</pre>'
+
+
+def indented(text: str) -> str:
+    """JSON laid out for reading, every number as it was written; anything else as it is."""
+    try:
+        return msgspec.json.format(text.encode(), indent=2).decode()
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return text
 
 
 def pairs(caption: str, values: Mapping[str, str]) -> Table:
@@ -91,12 +101,8 @@ def _text(line: str) -> str:
     return escape(visible(line))
 
 
-def _aligned(column: Column) -> str:
-    return f' style="text-align:{"right" if column.numeric else "left"}"'
-
-
 class Figure(Protocol):
-    """What a picture is made of: matplotlib's Figure, which is not loaded here."""
+    """matplotlib's Figure, which is not loaded here."""
 
     def savefig(self, fname: Any, **options: Any) -> None:  # noqa: ANN401  matplotlib's signature
         """Write the picture."""
@@ -104,7 +110,7 @@ class Figure(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A PNG and the words that stand for it wherever it is not seen."""
+    """A PNG, and its description for wherever it is not seen."""
 
     png: bytes
     says: str
@@ -118,7 +124,7 @@ class Picture:
 
 
 def picture(figure: Figure, says: str) -> Picture:
-    """A figure as a PNG of the same bytes in every run; `says` tells what is to be seen in it.
+    """A figure as a PNG of the same bytes in every run; `says` describes it.
 
     >>> picture(figure, "Ten attempts, the last after three days.")  # doctest: +SKIP
     """

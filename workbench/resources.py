@@ -1,4 +1,4 @@
-"""Where the shipped notebooks and fixtures are: inside an installed package, or at the top of a checkout."""
+"""The shipped notebooks and fixtures: inside an installed package, or at the top of a checkout."""
 
 from pathlib import Path
 

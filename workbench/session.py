@@ -18,7 +18,7 @@ from workbench.handset import Phone
 from workbench.latency import Latencies
 from workbench.live import Widget
 from workbench.receiver import Receiver
-from workbench.trace import Seen
+from workbench.trace import TraceContext
 from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)
@@ -52,8 +52,8 @@ class Session(Closing):
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
         self.watchers = self.closing.enter_context(watchers or Watchers(self._position))
-        self.seen = Seen(base_url, Latencies())
-        self.seen.latencies.watch(self.http)
+        self.trace_context = TraceContext(base_url, Latencies())
+        self.trace_context.latencies.watch(self.http)
         self.is_served = transport is None
         self.base_url = base_url
         self.secret_key = Secret(secret_key)
@@ -79,7 +79,7 @@ class Session(Closing):
         return self._looking
 
     @cached_property
-    def unseen(self) -> SandboxControl:
+    def untraced(self) -> SandboxControl:
         """The control plane, asked so that nothing is told of it and nothing is run for it."""
         return SandboxControl(self._looking)
 

@@ -34,16 +34,16 @@ class Watchers(Closing):
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._known: object = None
-        self._spared: set[Callable[[], object]] | None = None
+        self._skipped: set[Callable[[], object]] | None = None
         """Whom the news that waits does not concern; None while there is none."""
-        self._telling = threading.Lock()
+        self._lock = threading.Lock()
         self._calls = _Calls()
 
     def add(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Run `callback` after whatever happens from now on; the function that is returned ends that."""
         if not self._callbacks:
             # What happened while nobody looked is no news.
-            self._taken()
+            self._take_news()
             self._known = self._where()
         self._callbacks.append(callback)
         if self._thread is None:
@@ -56,7 +56,7 @@ class Watchers(Closing):
 
         return stop
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Something may have happened. What a callback itself calls is no news."""
         if self.is_watching():
             return
@@ -66,7 +66,7 @@ class Watchers(Closing):
             self._calls.made += 1
 
     @contextmanager
-    def sparing(self, callback: Callable[[], object]) -> Iterator[None]:
+    def skipping(self, callback: Callable[[], object]) -> Iterator[None]:
         """One call that this thread makes meanwhile is no news for `callback`, who made it and knows what came of it.
 
         If there are more, as where a merchant's handler of webhooks calls on its part, all of them are.
@@ -90,22 +90,22 @@ class Watchers(Closing):
         if self._thread not in (None, threading.current_thread()):
             self._thread.join(timeout=5)
 
-    def _put(self, spared: set[Callable[[], object]]) -> None:
-        with self._telling:
-            self._spared = spared if self._spared is None else self._spared & spared
+    def _put(self, skipped: set[Callable[[], object]]) -> None:
+        with self._lock:
+            self._skipped = skipped if self._skipped is None else self._skipped & skipped
             self._news.set()
 
-    def _taken(self) -> set[Callable[[], object]]:
+    def _take_news(self) -> set[Callable[[], object]]:
         """Whom the news that came does not concern; from now on there is none."""
-        with self._telling:
-            spared, self._spared = self._spared, None
+        with self._lock:
+            skipped, self._skipped = self._skipped, None
             self._news.clear()
-        return spared or set()
+        return skipped or set()
 
     def _run(self) -> None:
         while not self._ended.is_set():
             if self._has_news():
-                self._tell_all(self._taken())
+                self._notify_all(self._take_news())
                 self._ended.wait(_REST_S)
 
     def _has_news(self) -> bool:
@@ -126,8 +126,8 @@ class Watchers(Closing):
         except Exception:  # noqa: BLE001  a server that is down or gone: whoever looks shows that
             return None
 
-    def _tell_all(self, spared: set[Callable[[], object]]) -> None:
-        for callback in [each for each in self._callbacks if each not in spared]:
+    def _notify_all(self, skipped: set[Callable[[], object]]) -> None:
+        for callback in [each for each in self._callbacks if each not in skipped]:
             if self._ended.is_set():
                 return
             try:

@@ -63,7 +63,7 @@ NO_AMOUNT = {
 @pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in NO_AMOUNT.items() for text in texts])
 def test_what_is_no_amount_is_refused_by_name(code: str, text: str):
     with pytest.raises(InvalidRequest) as refused:
-        money_from_major(Decimal(text), ZMW, param="amount")
+        money_from_major(Decimal(text), ZMW)
     assert (refused.value.code, refused.value.param) == (code, "amount")
 
 
@@ -87,7 +87,7 @@ def test_whole_numbers_are_of_the_unit_in_force():
         (2**63 - 1, 1, "amount_too_large"),
     ):  # fmt: skip
         with pytest.raises(InvalidRequest) as refused:
-            money_from_integer(amount, ZMW, units_minor=units_minor, param="amount")
+            money_from_integer(amount, ZMW, units_minor=units_minor)
         assert (refused.value.code, refused.value.param) == (code, "amount")
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain import receipts, ussd
-from workbench.domain.receipts import TOLD, WORDS, Receipt, receipt_of, receipt_of_return, words
+from workbench.domain.receipts import RECEIPT_KINDS, RECEIPT_TEXTS, Receipt, receipt_of, receipt_of_return, receipt_text
 from workbench.domain.ussd import UssdSession
 
 AT_MS = 1_767_592_860_000
@@ -28,7 +28,7 @@ def told(screen: str, **more: object) -> Receipt:
 
 
 def test_a_payment_is_told_with_its_amount_merchant_moment_and_the_operators_reference():
-    assert words(told(ussd.APPROVED)) == (
+    assert receipt_text(told(ussd.APPROVED)) == (
         "05/01/2026 08:01: ZMW 150.00 paid to PLANT STORE. For: Monstera. Transaction 4000000012."
     )
 
@@ -37,9 +37,10 @@ def test_a_failure_is_told_with_its_reason_and_no_transaction_and_of_every_other
     says = {ussd.REFUSED: "The wallet holds less than the amount.", ussd.BLOCKED: "The PIN was wrong too often."}
     for screen, reason in says.items():
         receipt = told(screen)
-        assert words(receipt) == f"05/01/2026 08:01: ZMW 150.00 to PLANT STORE was not paid. For: Monstera. {reason}"
+        text = receipt_text(receipt)
+        assert text == f"05/01/2026 08:01: ZMW 150.00 to PLANT STORE was not paid. For: Monstera. {reason}"
         assert receipt.transaction is None
-    for screen in {*ussd.WORDS, *ussd.HIDDEN} - {ussd.APPROVED, *says}:
+    for screen in {*ussd.SCREEN_TEXTS, *ussd.HIDDEN} - {ussd.APPROVED, *says}:
         assert receipt_of(session(screen), seq=7, at_ms=AT_MS, transaction="4000000012") is None
 
 
@@ -47,15 +48,15 @@ def test_money_that_came_back_is_told_with_its_own_amount():
     back = receipt_of_return(
         session(ussd.APPROVED, reference=None), seq=9, at_ms=AT_MS, amount_minor=5, transaction="X"
     )
-    assert words(back) == "05/01/2026 08:01: ZMW 0.05 received back from PLANT STORE. Transaction X."
+    assert receipt_text(back) == "05/01/2026 08:01: ZMW 0.05 received back from PLANT STORE. Transaction X."
 
 
-def test_every_kind_has_words():
-    assert {*TOLD.values(), receipts.RETURNED} == set(WORDS)
+def test_every_kind_has_a_text():
+    assert {*RECEIPT_KINDS.values(), receipts.RETURNED} == set(RECEIPT_TEXTS)
 
 
 @given(
-    screen=st.sampled_from(sorted(TOLD)),
+    screen=st.sampled_from(sorted(RECEIPT_KINDS)),
     amount_minor=st.integers(1, 10**12 - 1),
     merchant=st.text(string.ascii_letters, min_size=1, max_size=40),
     reference=st.none() | st.text(max_size=300),
@@ -67,7 +68,7 @@ def test_any_message_is_one_short_line_that_names_amount_and_merchant(
     one = session(screen, amount_minor=amount_minor, merchant=merchant, reference=reference)
     found = receipt_of(one, seq=1, at_ms=at_ms, transaction="MP260105.0801.00000042")
     assert found is not None
-    text = words(found)
+    text = receipt_text(found)
     assert len(text.splitlines()) == 1
     assert merchant in text
     assert f"{amount_minor // 100:,}.{amount_minor % 100:02d}" in text

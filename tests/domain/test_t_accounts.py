@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.t_accounts import shown_amount, t_accounts
+from workbench.domain.t_accounts import t_accounts
 
 FLOAT, FEE = (1100, "operator:mtn:float"), (4000, "income:merchant_fee")
 
@@ -22,8 +22,8 @@ def test_debits_stand_left_credits_right_and_accounts_by_their_code():
     fee, operator = posting(FEE, "credit", 375, "a"), posting(FLOAT, "debit", 125_000, "b")
     first, second = t_accounts([fee, operator, posting(FLOAT, "credit", 150, "c")])
     assert (first.code, first.account, first.currency) == (*FLOAT, "ZMW")
-    assert [(side.entry, shown_amount(side.money)) for side in first.debits] == [("b", "1,250.00")]
-    assert [(side.entry, shown_amount(side.money)) for side in first.credits] == [("c", "1.50")]
+    assert [(side.entry, side.money.plain) for side in first.debits] == [("b", "1,250.00")]
+    assert [(side.entry, side.money.plain) for side in first.credits] == [("c", "1.50")]
     assert first.balance == ("1,248.50", "")
     assert second.balance == ("", "3.75")
 

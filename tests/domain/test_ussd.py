@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain import ussd
-from workbench.domain.ussd import FAILURE_OF, IDLE_WORDS, OPEN, TRANSITIONS, UssdSession, after, check_pin, judged_pin
+from workbench.domain.ussd import FAILURE_OF, IDLE_TEXT, OPEN, TRANSITIONS, UssdSession, after, check_pin, judged_pin
 from workbench.errors import IllegalTransition, InvalidRequest
 
 SCREENS = (
@@ -125,13 +125,13 @@ SHOWN: list[tuple[str, dict[str, object], str]] = [
 
 @pytest.mark.parametrize(("screen", "more", "shown"), SHOWN)
 def test_the_words_on_each_screen(screen: str, more: dict[str, object], shown: str):
-    assert ussd.words(session(screen, **more)) == shown
+    assert ussd.screen_text(session(screen, **more)) == shown
 
 
 def test_every_screen_that_a_customer_sees_has_words():
-    assert set(ussd.WORDS) == set(SCREENS) - UNSEEN
+    assert set(ussd.SCREEN_TEXTS) == set(SCREENS) - UNSEEN
     assert set(ussd.HIDDEN) == UNSEEN
-    assert IDLE_WORDS == "(no message)"
+    assert IDLE_TEXT == "(no message)"
 
 
 def test_as_many_digits_as_an_operator_asks_for_could_be_a_pin():

@@ -25,7 +25,7 @@ from workbench.errors import (
     PortTaken,
     ServeRefused,
     ServiceUnreachable,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 from workbench.in_process import Served
 
@@ -289,7 +289,7 @@ class TestConnect:
             for answer in ((200, b"<html>Welcome</html>"), (200, b"[]"), (200, b'{"object": "x"}'), (404, b""),
                            (405, b"{}"), (501, b"")):  # fmt: skip
                 monkeypatch.setattr(Elsewhere, "answer", answer)
-                with pytest.raises(UnexpectedAnswer, match="not as `workbench serve`") as refused:
+                with pytest.raises(UnexpectedResponse, match="not as `workbench serve`") as refused:
                     Workbench.connect(url, "sk" + "_test_" + "x" * 24)
                 assert url in str(refused.value)
             server.shutdown()

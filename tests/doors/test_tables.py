@@ -19,7 +19,7 @@ from workbench.analysis.shapes import Columns
 from workbench.analysis.tables import Tables
 from workbench.control import SandboxControl
 from workbench.domain.phones import OPERATORS
-from workbench.errors import LedgerRefused, UnexpectedAnswer
+from workbench.errors import LedgerRefused, UnexpectedResponse
 
 if TYPE_CHECKING:
     from tests.conftest import Shop
@@ -373,7 +373,7 @@ class TestTheBench:
     def test_intents_that_tell_no_amount_are_refused_with_the_reason(self):
         with Workbench(seed=7, gaps={"intent_fields": "minimal"}) as bench:
             bench.client.payment_intents.create(amount=Decimal(5))
-            with pytest.raises(UnexpectedAnswer, match="intent_fields"):
+            with pytest.raises(UnexpectedResponse, match="intent_fields"):
                 _ = bench.tables.payments
 
     def test_a_large_ledger_is_never_in_memory_as_text(self):

@@ -14,7 +14,7 @@ from workbench.domain.moments import LUSAKA
 from workbench.domain.webhooks import DEAD_LETTER
 from workbench.lab.board import Board
 from workbench.lab.dashboard import Dashboard
-from workbench.lab.parts.clock import ClockPart
+from workbench.lab.parts.clock import ClockSection
 from workbench.lab.parts.pages import SIZE
 
 DEAF = "http://127.0.0.1:9/hooks"
@@ -275,7 +275,7 @@ def test_what_breaks_is_said_and_the_button_answered(page: Browser, monkeypatch:
     def broken(*_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setitem(ClockPart.doings, "advance", broken)
+    monkeypatch.setitem(ClockSection.handlers, "advance", broken)
     with pytest.raises(RuntimeError):
         page.board._act({"id": 7, "part": "clock", "do": "advance", "on": "60"})  # noqa: SLF001  as its widget calls it
     assert page.widget.answered == 7

@@ -17,8 +17,8 @@ from workbench.domain.wire import TraceRow
 from workbench.errors import WorkbenchError
 from workbench.lab.desk import Desk
 from workbench.lab.parts import draft
-from workbench.lab.parts.part import Said
-from workbench.lab.parts.seen import Seen
+from workbench.lab.parts.part import Message
+from workbench.lab.parts.seen import Gathered
 from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, Steps, as_data
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
@@ -58,11 +58,11 @@ def act(desk: Desk, message: dict[str, Any]) -> None:
     desk._act(message)  # noqa: SLF001  the widget calls it, where there is a browser
 
 
-def seen(desk: Desk) -> Seen:
+def seen(desk: Desk) -> Gathered:
     return desk._seen  # noqa: SLF001  what it shows is made of this
 
 
-def send(desk: Desk, **values: str) -> Said:
+def send(desk: Desk, **values: str) -> Message:
     said = desk.do("request", "send", **values)
     assert said is not None
     return said
@@ -78,7 +78,7 @@ class TestAPayment:
         assert bench.desk() is desk
         assert desk.widget is desk.widget
         assert "Nothing was sent yet." in text(desk, "answer")
-        assert "shows the prompt" in send(desk).words
+        assert "shows the prompt" in send(desk).text
         before = list(bench.trace), bench.clock.now_ms
         for _ in range(3):
             repr(desk)
@@ -117,7 +117,7 @@ class TestAPayment:
             assert list(bench.trace) == list(other.trace)
 
     def test_a_refused_number_that_is_mended_has_its_handset_before_it_is_sent(self, desk: Desk):
-        assert "national form" in send(desk, phone="0961234567").words
+        assert "national form" in send(desk, phone="0961234567").text
         assert "national form" in text(desk, "handset")
         assert "now" not in [each.state for each in items(section(desk, "payment"), Steps)[0].steps]
         desk.do("request", "follow", "form", phone=OTHER)
@@ -139,21 +139,21 @@ class TestAPayment:
     def test_a_charge_in_one_call_paid_and_declined(self, desk: Desk):
         desk.do("request", "follow", "form", operation="charge")
         assert field(desk, "amount").hint == "Sent as 15000, in whole ngwee."
-        assert send(desk).words.startswith("Paid: ZMW 150.00")
+        assert send(desk).text.startswith("Paid: ZMW 150.00")
         assert "POST /v1/charges → 200 OK" in text(desk, "answer")
         assert send(desk, phone="+260960000002").tone == BAD
         assert "insufficient funds" in text(desk, "payment")
         assert "402 Payment Required" in text(desk, "answer")
         body = {"amount": 500, "currency": "zmw", "type": "mobile_money", "channel": "airtel", "phone": OTHER}
         desk.do("request", "follow", "json", body0=json.dumps(body))
-        assert send(desk).words.startswith("Paid: ZMW 5.00")
+        assert send(desk).text.startswith("Paid: ZMW 5.00")
         assert seen(desk).number == OTHER
 
     def test_a_charge_in_whole_kwacha_where_the_register_says_so(self):
         with Workbench(seed=SEED, gaps={"charge_amount_unit": "major"}) as bench:
             desk = bench.desk()
-            assert "whole kwacha" in send(desk, operation="charge", amount="1.50").words
-            assert send(desk, amount="3.00").words.startswith("Paid: ZMW 3.00")
+            assert "whole kwacha" in send(desk, operation="charge", amount="1.50").text
+            assert send(desk, amount="3.00").text.startswith("Paid: ZMW 3.00")
 
     def test_a_refused_attempt_is_told(self, bench: Workbench, desk: Desk):
         send(desk)
@@ -186,11 +186,11 @@ class TestTheKey:
     def test_what_was_refused_is_sent_again_with_its_key(self, bench: Workbench, desk: Desk):
         key = field(desk, "idempotency_key").value
         said = send(desk, phone="+447911123456")
-        assert "not Zambian" in said.words
-        assert "The intent was created and is not confirmed." in said.words
+        assert "not Zambian" in said.text
+        assert "The intent was created and is not confirmed." in said.text
         assert "not Zambian" in field(desk, "phone").error
         assert field(desk, "idempotency_key").value == key
-        assert "shows the prompt" in send(desk, phone=NUMBER).words
+        assert "shows the prompt" in send(desk, phone=NUMBER).text
         # The same key: no second intent for one order.
         assert len(bench.client.payment_intents.list()) == 1
 
@@ -199,7 +199,7 @@ def again(desk: Desk, **values: str) -> str:
     """What is said of the last request, sent once more with its key."""
     said = desk.do("request", "again", **values)
     assert said is not None
-    return str(said.words)
+    return str(said.text)
 
 
 WRONG = [
@@ -236,14 +236,14 @@ class TestBadInput:
         for values, name, words in WRONG:
             desk.do("request", "new_key")
             said = send(desk, **{**draft.START, "idempotency_key": field(desk, "idempotency_key").value, **values})
-            assert (said.tone, words in said.words, words in field(desk, name).error) == (BAD, True, True), values
+            assert (said.tone, words in said.text, words in field(desk, name).error) == (BAD, True, True), values
             # Typing there takes it away.
             desk.do("request", "follow", "form", **{name: "7"})
             assert field(desk, name).error == ""
 
     def test_any_description_is_sent_or_refused_in_words(self, desk: Desk):
         for description in ("x" * 10_000, "<script>alert(1)</script>", "\ud800", "a\x00b", "K̶"):
-            assert send(desk, description=description).words
+            assert send(desk, description=description).text
             assert "<script>" not in str(desk._repr_mimebundle_()["text/html"])
             as_data(desk.sections())
         send(desk, description="")
@@ -254,20 +254,20 @@ class TestBadInput:
         self, bench: Workbench, desk: Desk
     ):
         before = list(bench.trace)
-        assert send(desk, amount="abc").words.startswith("Nothing was sent.")
+        assert send(desk, amount="abc").text.startswith("Nothing was sent.")
         assert list(bench.trace) == before
-        assert "publishable key" in send(desk, amount="1.00", key="publishable_key").words
+        assert "publishable key" in send(desk, amount="1.00", key="publishable_key").text
         assert "403 Forbidden" in text(desk, "answer")
 
     def test_faults_of_the_service_are_seen(self, bench: Workbench, desk: Desk):
         for scenario in ("server_error", "server_error_after", "conflict", "slow"):
             bench.operator.script(NUMBER, [scenario])
-            assert send(desk).words
+            assert send(desk).text
             assert "→" in text(desk, "answer")
 
     def test_an_outage_is_seen(self, bench: Workbench, desk: Desk):
         bench.operator.outage("mtn", 600)
-        assert "no handset shows a prompt yet" in send(desk).words
+        assert "no handset shows a prompt yet" in send(desk).text
         desk.do("payment", "wait", "10")
         assert "operator unavailable" in text(desk, "payment")
 
@@ -279,7 +279,7 @@ class TestBadInput:
         act(desk, {})
         send(desk)
         bench.close()
-        assert "closed" in send(desk).words
+        assert "closed" in send(desk).text
         assert "closed" in text(desk, "unread")
         assert "run the cells again" in text(desk, "unread")
         assert "closed" in repr(desk)
@@ -302,7 +302,7 @@ class TestTheJson:
         written = '{"amount":   9.50, "currency": "ZMW", "payment_method_types": ["mobile_money"], "more": null}'
         desk.do("request", "follow", "json", body0=written)
         assert field(desk, "body0").value == written
-        assert "shows the prompt" in send(desk).words
+        assert "shows the prompt" in send(desk).text
         (intent,) = bench.client.payment_intents.list()
         assert bench.trace.for_(intent.id)[0]["detail"]["request"]["body"] == written
         assert intent.amount == Decimal("9.50")
@@ -463,10 +463,10 @@ class TestServed:
             assert not seen(desk).has_receiver
             started = desk.do("webhooks", "start")
             assert started is not None
-            assert "listens" in started.words
+            assert "listens" in started.text
             assert "Nothing here receives" not in text(desk, "webhooks")
             assert re.fullmatch("desk-[0-9a-f]{8}", field(desk, "idempotency_key").value)
-            assert "shows the prompt" in send(desk).words
+            assert "shows the prompt" in send(desk).text
             assert f"{bench.base_url}/v1/payment_intents" in text(desk, "request")
             bench.phone(NUMBER).enter_pin("1234")
             for _ in range(100):

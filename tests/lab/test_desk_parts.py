@@ -10,9 +10,9 @@ from workbench.domain.wire import Delivery, DeliveryAttempt, LedgerAccount
 from workbench.lab import drawn, views
 from workbench.lab.board import Board
 from workbench.lab.parts import draft
-from workbench.lab.parts.answer import answer, was_replayed
+from workbench.lab.parts.answer import responses, was_replayed
 from workbench.lab.parts.ledger import ledger
-from workbench.lab.parts.part import Part
+from workbench.lab.parts.part import BoardSection
 from workbench.lab.parts.payment import news
 from workbench.lab.parts.seen import Payment, pretty
 from workbench.lab.parts.timeline import steps, timeline
@@ -100,8 +100,8 @@ class TestTimeline:
 
     def test_news(self):
         payment = Payment("pi_1", "ZMW 1.00", AT, "succeeded")
-        assert "webhook" in news(payment, is_verified=True).words  # type: ignore[union-attr]  it is paid
-        assert "webhook" not in news(payment, is_verified=False).words  # type: ignore[union-attr]  the same
+        assert "webhook" in news(payment, is_verified=True).text  # type: ignore[union-attr]  it is paid
+        assert "webhook" not in news(payment, is_verified=False).text  # type: ignore[union-attr]  the same
         assert news(payment._replace(status="requires_action"), is_verified=False) is None
 
 
@@ -165,7 +165,7 @@ class TestWebhooks:
         assert grid.rows[0].cells[3:] == (verified, handled)
 
     def test_attempts_are_counted_and_the_next_one_told(self):
-        attempt = DeliveryAttempt(number=1, at=0, latency_ms=0, status_code=None, fault="refused", answer="")
+        attempt = DeliveryAttempt(number=1, at=0, latency_ms=0, status_code=None, fault="refused", responses="")
         delivery = Delivery("del_evt_1", "pending", "evt_1", "t", "we_1", "http://h", [attempt], 1_767_592_805)
         rows = [webhook(result="no answer", fault="connection refused"), webhook(result="no answer, attempt 2")]
         (grid,) = webhooks(rows, [], {"del_evt_1": delivery})
@@ -182,7 +182,7 @@ class TestWebhooks:
 
 class TestAnswer:
     def test_the_last_call_is_open_and_what_was_refused_names_its_field(self):
-        items = answer([call(), call(400, body='{"param": "amount", "detail": "no"}')])
+        items = responses([call(), call(400, body='{"param": "amount", "detail": "no"}')])
         assert items[0].label == "POST /v1/payment_intents → 200 OK"  # type: ignore[union-attr]  a fold
         assert items[1] == views.Note("POST /v1/payment_intents → 400 Bad Request", views.BAD)
         assert views.Note("The field is amount.", "warn") in items
@@ -190,7 +190,7 @@ class TestAnswer:
 
     @pytest.mark.parametrize("body", ["", "no JSON", "[1]", "null", '{"param": 5}'])
     def test_any_body_is_shown(self, body: str):
-        texts = [each.text for each in answer([call(500, body=body)]) if isinstance(each, views.Code)]
+        texts = [each.text for each in responses([call(500, body=body)]) if isinstance(each, views.Code)]
         assert texts[0].endswith(pretty(body))
 
 
@@ -216,8 +216,8 @@ class TestDraft:
         assert [draft.phone_of([text]) for text in bodies] == [""] * len(bodies)
 
     def test_the_shell_hands_the_id_on(self):
-        asked = draft.asks(draft.START, 1)
-        _, curl = draft.code_of(asked, idempotency_key="k", key=draft.SECRET, base_url="", as_written=False)
+        requests = draft.requests_of(draft.START, 1)
+        _, curl = draft.code_of(requests, idempotency_key="k", key=draft.SECRET, base_url="", as_written=False)
         assert curl.startswith("INTENT_ID=$(curl ")
         assert "/v1/payment_intents/$INTENT_ID/confirm" in curl
 
@@ -227,7 +227,7 @@ class TestDraft:
         )
 
 
-class Typed(Part):
+class Typed(BoardSection):
     id = "typed"
 
     def section(self) -> views.Section:

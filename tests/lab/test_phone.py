@@ -20,7 +20,7 @@ from workbench.domain.wire import panel
 from workbench.errors import ServiceUnreachable, WorkbenchError
 from workbench.handset import Phone
 from workbench.lab.phone import CLOSED, PhoneWidget
-from workbench.lab.phone_view import EMPTY, MOST_MESSAGES, OUTCOMES, Known, Now, View, view_of
+from workbench.lab.phone_view import EMPTY, MOST_MESSAGES, OUTCOMES, Now, PhoneState, View, view_of
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SOON_S = 5
@@ -99,7 +99,7 @@ def ask(bench: Workbench, number: str = NUMBER, provider: str = "mtn", amount: s
 
 class TestWhatItShows:
     def test_a_prompt_appears_by_itself_and_goes(self, bench: Workbench, browser: Browser):
-        assert browser.view == {**EMPTY, "name": "+26096••••567", "operator": "MTN MoMo", "words": ussd.IDLE_WORDS}
+        assert browser.view == {**EMPTY, "name": "+26096••••567", "operator": "MTN MoMo", "words": ussd.IDLE_TEXT}
         ask(bench)
         assert browser.sees(lambda view: view["waiting"])
         assert "Pay ZMW 150.00" in browser.view["words"]
@@ -356,9 +356,9 @@ class TestAPersonAndAScriptTakeOnePath:
         assert trace == by_script(steps)
         assert "screen" in [row["kind"] for row in trace]
         for view in views:
-            shown = json.dumps({**view, "prompt": "", "messages": [{**each, "seq": 0} for each in view["messages"]]})
-            assert NUMBER[1:] not in shown
-            assert WRONG not in shown
+            handset = json.dumps({**view, "prompt": "", "messages": [{**each, "seq": 0} for each in view["messages"]]})
+            assert NUMBER[1:] not in handset
+            assert WRONG not in handset
             assert set(view) == set(EMPTY)
 
     def test_the_pin_is_nowhere_but_in_the_message(
@@ -375,7 +375,7 @@ class TestAPersonAndAScriptTakeOnePath:
         assert NUMBER[1:] not in everything[0]
 
 
-def shown(**more: object) -> wire.Handset:
+def handset(**more: object) -> wire.Handset:
     screen = {
         "phone": NUMBER, "operator": "mtn", "screen": "Pay", "state": ussd.ENTER_PIN, "waiting": True,
         "tries_left": 3, "expires_at": 1_000, "queued": 0, "charge": "ch_1", **more,
@@ -395,28 +395,28 @@ class TestTheView:
     def test_time_left_is_never_negative_and_the_end_on_a_running_clock_one_moment_however_the_clocks_are_read(
         self, sandbox_ms: int, off_ms: int, gone_ms: int, kernel_ms: int
     ):
-        view = view_of(Known(shown(), [], Now("manual", sandbox_ms, kernel_ms)), EMPTY)
+        view = view_of(PhoneState(handset(), [], Now("manual", sandbox_ms, kernel_ms)), EMPTY)
         assert (view["left_ms"], view["ends_ms"]) == (max(0, 1_000_000 - sandbox_ms), 0)
-        first = view_of(Known(shown(), [], Now("running", 0, kernel_ms)), EMPTY)
+        first = view_of(PhoneState(handset(), [], Now("running", 0, kernel_ms)), EMPTY)
         assert first["ends_ms"] == kernel_ms + 1_000_000
-        again = view_of(Known(shown(), [], Now("running", gone_ms, kernel_ms + gone_ms + off_ms)), first)
+        again = view_of(PhoneState(handset(), [], Now("running", gone_ms, kernel_ms + gone_ms + off_ms)), first)
         assert again == first
 
     def test_a_running_clock_that_was_moved_and_another_prompt_end_at_other_moments(self):
-        first = view_of(Known(shown(), [], Now("running", 0, 0)), EMPTY)
-        assert view_of(Known(shown(), [], Now("running", 60_000, 0)), first)["ends_ms"] == 940_000
-        assert view_of(Known(shown(charge="ch_2"), [], Now("running", 500, 0)), first)["ends_ms"] == 999_500
+        first = view_of(PhoneState(handset(), [], Now("running", 0, 0)), EMPTY)
+        assert view_of(PhoneState(handset(), [], Now("running", 60_000, 0)), first)["ends_ms"] == 940_000
+        assert view_of(PhoneState(handset(charge="ch_2"), [], Now("running", 500, 0)), first)["ends_ms"] == 999_500
 
     def test_every_screen_that_ends_a_payment_says_how(self):
-        ended = set(ussd.WORDS) - set(ussd.OPEN) - {ussd.IGNORED}
+        ended = set(ussd.SCREEN_TEXTS) - set(ussd.OPEN) - {ussd.IGNORED}
         assert set(OUTCOMES) == ended
         for state, outcome in OUTCOMES.items():
-            view = view_of(Known(shown(state=state, waiting=False, expires_at=None), [], None), EMPTY)
+            view = view_of(PhoneState(handset(state=state, waiting=False, expires_at=None), [], None), EMPTY)
             assert view["outcome"] == outcome
 
     def test_a_long_inbox_is_cut_at_its_old_end(self):
         many = [message(seq) for seq in range(MOST_MESSAGES + 5)]
-        view = view_of(Known(shown(), many, Now("manual", 0, 0)), EMPTY)
+        view = view_of(PhoneState(handset(), many, Now("manual", 0, 0)), EMPTY)
         assert [each["seq"] for each in view["messages"]] == list(range(5, MOST_MESSAGES + 5))
 
 

@@ -87,7 +87,7 @@ class TestWhichRows:
 class TestTheDiagram:
     def test_its_steps_are_the_rows(self, shop: Shop):
         steps = shop.bench.trace.for_(shop.intent.id).sequence.steps
-        found = [(step.source, step.target, step.label, step.answer) for step in steps]
+        found = [(step.source, step.target, step.label, step.response) for step in steps]
         path = f"POST /v1/payment_intents/{shop.intent.id[:9]}…/confirm"
         assert found[2] == (MERCHANT, SERVICE, path, "200 requires_action")
         assert found[3] == (SERVICE, PHONE, "Pay ZMW 150.00 to PLANT STORE Ref: Fern & <Co>", "")
@@ -106,7 +106,7 @@ class TestTheDiagram:
         words, told = words_in(sequence.svg), repr(sequence).splitlines()
         for step in sequence.steps:
             assert step.label in words
-            assert step.answer in {*words, ""}
+            assert step.response in {*words, ""}
         assert len(told) == len(sequence.steps) + 3
         data, metadata = sequence._repr_mimebundle_()
         assert set(data) == {"text/plain", "image/svg+xml"}
@@ -188,7 +188,7 @@ class TestTheDiagram:
         assert lanes == sorted(lanes)
         for step in shop.bench.trace.sequence.steps:
             ends = [int(heads[name] or 0) for name in (step.source, step.target)]
-            assert abs(ends[0] - ends[1]) >= 6 * max(len(step.label), len(step.answer))
+            assert abs(ends[0] - ends[1]) >= 6 * max(len(step.label), len(step.response))
 
 
 class TestTheInspector:

@@ -10,7 +10,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from workbench import Workbench, verify
-from workbench.domain.webhooks import MAX_ANSWER_BYTES
+from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import SignatureRefused
 from workbench.receiver import Receiver
 
@@ -249,7 +249,7 @@ class TestDeliveriesReadBack:
         assert (attempt["number"], attempt["at"], attempt["status_code"], attempt["fault"], attempt["latency_ms"]) == (
             1, start_s, 503, None, 0,
         )  # fmt: skip
-        assert len(attempt["answer"].encode()) <= MAX_ANSWER_BYTES + 2
+        assert len(attempt["answer"].encode()) <= MAX_RESPONSE_BYTES + 2
         assert attempt["answer"].endswith("x" * 1_000)
         assert start_s + 4 <= found["next_attempt_at"] <= start_s + 6
         hook.status = 204

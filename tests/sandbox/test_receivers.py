@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
-from workbench.domain.webhooks import MAX_ANSWER_BYTES
+from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.sandbox.outbound import Outbound, Reply
 
 LIMIT_S, SHORT_S = 2, 0.25
@@ -129,8 +129,8 @@ def test_each_is_one_recorded_attempt(behave: Behaviour, status_code: int | None
     reply, took_s = sent(behave, limit_s)
     assert (reply.status_code, reply.fault and reply.fault.partition(":")[0]) == (status_code, fault)
     # Of a stream without end so much is kept.
-    assert len(reply.answer) <= MAX_ANSWER_BYTES
-    assert behave is not STREAMS or reply.answer == "x" * MAX_ANSWER_BYTES
+    assert len(reply.answer) <= MAX_RESPONSE_BYTES
+    assert behave is not STREAMS or reply.answer == "x" * MAX_RESPONSE_BYTES
     assert took_s < limit_s + 2
 
 

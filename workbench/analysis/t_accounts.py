@@ -4,7 +4,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Any
 
-from workbench.domain.t_accounts import Side, TAccount, shown_amount, t_accounts
+from workbench.domain.t_accounts import Side, TAccount, t_accounts
 from workbench.render import bundle
 from workbench.visible import visible
 
@@ -34,7 +34,7 @@ def _title(account: TAccount) -> str:
 
 
 def _cell(side: Side) -> str:
-    return f"{side.entry}  {shown_amount(side.money)}"
+    return f"{side.entry}  {side.money.plain}"
 
 
 def _text(account: TAccount) -> str:

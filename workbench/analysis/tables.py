@@ -15,7 +15,7 @@ from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.domain.moments import business_date, milliseconds_in, moment
 from workbench.domain.money import CURRENCIES, money_from_major
-from workbench.errors import UnexpectedAnswer
+from workbench.errors import UnexpectedResponse
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -39,7 +39,7 @@ class Tables:
     def payments(self) -> pd.DataFrame:
         """Payment intents.
 
-        Raises UnexpectedAnswer where intents are answered without their amounts (`intent_fields`).
+        Raises UnexpectedResponse where intents are answered without their amounts (`intent_fields`).
         """
         return _frame(self._client.payment_intents.each(), _payment, PAYMENTS)
 
@@ -91,7 +91,7 @@ def _batches(found: Iterable[T]) -> Iterator[tuple[T, ...]]:
 
 def _payment(each: wire.PaymentIntent) -> Row:
     if isinstance(each.amount, UnsetType) or isinstance(each.currency, UnsetType):
-        raise UnexpectedAnswer(
+        raise UnexpectedResponse(
             "The intents are answered without their amounts.", hint="See `intent_fields` in the register of gaps."
         )
     wallet = each.payment_method.mobile_money if isinstance(each.payment_method, wire.MobileMoneyMethod) else None

@@ -1,1 +1,1 @@
-"""The commands of `workbench`: one module each. What takes its time to load is loaded when it is called."""
+"""The commands of `workbench`. Slow imports wait until a command is called."""

@@ -5,6 +5,11 @@ import json
 import click
 
 
+def laid_out(value: object) -> str:
+    """JSON for a person or a file."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
@@ -17,6 +22,6 @@ def gaps(names: tuple[str, ...], as_json: bool) -> None:  # noqa: FBT001  a flag
 
     rows = rows_named(names)
     if as_json:
-        click.echo(json.dumps([row.as_record() for row in rows], indent=2, ensure_ascii=False))
+        click.echo(laid_out([row.as_record() for row in rows]))
     else:
         click.echo("\n\n".join(row.as_text() for row in rows))

@@ -46,7 +46,7 @@ def lab(
 
 
 def _pages() -> "Pages":
-    """What a served sandbox shows to everybody, with the register of gaps at its defaults."""
+    """The public pages of a served sandbox, with the register of gaps at its defaults."""
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.messages import Answer, Request
     from workbench.sandbox.openapi.pages import PAGES, Page

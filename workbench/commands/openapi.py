@@ -1,9 +1,10 @@
 """`workbench openapi`: the description of the service, without a sandbox."""
 
-import json
 from pathlib import Path
 
 import click
+
+from workbench.commands.gaps import laid_out
 
 
 @click.command()
@@ -16,7 +17,7 @@ def openapi(out: Path | None) -> None:
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.openapi import document
 
-    text = json.dumps(document(Gaps()), indent=2, ensure_ascii=False)
+    text = laid_out(document(Gaps()))
     if out is None:
         click.echo(text)
     else:

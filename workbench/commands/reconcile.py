@@ -1,4 +1,4 @@
-"""`workbench reconcile`: a ledger held against what operators and banks say of it."""
+"""`workbench reconcile`: a ledger compared with the statements of operators and banks."""
 
 import os
 import sys
@@ -23,13 +23,12 @@ Say = Callable[[str], None]
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
-_MINOR_A_MAJOR: Final = 100
 _TABLE: Final = ".parquet"
 _DIFFERENCES: Final = ("amount", "fee", "days")
 _TO_SETTLE: Final = 1
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_PARTS: Final = "spark.sql.shuffle.partitions"
-"""Two hundred by default, which is for a cluster."""
+"""Its default of two hundred is for a cluster."""
 _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -37,7 +36,7 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""Spark on this machine alone: it listens to nobody else, and leaves standard error to us."""
+"""Spark on this machine alone: nobody else can reach it, and it prints nothing on standard error."""
 
 
 @click.command()
@@ -129,7 +128,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
             outputs.write(result, out, excel=excel)
         if kept is not None:
             _keep(result.carry_forward, kept)
-    _tell(result, [*outs, *([] if kept is None else [kept])])
+    _report(result, [*outs, *([] if kept is None else [kept])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         click.echo(
@@ -138,10 +137,10 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
             err=True,
         )
     result.close()
-    sys.exit(0 if result.is_clean and is_proven(result) else _TO_SETTLE)
+    sys.exit(0 if result.is_clean and is_proven(result) else 1)
 
 
-def _tell(result: "Reconciliation", written: Sequence[Path]) -> None:
+def _report(result: "Reconciliation", written: Sequence[Path]) -> None:
     from workbench.analysis.report import tables
     from workbench.analysis.report.words import headline
 
@@ -156,7 +155,7 @@ def _tell(result: "Reconciliation", written: Sequence[Path]) -> None:
 
 
 def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN401  a statement or a path
-    """The statement in a file; one that is a table already is left to the engine."""
+    """The statement in a file; the engine itself reads a Parquet file."""
     from workbench.analysis.statements import read_statement
 
     say(f"Reading {path.name}")
@@ -164,7 +163,7 @@ def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN
 
 
 def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path
-    """The ledger: Parquet is left to the engine, which reads no more of it than it needs."""
+    """The ledger; the engine itself reads a Parquet file, no more of it than it needs."""
     from workbench.analysis import files
     from workbench.analysis.reconcile.columns import LEDGER_READ
     from workbench.analysis.shapes import LEDGER_MOVEMENT
@@ -191,13 +190,15 @@ def _tolerance(given: Sequence[tuple[str, str]]) -> "Tolerance":
     for what, value in given:
         if what not in _DIFFERENCES:
             raise click.BadParameter(f"{what!r} is none of {', '.join(_DIFFERENCES)}.", param_hint="--tolerance")
-        units = 1 if what == "days" else _MINOR_A_MAJOR
-        values[what if what == "days" else f"{what}_minor"] = _whole(value, units)
+        if what == "days":
+            values[what] = _whole(value)
+        else:
+            values[f"{what}_minor"] = _whole(value, units=100)
     return Tolerance(**values)
 
 
-def _whole(text: str, units: int) -> int:
-    """A number of units as a whole one of the smallest."""
+def _whole(text: str, *, units: int = 1) -> int:
+    """A number, times `units`, as a whole one."""
     try:
         number = Decimal(text) * units
     except InvalidOperation:
@@ -235,7 +236,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _spark(engine: str) -> Iterator[None]:
-    """A session of Spark for as long as it is needed, where Spark is to do the work.
+    """A session of Spark while the block runs, if Spark is the engine.
 
     Raises ReconcileRefused: it is not installed, or lacks the Java that it runs on.
     """
@@ -248,7 +249,7 @@ def _spark(engine: str) -> Iterator[None]:
         raise ReconcileRefused("Spark runs on Java, and there is none.", hint="Install one, or set JAVA_HOME.")
     from pyspark.sql import SparkSession
 
-    # Where somebody has set Spark up, it is as they have set it up.
+    # A Spark that somebody has set up stays as it is.
     options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE | {_SPARK_PARTS: str(os.cpu_count() or 1)}
     session = SparkSession.builder.config(map=options).getOrCreate()
     try:
@@ -259,11 +260,11 @@ def _spark(engine: str) -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Say]:
-    """Says what is being done, to a person at a terminal and to nobody else."""
+    """Shows a person at a terminal what is being done, and nobody else."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
 
     with Console(stderr=True).status("Reading") as status:
-        yield lambda words: status.update(visible(words))
+        yield lambda text: status.update(visible(text))

@@ -1,4 +1,4 @@
-"""`workbench serve`: a sandbox over HTTP, and what a person or a program is told of it."""
+"""`workbench serve`: a sandbox over HTTP, and its address and keys for a person or a program."""
 
 import json
 import sys
@@ -93,7 +93,7 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
             settings, host=host, port=port, workers=workers, webhook=webhook, allow_hosts=allow_hosts, announce=announce
         )
     except InvalidRequest as error:
-        # The one request that is made on the way is the endpoint's.
+        # The only request made here creates the webhook endpoint.
         raise click.BadParameter(str(error), param_hint="--webhook") from None
 
 

@@ -1,4 +1,4 @@
-"""`workbench simulate`: a month of traffic in a sandbox of its own, and the statements of it."""
+"""`workbench simulate`: a month of traffic in a sandbox of its own, and its statements."""
 
 import time
 from pathlib import Path

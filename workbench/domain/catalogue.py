@@ -1,4 +1,4 @@
-"""Every code that an error carries: its status, what it means and what to do; and why money does not move."""
+"""Every code of an error: its status, its meaning and what to do; and the operators' names for failures."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -177,7 +177,7 @@ CODES: Final[Mapping[str, ErrorCode]] = {
 
 
 class OperatorNames(NamedTuple):
-    """What the operators, and an aggregator, call a failure; empty where they have no name for it."""
+    """The operators' and an aggregator's names for a failure; empty if they have none."""
 
     mtn: str
     airtel: str
@@ -195,4 +195,4 @@ OPERATOR_NAMES: Final[Mapping[str, OperatorNames]] = {
     "operator_unavailable": OperatorNames("SERVICE_UNAVAILABLE", "DP00800001000", "PROVIDER_TEMPORARILY_UNAVAILABLE"),
     "operator_unknown": OperatorNames("", "", ""),
 }
-"""Our code of a failure (`payments.FAILURES`) → what others call it."""
+"""Our code of a failure (`payments.FAILURES`) → the others' names."""

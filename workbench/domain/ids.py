@@ -5,6 +5,7 @@ one draw more shifts none of the others.
 """
 
 import base64
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Final
@@ -16,6 +17,7 @@ ROLLED: Final = "rolled"
 REVOKED: Final = "revoked"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _TOKEN_LENGTH = 24
+_IDENTIFIER = re.compile(rf"\b([a-z]{{2,4}}_[0-9A-Za-z]{{6}})[0-9A-Za-z]{{{_TOKEN_LENGTH - 6}}}\b")
 
 
 class Draws:
@@ -52,3 +54,13 @@ class Draws:
     def below(self, bound: int, *natural_key: str | int) -> int:
         """A whole number from 0 up to, not including, `bound`."""
         return int.from_bytes(self.digest("below", *natural_key), "big") % bound
+
+
+def with_short_ids(text: str) -> str:
+    """Text in which each identifier stands by its first letters, `pi_3CwQs4…`."""
+    return _IDENTIFIER.sub(r"\1…", text)
+
+
+def short_id(name: str) -> str:
+    """An identifier by its first letters; anything else as it is."""
+    return with_short_ids(name) if _IDENTIFIER.fullmatch(name) else name

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -48,7 +48,7 @@ TRACKED: Final[Mapping[str, tuple[AccountKind, str]]] = {
     **{FLOAT.name.format(operator=operator): (FLOAT, operator) for operator in OPERATORS},
     BANK.name: (BANK, "bank"),
 }
-"""The accounts that somebody else keeps books of too, each with its kind and who does."""
+"""The accounts that somebody else keeps books of too, each with its kind and that party."""
 
 
 class Line(NamedTuple):
@@ -59,25 +59,15 @@ class Line(NamedTuple):
     amount: str
 
 
+# fmt: off
 RECIPES: Mapping[str, tuple[Line, ...]] = {
-    "funds_secured": (
-        Line(DEBIT, FLOAT, "gross"),
-        Line(DEBIT, OPERATOR_FEE, "operator_fee"),
-        Line(CREDIT, MERCHANT_PENDING, "net"),
-        Line(CREDIT, MERCHANT_FEE, "merchant_fee"),
-        Line(CREDIT, FLOAT, "operator_fee"),
-    ),
-    "late_success": (
-        Line(DEBIT, FLOAT, "gross"),
-        Line(DEBIT, OPERATOR_FEE, "operator_fee"),
-        Line(CREDIT, SUSPENSE, "gross"),
-        Line(CREDIT, FLOAT, "operator_fee"),
-    ),
-    "suspense_settled": (
-        Line(DEBIT, SUSPENSE, "gross"),
-        Line(CREDIT, MERCHANT_PENDING, "net"),
-        Line(CREDIT, MERCHANT_FEE, "merchant_fee"),
-    ),
+    "funds_secured": (Line(DEBIT, FLOAT, "gross"), Line(DEBIT, OPERATOR_FEE, "operator_fee"),
+                      Line(CREDIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_FEE, "merchant_fee"),
+                      Line(CREDIT, FLOAT, "operator_fee")),
+    "late_success": (Line(DEBIT, FLOAT, "gross"), Line(DEBIT, OPERATOR_FEE, "operator_fee"),
+                     Line(CREDIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "operator_fee")),
+    "suspense_settled": (Line(DEBIT, SUSPENSE, "gross"),
+                         Line(CREDIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_FEE, "merchant_fee")),
     "suspense_returned": (Line(DEBIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "gross")),
     "cleared": (Line(DEBIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_AVAILABLE, "net")),
     "receivable_recovered": (Line(DEBIT, MERCHANT_AVAILABLE, "owed"), Line(CREDIT, RECEIVABLE, "owed")),
@@ -89,28 +79,25 @@ RECIPES: Mapping[str, tuple[Line, ...]] = {
     "payout_paid": (Line(DEBIT, MERCHANT_PAYOUT, "gross"), Line(CREDIT, BANK, "gross")),
     "payout_failed": (Line(DEBIT, MERCHANT_PAYOUT, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
     "payout_returned": (Line(DEBIT, BANK, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
-    "refund_asked": (
-        Line(DEBIT, MERCHANT_AVAILABLE, "from_available"),
-        Line(DEBIT, MERCHANT_PENDING, "from_pending"),
-        Line(DEBIT, RECEIVABLE, "from_receivable"),
-        Line(CREDIT, REFUND_PENDING, "gross"),
-    ),
+    "refund_asked": (Line(DEBIT, MERCHANT_AVAILABLE, "from_available"), Line(DEBIT, MERCHANT_PENDING, "from_pending"),
+                     Line(DEBIT, RECEIVABLE, "from_receivable"), Line(CREDIT, REFUND_PENDING, "gross")),
     "float_topped_up": (Line(DEBIT, FLOAT, "short"), Line(CREDIT, BANK, "short")),
     "refund_sent": (Line(DEBIT, REFUND_PENDING, "gross"), Line(CREDIT, FLOAT, "gross")),
     "unknown_credit": (Line(DEBIT, FLOAT, "gross"), Line(CREDIT, SUSPENSE, "gross")),
     "unknown_debit": (Line(DEBIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "gross")),
 }
+# fmt: on
 """Every way in which money moves. A line whose amount is zero is left out."""
 
-TOLD: Final = AccountKind(0, "the account of the difference", DEBIT)
-"""Stands for one of `TRACKED`, where a settlement is posted to whichever differs from its statement."""
+DIFFERING: Final = AccountKind(0, "the account of the difference", DEBIT)
+"""Stands for the one of `TRACKED` that differs from its statement."""
 
 
 class Settlement(NamedTuple):
     """How a difference is settled.
 
-    `lines` as in a recipe, of the amounts `amount` and `fee`; `of` are the kinds of the entry that is
-    settled, of any kind where it is None. Without both, what is posted follows from that entry.
+    `lines` as in a recipe, of the amounts `amount` and `fee`. Without them the postings follow from the entry that is
+    settled, of one of the kinds `of`, or of any kind.
     """
 
     lines: tuple[Line, ...] = ()
@@ -118,7 +105,7 @@ class Settlement(NamedTuple):
 
     @property
     def takes_entry(self) -> bool:
-        """Whether it settles an entry, which the amounts follow from; else they are told."""
+        """Whether the amounts follow from an entry that it settles; else they are given."""
         return not self.lines
 
     @property
@@ -127,42 +114,26 @@ class Settlement(NamedTuple):
         return any(line.amount == "fee" for line in self.lines)
 
 
+# fmt: off
 SETTLEMENTS: Final[Mapping[str, Settlement]] = {
     "reversed": Settlement(),
     "reposted": Settlement(),
     "suspense_settled": Settlement(of=("late_success",)),
     "suspense_returned": Settlement(of=("late_success",)),
     "payout_returned": Settlement(of=("payout_paid",)),
-    "unknown_credit": Settlement(
-        (
-            Line(DEBIT, TOLD, "amount"),
-            Line(DEBIT, OPERATOR_FEE, "fee"),
-            Line(CREDIT, SUSPENSE, "amount"),
-            Line(CREDIT, TOLD, "fee"),
-        )
-    ),
-    "unknown_debit": Settlement(
-        (
-            Line(DEBIT, SUSPENSE, "amount"),
-            Line(DEBIT, OPERATOR_FEE, "fee"),
-            Line(CREDIT, TOLD, "amount"),
-            Line(CREDIT, TOLD, "fee"),
-        )
-    ),
-    "fee_raised": Settlement((Line(DEBIT, OPERATOR_FEE, "amount"), Line(CREDIT, TOLD, "amount"))),
-    "fee_lowered": Settlement((Line(DEBIT, TOLD, "amount"), Line(CREDIT, OPERATOR_FEE, "amount"))),
-    "rounded_up": Settlement((Line(DEBIT, TOLD, "amount"), Line(CREDIT, ROUNDING, "amount"))),
-    "rounded_down": Settlement((Line(DEBIT, ROUNDING, "amount"), Line(CREDIT, TOLD, "amount"))),
+    "unknown_credit": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(DEBIT, OPERATOR_FEE, "fee"),
+                                  Line(CREDIT, SUSPENSE, "amount"), Line(CREDIT, DIFFERING, "fee"))),
+    "unknown_debit": Settlement((Line(DEBIT, SUSPENSE, "amount"), Line(DEBIT, OPERATOR_FEE, "fee"),
+                                 Line(CREDIT, DIFFERING, "amount"), Line(CREDIT, DIFFERING, "fee"))),
+    "fee_raised": Settlement((Line(DEBIT, OPERATOR_FEE, "amount"), Line(CREDIT, DIFFERING, "amount"))),
+    "fee_lowered": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(CREDIT, OPERATOR_FEE, "amount"))),
+    "rounded_up": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(CREDIT, ROUNDING, "amount"))),
+    "rounded_down": Settlement((Line(DEBIT, ROUNDING, "amount"), Line(CREDIT, DIFFERING, "amount"))),
     "written_off": Settlement((Line(DEBIT, WRITE_OFF, "amount"), Line(CREDIT, SUSPENSE, "amount"))),
-    "redated": Settlement(
-        (
-            Line(DEBIT, TOLD, "amount"),
-            Line(DEBIT, TOLD, "fee"),
-            Line(CREDIT, TOLD, "amount"),
-            Line(CREDIT, TOLD, "fee"),
-        )
-    ),
+    "redated": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(DEBIT, DIFFERING, "fee"),
+                           Line(CREDIT, DIFFERING, "amount"), Line(CREDIT, DIFFERING, "fee"))),
 }
+# fmt: on
 """Every way in which a difference from a statement is settled, by an entry that can be reversed as any other.
 
 `reversed` mirrors the entry and `reposted` repeats it under another reference. `redated` moves nothing: it
@@ -188,11 +159,10 @@ class Posting(msgspec.Struct, frozen=True):
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Postings that balance, at one place in the chain.
 
-    `number` is its place in the ledger, from 1; `seq` its place among all that happened;
-    `occurred_ms` is when the money moved, `recorded_ms` when the ledger learnt of it, both in
-    milliseconds since 1970; `external_reference` is the id by which an operator or the bank knows the
-    movement; `settles` is the entry that this one answers without undoing it; `hash` covers everything
-    here and the hash before.
+    `number` is its place in the ledger, from 1, and `seq` among all that happened. `occurred_ms` is when the money
+    moved, `recorded_ms` when the ledger learnt of it, in milliseconds since 1970. `external_reference` is the id that
+    an operator or the bank has for the movement, `settles` an entry that this one settles without undoing it. `hash`
+    covers everything here and the hash before.
     """
 
     id: str
@@ -221,26 +191,28 @@ def postings_for(recipe: str, amounts: Mapping[str, int], currency: str, **parti
     `amounts` are minor units by the names in the recipe, `parties` are `operator` and `merchant`.
     Raises LedgerRefused: a negative amount, or a sum that does not balance.
     """
-    made = tuple(
-        Posting(line.account.name.format(**parties), line.account.code, line.side, amounts[line.amount], currency)
-        for line in RECIPES[recipe]
-        if amounts[line.amount]
-    )
-    check_balanced(made)
-    return made
+    return _postings(RECIPES[recipe], amounts, currency, parties)
 
 
 def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, account: str) -> tuple[Posting, ...]:
-    """The postings of a settlement whose amounts are told, on one of the accounts of `TRACKED`.
+    """The postings of a settlement whose amounts are given, on one of the accounts of `TRACKED`.
 
     `amounts` are minor units: `amount`, and `fee` where the recipe takes one.
     Raises LedgerRefused: a negative amount, or nothing at all.
     """
-    told, party = TRACKED[account]
+    differing, operator = TRACKED[account]
+    lines = [
+        line._replace(account=differing) if line.account is DIFFERING else line for line in SETTLEMENTS[recipe].lines
+    ]
+    return _postings(lines, amounts, currency, {"operator": operator})
+
+
+def _postings(
+    lines: Iterable[Line], amounts: Mapping[str, int], currency: str, parties: Mapping[str, str]
+) -> tuple[Posting, ...]:
     made = tuple(
-        Posting(kind.name.format(operator=party), kind.code, line.side, amounts[line.amount], currency)
-        for line in SETTLEMENTS[recipe].lines
-        for kind in [told if line.account is TOLD else line.account]
+        Posting(line.account.name.format(**parties), line.account.code, line.side, amounts[line.amount], currency)
+        for line in lines
         if amounts[line.amount]
     )
     check_balanced(made)

@@ -1,13 +1,16 @@
-"""What may be shown, stored and logged: secrets without their middle, numbers without their tail.
+"""What may be shown, stored and logged: secrets without their middle, numbers without their tail, long texts cut.
 
-One table of patterns; every text that leaves the sandbox for a log, a trace, a stored attempt or a
-repr goes through `mask`.
+One table of patterns; every text that leaves the sandbox for a log, a trace, a stored attempt or a repr goes through
+`mask`.
 """
 
 import re
 
-_GAP = r"[ ()./-]{0,2}"
-"""What people write between the digits of a number."""
+from workbench.domain.phones import GAPS
+
+SECRET_FIELDS = ("client_secret", "password", "refresh_token")
+"""Fields of requests whose value is secret."""
+_GAP = GAPS + "{0,2}"
 _Rule = tuple[tuple[str, ...], re.Pattern[str], str]
 """A text without any of the words, in lower case, has nothing to mask: to look for them is quicker than the pattern."""
 _SECRETS: tuple[_Rule, ...] = (
@@ -33,6 +36,7 @@ _NUMBERS: _Rule = (
     r"\1••••\2",
 )
 
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPED = re.compile(r"\\u00(2[013-9a-fA-F]|[346][0-9a-fA-F]|5[0-9abd-fABD-F]|7[0-9a-eA-E])")
 """A printable ASCII character, but for the quote and the backslash, in JSON's long form."""
 
@@ -47,7 +51,7 @@ def mask(text: str) -> str:
 
 
 def mask_secrets(text: str) -> str:
-    """`text` with what `mask` hides, but for numbers: they are what a request that is to be repeated is about."""
+    """`text` masked, but for numbers: a request to be repeated needs them."""
     return _masked(text, *_SECRETS)
 
 
@@ -59,11 +63,18 @@ def _masked(text: str, *rules: _Rule) -> str:
     return text
 
 
-class Secret(str):
-    """A string whose repr is masked, so that a notebook does not save it by accident.
+def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
+    """`text` if it has at most `most` characters, else its beginning and a `…`, which counts as one of them or not."""
+    return text if len(text) <= most else f"{text[: most - counts_mark]}…"
 
-    It is still the whole string: `str(key)`, f-strings and `print` show it.
-    """
+
+def xml_text(text: str) -> str:
+    """Text in which what XML has no place for, however it is written, is a replacement character."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+class Secret(str):
+    """A string whose repr is masked, so that a notebook does not save it by accident; `print` shows the whole."""
 
     __slots__ = ()
 

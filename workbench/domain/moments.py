@@ -1,4 +1,4 @@
-"""Moments: whole milliseconds since 1970, UTC, and the forms in which they are shown."""
+"""Moments: whole milliseconds since 1970, UTC, and their forms for people and for the wire."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone

@@ -38,8 +38,13 @@ class Money(msgspec.Struct, frozen=True, order=True):
         # Written, not divided: arithmetic on Decimals rounds to 28 digits.
         return Decimal(f"{self.amount_minor}e-{CURRENCIES[self.currency].decimals}")
 
+    @property
+    def plain(self) -> str:
+        """The amount without its currency, for reading: `1,250.00`."""
+        return major_text(self.amount_minor, self.currency)
+
     def __str__(self) -> str:
-        return f"{self.currency} {self.major:,}"
+        return f"{self.currency} {self.plain}"
 
 
 def decimals_of(currency: str | None) -> int:
@@ -62,29 +67,29 @@ def money_text(amount_minor: int | None, currency: str | None) -> str:
     return f"{sign}{before}{major_text(abs(amount_minor), currency)}"
 
 
-def currency_named(text: str, *, param: str = "currency") -> Currency:
+def currency_named(text: str) -> Currency:
     """The currency that `text` names, in either case.
 
     Raises InvalidRequest: a retired or unsupported code, by name.
     """
     code = text.upper()
     if code in RETIRED:
-        raise InvalidRequest(f"{RETIRED[code]}; send ZMW.", code="currency_retired", param=param)
+        raise InvalidRequest(f"{RETIRED[code]}; send ZMW.", code="currency_retired", param="currency")
     if code not in CURRENCIES:
         raise InvalidRequest(
             f"{text[:20]!r} is not a currency of this service, which takes {', '.join(CURRENCIES)}.",
             code="currency_unsupported",
-            param=param,
+            param="currency",
         )
     return CURRENCIES[code]
 
 
-def money_from_major(amount: Decimal, currency: Currency, *, param: str = "amount") -> Money:
+def money_from_major(amount: Decimal, currency: Currency) -> Money:
     """Money from an amount in major units: `150`, `150.0` and `150.00` are one amount.
 
     Raises InvalidRequest: not a finite number, not positive, too large, or finer than a minor unit.
     """
-    check_size(amount, MAX_MAJOR_DIGITS, param)
+    check_size(amount, MAX_MAJOR_DIGITS)
     # A Fraction is exact; arithmetic on Decimals rounds to 28 digits. What is finer than any minor unit
     # is told by the power of ten of its first digit, before a Fraction of 1e-999999 is built.
     minor = Fraction(amount) * 10**currency.decimals if amount.adjusted() >= -currency.decimals else Fraction(1, 2)
@@ -93,33 +98,33 @@ def money_from_major(amount: Decimal, currency: Currency, *, param: str = "amoun
             f"{amount} has more decimals than {currency.code} has: "
             f"{currency.decimals} at most, the last being one {currency.minor_unit}.",
             code="amount_too_precise",
-            param=param,
+            param="amount",
         )
     return Money(minor.numerator, currency.code)
 
 
-def money_from_integer(amount: int, currency: Currency, *, units_minor: int, param: str = "amount") -> Money:
+def money_from_integer(amount: int, currency: Currency, *, units_minor: int) -> Money:
     """Money from a whole number of units, each worth `units_minor` minor units (1 or 100).
 
     Raises InvalidRequest: not positive or too large.
     """
-    check_size(Decimal(amount), MAX_MAJOR_DIGITS + currency.decimals, param)
+    check_size(Decimal(amount), MAX_MAJOR_DIGITS + currency.decimals)
     money = Money(amount * units_minor, currency.code)
-    check_size(money.major, MAX_MAJOR_DIGITS, param)
+    check_size(money.major, MAX_MAJOR_DIGITS)
     return money
 
 
-def check_size(amount: Decimal, digits: int, param: str = "amount") -> None:
+def check_size(amount: Decimal, digits: int) -> None:
     """Raises InvalidRequest: not a finite number, not positive, or of more than `digits` before the point."""
     if not amount.is_finite():
-        raise InvalidRequest(f"{amount} is not an amount.", code="amount_not_finite", param=param)
+        raise InvalidRequest(f"{amount} is not an amount.", code="amount_not_finite", param="amount")
     # adjusted() is the power of ten of the first digit: it tells the size of 1e400 without building it.
     if amount and amount.adjusted() >= digits:
         raise InvalidRequest(
-            f"The amount has more than {digits} digits before the point.", code="amount_too_large", param=param
+            f"The amount has more than {digits} digits before the point.", code="amount_too_large", param="amount"
         )
     if amount <= 0:
-        raise InvalidRequest(f"{amount} is not more than zero.", code="amount_not_positive", param=param)
+        raise InvalidRequest(f"{amount} is not more than zero.", code="amount_not_positive", param="amount")
 
 
 def share(amount_minor: int, basis_points: int) -> int:

@@ -1,4 +1,4 @@
-"""What an entry does to one account, told as a statement tells it: money in or out, and the fee beside it."""
+"""What an entry does to one account, as a statement shows it: money in or out, and the fee beside it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -30,22 +30,22 @@ class Movement(NamedTuple):
 def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement]:
     """What an entry of these postings does to an account, one movement for each currency.
 
-    Money comes in on the account's normal side. An entry that takes as much as it gives, and no fee, is
-    both: in, then out.
+    Money comes in on the account's normal side. An entry without a fee that takes as much as it gives is both: in,
+    then out.
     """
     here = [each for each in postings if each.account == account]
     for currency in dict.fromkeys(each.currency for each in here):
         of_currency = [each for each in here if each.currency == currency]
-        yield from _told(of_currency, _fee(postings, account, currency), currency)
+        yield from _of_currency(of_currency, _fee(postings, account, currency), currency)
 
 
 def _fee(postings: Sequence[Posting], account: str, currency: str) -> int:
-    """What the operator took, where the account is one that it takes from."""
+    """The operator's fee, if it takes one from this account."""
     fees = [each for each in postings if each.code == OPERATOR_FEE.code and each.currency == currency]
     return max(0, sum(each.signed_minor for each in fees)) if account in TRACKED else 0
 
 
-def _told(here: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
+def _of_currency(here: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
     sign = 1 if KIND_BY_CODE[here[0].code].normal_side == DEBIT else -1
     gross = sign * sum(each.signed_minor for each in here) + fee
     if gross:
@@ -59,7 +59,7 @@ def _told(here: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement
 
 
 def key_and_batch(entry: JournalEntry, known_as: str | None) -> tuple[str | None, str | None]:
-    """The id that the other side knows the movement by, and that of the whole of which it is a part.
+    """The other side's id of the movement, and its id of the batch that the movement is a part of.
 
     `known_as` is the entry's external reference, or for a reversal without one that of what it reverses.
     """
@@ -67,7 +67,7 @@ def key_and_batch(entry: JournalEntry, known_as: str | None) -> tuple[str | None
 
 
 def _is_part(entry: JournalEntry) -> bool:
-    """Several of these may be one movement to the other side: a night's credits, or what settles a difference."""
+    """Whether several of these may be one movement to the other side, as a night's credits are."""
     follows = entry.reverses is not None or entry.settles is not None
-    told = entry.kind in SETTLEMENTS and not SETTLEMENTS[entry.kind].takes_entry
-    return entry.kind == CREDITED or follows or told
+    is_reported = entry.kind in SETTLEMENTS and not SETTLEMENTS[entry.kind].takes_entry
+    return entry.kind == CREDITED or follows or is_reported

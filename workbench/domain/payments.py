@@ -1,4 +1,4 @@
-"""Intents, charges, refunds and payouts: what they hold, and which event moves them from where to where."""
+"""Intents, charges, refunds and payouts: their fields, and their states."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -28,7 +28,7 @@ INTENT_TRANSITIONS: Transitions = {
     (PROCESSING, "funds_secured"): SUCCEEDED,
     (PROCESSING, "attempt_failed"): REQUIRES_PAYMENT_METHOD,
 }
-"""(state, event) → state. What is not here is refused."""
+"""(state, event) → state; anything else is refused."""
 
 CHARGE_TRANSITIONS: Transitions = {
     (PENDING, "funds_secured"): SUCCEEDED,
@@ -100,14 +100,14 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
     payment_intent: str | None = None
     failure_code: str | None = None
     refunded_minor: int = 0
-    """What was given back or is on its way; a refund that failed counts no more."""
+    """What was given back or is on its way, without failed refunds."""
     metadata: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     created_ms: int = 0
 
 
 class Refund(msgspec.Struct, frozen=True, kw_only=True):
-    """Money given back of one charge, as it is stored. `entry` is the one that took it from the merchant."""
+    """Money given back of one charge, as it is stored. `entry` took it from the merchant."""
 
     id: str
     seq: int
@@ -150,7 +150,7 @@ BOUNDS_MINOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (1, None), 
 
 
 class Fees(msgspec.Struct, frozen=True):
-    """What the service and the operator take of a payment, in minor units."""
+    """The service's and the operator's share of a payment, in minor units."""
 
     merchant_minor: int
     operator_minor: int

@@ -1,7 +1,7 @@
 """Zambian mobile numbers and the operators they belong to.
 
-The prefixes are libphonenumber's (9.0.43); a test compares them with the installed one. Standing
-here as data they cost no import; `phonenumbers.carrier` takes a quarter of a second to load.
+The prefixes are libphonenumber's (9.0.43); a test compares them with the installed one. They are data here because
+`phonenumbers.carrier` takes a quarter of a second to load.
 """
 
 import re
@@ -11,11 +11,11 @@ from workbench.errors import InvalidRequest
 
 COUNTRY_CODE = "+260"
 GAPS = r"[ ()./-]"
-"""What people write between the digits of a number."""
+"""Separators between the digits of a number."""
 COUNTRY = r"^(?:00260|\+?260|0)"
-"""How a number may begin before its nine digits of this country; read by engines of tables too."""
+"""The beginning of a number before its nine digits of this country; engines of tables read it too."""
 MOBILE = r"^[579][0-9][0-9*•]{4}[0-9]{3}$"
-"""The nine digits of a mobile number; four of them may have been masked before, as `96****567`."""
+"""The nine digits of a mobile number; four of them may be masked already, as in `96****567`."""
 _E164 = re.compile(r"\+260[0-9]{9}")
 _ALL_BUT_THREE = re.compile(r"[0-9](?=(?:[^0-9]*[0-9]){3})")
 _NATIONAL = re.compile(r"0[0-9]{9}")
@@ -54,7 +54,7 @@ class Msisdn(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """The seven digits after the prefix, by which test numbers are told."""
+        """The seven digits after the prefix, which tell test numbers apart."""
         return self.e164[-7:]
 
 
@@ -70,7 +70,7 @@ def masked_number(text: str) -> str | None:
 
 
 def mask_column(text: str) -> str:
-    """What stands in a column of numbers, masked: of another kind of number its last three digits are left."""
+    """A cell of a column of numbers, masked; another kind of number keeps its last three digits."""
     return masked_number(text) or _ALL_BUT_THREE.sub("•", text)
 
 

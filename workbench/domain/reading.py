@@ -1,7 +1,7 @@
 """Reading a request's body strictly: bytes to JSON to struct, each fault with the field's name.
 
-The JSON library behind msgspec lets through what money cannot bear (a string for a number, the last
-of duplicate keys, 1e400, a stack overflow), so each of these is stopped here first.
+msgspec's JSON reader accepts what money cannot bear (a string for a number, the last of duplicate keys, 1e400, a stack
+overflow), so each of these is refused here first.
 """
 
 import json
@@ -11,12 +11,13 @@ from typing import Any, NoReturn, TypeVar, get_args
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct, UnsetType
 
+from workbench.domain.masking import SECRET_FIELDS
 from workbench.errors import FieldProblem, InvalidRequest
 
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
-_WORDS = (32, 64)
-_NEVER_SHOWN = ("password", "client_secret", "refresh_token", "text")
+_WORD_BITS = (32, 64)
+_NEVER_SHOWN = (*SECRET_FIELDS, "text")
 """Fields whose value no message repeats; `text` is what a customer types, a PIN."""
 _KINDS = ((bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"), (dict, "an object"))
 _WANTED = {str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean", list: "an array"}
@@ -170,7 +171,7 @@ def _bounds_of(wanted: Any) -> Meta | None:  # noqa: ANN401  a type
 
 def _wanted_number(bounds: Any) -> str:  # noqa: ANN401  both bounds are whole numbers
     bits = bounds.le.bit_length() + 1
-    is_word = bits in _WORDS and bounds.ge < 0
+    is_word = bits in _WORD_BITS and bounds.ge < 0
     return f"a whole number that fits {bits} bits" if is_word else f"a whole number from {bounds.ge} to {bounds.le}"
 
 
@@ -232,10 +233,6 @@ def _check_text(text: str, pointer: str) -> None:
         ) from None
 
 
-def _shown(text: str) -> str:
-    return text.encode("ascii", "backslashreplace").decode()[:80]
-
-
 def _too_deep() -> NoReturn:
     raise InvalidRequest(f"The body is nested deeper than {MAX_DEPTH} levels.", code="body_too_deep")
 
@@ -244,7 +241,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
         names = [name for name, _ in pairs]
-        twice = _shown(next(name for name in names if names.count(name) > 1))
+        twice = next(name for name in names if names.count(name) > 1).encode("ascii", "backslashreplace").decode()[:80]
         raise InvalidRequest(f"{twice} stands twice.", code="duplicate_key", param=twice)
     return made
 

@@ -1,6 +1,6 @@
-"""What an operator texts to a customer afterwards: which outcomes it tells of, and in which words.
+"""What an operator texts to a customer afterwards: for which outcomes, and the text of each.
 
-The words are ours: operators word theirs each in its own way. They tell no balance, as a sandbox's wallet has none.
+The texts are ours: each operator has its own. They hold no balance, as a sandbox's wallet has none.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ PAID: Final = "paid"
 NOT_PAID: Final = "not_paid"
 RETURNED: Final = "returned"
 
-TOLD: Mapping[str, str] = {ussd.APPROVED: PAID, ussd.REFUSED: NOT_PAID, ussd.BLOCKED: NOT_PAID}
-"""Screen on which a prompt ends → what is told of it.
+RECEIPT_KINDS: Mapping[str, str] = {ussd.APPROVED: PAID, ussd.REFUSED: NOT_PAID, ussd.BLOCKED: NOT_PAID}
+"""Screen on which a prompt ends → the kind of its receipt.
 
-Of the others nothing is: the customer has just pressed cancel, or never saw a prompt, or the screen said it all.
+The others have none: the customer has just pressed cancel, or never saw a prompt, or the screen said it all.
 """
 
-WORDS: Mapping[str, str] = {
+RECEIPT_TEXTS: Mapping[str, str] = {
     PAID: "{when}: {amount} paid to {merchant}.{about} Transaction {transaction}.",
     NOT_PAID: "{when}: {amount} to {merchant} was not paid.{about} {reason}",
     RETURNED: "{when}: {amount} received back from {merchant}.{about} Transaction {transaction}.",
@@ -32,7 +32,7 @@ WORDS: Mapping[str, str] = {
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """One message. `seq` is its place in the order of all that happened, `at_ms` milliseconds since 1970.
+    """One message. `seq` is its place among all that happened, `at_ms` milliseconds since 1970.
 
     `transaction` is the operator's own reference, None where no money moved.
     """
@@ -50,10 +50,22 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) -> Receipt | None:
-    """What is told of a prompt that ended at this moment; None where nothing is."""
-    kind = TOLD.get(session.screen)
+    """The receipt of a prompt that ended at this moment; None where there is none."""
+    kind = RECEIPT_KINDS.get(session.screen)
     if kind is None:
         return None
+    is_paid = kind == PAID
+    made = _receipt(session, kind, seq=seq, at_ms=at_ms, transaction=transaction if is_paid else None)
+    return made if is_paid else msgspec.structs.replace(made, reason=_reason(session))
+
+
+def receipt_of_return(session: UssdSession, *, seq: int, at_ms: int, amount_minor: int, transaction: str) -> Receipt:
+    """The receipt of money of a payment that has come back to the wallet."""
+    made = _receipt(session, RETURNED, seq=seq, at_ms=at_ms, transaction=transaction)
+    return msgspec.structs.replace(made, amount_minor=amount_minor)
+
+
+def _receipt(session: UssdSession, kind: str, *, seq: int, at_ms: int, transaction: str | None) -> Receipt:
     return Receipt(
         seq=seq,
         at_ms=at_ms,
@@ -63,33 +75,17 @@ def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) 
         amount_minor=session.amount_minor,
         currency=session.currency,
         about=session.reference,
-        transaction=transaction if kind == PAID else None,
-        reason=_reason(session) if kind == NOT_PAID else None,
-    )
-
-
-def receipt_of_return(session: UssdSession, *, seq: int, at_ms: int, amount_minor: int, transaction: str) -> Receipt:
-    """What is told when money of a payment has come back to the wallet."""
-    return Receipt(
-        seq=seq,
-        at_ms=at_ms,
-        kind=RETURNED,
-        operator=session.operator,
-        merchant=session.merchant,
-        amount_minor=amount_minor,
-        currency=session.currency,
-        about=session.reference,
         transaction=transaction,
     )
 
 
-def words(receipt: Receipt) -> str:
+def receipt_text(receipt: Receipt) -> str:
     """The text of the message, with the wall-clock time in Lusaka."""
-    return WORDS[receipt.kind].format(
+    return RECEIPT_TEXTS[receipt.kind].format(
         when=moment(receipt.at_ms).astimezone(LUSAKA).strftime("%d/%m/%Y %H:%M"),
         amount=Money(receipt.amount_minor, receipt.currency),
         merchant=receipt.merchant,
-        about=f" For: {ussd.shortened(receipt.about)}." if receipt.about else "",
+        about=f" For: {ussd.reference_line(receipt.about)}." if receipt.about else "",
         transaction=receipt.transaction,
         reason=receipt.reason,
     )

@@ -1,4 +1,4 @@
-"""The ids by which the other side knows a movement of money: an operator's, a bank's, or those of a sweep.
+"""The other side's ids of movements of money: an operator's, a bank's, or those of a sweep.
 
 The formats are ours. They only look as different from one another as the operators' own do.
 """
@@ -20,8 +20,7 @@ FORMATS: Final[Mapping[str, str]] = {
 }
 """Operator, or what moved → its ids. Days and minutes are Lusaka's.
 
-What holds a `seq` is told apart by it. A sweep is one for each operator and night, and the bank credits
-all operators' of a night as one.
+An id without a `seq` is one a night: a sweep for each operator, and the bank's one credit for all of them.
 """
 
 

@@ -1,4 +1,4 @@
-"""The shape of the register of gaps: what a row is, how it is written down and how it is read."""
+"""The shape of the register of gaps: a row, how it is declared and how it is shown."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -23,7 +23,7 @@ class Gap(NamedTuple):
     planned: Mapping[Value, str]
     why: str
     built: bool
-    """Whether the default is at work in full; where not, the sandbox does nothing of it yet, or refuses it."""
+    """Whether the sandbox implements the default in full; if not, it ignores or refuses it."""
 
     def as_record(self) -> dict[str, Any]:
         """The row as JSON types: its values as lists of `value` and `says`."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 SANDBOX_PIN: Final = "1234"
+"""The PIN of every wallet of the sandbox, no secret. Another one may be somebody's own."""
 WRONG_PIN: Final = "0000"
 CANCEL: Final = "cancel"
 ACTS_AFTER_S: Final = 5

@@ -1,21 +1,21 @@
-"""T-accounts, worked out: each account's debits, credits and balance, from rows of postings."""
+"""T-accounts: each account's debits, credits and balance, from rows of postings."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from workbench.domain.ledger import DEBIT
-from workbench.domain.money import Money, major_text
+from workbench.domain.money import Money
 
 
 class Side(NamedTuple):
-    """One posting: which entry it is of, and its amount."""
+    """One posting: its entry and its amount."""
 
     entry: str
     money: Money
 
 
 class TAccount(NamedTuple):
-    """An account and what stands on either side of it, in order."""
+    """An account and the postings on either side of it, in order."""
 
     code: int
     account: str
@@ -26,12 +26,13 @@ class TAccount(NamedTuple):
     @property
     def balance_minor(self) -> int:
         """Debits less credits."""
-        return _sum(self.debits) - _sum(self.credits)
+        debits, credits_ = (sum(each.money.amount_minor for each in side) for side in (self.debits, self.credits))
+        return debits - credits_
 
     @property
     def balance(self) -> tuple[str, str]:
-        """The balance as it is shown, on the side where it stands; the other is empty."""
-        shown = shown_amount(Money(abs(self.balance_minor), self.currency))
+        """The balance for reading, on the side where it stands; the other is empty."""
+        shown = Money(abs(self.balance_minor), self.currency).plain
         return (shown, "") if self.balance_minor >= 0 else ("", shown)
 
 
@@ -46,12 +47,3 @@ def t_accounts(postings: Iterable[Mapping[str, Any]]) -> list[TAccount]:
         side = Side(str(row["entry"]), Money(row["amount_minor"], row["currency"]))
         (debits if row["side"] == DEBIT else credits_).append(side)
     return [TAccount(*key, tuple(debits), tuple(credits_)) for key, (debits, credits_) in sorted(sides.items())]
-
-
-def shown_amount(money: Money) -> str:
-    """An amount without its currency: `1,250.00`."""
-    return major_text(money.amount_minor, money.currency)
-
-
-def _sum(sides: Iterable[Side]) -> int:
-    return sum(side.money.amount_minor for side in sides)

@@ -1,4 +1,4 @@
-"""What moves from where to where: tables of `(state, event) → state`, and the one way to read them."""
+"""Tables of `(state, event) → state`, and the one way to read them."""
 
 from collections.abc import Mapping
 
@@ -8,10 +8,7 @@ Transitions = Mapping[tuple[str, str], str]
 
 
 def next_state(transitions: Transitions, state: str, event: str) -> str:
-    """Where `event` leads from `state`.
-
-    Raises IllegalTransition with what the state does take.
-    """
+    """The state after `event`. Raises IllegalTransition with the events that `state` takes."""
     try:
         return transitions[state, event]
     except KeyError:

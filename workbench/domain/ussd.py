@@ -1,10 +1,11 @@
-"""The USSD prompt on a customer's phone: (screen, input) → screen, and the words on each."""
+"""The USSD prompt on a customer's phone: (screen, input) → screen, and the text of each."""
 
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
+from workbench.domain.masking import shortened
 from workbench.domain.money import Money
 from workbench.domain.transitions import Transitions, next_state
 from workbench.errors import InvalidRequest
@@ -25,7 +26,7 @@ RECALLED: Final = "recalled"
 OPEN = (ENTER_PIN, WRONG_PIN)
 """The screens that wait for an answer."""
 HIDDEN = (UNSENT, REJECTED, RECALLED)
-"""No prompt reached the handset: the operator answered in its place, or will, or was told to send none."""
+"""No prompt reached the handset: the operator answered in its place, or will, or recalled the prompt."""
 
 TRANSITIONS: Transitions = {
     (screen, given): after
@@ -58,7 +59,7 @@ FAILURE_OF: Mapping[str, str] = {
 }
 """What the operator answers when a session ends on this screen; REFUSED and REJECTED carry their own reason."""
 
-WORDS: Mapping[str, str] = {
+SCREEN_TEXTS: Mapping[str, str] = {
     ENTER_PIN: "{operator}\nPay {amount}\nto {merchant}\n{reference}Enter PIN to approve:",
     WRONG_PIN: (
         "{operator}\nWrong PIN. Tries left: {tries}\nPay {amount}\nto {merchant}\n{reference}Enter PIN to approve:"
@@ -71,7 +72,7 @@ WORDS: Mapping[str, str] = {
     EXPIRED: "{operator}\nThe request has expired.\nNothing was paid.",
     WITHDRAWN: "{operator}\n{merchant} has canceled the request.\nNothing was paid.",
 }
-IDLE_WORDS: Final = "(no message)"
+IDLE_TEXT: Final = "(no message)"
 MAX_REFERENCE: Final = 40
 
 
@@ -124,19 +125,18 @@ def after(session: UssdSession, given: str, *, reason: str | None = None) -> Uss
     return msgspec.structs.replace(session, screen=screen, tries_left=tries, reason=reason)
 
 
-def shortened(reference: str) -> str:
+def reference_line(reference: str) -> str:
     """One line of a screen: a USSD message holds 182 characters in all, and a customer reads few of them."""
-    line = " ".join(reference.split())
-    return line if len(line) <= MAX_REFERENCE else f"{line[: MAX_REFERENCE - 1]}…"
+    return shortened(" ".join(reference.split()), MAX_REFERENCE)
 
 
-def words(session: UssdSession) -> str:
-    """What the handset shows, as the operator would write it."""
-    return WORDS[session.screen].format(
+def screen_text(session: UssdSession) -> str:
+    """The text on the handset, as the operator would write it."""
+    return SCREEN_TEXTS[session.screen].format(
         operator=session.operator,
         amount=Money(session.amount_minor, session.currency),
         merchant=session.merchant,
-        reference=f"Ref: {shortened(session.reference)}\n" if session.reference else "",
+        reference=f"Ref: {reference_line(session.reference)}\n" if session.reference else "",
         tries=session.tries_left,
         reason=session.reason,
     )

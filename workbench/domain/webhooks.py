@@ -12,14 +12,14 @@ from workbench.errors import InvalidRequest
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 DEAD_LETTER: Final = "dead_letter"
-MAX_ANSWER_BYTES: Final = 20_000
+MAX_RESPONSE_BYTES: Final = 20_000
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
 DELETED: Final = "deleted"
 DUPLICATE: Final = "duplicate"
 OUT_OF_ORDER: Final = "out_of_order"
 FAULTS: Final = (DUPLICATE, OUT_OF_ORDER)
-"""How deliveries to an endpoint can be asked to misbehave, so that a receiver can be tested."""
+"""Faults that deliveries to an endpoint can be given, to test a receiver."""
 
 
 EVENT_TYPES: Final = (
@@ -55,17 +55,16 @@ HOST_NAME: Final = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
 
 
 class OldSecret(NamedTuple):
-    """A secret that was rolled, and until when messages are signed with it too."""
+    """A rolled secret, and until when messages are signed with it too."""
 
     secret: str
     until_ms: int
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a merchant wants events, as it is stored.
+    """A merchant's address for events, as it is stored.
 
-    `old_secrets` are those rolled before, newest first. `failing_since_ms` is the first failure after
-    the last success.
+    `old_secrets` are the rolled ones, newest first. `failing_since_ms` is the first failure after the last success.
     """
 
     id: str
@@ -86,7 +85,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return self.status == ENABLED and any(event_type in types_named(each) for each in self.enabled_events)
 
     def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
-        """The secrets before that messages are still signed with at a moment."""
+        """The old secrets that messages are still signed with at a moment."""
         return tuple(each for each in self.old_secrets if now_ms < each.until_ms)
 
 
@@ -117,7 +116,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One try: `status_code` is None when no answer came, and then `fault` says why."""
+    """One try: `status_code` is None if no response came, and then `fault` says why."""
 
     id: str
     seq: int
@@ -132,7 +131,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(NamedTuple):
-    """What an attempt leads to; `wait_ms` is until the next one, None when there is none."""
+    """What follows an attempt; `wait_ms` is the time to the next one, None if there is none."""
 
     status: str
     wait_ms: int | None = None
@@ -142,7 +141,7 @@ class Outcome(NamedTuple):
 _SUCCESS = {"2xx": range(200, 300), "200_201_202": range(200, 203)}
 _SLOW_DOWN_MS = 60_000
 _AT_LEAST_MS = {429: _SLOW_DOWN_MS, 502: _SLOW_DOWN_MS, 503: 0, 504: _SLOW_DOWN_MS}
-"""Statuses that ask for time, and how much they are given without naming it."""
+"""Statuses that ask for time → how much they get without a Retry-After."""
 _GONE = 410
 _JITTER_PERMILLE = 200
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
 from workbench.lab import drawn
-from workbench.lab.parts.part import Part, Said
+from workbench.lab.parts.part import BoardSection, Message
 from workbench.lab.parts.words import whole_text
 from workbench.lab.views import BAD, Item, Note, Section, as_data, slots
 from workbench.live import Widget, with_widget
@@ -36,7 +36,7 @@ class Board:
     def __init__(
         self,
         title: str,
-        parts: Sequence[Part],
+        parts: Sequence[BoardSection],
         watch: Callable[[Callable[[], object]], Callable[[], None]],
         *,
         name: str = "",
@@ -93,7 +93,7 @@ class Board:
                 seen = {"title": self.title, "name": self.name, "sections": as_data(sections)}
                 self._widget.show({**seen, "widgets": self._widgets(sections), **self._told()})
 
-    def do(self, part: str, name: str, on: str = "", **values: str) -> Said | None:
+    def do(self, part: str, name: str, on: str = "", **values: str) -> Message | None:
         """Press a button: what a click does, for a script. An error of the service is said, not raised."""
         with self._lock:
             said = self._done(part, name, on, values)
@@ -102,10 +102,10 @@ class Board:
                 self._code = said.code
             return said
 
-    def say(self, said: Said) -> None:
+    def say(self, said: Message) -> None:
         """Say something in the board's status line."""
         self._said = {
-            "text": visible(said.words, lines=True),
+            "text": visible(said.text, lines=True),
             "tone": said.tone,
             "number": self._said.get("number", 0) + 1,
         }
@@ -159,22 +159,22 @@ class Board:
 
     def _fail(self) -> None:
         """Say that something broke, over what was drawn last: to draw anew may be what failed."""
-        self.say(Said(_BROKEN, BAD))
+        self.say(Message(_BROKEN, BAD))
         if self._widget is not None:
             self._widget.show({**self._widget.view, **self._told()})
 
-    def _done(self, part: str, name: str, on: str, values: dict[str, str]) -> Said | None:
+    def _done(self, part: str, name: str, on: str, values: dict[str, str]) -> Message | None:
         values = {each: whole_text(value) for each, value in values.items()}
-        doing = self._parts[part].doings.get(name) if part in self._parts else None
+        doing = self._parts[part].handlers.get(name) if part in self._parts else None
         if doing is None:
-            return Said("This board has changed: run its cell again.", BAD)
+            return Message("This board has changed: run its cell again.", BAD)
         try:
             return doing(self._parts[part], on, values)
         except WorkbenchError as error:
-            return None if name == FOLLOW else Said(str(error), BAD)
+            return None if name == FOLLOW else Message(str(error), BAD)
 
 
-def section_of(part: Part) -> Section:
+def section_of(part: BoardSection) -> Section:
     """What a part shows; or why it cannot."""
     try:
         return part.section()

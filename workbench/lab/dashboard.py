@@ -5,14 +5,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from workbench.lab.board import Board, section_of
-from workbench.lab.parts.clock import ClockPart
-from workbench.lab.parts.deliveries import DeliveriesPart
-from workbench.lab.parts.endpoints import EndpointsPart
-from workbench.lab.parts.events import EventsPart
-from workbench.lab.parts.keys import KeysPart
-from workbench.lab.parts.menu import MenuPart
-from workbench.lab.parts.outages import OutagesPart
-from workbench.lab.parts.payments import PaymentsPart
+from workbench.lab.parts.clock import ClockSection
+from workbench.lab.parts.deliveries import DeliveriesSection
+from workbench.lab.parts.endpoints import EndpointsSection
+from workbench.lab.parts.events import EventsSection
+from workbench.lab.parts.keys import KeysSection
+from workbench.lab.parts.menu import MenuSection
+from workbench.lab.parts.outages import OperatorsSection
+from workbench.lab.parts.payments import PaymentsSection
 from workbench.lab.parts.source import Source
 from workbench.lab.views import Actions, Beside, Fold, Form, Item, Menu, Section
 from workbench.session import Session
@@ -32,16 +32,16 @@ class Dashboard(Board):
 
     def __init__(self, session: Session) -> None:
         source = Source(session)
-        self._menu = MenuPart("Dashboard", _CHOICES)
+        self._menu = MenuSection("Dashboard", _CHOICES)
         self._chosen = (
-            PaymentsPart(source),
-            KeysPart(source),
-            EndpointsPart(source),
-            EventsPart(source),
-            DeliveriesPart(source),
-            OutagesPart(source),
+            PaymentsSection(source),
+            KeysSection(source),
+            EndpointsSection(source),
+            EventsSection(source),
+            DeliveriesSection(source),
+            OperatorsSection(source),
         )
-        self._always = (ClockPart(source), self._menu)
+        self._always = (ClockSection(source), self._menu)
         super().__init__("Merchant dashboard", (*self._always, *self._chosen), session.watch)
 
     def sections(self) -> tuple[Section, ...]:

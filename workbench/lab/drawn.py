@@ -138,7 +138,7 @@ _HTML: Mapping[type, Callable[[Any], str]] = {
     Grid: _grid_html,
     Form: _form_html,
     Actions: lambda _: "",
-    Code: lambda code: f"<p>{escape(code.label)}</p>{preformatted(code.text, label=code.label)}",
+    Code: lambda code: f"<p>{escape(code.label)}</p>{preformatted(code.text, code.label)}",
     Picture: lambda picture: f"<figure>{picture.svg}<figcaption>{escape(picture.says)}</figcaption></figure>",
     Fold: lambda fold: f"<details><summary>{escape(fold.label)}</summary>{_htmls(fold.items)}</details>",
     Beside: lambda beside: _htmls(beside.items),

@@ -10,7 +10,7 @@ import httpx
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask, shortened
 from workbench.lab.raw_http import COMPUTED, Mistyped, RawRequest, read
 from workbench.session import Session
 from workbench.trace.exchange import Exchange
@@ -95,15 +95,15 @@ def _options(line: str) -> tuple[str, str, bool]:
     return "".join(words), keep_as, False
 
 
-def _session(names: dict[str, Any], wanted: str) -> Session:
+def _session(names: dict[str, Any], bench_name: str) -> Session:
     """That of the Workbench with this name, or of the one that there is."""
     # Looked at without running any code of what stands in a notebook.
     held = {name: getattr_static(each, "session", None) for name, each in names.items() if name[0] != "_"}
     benches = {name: each for name, each in held.items() if isinstance(each, Session)}
-    if wanted:
-        if wanted not in benches:
-            raise Mistyped(f"{wanted} is no Workbench here. Make it before: {wanted} = Workbench()")
-        return benches[wanted]
+    if bench_name:
+        if bench_name not in benches:
+            raise Mistyped(f"{bench_name} is no Workbench here. Make it before: {bench_name} = Workbench()")
+        return benches[bench_name]
     if "bench" in benches:
         return benches["bench"]
     if not benches:
@@ -142,7 +142,7 @@ def _exchange(session: Session, raw: RawRequest, response: httpx.Response) -> Ex
             "body": _text(response),
         },
     }
-    return Exchange({"seq": None, "at": None, "detail": detail}, session.seen)
+    return Exchange({"seq": None, "at": None, "detail": detail}, session.trace_context)
 
 
 def _headers(response: httpx.Response) -> dict[str, str]:
@@ -154,4 +154,4 @@ def _headers(response: httpx.Response) -> dict[str, str]:
 def _text(response: httpx.Response) -> str:
     text = mask(response.text)
     is_json = "json" in response.headers.get("Content-Type", "")
-    return text if is_json or len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
+    return text if is_json else shortened(text, _MOST_TEXT, counts_mark=False)

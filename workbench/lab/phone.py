@@ -16,7 +16,7 @@ from workbench.domain import wire
 from workbench.errors import WorkbenchError
 from workbench.handset import Phone
 from workbench.lab.assets import asset
-from workbench.lab.phone_view import EMPTY, Known, Now, View, view_of
+from workbench.lab.phone_view import EMPTY, Now, PhoneState, View, view_of
 from workbench.session import Session
 
 CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the one that makes it."
@@ -46,11 +46,11 @@ class PhoneWidget(anywidget.AnyWidget):
 
     def __init__(self, phone: Phone, session: Session) -> None:
         self._phone = phone
-        self._control = session.unseen
+        self._control = session.untraced
         self._watchers = session.watchers
         self._changing = RLock()
         self._ended = False
-        self._known: Known | None = None
+        self._state: PhoneState | None = None
         super().__init__(view=self._looked(EMPTY, self._all))
         self.on_msg(lambda _widget, message, _buffers: self._press(message))
 
@@ -69,16 +69,16 @@ class PhoneWidget(anywidget.AnyWidget):
         return f"{type(self).__name__}({self.view['name']!r})"
 
     def _press(self, message: Mapping[str, Any]) -> None:
-        said = _BROKEN
+        trouble = _BROKEN
         try:
             # No refresh runs in between: it would show what was read before the key. The key's one call is no news
             # to this handset, which shows the response to it.
-            with self._changing, self._watchers.sparing(self.refresh):
+            with self._changing, self._watchers.skipping(self.refresh):
                 before = self._phone.response
-                said = self._pressed(str(message.get("do")), message)
-                self._show(self._refused if said else lambda: self._after(before))
+                trouble = self._pressed(str(message.get("do")), message)
+                self._show(self._refused if trouble else lambda: self._after(before))
         finally:
-            self.send({"answered": message.get("id"), "said": said, "kernel_ms": _kernel_ms()})
+            self.send({"answered": message.get("id"), "said": trouble, "kernel_ms": _kernel_ms()})
 
     def _pressed(self, what: str, message: Mapping[str, Any]) -> str:
         """Press a key; what went wrong, in words."""
@@ -93,48 +93,48 @@ class PhoneWidget(anywidget.AnyWidget):
             return str(error)
         return ""
 
-    def _show(self, read: Callable[[], Known]) -> None:
+    def _show(self, read: Callable[[], PhoneState]) -> None:
         if not self._ended:
             # A trait is sent only where it differs: what is drawn without need flickers, and is read aloud twice.
             self.view = self._looked(self.view, read)
 
-    def _looked(self, before: View, read: Callable[[], Known]) -> View:
+    def _looked(self, before: View, read: Callable[[], PhoneState]) -> View:
         try:
-            self._known = read()
+            self._state = read()
         except WorkbenchError as error:
             logging.getLogger("workbench").info("The handset cannot ask the sandbox: %s", error)
             return {**before, "waiting": False, "trouble": str(error)}
-        return view_of(self._known, before)
+        return view_of(self._state, before)
 
-    def _all(self) -> Known:
+    def _all(self) -> PhoneState:
         """Everything anew. The clock tells how long a prompt waits; without one it is not asked."""
-        shown = self._control.phone(self._phone.number)
+        handset = self._control.phone(self._phone.number)
         messages = self._control.messages(self._phone.number)
-        return Known(shown, messages, self._now() if shown.waiting else None)
+        return PhoneState(handset, messages, self._now() if handset.waiting else None)
 
-    def _after(self, before: wire.Handset) -> Known:
+    def _after(self, before: wire.Handset) -> PhoneState:
         """What is shown after a key or, where none was pressed since the response `before`, to somebody who looks.
 
         Beside it that is asked which may have changed with it: as long as the same prompt waits the time, and where
         one has ended the inbox. Another prompt behind that one waits by the clock that is known. Whatever else
         happens is news, and read by `refresh`.
         """
-        known, response = self._known, self._phone.response
-        if known is None:
+        state, response = self._state, self._phone.response
+        if state is None:
             return self._all()
-        shown = self._control.phone(self._phone.number) if response is before else response
-        if shown.waiting and (known.now is None or shown.charge == known.shown.charge):
-            return known._replace(shown=shown, now=self._now())
-        return known._replace(shown=shown, messages=self._control.messages(self._phone.number))
+        handset = self._control.phone(self._phone.number) if response is before else response
+        if handset.waiting and (state.now is None or handset.charge == state.handset.charge):
+            return state._replace(handset=handset, now=self._now())
+        return state._replace(handset=handset, messages=self._control.messages(self._phone.number))
 
-    def _refused(self) -> Known:
+    def _refused(self) -> PhoneState:
         """A key that was refused changes no more than the screen: a prompt may have been too old."""
-        known = self._known
-        if known is None:
+        state = self._state
+        if state is None:
             return self._all()
-        shown = self._control.phone(self._phone.number)
-        now = self._now() if shown.waiting and known.now is None else known.now
-        return known._replace(shown=shown, now=now)
+        handset = self._control.phone(self._phone.number)
+        now = self._now() if handset.waiting and state.now is None else state.now
+        return state._replace(handset=handset, now=now)
 
     def _now(self) -> Now:
         clock = self._control.clock()

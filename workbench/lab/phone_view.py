@@ -51,45 +51,45 @@ class Now(NamedTuple):
     kernel_ms: int
 
 
-class Known(NamedTuple):
+class PhoneState(NamedTuple):
     """What the sandbox has told of a handset: its screen, its inbox and, where a prompt waits, what time it is."""
 
-    shown: wire.Handset
+    handset: wire.Handset
     messages: Sequence[panel.Message]
     now: Now | None
 
 
-def view_of(known: Known, before: View) -> View:
+def view_of(state: PhoneState, before: View) -> View:
     """What is to be seen, where `before` is what was seen last.
 
     Where a prompt waits, `left_ms` is how long on a clock that stands still, and `ends_ms` the moment on the kernel's
     clock at which the time is up on one that runs.
     """
-    shown = known.shown
+    handset = state.handset
     return {
         **EMPTY,
-        "name": mask_phone(shown.phone),
-        "operator": OPERATORS[shown.operator].name,
-        "words": "\n".join(on_screen(shown.screen)),
-        "outcome": OUTCOMES.get(shown.state, ""),
+        "name": mask_phone(handset.phone),
+        "operator": OPERATORS[handset.operator].name,
+        "words": "\n".join(on_screen(handset.screen)),
+        "outcome": OUTCOMES.get(handset.state, ""),
         "messages": [
             {"seq": each.seq, "from": visible(each.sender), "text": visible(mask(each.text), lines=True)}
-            for each in known.messages[-MOST_MESSAGES:]
+            for each in state.messages[-MOST_MESSAGES:]
         ],
-        **(_waiting(shown, shown.expires_at, known.now, before) if shown.expires_at and known.now else {}),
+        **(_waiting(handset, handset.expires_at, state.now, before) if handset.expires_at and state.now else {}),
     }
 
 
-def _waiting(shown: wire.Handset, expires_at: int, now: Now, before: View) -> View:
+def _waiting(handset: wire.Handset, expires_at: int, now: Now, before: View) -> View:
     left_ms = expires_at * 1000 - now.sandbox_ms
     running = now.mode == RUNNING
     ends_ms = now.kernel_ms + left_ms
-    is_same = before["prompt"] == shown.charge and abs(before["ends_ms"] - ends_ms) < _SAME_MS
+    is_same = before["prompt"] == handset.charge and abs(before["ends_ms"] - ends_ms) < _SAME_MS
     return {
         "waiting": True,
-        "prompt": shown.charge,
-        "tries_left": shown.tries_left,
-        "queued": shown.queued,
+        "prompt": handset.charge,
+        "tries_left": handset.tries_left,
+        "queued": handset.queued,
         "clock": now.mode,
         "left_ms": 0 if running else max(0, left_ms),
         "ends_ms": (before["ends_ms"] if is_same else ends_ms) if running else 0,

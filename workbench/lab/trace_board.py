@@ -1,9 +1,9 @@
 """The trace as a board: a sequence diagram, a table, and each exchange to look into. It follows what happens."""
 
 from workbench.lab.board import Board
-from workbench.lab.parts.trace import TracePart
+from workbench.lab.parts.trace import TraceSection
 from workbench.session import Session
-from workbench.trace import History, Trace, rows_of
+from workbench.trace import Trace, TraceReader, rows_of
 
 
 def trace_board(trace: Trace, session: Session) -> Board:
@@ -11,10 +11,10 @@ def trace_board(trace: Trace, session: Session) -> Board:
 
     Rows that were picked by their places, such as `trace[-5:]`, stay as they are.
     """
-    part = TracePart(trace)
+    part = TraceSection(trace)
     if trace.whole is None:
         return Board("Trace", (part,), lambda _callback: lambda: None, name="trace")
-    history = History(lambda seq: rows_of(session.unseen.trace(seq)), trace.whole)
+    history = TraceReader(lambda seq: rows_of(session.untraced.trace(seq)), trace.whole)
 
     def read() -> None:
         before = history.rows

@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from workbench.errors import RunRefused
-from workbench.runner import junit
 from workbench.runner.execution import Failure, Result, Task, execute
+from workbench.runner.junit import write_junit
 from workbench.runner.parameters import typed
 from workbench.visible import visible
 
@@ -33,13 +33,13 @@ def run(
 ) -> list[Result]:
     """Execute `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
 
-    Into `out` go each one executed (`.ipynb`), each as a self-contained page (`.html`), and `junit.xml`.
-    `parameters` are texts; each becomes the type that the notebook's parameters cell declares.
-    With `solutions` the exercises are done in them, and one whose check does not say so is a failure.
-    Raises RunRefused: a notebook that is not there, or a parameter that no notebook takes, or no
-    folder to write to.
+    `out` receives each executed notebook (`.ipynb`), its self-contained page (`.html`), and `junit.xml`.
+    `parameters` are texts; each becomes the type that the notebook's parameters cell declares. `solutions` does the
+    exercises; a check that does not pass then fails.
+    Raises RunRefused: a missing notebook, a parameter that no notebook takes, or no folder to write to.
     """
     tasks = [each._replace(solutions=solutions) for each in _tasks(notebooks, parameters or {}, out)]
+    names = [task.name for task in tasks]
     _make(out)
     results: list[Result] = []
     console = Console(stderr=True, highlight=False)
@@ -49,10 +49,10 @@ def run(
             for result in _executed(tasks, jobs):
                 results.append(result)
                 progress.advance(bar)
-                _tell(console, result)
+                _report(console, result)
     finally:
-        results.sort(key=lambda each: [task.name for task in tasks].index(each.name))
-        junit.write(results, out / "junit.xml")
+        results.sort(key=lambda each: names.index(each.name))
+        write_junit(results, out / "junit.xml")
     failed = sum(not each.passed for each in results)
     console.print(f"{len(results) - failed} passed, {failed} failed; see {visible(str(out))}", markup=False)
     return results
@@ -63,28 +63,23 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
     running = {pool.submit(execute, task): task for task in tasks}
     try:
         for done in as_completed(running):
-            yield _result_of(done, running[done])
+            try:
+                result = done.result()
+            except BrokenProcessPool:
+                name = running[done].name
+                result = Result(name, 0, (), Failure(name, 0, "", "The process that ran it was killed.", ""))
+            yield result
     except KeyboardInterrupt:
         raise RunRefused("Interrupted; what had ended is written.") from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _result_of(done: Future[Result], task: Task) -> Result:
-    try:
-        return done.result()
-    except BrokenProcessPool:
-        return Result(task.name, 0, (), Failure(task.name, 0, "", "The process that ran it was killed.", ""))
-
-
 def _prepare_worker() -> None:
-    """Hashes of strings decide the order of sets, and a kernel inherits this: two runs print the same.
-
-    Ctrl-C is for the parent, which ends the run; a worker would only print a traceback.
-    """
-    os.environ["PYTHONHASHSEED"] = "0"
-    os.environ.pop("JPY_SESSION_NAME", None)  # started from a notebook, it would pass for one that a person looks at
-    os.environ.pop("WORKBENCH_PROGRESS", None)  # nor does a run look at what somebody has done, or change it
+    """Set what the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
+    os.environ["PYTHONHASHSEED"] = "0"  # hashes of strings decide the order of sets: two runs print the same
+    os.environ.pop("JPY_SESSION_NAME", None)  # set in a notebook that starts a run, and no person looks at the run
+    os.environ.pop("WORKBENCH_PROGRESS", None)  # a run neither reads nor changes somebody's progress
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -102,7 +97,7 @@ def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path) 
 
 
 def _make(out: Path) -> None:
-    """The folder, in which a file can be written: better told now than after the first notebook."""
+    """Make the folder, and try to write in it: better refused now than after the first notebook."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=out):
@@ -116,7 +111,7 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-def _tell(console: Console, result: Result) -> None:
+def _report(console: Console, result: Result) -> None:
     if result.failure is None:
         console.print(f"ok      {visible(_SUMMARY.format(result))}", markup=False)
     else:

@@ -1,5 +1,6 @@
 """One notebook executed in a process of its own: papermill, then the notebook cleaned and written."""
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,15 +8,17 @@ from typing import NamedTuple
 
 import nbformat
 
-from workbench.runner import pages, solving
+from workbench.lab.exercises import MUST_BE_DONE
+from workbench.runner.pages import write_page
 from workbench.runner.quiet import papermill
+from workbench.runner.solving import solved
 from workbench.visible import visible
 
 _CELL_TIMEOUT_S = 600
 _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
-_UNTOLD = "CellExecutionError: "
+_UNEXPLAINED = "CellExecutionError: "
 
 
 class Task(NamedTuple):
@@ -25,7 +28,7 @@ class Task(NamedTuple):
     out: Path
     parameters: dict[str, object]
     solutions: bool = False
-    """Whether its exercises are done, each by its solution, and must prove right."""
+    """Whether each exercise is done by its solution, and its check must pass."""
 
     @property
     def name(self) -> str:
@@ -34,7 +37,7 @@ class Task(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """The first cell that failed, counted from 1 as one counts them on the page, or 0 for the notebook itself."""
+    """The first cell that failed, counted from 1 as on the page, or 0 for the notebook itself."""
 
     notebook: str
     cell: int
@@ -59,7 +62,7 @@ class Timing(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of one notebook."""
+    """The outcome of one notebook."""
 
     name: str
     seconds: float
@@ -78,7 +81,7 @@ class Result(NamedTuple):
 
 
 def execute(task: Task) -> Result:
-    """Execute a notebook; what goes wrong with it is in the result, never raised."""
+    """Execute a notebook; a failure is in the result, never raised."""
     started = time.monotonic()
     written = task.out / task.notebook.name
     written.unlink(missing_ok=True)
@@ -90,7 +93,7 @@ def execute(task: Task) -> Result:
             timings = tuple(_timings(node))
             failure = failure and _placed(failure, node)
             nbformat.write(_cleaned(node), written)
-            pages.write(node, written.with_suffix(".html"))
+            write_page(node, written.with_suffix(".html"))
         except Exception as error:  # noqa: BLE001  what was executed is no notebook: this one failed, the rest run
             failure = failure or _failed(task, error)
     return Result(task.name, time.monotonic() - started, timings, failure)
@@ -112,16 +115,17 @@ def _run(task: Task, written: Path) -> Failure | None:
 
 
 def _execute(task: Task, written: Path) -> None:
-    solving.let_checks_raise(task.solutions)
+    # A check that does not pass raises in a run with the solutions. Else it prints, as for a person.
+    os.environ[MUST_BE_DONE] = "1" if task.solutions else "0"
     papermill().execute_notebook(
-        solving.solved(nbformat.read(task.notebook, as_version=4)) if task.solutions else str(task.notebook),
+        solved(nbformat.read(task.notebook, as_version=4)) if task.solutions else str(task.notebook),
         str(written),
         parameters=task.parameters,
         kernel_name="python3",
         language="python",
         cwd=str(task.notebook.parent),
         progress_bar=False,
-        # Saved after each cell: a kernel that dies leaves what it had done, and which cell it was at.
+        # Saved after each cell: a kernel that dies leaves its outputs, and which cell it was at.
         request_save_on_cell_execute=True,
         execution_timeout=_CELL_TIMEOUT_S,
         extra_arguments=["--log-level=CRITICAL", "--IPKernelApp.extra_extensions=workbench.asserts"],
@@ -129,13 +133,13 @@ def _execute(task: Task, written: Path) -> None:
 
 
 def _failed(task: Task, error: Exception) -> Failure:
-    """The notebook itself failed; what a library says of it may fill a page."""
-    said = str(error).strip().partition("\n\n")[0]
-    return Failure(task.name, 0, "", f"{type(error).__name__}: {said}", "")
+    """The notebook itself failed; only the first paragraph, as a library's message may fill a page."""
+    message = str(error).strip().partition("\n\n")[0]
+    return Failure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
 
 
 def _died_at_its_start(error: Exception, written: Path) -> bool:
-    """Whether a kernel died before its first cell, as when two that start at once choose one port."""
+    """Whether a kernel died before its first cell: two that start at once may choose one port."""
     if not isinstance(error, RuntimeError) or not written.is_file():
         return False
     cells = nbformat.read(written, as_version=4).cells
@@ -143,28 +147,28 @@ def _died_at_its_start(error: Exception, written: Path) -> bool:
 
 
 def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """The cells of the user's own file: what papermill put in does not count."""
+    """The cells of the user's own file, without those that papermill added."""
     return [cell for cell in node.cells if not {_INJECTED, _ERROR_TAG} & set(cell.metadata.get("tags", ()))]
 
 
 def _placed(failure: Failure, node: nbformat.NotebookNode) -> Failure:
     """The failure with its cell: the one that raised, or the last that began when the kernel died."""
     began = [
-        (bool(cell.metadata.papermill.exception), place, cell.source, _last_words(cell))
+        (bool(cell.metadata.papermill.exception), place, cell.source, _last_on_stderr(cell))
         for place, cell in enumerate(_own_cells(node), start=1)
         if cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
     ]
     if not began:
         return failure
-    raised, place, source, words = max(began)
-    # What a magic refuses comes without an error's output, and has said on stderr what it is.
-    error = words if raised and words and failure.error.startswith(_UNTOLD) else failure.error
+    raised, place, source, message = max(began)
+    # A magic that refuses has no error output; its message is on stderr.
+    error = message if raised and message and failure.error.startswith(_UNEXPLAINED) else failure.error
     return failure._replace(cell=place, source=source, error=error)
 
 
-def _last_words(cell: nbformat.NotebookNode) -> str:
-    told = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
-    return told[-1] if told else ""
+def _last_on_stderr(cell: nbformat.NotebookNode) -> str:
+    lines = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
+    return lines[-1] if lines else ""
 
 
 def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
@@ -194,7 +198,7 @@ def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Neighbouring pieces of one stream as one: where they were cut is chance."""
+    """Neighbouring pieces of one stream as one: where they are cut differs from run to run."""
     whole: list[nbformat.NotebookNode] = []
     for output in outputs:
         last = whole[-1] if whole else None

@@ -1,16 +1,14 @@
 """The results as JUnit XML, which every CI reads: a suite for each notebook, a case for each code cell."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from workbench.domain.masking import xml_text
 from workbench.runner.execution import Failure, Result
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-
-def write(results: Sequence[Result], path: Path) -> None:
+def write_junit(results: Sequence[Result], path: Path) -> None:
     """Write `junit.xml`; times are in seconds."""
     root = ET.Element("testsuites", name="notebooks")
     for result in results:
@@ -37,14 +35,9 @@ def _suite(result: Result) -> ET.Element:
 
 
 def _case(suite: ET.Element, notebook: str, name: str, seconds: float) -> ET.Element:
-    return ET.SubElement(suite, "testcase", classname=notebook, name=_text(name), time=f"{seconds:.3f}")
+    return ET.SubElement(suite, "testcase", classname=notebook, name=xml_text(name), time=f"{seconds:.3f}")
 
 
 def _failure(case: ET.Element, failure: Failure) -> None:
-    element = ET.SubElement(case, "failure", message=_text(failure.error))
-    element.text = _text(f"{failure}\n\n{failure.traceback}")
-
-
-def _text(text: str) -> str:
-    """XML has no place for control characters, and a traceback may hold some."""
-    return _NOT_XML.sub("�", text)
+    element = ET.SubElement(case, "failure", message=xml_text(failure.error))
+    element.text = xml_text(f"{failure}\n\n{failure.traceback}")

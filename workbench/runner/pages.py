@@ -1,4 +1,4 @@
-"""An executed notebook as one HTML page that needs nothing from anywhere."""
+"""An executed notebook as one HTML page that loads nothing."""
 
 import re
 from pathlib import Path
@@ -36,16 +36,16 @@ _OFFLINE = """
 </style>
 {%- endblock -%}
 """
-"""The Lab's own look, without the four scripts that it would fetch, and with the words of a picture."""
+"""The Lab's own look, without the four scripts that it would fetch, and with descriptions of pictures."""
 
 _NEXT = re.compile(r'href="([\w-]+)\.ipynb"')
 """A link to another notebook, whose page stands beside this one."""
 
 _PRIORITY = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
-"""A widget's place would be empty on a page: what stands for it is shown."""
+"""No widgets: a page shows the HTML or text beside them."""
 
 
-def write(node: nbformat.NotebookNode, path: Path) -> None:
+def write_page(node: nbformat.NotebookNode, path: Path) -> None:
     """Write the page of a notebook; its images are in it."""
     from jinja2 import DictLoader
     from nbconvert import HTMLExporter

@@ -46,7 +46,7 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
 
 
 def _cell(notebook: Path) -> nbformat.NotebookNode | None:
-    """The cell tagged `parameters`, if there is one; a notebook that cannot be read fails by itself when it is run."""
+    """The cell tagged `parameters`, if there is one; a notebook that cannot be read fails when it is run."""
     try:
         cells = nbformat.read(notebook, as_version=4).cells
     except Exception:  # noqa: BLE001  whatever a file that is no notebook leads to
@@ -62,7 +62,7 @@ def _declared(notebook: Path) -> dict[str, str]:
     cell = _cell(notebook)
     try:
         return {each.name: each.inferred_type_name for each in PythonTranslator.inspect(cell)} if cell else {}
-    except Exception:  # noqa: BLE001  a cell that cannot be read fails by itself when it is run
+    except Exception:  # noqa: BLE001  a cell that cannot be read fails when it is run
         return {}
 
 

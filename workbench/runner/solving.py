@@ -1,28 +1,21 @@
-"""A notebook with its exercises done: the solution stands where a person would write."""
+"""A notebook with its exercises done: each solution stands where a person would write."""
 
-import os
 import re
 
 import nbformat
 
 from workbench.errors import RunRefused
-from workbench.lab.exercises import MUST_BE_DONE
 from workbench.lab.exercises.tasks import EXERCISES
 
 _TAG = "exercise"
 _CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
 
 
-def let_checks_raise(wanted: bool) -> None:  # noqa: FBT001  it is the one thing that there is to say
-    """Whether, in kernels started from now on, a check raises that is not done. Else it prints, as for a person."""
-    os.environ[MUST_BE_DONE] = "1" if wanted else "0"
-
-
 def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The notebook with the code of its solutions above each check.
 
     An exercise's cell is tagged `exercise` and ends with `exercises.check("its_name", …)`.
-    Raises RunRefused: a cell without a check at a line's beginning, or with the check of no exercise.
+    Raises RunRefused: no check at the beginning of a line, or the check of an unknown exercise.
     """
     codes = {each.name: each.solution for each in EXERCISES}
     for cell in node.cells:

@@ -14,7 +14,7 @@ from wsgiref.types import WSGIApplication
 import httpx
 
 from workbench.domain.masking import mask
-from workbench.domain.webhooks import MAX_ANSWER_BYTES
+from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox.addresses import resolved
 
@@ -107,11 +107,11 @@ def _answer(
         answer = b""
         for chunk in response.iter_raw():
             answer += chunk
-            if len(answer) >= MAX_ANSWER_BYTES:
+            if len(answer) >= MAX_RESPONSE_BYTES:
                 break
     return Reply(
         response.status_code,
-        mask(answer[:MAX_ANSWER_BYTES].decode("utf-8", "replace")),
+        mask(answer[:MAX_RESPONSE_BYTES].decode("utf-8", "replace")),
         response.headers.get("retry-after", ""),
     )
 

@@ -1,4 +1,4 @@
-"""The table of calls: each operation, and what of the client or of a bench sends it."""
+"""The table of calls: each operation, and the call of the client or of a bench that sends it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,13 +10,13 @@ class Call(NamedTuple):
     method: str
     path: str
     text: str
-    """What is called. What the path names stands in it in braces, or is its first argument."""
+    """What is called. An id of the path stands in it in braces, or is its first argument."""
     fields: Mapping[str, str] = {}
-    """Where in the body each argument goes: `a.b` is b within a."""
+    """Path in the body → argument; `a.b` is b within a."""
     always: tuple[str, ...] = ()
-    """Arguments that are sent whether one gives them or not: without them, a request is another."""
+    """Arguments that the call always sends: a request without them is not this call."""
     fixed: Mapping[str, str] = {}
-    """What the call puts into the body by itself."""
+    """What the call adds to the body by itself."""
     query: tuple[str, ...] = ()
     needs_query: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ("Bearer",)
@@ -132,4 +132,4 @@ NO_CALL = frozenset(
         ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"),
     }
 )  # fmt: skip
-"""Operations that Python has no call of its own for: they are written as raw HTTP."""
+"""Operations without a call of their own in Python: they are written as raw HTTP."""

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +20,7 @@ Piece = str | Variable
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'["$`\\!]')
 _BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
-"""A name in braces that ends without them, too."""
+"""A name in braces that ends in the same place without them."""
 WIDTH = 88
 _INDENT = "    "
 
@@ -31,30 +31,34 @@ def json_pieces(value: Any) -> list[Piece]:  # noqa: ANN401  JSON is of any type
     Written as the client writes it, to the byte: another blank is another body to an idempotency key.
     """
     pieces: list[Piece] = []
-    _write_json(value, pieces)
-    return joined(pieces)
+    for each in _json(value):
+        if pieces and not isinstance(each, Variable) and not isinstance(pieces[-1], Variable):
+            pieces[-1] += each
+        elif each:
+            pieces.append(each)
+    return pieces
 
 
-def _write_json(value: Any, to: list[Piece]) -> None:  # noqa: ANN401  JSON is of any type
+def _json(value: Any) -> Iterator[Piece]:  # noqa: ANN401  JSON is of any type
     if isinstance(value, Variable):
-        to += ['"', value, '"']
+        yield from ('"', value, '"')
     elif isinstance(value, Mapping):
-        _write_all(((f"{_json_text(str(name))}:", each) for name, each in value.items()), "{}", to)
+        yield from _members("{}", ((f"{_json_text(str(name))}:", each) for name, each in value.items()))
     elif isinstance(value, list | tuple):
-        _write_all((("", each) for each in value), "[]", to)
+        yield from _members("[]", (("", each) for each in value))
     elif isinstance(value, str):
-        to.append(_json_text(value))
+        yield _json_text(value)
     else:
         # A float comes from a reader that knew no better; its shortest form is what was written.
-        to.append(str(value) if isinstance(value, Decimal) else json.dumps(value))
+        yield str(value) if isinstance(value, Decimal) else json.dumps(value)
 
 
-def _write_all(members: Iterable[tuple[str, Any]], brackets: str, to: list[Piece]) -> None:
-    to.append(brackets[0])
+def _members(brackets: str, members: Iterable[tuple[str, Any]]) -> Iterator[Piece]:
+    yield brackets[0]
     for place, (before, each) in enumerate(members):
-        to.append(("," if place else "") + before)
-        _write_json(each, to)
-    to.append(brackets[1])
+        yield ("," if place else "") + before
+        yield from _json(each)
+    yield brackets[1]
 
 
 def _json_text(text: str) -> str:
@@ -62,19 +66,8 @@ def _json_text(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """Text that can be encoded: half of a surrogate pair is written as JSON writes it."""
+    """Text that can be encoded: half of a surrogate pair is escaped as in JSON."""
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def joined(pieces: list[Piece]) -> list[Piece]:
-    """Neighbouring texts made one, and empty ones left out."""
-    made: list[Piece] = []
-    for each in pieces:
-        if made and not isinstance(each, Variable) and not isinstance(made[-1], Variable):
-            made[-1] += each
-        elif each:
-            made.append(each)
-    return made
 
 
 def literal(value: Any) -> str:  # noqa: ANN401  JSON is of any type
@@ -97,7 +90,7 @@ def expression(pieces: list[Piece]) -> str:
 
 
 def call(head: str, arguments: list[str]) -> str:
-    """A call, on one line where it fits, else with an argument on each."""
+    """A call, on one line if it fits, else with an argument on each."""
     line = f"{head}({', '.join(arguments)})"
     if len(line) <= WIDTH and "\n" not in line:
         return line
@@ -117,16 +110,12 @@ def shell_word(pieces: list[Piece]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as a word: in single quotes, or in those in which bash and zsh read escapes where a control is in it.
-
-    The escapes are of bytes, so that they mean the same in every locale.
-    """
-    if not _is_unseen(text):
-        return shlex.quote(text)
-    return "$'" + "".join(map(_escaped, text)) + "'"
+    """A text as a word: in single quotes or, with a control in it, in `$'…'`, in which bash and zsh read escapes."""
+    return "$'" + "".join(map(_escaped, text)) + "'" if _is_unseen(text) else shlex.quote(text)
 
 
 def _escaped(letter: str) -> str:
+    """An escape is of bytes, so that it means the same in every locale."""
     if letter in "\\'":
         return f"\\{letter}"
     return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter

@@ -1,4 +1,4 @@
-"""A request to be written down: its parts in one form, and its secrets put aside."""
+"""A request to be written as code: its parts in one form, and its secrets as variables."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-from workbench.domain.masking import mask, mask_secrets
+from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
 from workbench.domain.reading import json_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.errors import InvalidRequest
@@ -17,7 +17,6 @@ KEYS: Final = ("secret_key", "publishable_key", "access_token")
 SCHEMES: Final = ("Bearer", "Basic", "none")
 CONTENT_TYPE: Final = "Content-Type"
 
-_SECRET_FIELDS = ("client_secret", "password", "refresh_token")
 _PIN_PATH = re.compile(r"/sandbox/phones/[^/]+/input")
 _BASIC = ("POST", "/v1/charges")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
@@ -25,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 @dataclass(frozen=True)
 class Request:
-    """A request as `snippet` is told of it; `read` brings it into the form that the texts are made from."""
+    """A request as `snippet` was given it; `read` brings it into the form that the texts are made from."""
 
     method: str
     path: str
@@ -36,7 +35,7 @@ class Request:
     key: str
     base_url: str
     written: str | None = None
-    """The body's own text, where it was given as one and holds nothing that is secret."""
+    """The body's own text, if it was given as text and holds no secret."""
 
     def header(self, name: str) -> str | None:
         """The value of a header, whatever the case of its name."""
@@ -58,7 +57,7 @@ class Request:
 
 
 def read(request: Request) -> Request:
-    """The request with its query apart from its path, its body read, and all that is secret a variable or masked."""
+    """The request with its query apart from its path, its body read, and every secret a variable or masked."""
     path, _, query_text = request.path.partition("?")
     query = {**_by_name(parse_qsl(query_text, keep_blank_values=True)), **request.query}
     headers = {
@@ -94,7 +93,7 @@ def _by_name(pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _body(body: Any, path: str) -> Any:  # noqa: ANN401  JSON is of any type
-    """The value of a body; what cannot be read stays a text, with all masked that could be secret in it."""
+    """The value of a body; what cannot be read stays text, masked."""
     if isinstance(body, str):
         try:
             body = json_from(body.encode("utf-8", "surrogatepass"))
@@ -106,7 +105,7 @@ def _body(body: Any, path: str) -> Any:  # noqa: ANN401  JSON is of any type
 
 
 def _as_written(body: Any, path: str) -> str | None:  # noqa: ANN401  JSON is of any type
-    """A text that is JSON with no secret in it: every blank of it is what an idempotency key stands for."""
+    """A text that is JSON without a secret: its blanks count too, as an idempotency key is for the same bytes."""
     try:
         plain = json_from(body.encode("utf-8", "surrogatepass")) if isinstance(body, str) else None
     except InvalidRequest:
@@ -121,4 +120,4 @@ def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any 
         return [_hidden(each) for each in value]
     if not isinstance(value, str) or isinstance(value, Variable):
         return value
-    return Variable(name) if name in _SECRET_FIELDS else mask_secrets(str(value))
+    return Variable(name) if name in SECRET_FIELDS else mask_secrets(str(value))

@@ -1,8 +1,9 @@
-"""A request as a call of the client, or of what else a bench has; None where it cannot be said so.
+"""A request as a call of the client or of another part of a bench; None if no call sends the same request.
 
-A call is written only where it sends what the request says: no field more, none less.
+No field more, none less.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -15,13 +16,14 @@ from workbench.snippets.written import noted, python_key
 Arguments = dict[str, Any]
 _KEY_HEADER = "idempotency-key"
 _POSITIONAL = ("seconds", "phone", "answers", "provider", "pin", "charge_id", "account", "refresh_token")
-"""Arguments that are written without their names, where a call of the sandbox or of one value takes them."""
+"""Arguments without their names, in calls of the sandbox and of `auth.refresh`."""
 _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
+_WHOLE = re.compile("0|[1-9][0-9]*")
 _CHARGE, _ADVANCE, _FAULTS = "pay.charges.create", "bench.clock.advance", "bench.delivery_faults"
 
 
 def typed(request: Request) -> str | None:
-    """The call that sends this request, with the lines that it needs before it."""
+    """The call that sends this request, after the lines that it needs."""
     for row in CALLS:
         named = _named(row, request)
         if named is not None:
@@ -31,22 +33,18 @@ def typed(request: Request) -> str | None:
 
 
 def _named(row: Call, request: Request) -> dict[str, str] | None:
-    """What the path names, by the names of the row; None for another path."""
-    wanted, given = row.path.split("/")[1:], request.segments
-    if row.method != request.method or len(wanted) != len(given):
+    """The ids in the path, by their names in the row; None for another path."""
+    patterns, given = row.path.split("/")[1:], request.segments
+    if row.method != request.method or len(patterns) != len(given):
         return None
-    pairs = list(zip(wanted, given, strict=True))
-    if not all(_is_name(pattern) or pattern == text for pattern, text in pairs):
+    named = {pattern: text for pattern, text in zip(patterns, given, strict=True) if pattern.startswith("{")}
+    if [named.get(each, each) for each in patterns] != given:
         return None
-    return {pattern[1:-1]: text for pattern, text in pairs if _is_name(pattern)}
-
-
-def _is_name(pattern: str) -> bool:
-    return pattern.startswith("{")
+    return {pattern[1:-1]: text for pattern, text in named.items()}
 
 
 def _arguments(row: Call, request: Request) -> Arguments | None:
-    """The arguments of the call; None where it would send something else."""
+    """The arguments of the call; None if it would send something else."""
     parts = (_of_body(row, request.body), _of_query(row, request.query), _of_headers(row, request))
     if request.scheme not in row.schemes or any(part is None for part in parts):
         return None
@@ -70,10 +68,10 @@ def _of_body(row: Call, body: Any) -> Arguments | None:  # noqa: ANN401  JSON is
 
 
 def _leaves(value: Mapping[str, Any], before: str, containers: set[str]) -> list[tuple[str, Any]]:
-    """Each value with its way there, within the objects that a call makes by itself."""
+    """Each value with its path, within the objects that a call makes by itself."""
     found: list[tuple[str, Any]] = []
     for name, each in value.items():
-        # A name with a point in it is no way to what lies within.
+        # A name with a point in it must not look like a path.
         path = before + ("?" if "." in name else name)
         inside = path in containers and isinstance(each, Mapping)
         found += _leaves(each, f"{path}.", containers) if inside else [(path, each)]
@@ -83,11 +81,7 @@ def _leaves(value: Mapping[str, Any], before: str, containers: set[str]) -> list
 def _of_query(row: Call, query: Mapping[str, Any]) -> Arguments | None:
     if not query.keys() <= set(row.query) or not all(isinstance(value, str) for value in query.values()):
         return None
-    return {name: int(value) if _is_limit(name, value) else value for name, value in query.items()}
-
-
-def _is_limit(name: str, value: str) -> bool:
-    return name == "limit" and value.isascii() and value.isdigit() and str(int(value)) == value
+    return {name: int(value) if name == "limit" and _WHOLE.fullmatch(value) else value for name, value in query.items()}
 
 
 def _of_headers(row: Call, request: Request) -> Arguments | None:
@@ -102,7 +96,7 @@ def _of_headers(row: Call, request: Request) -> Arguments | None:
 
 
 def _fits(row: Call, name: str, value: Any, others: Arguments) -> bool:  # noqa: ANN401  JSON is of any type
-    """Whether the call sends an argument as it is and does not refuse it by itself."""
+    """Whether the call sends an argument unchanged and does not refuse it."""
     # A charge and its refunds are in whole ngwee, the rest in kwacha.
     if name == "amount" and ("charge" in others or row.text == _CHARGE):
         return _is_whole(value)
@@ -119,8 +113,12 @@ def _is_number(value: object) -> bool:
     return _is_whole(value) or isinstance(value, Decimal)
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
 def _is_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(map(_is_text, value))
 
 
 _FITS: Mapping[str, Callable[[Any], bool]] = {
@@ -131,8 +129,8 @@ _FITS: Mapping[str, Callable[[Any], bool]] = {
     "enabled_events": _is_list,
     "answers": _is_list,
     "faults": _is_list,
-    "pin": lambda value: isinstance(value, str),
-    "refresh_token": lambda value: isinstance(value, str),
+    "pin": _is_text,
+    "refresh_token": _is_text,
     "account": lambda value: "," not in value,
 }
 
@@ -149,7 +147,7 @@ def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Argu
 
 
 def _call_arguments(row: Call, named: Mapping[str, str], arguments: Arguments) -> list[str]:
-    """What stands between the brackets: first what the path names and the text does not."""
+    """The arguments between the brackets, the ids that the text of the call does not hold first."""
     ids = [literal(each) for name, each in named.items() if f"{{{name}}}" not in row.text]
     if row.text == _ADVANCE:
         return [_span(arguments["seconds"])]

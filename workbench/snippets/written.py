@@ -13,16 +13,15 @@ _SAFE = "/:@+,;=~"
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SHORT = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 _WITH_BODY = ("POST", "PUT", "PATCH")
-_OF_BENCH = {"secret_key": "bench.secret_key", "publishable_key": "bench.publishable_key"}
 
 
 def python_key(key: str) -> str:
     """The key as Python names it."""
-    return _OF_BENCH.get(key, key)
+    return f"bench.{key}" if key in ("secret_key", "publishable_key") else key
 
 
 def noted(text: str) -> str:
-    """The text, with a word on what is masked in it."""
+    """The text, with a note if something is masked in it."""
     return f"{MASKED_NOTE}\n{text}" if _MASK in text else text
 
 
@@ -39,8 +38,7 @@ def httpx(request: Request) -> str:
         arguments.append(f"headers={headers}")
     if request.scheme == "Basic":
         arguments.append(f'auth=({python_key(request.key)}, "")')
-    short = request.method in (_SHORT if content is None else _WITH_BODY)
-    if short:
+    if request.method in (_SHORT if content is None else _WITH_BODY):
         return noted(call(f"bench.http.{request.method.lower()}", arguments))
     return noted(call("bench.http.request", [literal(request.method), *arguments]))
 
@@ -74,7 +72,7 @@ def curl(request: Request) -> str:
 
 
 def _header_line(name: str, value: str) -> str:
-    """As curl reads it: an empty Content-Type is the one that it would add, left out; others are sent empty."""
+    """As curl reads it: an empty Content-Type is not sent, though curl would add one; others are sent empty."""
     if value:
         return f"{name}: {value}"
     return f"{name}:" if name.lower() == CONTENT_TYPE.lower() else f"{name};"
@@ -103,5 +101,5 @@ def _encoded(text: str) -> str:
 
 
 def _readable(encoded: str) -> str:
-    """A mask stays one: it is to be seen, and not to be sent."""
+    """A mask stays readable: it is not to be sent."""
     return encoded.replace(quote(_MASK), _MASK)

@@ -10,11 +10,11 @@ from workbench.domain import wire
 from workbench.domain.wire.trace import CALL, KINDS, WEBHOOK, call_of, webhook_of
 from workbench.live import Widget, with_widget
 from workbench.render import Table, bundle, table
-from workbench.trace.exchange import Exchange, Seen
+from workbench.trace.exchange import Exchange, TraceContext
 from workbench.trace.sequence import SequenceDiagram
 from workbench.trace.words import MASK_NOTE, clock_of, short
 
-__all__ = ["KINDS", "Exchange", "History", "Seen", "SequenceDiagram", "Trace", "rows_of"]
+__all__ = ["KINDS", "Exchange", "SequenceDiagram", "Trace", "TraceContext", "TraceReader", "rows_of"]
 
 Rows: TypeAlias = list[dict[str, Any]]
 Choice: TypeAlias = Callable[[Rows], Rows]
@@ -22,15 +22,15 @@ Choice: TypeAlias = Callable[[Rows], Rows]
 _COLUMNS = ("seq", "moment (UTC)", "kind", "what", "result")
 
 
-def rows_of(told: Iterable[wire.TraceRow]) -> Rows:
-    """What the sandbox told as the rows of a trace, which are dicts: a notebook reads them by name."""
-    return [asdict(each) for each in told]
+def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
+    """What the sandbox reported as the rows of a trace, which are dicts: a notebook reads them by name."""
+    return [asdict(each) for each in reported]
 
 
-class History:
-    """The rows of a trace, kept up to date: each reading asks for what came since the one before.
+class TraceReader:
+    """The rows of a trace, kept up to date: each `read` asks for what is new.
 
-    `after` asks for the rows after a `seq`; `first` tells where reading begins while no row is known.
+    `after` returns the rows after a `seq`; `first` returns the `seq` to begin after while no row is known.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class History:
         self.rows = list(rows or ())
 
     def read(self) -> None:
-        """Ask for the last row again and for what came after it: that it is gone shows a reset.
+        """Ask for the last row again and for what came after it: a missing last row shows a reset.
 
-        Nothing comes before it later: rows are numbered in the transaction that writes them.
+        No row is inserted before it later: rows are numbered in the transaction that writes them.
         """
         known = self.rows[-1]["seq"] if self.rows else None
         fresh = self._after(self._first() if known is None else known - 1)
@@ -53,14 +53,14 @@ class History:
 
 
 class Chosen(NamedTuple):
-    """How the rows of a trace were chosen: among which, and by what, one after another; None where by their places."""
+    """How the rows of a trace were chosen: among which, and by which filters in turn; None for a slice."""
 
     among: Rows
     by: tuple[Choice, ...] | None = ()
 
 
 class Trace(Sequence["dict[str, Any]"]):
-    """What happened, row by row: a snapshot; ask for it again to see more. The board of it in JupyterLab follows.
+    """What happened, row by row: a snapshot; ask for it again to see more. Its board in JupyterLab is kept up to date.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
@@ -68,12 +68,12 @@ class Trace(Sequence["dict[str, Any]"]):
     def __init__(
         self,
         rows: Rows,
-        seen: Seen | None = None,
+        context: TraceContext | None = None,
         widget: "Callable[[Trace], Widget] | None" = None,
         chosen: "Chosen | None" = None,
     ) -> None:
         self._rows = rows
-        self._seen = seen or Seen()
+        self._context = context or TraceContext()
         self._make_widget = widget
         self._chosen = chosen or Chosen(rows)
 
@@ -90,27 +90,27 @@ class Trace(Sequence["dict[str, Any]"]):
 
     @property
     def whole(self) -> Rows | None:
-        """All rows among which these were chosen; None where they were picked by their places, which stay the same."""
+        """All rows among which these were chosen; None for a slice, whose rows stay the same."""
         return None if self._chosen.by is None else self._chosen.among
 
     def among(self, rows: Rows) -> "Trace":
-        """What was chosen here, chosen among other rows."""
+        """The same choice among other rows."""
         by = self._chosen.by or ()
         found = reduce(lambda left, choose: choose(left), by, rows)
-        return Trace(found, self._seen, self._make_widget, Chosen(rows, by))
+        return Trace(found, self._context, self._make_widget, Chosen(rows, by))
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """The calls, each as raw request and answer; the last is `exchanges[-1]`."""
-        return [Exchange(row, self._seen) for row in self._rows if row["kind"] == "call"]
+        """The calls, each as raw request and response; the last is `exchanges[-1]`."""
+        return [Exchange(row, self._context) for row in self._rows if row["kind"] == "call"]
 
     @property
     def sequence(self) -> SequenceDiagram:
-        """The latest rows as a sequence diagram: who told whom what."""
+        """The latest rows as a sequence diagram: who sent what to whom."""
         return SequenceDiagram(self._rows)
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """The columns of the table as plain values, for whatever draws them."""
+        """The columns of the table as plain values."""
         return [dict(zip(("seq", "at", "kind", "what", "result"), _cells(row), strict=True)) for row in self._rows]
 
     @overload
@@ -118,7 +118,9 @@ class Trace(Sequence["dict[str, Any]"]):
     @overload
     def __getitem__(self, place: slice) -> "Trace": ...
     def __getitem__(self, place: int | slice) -> "dict[str, Any] | Trace":
-        return self._rows[place] if isinstance(place, int) else self._pick(place)
+        if isinstance(place, int):
+            return self._rows[place]
+        return Trace(self._rows[place], self._context, self._make_widget, Chosen(self._chosen.among, None))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -131,10 +133,7 @@ class Trace(Sequence["dict[str, Any]"]):
 
     def _choose(self, choice: Choice) -> "Trace":
         by = None if self._chosen.by is None else (*self._chosen.by, choice)
-        return Trace(choice(self._rows), self._seen, self._make_widget, Chosen(self._chosen.among, by))
-
-    def _pick(self, places: slice) -> "Trace":
-        return Trace(self._rows[places], self._seen, self._make_widget, Chosen(self._chosen.among, None))
+        return Trace(choice(self._rows), self._context, self._make_widget, Chosen(self._chosen.among, by))
 
     def _table(self) -> Table:
         return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, [_cells(row) for row in self._rows])
@@ -154,13 +153,13 @@ def _rows_of(kinds: Sequence[str], rows: Rows) -> Rows:
 
 
 def _rows_for(payment: str, rows: Rows) -> Rows:
-    told = {row["payment"] for row in rows if row["payment"] and _tells_of(row, payment)}
-    return [row for row in rows if row["payment"] in {payment, *told}]
+    related = {row["payment"] for row in rows if row["payment"] and _is_about(row, payment)}
+    return [row for row in rows if row["payment"] in {payment, *related}]
 
 
-def _tells_of(row: dict[str, Any], identifier: str) -> bool:
-    """Whether the object that a call was answered with, or a webhook is about, has this id."""
-    said = f'"id":"{identifier}"'
+def _is_about(row: dict[str, Any], identifier: str) -> bool:
+    """Whether the object in a call's response, or in a webhook, has this id."""
+    found = f'"id":"{identifier}"'
     if row["kind"] == CALL:
-        return said in call_of(row).response.body
-    return row["kind"] == WEBHOOK and said in webhook_of(row).body
+        return found in call_of(row).response.body
+    return row["kind"] == WEBHOOK and found in webhook_of(row).body

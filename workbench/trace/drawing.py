@@ -1,33 +1,27 @@
 """A sequence diagram as SVG: the same steps are the same bytes.
 
-It brings its own background, needs no font, style sheet or script, and tells nothing by colour alone. Widths of
-words are estimated, as nothing here can measure them; the estimate is on the wide side.
+It brings its own background, needs no font, style sheet or script, and shows nothing by colour alone. Widths of
+texts are estimates, on the wide side, as nothing here can measure them.
 """
 
-import re
 from collections.abc import Sequence
 from html import escape
 from typing import Final, NamedTuple
 
+from workbench.domain.masking import xml_text
 from workbench.trace.steps import LANES, Step
 
 _LETTER: Final = 6.5
 _LEFT: Final = 96
 """Where the times stand."""
-_RIGHT: Final = 24
-_HEAD: Final = 76
-_HEAD_BOX: Final = 30
+_RIGHT, _HEAD, _HEAD_BOX, _NARROWEST = 24, 76, 30, 150
+_STEP, _RESPONSE, _DAY, _AFTER = 34, 26, 30, 8
+"""How far down each goes."""
 _LONG: Final = 900
-"""From this height on, who is who has gone from the screen at the end."""
-_NARROWEST: Final = 150
-_STEP: Final = 34
-_ANSWER: Final = 26
-_DAY: Final = 30
-_AFTER: Final = 8
+"""A picture of this height repeats the names of the lanes at its end."""
 _PAPER, _INK, _FAINT, _RULE, _BAD = "#fdfcf9", "#22262b", "#5c6670", "#c9ced4", "#b3261e"
 _COLOURS: Final = {"call": "#1a5fa8", "screen": "#7a3e9d", "entry": "#1b6e45", "webhook": "#94500a"}
 _FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Place(NamedTuple):
@@ -42,16 +36,16 @@ def drawn(steps: Sequence[Step], title: str, note: str = "") -> str:
     place = _placed(steps)
     body, bottom = _steps(steps, place)
     height = bottom + 20 + (_HEAD_BOX if bottom > _LONG else 0)
-    says = f"{title}. {len(steps)} steps between {', '.join(place.lanes)}."
+    label = f"{title}. {len(steps)} steps between {', '.join(place.lanes)}."
     start = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{place.width}" height="{height}" '
-        f'viewBox="0 0 {place.width} {height}" role="img" aria-label="{_text(says)}" '
+        f'viewBox="0 0 {place.width} {height}" role="img" aria-label="{_text(label)}" '
         f'font-family="{_FONT}" font-size="12" style="max-width:100%;height:auto">'
     )
     parts = [
         start,
         f"<title>{_text(title)}</title>",
-        f"<desc>{_text(' '.join(map(_said, steps)))}</desc>",
+        f"<desc>{_text(' '.join(map(_spoken, steps)))}</desc>",
         _box(0.5, 0.5, place.width - 1, height - 1, fill=_PAPER, stroke=_RULE),
         _label(16, 24, title, _INK, size=13, weight=600),
         _label(place.width - 16, 24, note, _FAINT, size=11, anchor="end") if note else "",
@@ -62,13 +56,13 @@ def drawn(steps: Sequence[Step], title: str, note: str = "") -> str:
     return "\n".join(each for each in parts if each)
 
 
-def _said(step: Step) -> str:
-    answer = f", answered {step.answer}" if step.answer else ""
-    return f"{step.at}: {step.source} to {step.target}: {step.label}{answer}."
+def _spoken(step: Step) -> str:
+    response = f", answered {step.response}" if step.response else ""
+    return f"{step.at}: {step.source} to {step.target}: {step.label}{response}."
 
 
 def _placed(steps: Sequence[Step]) -> _Place:
-    """The lanes that are needed, so far apart that every label stands between the two that it is about."""
+    """The lanes in use, so far apart that every label fits between the two that it is about."""
     used = {each for step in steps for each in (step.source, step.target)}
     names = [each for each in LANES if each in used]
     gaps = dict.fromkeys(names[:-1], _NARROWEST)
@@ -76,7 +70,7 @@ def _placed(steps: Sequence[Step]) -> _Place:
     for step in sorted(steps, key=lambda step: abs(names.index(step.source) - names.index(step.target))):
         first, last = sorted((names.index(step.source), names.index(step.target)))
         between = names[first:last]
-        wanted = _width(max(step.label, step.answer, key=len)) + 44
+        wanted = _width(max(step.label, step.response, key=len)) + 44
         missing = wanted - sum(gaps[each] for each in between)
         if missing > 0:
             gaps[between[-1]] += missing
@@ -92,7 +86,7 @@ def _width(text: str) -> int:
 
 
 def _lanes(place: _Place, bottom: int) -> list[str]:
-    """The lifelines, and above each who it is; in a long picture below it, too."""
+    """The lifelines, with their names above; in a long picture below, too."""
     heads = [_HEAD - _HEAD_BOX, bottom] if bottom > _LONG else [_HEAD - _HEAD_BOX]
     parts = []
     for name, x in place.lanes.items():
@@ -122,8 +116,8 @@ def _steps(steps: Sequence[Step], place: _Place) -> tuple[list[str], int]:
             time = step.at[11:]
             parts.append(_label(16, y + 4, time, _FAINT, size=11))
         parts += _arrow(step, step.source, step.target, y, place)
-        if step.answer:
-            y += _ANSWER
+        if step.response:
+            y += _RESPONSE
             parts += _arrow(step, step.target, step.source, y, place)
         y += _AFTER
     return parts, y + 8
@@ -137,27 +131,27 @@ def _new_day(day: str, y: int, width: int) -> list[str]:
 
 
 def _arrow(step: Step, source: str, target: str, y: int, place: _Place) -> list[str]:
-    """An arrow with its words above it; what comes back is dashed, and what went wrong has a cross."""
-    is_answer = source != step.source
+    """An arrow with its text above it; a response is dashed, and what went wrong has a cross."""
+    is_response = source != step.source
     start, end = place.lanes[source], place.lanes[target]
     sign = 1 if end > start else -1
-    is_bad = step.is_bad and (is_answer or not step.answer)
+    is_bad = step.is_bad and (is_response or not step.response)
     colour = _BAD if is_bad else _COLOURS[step.kind]
-    words = step.answer if is_answer else step.label
-    dashes = ' stroke-dasharray="6 4"' if is_answer else ""
+    text = step.response if is_response else step.label
+    dashes = ' stroke-dasharray="6 4"' if is_response else ""
     tip = f"{end},{y} {end - sign * 9},{y - 4.5:g} {end - sign * 9},{y + 4.5:g}"
     return [
         f'<line x1="{start}" y1="{y}" x2="{end - sign * 8}" y2="{y}" stroke="{colour}" stroke-width="1.6"{dashes}/>',
         f'<polygon points="{tip}" fill="{colour}"/>',
         f'<circle cx="{start}" cy="{y}" r="3.2" fill="{colour}"/>',
-        _label((start + end) // 2, y - 7, f"✗ {words}" if is_bad else words, colour, anchor="middle", halo=True),
+        _label((start + end) // 2, y - 7, f"✗ {text}" if is_bad else text, colour, anchor="middle", halo=True),
     ]
 
 
 def _label(  # noqa: PLR0913  one argument per attribute
     x: int,
     y: int,
-    words: str,
+    text: str,
     colour: str,
     *,
     size: int = 12,
@@ -165,14 +159,13 @@ def _label(  # noqa: PLR0913  one argument per attribute
     anchor: str = "start",
     halo: bool = False,
 ) -> str:
-    """Words; with a halo, a line behind them does not run through them."""
+    """Text; a halo keeps the line behind it from running through it."""
     behind = f' stroke="{_PAPER}" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
     return (
         f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" font-weight="{weight}" '
-        f'text-anchor="{anchor}"{behind}>{_text(words)}</text>'
+        f'text-anchor="{anchor}"{behind}>{_text(text)}</text>'
     )
 
 
-def _text(words: str) -> str:
-    """Text for XML, which has no place for some characters, however they are written."""
-    return escape(_NOT_XML.sub("\ufffd", words))
+def _text(text: str) -> str:
+    return escape(xml_text(text))

@@ -1,7 +1,7 @@
-"""One call of the trace to look into: request, answer, how long it took, and the texts that do the same."""
+"""One call of the trace in full: request, response, how long it took, and the same call as code."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
@@ -14,33 +14,29 @@ from workbench.domain.wire.trace import call_of
 from workbench.errors import InvalidRequest
 from workbench.latency import Latencies
 from workbench.live import is_live
-from workbench.render import bundle, preformatted
+from workbench.render import bundle, indented, preformatted
 from workbench.snippets import Snippet, snippet
 from workbench.visible import visible
 
-_NO_LATENCIES = Latencies()
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
 """How a masked credential begins, and whose it is; what begins otherwise is the secret key."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What is known of the calls of a trace besides its rows."""
+class TraceContext:
+    """What a trace's rows do not hold: where the sandbox is, and how long its responses took."""
 
     base_url: str = ""
-    latencies: Latencies = _NO_LATENCIES
+    latencies: Latencies = field(default_factory=Latencies)
 
 
 class Exchange:
-    """One HTTP request and its answer, as they went over the wire; keys and numbers are masked.
+    """One HTTP request and its response, as sent; keys and numbers are masked. Its repr shows controls as symbols."""
 
-    `request` and `response` hold what was sent; where it shows itself, controls in it are symbols.
-    """
-
-    def __init__(self, row: dict[str, Any], seen: Seen | None = None) -> None:
+    def __init__(self, row: dict[str, Any], context: TraceContext | None = None) -> None:
         self._call = call_of(row)
         self._row = row
-        self._seen = seen or Seen()
+        self._context = context or TraceContext()
 
     @property
     def request(self) -> str:
@@ -50,24 +46,25 @@ class Exchange:
     @property
     def response(self) -> str:
         """Status line, headers, body."""
-        return message(status_line(self.status), self._call.response.headers, self._call.response.body)
+        first_line = f"HTTP/1.1 {self.status} {reason(self.status)}".rstrip()
+        return message(first_line, self._call.response.headers, self._call.response.body)
 
     @property
     def status(self) -> int:
-        """The answer's status."""
+        """The response's status."""
         return self._call.response.status
 
     @property
     def latency_ms(self) -> int | None:
-        """How many milliseconds this bench waited for the answer.
+        """Milliseconds that this bench waited for the response; None for another client's call.
 
-        None for another client's call, and where nobody looks: two runs of one notebook are to be equal.
+        None in a headless run too: two runs of one notebook print the same.
         """
-        return self._seen.latencies.of(self._call.response.headers.get("Request-Id", "")) if is_live() else None
+        return self._context.latencies.of(self._call.response.headers.get("Request-Id", "")) if is_live() else None
 
     @property
     def python(self) -> str:
-        """The call that sends this, in Python; what was masked is yours to fill in."""
+        """The same call in Python; fill in what is masked."""
         return self._snippet.python
 
     @property
@@ -81,9 +78,9 @@ class Exchange:
         return self._snippet.curl
 
     def unmasked(self, number: str) -> "Exchange":
-        """The same with the customer's number in its place, so that what is copied can be sent as it is.
+        """The same with the customer's whole number, which the sandbox does not keep, so that it can be sent again.
 
-        The sandbox does not keep numbers whole: it is yours to tell. Raises InvalidRequest: no number of this call.
+        Raises InvalidRequest: the number is not in this call.
         """
         masked, spelled = mask(number), {"+": number, "%2B": quote(number, safe="")}
         texts = {f"{start}{masked[1:]}": whole for start, whole in spelled.items()}
@@ -96,7 +93,7 @@ class Exchange:
         if masked == number or call == self._call:
             message = f"number is not one that is masked in this call: {masked} does not stand in it."
             raise InvalidRequest(message, code="parameter_invalid", param="number")
-        return Exchange({**self._row, "detail": msgspec.to_builtins(call)}, self._seen)
+        return Exchange({**self._row, "detail": msgspec.to_builtins(call)}, self._context)
 
     @cached_property
     def _snippet(self) -> Snippet:
@@ -113,11 +110,11 @@ class Exchange:
             headers=headers,
             scheme=scheme.title() if scheme.title() in {"Bearer", "Basic"} else "none",
             key=key,
-            base_url=self._seen.base_url,
+            base_url=self._context.base_url,
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for whatever draws it."""
+        """The exchange as plain values."""
         return {
             "seq": self._row["seq"],
             "at": self._row["at"],
@@ -134,7 +131,7 @@ class Exchange:
         return visible(f"{self.request}\n\n{self.response}", lines=True)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        html = preformatted(self.request, label="request") + preformatted(self.response, label="response")
+        html = preformatted(self.request, "request") + preformatted(self.response, "response")
         if self.latency_ms is not None:
             html += f"<p>answered in {self.latency_ms} ms</p>"
         return bundle(repr(self), html)
@@ -152,20 +149,7 @@ def reason(status: int) -> str:
     return HTTPStatus(status).phrase if status in list(HTTPStatus) else ""
 
 
-def status_line(status: int) -> str:
-    """The first line of an answer."""
-    return f"HTTP/1.1 {status} {reason(status)}".rstrip()
-
-
 def message(first_line: str, headers: Mapping[str, str], body: str) -> str:
-    """A request or an answer as it is written down."""
+    """A request or a response as text."""
     lines = [first_line, *(f"{name}: {value}" for name, value in headers.items())]
     return "\n".join([*lines, "", indented(body)]) if body else "\n".join(lines)
-
-
-def indented(body: str) -> str:
-    """JSON laid out for reading, every number as it was written; anything else as it is."""
-    try:
-        return msgspec.json.format(body.encode(), indent=2).decode()
-    except (msgspec.MsgspecError, RecursionError):
-        return body

@@ -1,4 +1,4 @@
-"""The rows of a trace as steps: who told whom what, and what came back."""
+"""The rows of a trace as steps: who sent what to whom, and the response."""
 
 import re
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ LANES: Final[tuple[str, ...]] = (MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER)
 """From left to right."""
 LONGEST: Final = 52
 _OK: Final = range(200, 400)
-_WORD = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
+_CODE = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
 _ASKING = " Enter PIN to approve:"
 _BY_THE_SERVICE = ("timeout", "withdraw")
 """What nobody pressed."""
 
 
 class Step(NamedTuple):
-    """One arrow, and the one that comes back, if any does."""
+    """One arrow, and the response's arrow if one came."""
 
     at: str
     """The moment, UTC, to the second."""
@@ -32,9 +32,9 @@ class Step(NamedTuple):
     source: str
     target: str
     label: str
-    answer: str = ""
+    response: str = ""
     is_bad: bool = False
-    """Refused, failed or not answered."""
+    """Refused, failed or without a response."""
 
 
 def steps_of(rows: Iterable[dict[str, Any]]) -> list[Step]:
@@ -44,20 +44,20 @@ def steps_of(rows: Iterable[dict[str, Any]]) -> list[Step]:
 
 def _call(row: dict[str, Any]) -> Step:
     response = call_of(row).response
-    status, word = response.status, _WORD.search(response.body)
-    answer = f"{status} {word[1]}" if word else str(status)
-    return _step(row, MERCHANT, SERVICE, row["what"], answer, is_bad=status not in _OK)
+    status, code = response.status, _CODE.search(response.body)
+    result = f"{status} {code[1]}" if code else str(status)
+    return _step(row, MERCHANT, SERVICE, row["what"], result, is_bad=status not in _OK)
 
 
 def _screen(row: dict[str, Any]) -> Step:
     screen = screen_of(row)
     lines, pressed = screen.words.split("\n"), screen.pressed
-    words = " ".join(lines[1:] or lines).removesuffix(_ASKING)
+    text = " ".join(lines[1:] or lines).removesuffix(_ASKING)
     if pressed is None or pressed in _BY_THE_SERVICE:
-        return _step(row, SERVICE, PHONE, words)
+        return _step(row, SERVICE, PHONE, text)
     if pressed == "ignore":
-        return _step(row, PHONE, SERVICE, words)
-    return _step(row, PHONE, SERVICE, f"PIN {pressed}" if "•" in pressed else pressed, words)
+        return _step(row, PHONE, SERVICE, text)
+    return _step(row, PHONE, SERVICE, f"PIN {pressed}" if "•" in pressed else pressed, text)
 
 
 def _entry(row: dict[str, Any]) -> Step:
@@ -71,6 +71,8 @@ def _webhook(row: dict[str, Any]) -> Step:
 _OF_KIND = {"call": _call, "screen": _screen, "entry": _entry, "webhook": _webhook}
 
 
-def _step(row: dict[str, Any], source: str, target: str, label: str, answer: str = "", *, is_bad: bool = False) -> Step:
-    label, answer = (short(visible(" ".join(each.split())), LONGEST) for each in (label, answer))
-    return Step(clock_of(row["at"]), row["kind"], source, target, label, answer, is_bad)
+def _step(
+    row: dict[str, Any], source: str, target: str, label: str, response: str = "", *, is_bad: bool = False
+) -> Step:
+    label, response = (short(visible(" ".join(each.split())), LONGEST) for each in (label, response))
+    return Step(clock_of(row["at"]), row["kind"], source, target, label, response, is_bad)

@@ -143,7 +143,7 @@ class Handset(OfSandbox):
     phone: str
     operator: Annotated[str, one_of(OPERATORS)]
     screen: str
-    state: Annotated[str, one_of(["idle", *dict.fromkeys(ussd.WORDS)])]
+    state: Annotated[str, one_of(["idle", *dict.fromkeys(ussd.SCREEN_TEXTS)])]
     waiting: bool
     tries_left: Positive | None
     expires_at: Seconds | None
@@ -157,7 +157,7 @@ class Message(OfSandbox):
 
     seq: int
     at: DateTime
-    kind: Annotated[str, one_of(receipts.WORDS)]
+    kind: Annotated[str, one_of(receipts.RECEIPT_TEXTS)]
     sender: str
     text: str
     amount_minor: Positive

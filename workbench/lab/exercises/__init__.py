@@ -43,7 +43,7 @@ def check(name: str, *given: object) -> None:
     lines = [f"{verdict.state.value}: {verdict.says}"]
     if verdict.state is not DONE:
         lines.append(f'exercises.hint("{exercise.name}") helps.')
-    _say(*lines)
+    _print(*lines)
     if verdict.state is not DONE:
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
@@ -56,11 +56,11 @@ def hint(name: str) -> None:
     number = _hints_shown.get(exercise.name, 0)
     _hints_shown[exercise.name] = number + 1
     if number == 0:
-        _say(f"The task: {exercise.task}")
+        _print(f"The task: {exercise.task}")
     if number < len(exercise.hints):
-        _say(f"Hint {number + 1} of {len(exercise.hints)}: {exercise.hints[number]}")
+        _print(f"Hint {number + 1} of {len(exercise.hints)}: {exercise.hints[number]}")
     else:
-        _say(f'That was the last one. exercises.solution("{exercise.name}") shows the code.')
+        _print(f'That was the last one. exercises.solution("{exercise.name}") shows the code.')
 
 
 def solution(name: str) -> None:
@@ -84,11 +84,11 @@ def _named(name: str) -> Exercise | None:
     found = next((each for each in EXERCISES if each.name == name), None)
     if found is None:
         names = ", ".join(each.name for each in EXERCISES)
-        _say(f"There is no exercise {name!r}. There are: {names}.")
+        _print(f"There is no exercise {name!r}. There are: {names}.")
     return found
 
 
-def _say(*lines: str) -> None:
+def _print(*lines: str) -> None:
     for line in lines:
         print(fill(visible(line, lines=True), _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
 

@@ -30,11 +30,11 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...]) -> Verdict:
     """What becomes of an answer; nothing that goes wrong in a check, or in a person's code, is raised."""
     if any(each is None or each is ... for each in given):
         return not_yet("Your answer still stands open.")
-    wanted = inspect.signature(exercise.check)
+    signature = inspect.signature(exercise.check)
     try:
-        wanted.bind(*given)
+        signature.bind(*given)
     except TypeError:
-        names = ", ".join([f'"{exercise.name}"', *wanted.parameters])
+        names = ", ".join([f'"{exercise.name}"', *signature.parameters])
         return wrong(f"The check is written exercises.check({names}).")
     try:
         return exercise.check(*given)

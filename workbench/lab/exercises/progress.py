@@ -18,8 +18,8 @@ from workbench.live import is_live
 
 FILE_VARIABLE = "WORKBENCH_PROGRESS"
 _BESIDE_THE_NOTEBOOKS = Path(".workbench") / "progress.json"
-_WORDS = {State.WRONG: "tried", State.DONE: "done"}
-_STATES = {word: state for state, word in _WORDS.items()}
+_NAMES = {State.WRONG: "tried", State.DONE: "done"}
+_STATES = {word: state for state, word in _NAMES.items()}
 
 
 class Progress:
@@ -56,7 +56,7 @@ class Progress:
 
     def _write(self, path: Path, states: dict[str, State]) -> None:
         """Whole or not at all: another notebook may read it in this moment."""
-        text = json.dumps({"exercises": {name: _WORDS[states[name]] for name in sorted(states)}}, indent=2) + "\n"
+        text = json.dumps({"exercises": {name: _NAMES[states[name]] for name in sorted(states)}}, indent=2) + "\n"
         written = ""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,8 +72,8 @@ class Progress:
     def _give_up(self, what: str, error: Exception) -> dict[str, State]:
         why = getattr(error, "strerror", None) or "it holds something else"
         name = self._path.name if self._path else ""
-        said = f"{name}, which keeps your progress, cannot be {what}: {why}."
-        print(f"{said} From here on it is kept in this notebook alone.")  # noqa: T201  for a cell
+        problem = f"{name}, which keeps your progress, cannot be {what}: {why}."
+        print(f"{problem} From here on it is kept in this notebook alone.")  # noqa: T201  for a cell
         self._path = None
         return {}
 

@@ -45,10 +45,10 @@ def first(check: "Callable[P, Iterator[Verdict]]") -> "Callable[P, Verdict]":
     """A check that yields what applies: the first verdict is told, and nothing after it is looked at."""
 
     @wraps(check)
-    def told(*given: P.args, **named: P.kwargs) -> Verdict:
+    def verdict(*given: P.args, **named: P.kwargs) -> Verdict:
         return next(check(*given, **named))
 
-    return told
+    return verdict
 
 
 def best_of(verdicts: Iterable[Verdict]) -> Verdict | None:

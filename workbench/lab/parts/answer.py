@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from workbench.domain.ids import short_id
 from workbench.domain.wire.trace import call_of
 from workbench.lab.parts.seen import json_in, pretty
-from workbench.lab.parts.words import short_id
 from workbench.lab.views import BAD, GOOD, WARN, Code, Fold, Item, Note
 
 _AGAIN = "The answer of before, given again (Idempotent-Replayed: true): nothing was done a second time."
@@ -14,7 +14,7 @@ _HEADERS = ("Request-Id", "Idempotent-Replayed", "Api-Version")
 _ERRORS = 400
 
 
-def answer(calls: Sequence[Mapping[str, Any]]) -> tuple[Item, ...]:
+def responses(calls: Sequence[Mapping[str, Any]]) -> tuple[Item, ...]:
     """Status, headers and body of each call; the last one open."""
     if not calls:
         return (Note("Nothing was sent yet."),)

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from workbench.domain import wire
-from workbench.domain.masking import mask
+from workbench.domain.ids import short_id
+from workbench.domain.masking import mask, shortened
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
-from workbench.lab.parts.words import counted, short, short_id, span, when
+from workbench.lab.parts.words import counted, span, when
 from workbench.lab.views import BAD, GOOD, Action, Grid, Item, Note, Row, headings
 
-_ANSWER: Final = 300
+_MAX_RESPONSE: Final = 300
 """So many characters are shown of what a receiver answered."""
-SAYS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
+STATUS_TEXTS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
 
 
 def attempts(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
@@ -34,7 +35,7 @@ def grid(caption: str, rows: Sequence[Row]) -> Grid:
 
 def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
     """What the table says of one."""
-    said = SAYS.get(delivery.status, delivery.status)
+    said = STATUS_TEXTS.get(delivery.status, delivery.status)
     status = [said]
     if delivery.status != DELIVERED or len(delivery.attempts) > 1:
         status.append(counted(len(delivery.attempts), "attempt"))
@@ -49,8 +50,10 @@ def _place(url: str) -> str:
 
 def _attempt(attempt: wire.DeliveryAttempt) -> Row:
     status = "none" if attempt.status_code is None else str(attempt.status_code)
-    answer = short(mask(attempt.answer.strip() or attempt.fault or "(empty)"), _ANSWER)
-    return Row(str(attempt.number), (str(attempt.number), when(attempt.at), status, f"{attempt.latency_ms} ms", answer))
+    response = shortened(mask(attempt.answer.strip() or attempt.fault or "(empty)"), _MAX_RESPONSE)
+    return Row(
+        str(attempt.number), (str(attempt.number), when(attempt.at), status, f"{attempt.latency_ms} ms", response)
+    )
 
 
 def _next(delivery: wire.Delivery, now_s: int) -> Note:

@@ -4,7 +4,7 @@ from decimal import Decimal, InvalidOperation
 from typing import ClassVar, Final
 
 from workbench.domain.moments import moment
-from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.part import BoardSection, Handler, Message, Values
 from workbench.lab.parts.source import Source
 from workbench.lab.parts.words import when
 from workbench.lab.views import BAD, Action, Actions, Beside, Facts, Field, Fold, Form, Item, Section
@@ -14,7 +14,7 @@ _STEPS: Final = (("60", "+1 minute"), ("3600", "+1 hour"), ("86400", "+1 day"))
 _PATH: Final = "/sandbox/clock/advance"
 
 
-class ClockPart(Part):
+class ClockSection(BoardSection):
     """The moment in UTC and in Lusaka; steps of a minute, an hour and a day, and any other."""
 
     id = "clock"
@@ -32,29 +32,29 @@ class ClockPart(Part):
     def look(self, on: str, values: Values) -> None:
         """What a running clock shows is drawn anew after every button."""
 
-    def advance(self, on: str, values: Values) -> Said:
+    def advance(self, on: str, values: Values) -> Message:
         """Move by so many seconds."""
         return self._move(Decimal(on))
 
-    def move(self, on: str, values: Values) -> Said:
+    def move(self, on: str, values: Values) -> Message:
         """Move by what was filled in."""
         try:
             count = Decimal(values.get("count", "").strip() or "0")
         except InvalidOperation:
-            return Said(f"{values['count'][:20]!r} is no number.", BAD)
+            return Message(f"{values['count'][:20]!r} is no number.", BAD)
         if not count.is_finite() or values.get("unit") not in _UNITS:
-            return Said("By how many seconds, minutes, hours or days?", BAD)
+            return Message("By how many seconds, minutes, hours or days?", BAD)
         return self._move(count * _UNITS[values["unit"]])
 
-    def _move(self, seconds: Decimal) -> Said:
+    def _move(self, seconds: Decimal) -> Message:
         clock = self._source.session.clock.advance(seconds)
         exact = int(seconds) if seconds == int(seconds) else seconds
-        return Said(
+        return Message(
             f"The clock was moved; in Lusaka it is {when(clock.now_ms // 1000)}.",
             code=self._source.code("POST", _PATH, {"seconds": exact}),
         )
 
-    doings: ClassVar[dict[str, Doing]] = {"look": look, "advance": advance, "move": move}
+    handlers: ClassVar[dict[str, Handler]] = {"look": look, "advance": advance, "move": move}
 
 
 def _moment(now_ms: int, *, is_running: bool) -> Item:

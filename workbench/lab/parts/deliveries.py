@@ -6,7 +6,7 @@ from workbench.domain import wire
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
 from workbench.lab.parts import attempts
 from workbench.lab.parts.pages import Pages
-from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.part import BoardSection, Handler, Message, Values
 from workbench.lab.parts.source import Source
 from workbench.lab.parts.words import counted
 from workbench.lab.views import PLAIN, WARN, Action, Actions, Field, Form, Note, Row, Section
@@ -15,7 +15,7 @@ _STATES: Final = (("", "all"), (PENDING, "on their way"), (DELIVERED, "delivered
 _PATH: Final = "/v1/deliveries"
 
 
-class DeliveriesPart(Part):
+class DeliveriesSection(BoardSection):
     """The deliveries, newest first, of one status or of all; one of them unfolded."""
 
     id = "deliveries"
@@ -40,12 +40,14 @@ class DeliveriesPart(Part):
             wide=True,
         )
 
-    def show(self, on: str, values: Values) -> Said:
+    def show(self, on: str, values: Values) -> Message:
         """Of one status."""
         self._status = values.get("status", on)
         self._pages.turn("newest")
         query = {"status": self._status} if self._status else {}
-        return Said(f"Shown: {dict(_STATES).get(self._status, '')}.", code=self._source.code("GET", _PATH, query=query))
+        return Message(
+            f"Shown: {dict(_STATES).get(self._status, '')}.", code=self._source.code("GET", _PATH, query=query)
+        )
 
     def follow(self, on: str, values: Values) -> None:
         """Of the status that was just chosen."""
@@ -57,20 +59,21 @@ class DeliveriesPart(Part):
         """Show the attempts at one, or fold them up."""
         self._open = "" if on == self._open else on
 
-    def replay(self, on: str, values: Values) -> Said:
+    def replay(self, on: str, values: Values) -> Message:
         """Send one again."""
         self._source.pay.deliveries.replay(on)
-        return Said(
-            *_came(self._source.looking.deliveries.retrieve(on)), self._source.code("POST", f"{_PATH}/{on}/replay")
+        return Message(
+            *_replay_outcome(self._source.looking.deliveries.retrieve(on)),
+            self._source.code("POST", f"{_PATH}/{on}/replay"),
         )
 
-    def replay_all(self, on: str, values: Values) -> Said:
+    def replay_all(self, on: str, values: Values) -> Message:
         """Send every dead letter again whose endpoint is enabled."""
         sent = self._source.pay.deliveries.replay_dead_letters()
         code = self._source.code("POST", "/v1/dead_letters/replay")
         if not sent.data:
-            return Said("No dead letter has an endpoint that is enabled: enable it first.", WARN, code)
-        return Said(f"{counted(len(sent.data), 'dead letter')} sent again.", code=code)
+            return Message("No dead letter has an endpoint that is enabled: enable it first.", WARN, code)
+        return Message(f"{counted(len(sent.data), 'dead letter')} sent again.", code=code)
 
     def turn(self, on: str, values: Values) -> None:
         """Another page."""
@@ -94,7 +97,7 @@ class DeliveriesPart(Part):
             beneath=attempts.attempts(delivery, now_s) if is_open else (),
         )
 
-    doings: ClassVar[dict[str, Doing]] = {
+    handlers: ClassVar[dict[str, Handler]] = {
         "show": show, "follow": follow, "unfold": unfold, "replay": replay, "replay_all": replay_all, "turn": turn,
     }  # fmt: skip
 
@@ -107,7 +110,7 @@ def _dead(*, has_some: bool) -> tuple[Note | Actions, ...]:
     return (Note("There are dead letters: events that were given up.", WARN), Actions("Dead letters", (again,)))
 
 
-def _came(delivery: wire.Delivery) -> tuple[str, str]:
+def _replay_outcome(delivery: wire.Delivery) -> tuple[str, str]:
     """What came of sending it again, as far as that is known."""
     says = {
         DELIVERED: ("Sent again, and delivered.", "good"),

@@ -7,8 +7,9 @@ from workbench.domain.ledger import DEBIT
 from workbench.domain.money import Money
 from workbench.domain.wire.trace import entry_of, screen_of, webhook_of
 from workbench.lab.views import Beside, Code, Facts, Fold, Grid, Item, Row, headings
+from workbench.render import indented
 from workbench.trace import Exchange
-from workbench.trace.exchange import indented, message
+from workbench.trace.exchange import message
 
 
 def exchange(looked_at: Exchange) -> tuple[Item, ...]:
@@ -38,7 +39,7 @@ def _screen(row: Mapping[str, Any]) -> tuple[Item, ...]:
 def _entry(row: Mapping[str, Any]) -> tuple[Item, ...]:
     rows = []
     for place, (side, account, minor, currency) in enumerate(entry_of(row).postings):
-        amount = f"{Money(minor, currency).major:,}"
+        amount = Money(minor, currency).plain
         rows.append(
             Row(str(place), (account, amount if side == DEBIT else "", "" if side == DEBIT else amount, currency))
         )
@@ -48,10 +49,10 @@ def _entry(row: Mapping[str, Any]) -> tuple[Item, ...]:
 
 def _webhook(row: Mapping[str, Any]) -> tuple[Item, ...]:
     attempt = webhook_of(row)
-    answer = attempt.answer or attempt.fault or "(nothing)"
+    response = attempt.answer or attempt.fault or "(nothing)"
     sent = message("POST (the endpoint's URL) HTTP/1.1", attempt.headers, attempt.body)
     named = (("event", attempt.event), ("delivery", attempt.delivery), ("endpoint", attempt.endpoint))
-    return Facts(named), Beside((Code("Message", sent), Code("Answer", indented(answer))))
+    return Facts(named), Beside((Code("Message", sent), Code("Answer", indented(response))))
 
 
 _DETAILS: Mapping[str, Callable[[Mapping[str, Any]], tuple[Item, ...]]] = {

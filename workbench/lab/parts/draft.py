@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from workbench.domain import wire
+from workbench.domain.masking import shortened
 from workbench.domain.phones import OPERATORS, msisdn_from
 from workbench.errors import InvalidRequest
 from workbench.lab.parts.seen import json_in, pretty
@@ -43,7 +44,7 @@ _SHOWN = 24
 
 
 @dataclass(frozen=True)
-class Ask:
+class DraftRequest:
     """One request: where it goes, and its body as it is to be sent, laid out for reading."""
 
     path: str
@@ -53,7 +54,7 @@ class Ask:
 def amount_problem(values: Mapping[str, str], unit_minor: int) -> str:
     """Why what was typed is no amount that can be sent; empty if it is one."""
     text = values["amount"].strip()
-    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    shown = shortened(text, _SHOWN, counts_mark=False)
     if not text:
         return "Fill in an amount, such as 150.00."
     if _WITH_COMMA.fullmatch(text):
@@ -81,35 +82,41 @@ def amount_of(values: Mapping[str, str], unit_minor: int) -> Decimal | int | str
     return int(f"{whole}{rest[:decimals]:0<{decimals}}")
 
 
-def asks(values: Mapping[str, str], unit_minor: int) -> tuple[Ask, ...]:
+def requests_of(values: Mapping[str, str], unit_minor: int) -> tuple[DraftRequest, ...]:
     """The requests that the form stands for."""
     amount, described = amount_of(values, unit_minor), values["description"] or None
     if values["operation"] == CHARGE:
         body = {"amount": amount, "currency": "zmw", "type": "mobile_money", "channel": values["provider"],
                 "phone": values["phone"], "reference": described}  # fmt: skip
-        return (Ask("/v1/charges", _laid_out(body)),)
+        return (DraftRequest("/v1/charges", _laid_out(body)),)
     create = {"amount": amount, "currency": "ZMW", "payment_method_types": ["mobile_money"], "description": described}
     method = {"type": "mobile_money", "mobile_money": {"phone": values["phone"], "provider": values["provider"]}}
     return (
-        Ask("/v1/payment_intents", _laid_out(create)),
-        Ask(f"/v1/payment_intents/{MADE_ID}/confirm", _laid_out({"payment_method": method})),
+        DraftRequest("/v1/payment_intents", _laid_out(create)),
+        DraftRequest(f"/v1/payment_intents/{MADE_ID}/confirm", _laid_out({"payment_method": method})),
     )
 
 
 def code_of(
-    asked: Sequence[Ask], *, idempotency_key: str, key: str, base_url: str, as_written: bool, made_id: str = ""
+    requests: Sequence[DraftRequest],
+    *,
+    idempotency_key: str,
+    key: str,
+    base_url: str,
+    as_written: bool,
+    made_id: str = "",
 ) -> tuple[str, str]:
     """The same in Python and for a shell: with the id that was made, or with a variable for it."""
     headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
     python, curl = [], []
-    for each in asked:
+    for each in requests:
         path = each.path.replace(MADE_ID, made_id or MADE_ID)
         body = each.text if as_written else json_in(each.text)
         made = snippet("POST", path, body, headers=headers, key=key, base_url=base_url)
         # The client would write the JSON in its own way.
         python.append(made.httpx if as_written else made.python)
         curl.append(made.curl)
-    if made_id or len(asked) == 1:
+    if made_id or len(requests) == 1:
         return _once(python), "\n\n".join(curl)
     return _python_of_two(*python), _shell_of_two(*curl)
 

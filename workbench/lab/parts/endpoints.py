@@ -6,7 +6,7 @@ from workbench.domain import wire
 from workbench.domain.masking import Secret
 from workbench.domain.webhooks import DISABLED, ENABLED, FAULTS
 from workbench.lab.parts.pages import Pages
-from workbench.lab.parts.part import Doing, Part, Reveal, Said, Values
+from workbench.lab.parts.part import BoardSection, Handler, Message, Reveal, Values
 from workbench.lab.parts.source import Source
 from workbench.lab.parts.words import when
 from workbench.lab.views import Action, Actions, Facts, Field, Form, Grid, Item, Row, Section, headings
@@ -24,7 +24,7 @@ _PAUSED: Final = (
 _MASKED: Final = "whsec_••••"
 
 
-class EndpointsPart(Part):
+class EndpointsSection(BoardSection):
     """The endpoints, newest first. The bench's own receiver is handed the secrets that it needs."""
 
     id = "endpoints"
@@ -45,52 +45,52 @@ class EndpointsPart(Part):
             wide=True,
         )
 
-    def add(self, on: str, values: Values) -> Said:
+    def add(self, on: str, values: Values) -> Message:
         """Register an endpoint."""
-        url, wanted = values.get("url", "").strip(), _wanted(values)
-        made = self._source.pay.webhook_endpoints.create(url=url, enabled_events=wanted)
+        url, event_types = values.get("url", "").strip(), _event_types(values)
+        made = self._source.pay.webhook_endpoints.create(url=url, enabled_events=event_types)
         also = self._handed_over(made)
-        return Said(
+        return Message(
             f"Added: events go to {url}. Copy the signing secret now, it is shown this once.{also}",
-            code=self._source.code("POST", _PATH, {"url": url, "enabled_events": wanted}),
+            code=self._source.code("POST", _PATH, {"url": url, "enabled_events": event_types}),
             reveal=_reveal(made),
         )
 
-    def save(self, on: str, values: Values) -> Said:
+    def save(self, on: str, values: Values) -> Message:
         """Another address or filter."""
-        body = {"url": values.get("url", "").strip(), "enabled_events": _wanted(values)}
-        self._source.pay.webhook_endpoints.update(on, url=str(body["url"]), enabled_events=_wanted(values))
-        return Said("Saved.", code=self._source.code("PATCH", f"{_PATH}/{on}", body))
+        body = {"url": values.get("url", "").strip(), "enabled_events": _event_types(values)}
+        self._source.pay.webhook_endpoints.update(on, url=str(body["url"]), enabled_events=_event_types(values))
+        return Message("Saved.", code=self._source.code("PATCH", f"{_PATH}/{on}", body))
 
-    def pause(self, on: str, values: Values) -> Said:
+    def pause(self, on: str, values: Values) -> Message:
         """Send nothing there for now."""
         return self._turned(on, DISABLED, _PAUSED)
 
-    def enable(self, on: str, values: Values) -> Said:
+    def enable(self, on: str, values: Values) -> Message:
         """Send there again."""
         return self._turned(on, ENABLED, "Enabled: events go there from now on; dead letters can be replayed.")
 
-    def roll(self, on: str, values: Values) -> Said:
+    def roll(self, on: str, values: Values) -> Message:
         """A new secret; for a day messages are signed with both."""
         made = self._source.pay.webhook_endpoints.roll_secret(on)
         until = f" Until {when(made.secret_overlap_until)} messages are signed with the one before too."
-        return Said(
+        return Message(
             f"Rolled.{until} Copy the new secret now, it is shown this once.{self._handed_over(made)}",
             code=self._source.code("POST", f"{_PATH}/{on}/roll_secret", python=_TAKES if self._is_own(made) else "{}"),
             reveal=_reveal(made),
         )
 
-    def delete(self, on: str, values: Values) -> Said:
+    def delete(self, on: str, values: Values) -> Message:
         """Remove it."""
         self._source.pay.webhook_endpoints.delete(on)
-        return Said("Deleted: nothing more is sent there.", code=self._source.code("DELETE", f"{_PATH}/{on}"))
+        return Message("Deleted: nothing more is sent there.", code=self._source.code("DELETE", f"{_PATH}/{on}"))
 
-    def misbehave(self, on: str, values: Values) -> Said:
+    def misbehave(self, on: str, values: Values) -> Message:
         """Make deliveries misbehave, or behave again."""
         faults = [each for each in FAULTS if values.get(each)]
         self._source.session.control.set_delivery_faults(on, faults)
         says = " and ".join(_FAULT_LABELS[each].lower() for each in faults)
-        return Said(
+        return Message(
             f"From now on: {says}." if faults else "Deliveries behave again.",
             code=self._source.code("POST", f"/sandbox/webhook_endpoints/{on}/faults", {"faults": faults}),
         )
@@ -99,9 +99,9 @@ class EndpointsPart(Part):
         """Another page."""
         self._pages.turn(on)
 
-    def _turned(self, on: str, status: str, words: str) -> Said:
+    def _turned(self, on: str, status: str, text: str) -> Message:
         self._source.pay.webhook_endpoints.update(on, status=status)
-        return Said(words, code=self._source.code("PATCH", f"{_PATH}/{on}", {"status": status}))
+        return Message(text, code=self._source.code("PATCH", f"{_PATH}/{on}", {"status": status}))
 
     def _handed_over(self, made: wire.WebhookEndpoint) -> str:
         """The bench's own receiver verifies with the new secret too."""
@@ -123,7 +123,7 @@ class EndpointsPart(Part):
             endpoint.id, cells, more=_managed(endpoint, faults, is_own=self._is_own(endpoint)), more_label="Manage"
         )
 
-    doings: ClassVar[dict[str, Doing]] = {
+    handlers: ClassVar[dict[str, Handler]] = {
         "add": add, "save": save, "pause": pause, "enable": enable, "roll": roll, "delete": delete,
         "misbehave": misbehave, "turn": turn,
     }  # fmt: skip
@@ -185,7 +185,7 @@ def _new() -> Form:
     return Form("new", "A new endpoint", fields, (Action("add", "Add endpoint", primary=True),), row=True)
 
 
-def _wanted(values: Values) -> list[str]:
+def _event_types(values: Values) -> list[str]:
     return [each.strip() for each in values.get("events", "").split(",") if each.strip()]
 
 

@@ -3,18 +3,17 @@
 from datetime import datetime
 from typing import ClassVar, Final, NamedTuple
 
-import msgspec
-
 from workbench.domain import wire
+from workbench.domain.ids import short_id
 from workbench.domain.masking import mask
 from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import InvalidRequest, NotFound
 from workbench.lab.parts import attempts
 from workbench.lab.parts.pages import Pages
-from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.part import BoardSection, Handler, Message, Values
 from workbench.lab.parts.source import Source
-from workbench.lab.parts.words import counted, short_id, when
+from workbench.lab.parts.words import counted, when
 from workbench.lab.views import (
     BAD,
     WARN,
@@ -31,6 +30,7 @@ from workbench.lab.views import (
     Section,
     headings,
 )
+from workbench.render import indented
 
 _PATH: Final = "/v1/events"
 _FAMILIES: Final = tuple(dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES))
@@ -41,7 +41,7 @@ _SUBJECTS: Final = ("payment_intent", "charge")
 """What of an object names the payment that it belongs to, where it is none itself."""
 
 
-class Wanted(NamedTuple):
+class EventFilter(NamedTuple):
     """What is looked for, as it was typed."""
 
     type: str = ""
@@ -56,7 +56,7 @@ class Wanted(NamedTuple):
         return {name: value for name, value in asked.items() if value}
 
 
-class EventsPart(Part):
+class EventsSection(BoardSection):
     """A page of events, newest first, as they are wanted; one of them unfolded."""
 
     id = "events"
@@ -64,7 +64,7 @@ class EventsPart(Part):
     def __init__(self, source: Source) -> None:
         self._source = source
         self._pages = Pages[wire.Event](lambda: source.looking.events)
-        self._wanted = Wanted()
+        self._filter = EventFilter()
         self._open = ""
 
     def section(self) -> Section:
@@ -77,44 +77,44 @@ class EventsPart(Part):
             found = (Note(str(refused), BAD),)
         return Section(self.id, "Developers: events", (self._form(error), *found), wide=True)
 
-    def search(self, on: str, values: Values) -> Said:
+    def search(self, on: str, values: Values) -> Message:
         """Find what was filled in."""
         self.follow(on, values)
         query, error = self._query()
         if error:
-            return Said(error, BAD)
+            return Message(error, BAD)
         found = len(self._pages.rows(**query))
         more = ", and there are more" if self._pages.has_more else ""
-        return Said(f"{counted(found, 'event')} found{more}.", code=self._source.code("GET", _PATH, query=query))
+        return Message(f"{counted(found, 'event')} found{more}.", code=self._source.code("GET", _PATH, query=query))
 
     def follow(self, on: str, values: Values) -> None:
         """Hear what is wanted while it is typed."""
-        wanted = Wanted(values.get("type", ""), values.get("since", ""), values.get("search", ""))
-        if wanted != self._wanted:
-            self._wanted = wanted
+        event_filter = EventFilter(values.get("type", ""), values.get("since", ""), values.get("search", ""))
+        if event_filter != self._filter:
+            self._filter = event_filter
             self._pages.turn("newest")
 
-    def clear(self, on: str, values: Values) -> Said:
+    def clear(self, on: str, values: Values) -> Message:
         """All events again."""
         self.follow(on, {})
-        return Said("All events are shown.", code=self._source.code("GET", _PATH))
+        return Message("All events are shown.", code=self._source.code("GET", _PATH))
 
     def unfold(self, on: str, values: Values) -> None:
         """Show what was sent for one, or fold it up."""
         self._open = "" if on == self._open else on
 
-    def replay(self, on: str, values: Values) -> Said:
+    def replay(self, on: str, values: Values) -> Message:
         """Send one again to every endpoint that wants it."""
         sent = self._source.pay.events.replay(on)
         code = self._source.code("POST", f"{_PATH}/{on}/replay")
         if not sent.data:
-            return Said("No endpoint that is enabled wants it.", WARN, code)
-        return Said(f"Sent again to {counted(len(sent.data), 'endpoint')}.", code=code)
+            return Message("No endpoint that is enabled wants it.", WARN, code)
+        return Message(f"Sent again to {counted(len(sent.data), 'endpoint')}.", code=code)
 
-    def replay_one(self, on: str, values: Values) -> Said:
+    def replay_one(self, on: str, values: Values) -> Message:
         """Send one delivery again."""
         self._source.pay.deliveries.replay(on)
-        return Said("Sent again.", code=self._source.code("POST", f"/v1/deliveries/{on}/replay"))
+        return Message("Sent again.", code=self._source.code("POST", f"/v1/deliveries/{on}/replay"))
 
     def turn(self, on: str, values: Values) -> None:
         """Another page."""
@@ -128,15 +128,15 @@ class EventsPart(Part):
 
     def _query(self) -> tuple[dict[str, str], str]:
         try:
-            return self._wanted.query, ""
+            return self._filter.query, ""
         except ValueError:
-            return self._wanted._replace(since="").query, _NO_MOMENT
+            return self._filter._replace(since="").query, _NO_MOMENT
 
     def _form(self, error: str) -> Form:
         fields = (
-            Field("search", "Search", self._wanted.search, "search", hint="An id, a reference, a number's last digits"),
-            Field("type", "Type", self._wanted.type, "select", _TYPES),
-            Field("since", "Since (Lusaka)", self._wanted.since, hint="Such as 2026-01-05 08:30", error=error),
+            Field("search", "Search", self._filter.search, "search", hint="An id, a reference, a number's last digits"),
+            Field("type", "Type", self._filter.type, "select", _TYPES),
+            Field("since", "Since (Lusaka)", self._filter.since, hint="Such as 2026-01-05 08:30", error=error),
         )
         buttons = (Action("search", "Search", primary=True), Action("clear", "Clear"))
         return Form("filter", "Which events", fields, buttons, follow=True, row=True)
@@ -159,7 +159,7 @@ class EventsPart(Part):
             sent = []
         now_s = self._source.control.clock().now_ms // 1000
         rows = [_delivered(each, now_s) for each in sent]
-        body = msgspec.json.format(wire.to_json(event), indent=2).decode()
+        body = indented(wire.to_json(event).decode())
         return (
             Facts(
                 (("Event", event.id), ("Payment", _payment(event)), ("Caused by the call", event.request.id or "none"))
@@ -169,7 +169,7 @@ class EventsPart(Part):
             Actions("This event", (Action("replay", "Replay to every endpoint", event.id),)),
         )
 
-    doings: ClassVar[dict[str, Doing]] = {
+    handlers: ClassVar[dict[str, Handler]] = {
         "search": search, "follow": follow, "clear": clear, "unfold": unfold, "replay": replay,
         "replay_one": replay_one, "turn": turn,
     }  # fmt: skip

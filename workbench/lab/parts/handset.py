@@ -4,9 +4,9 @@ from typing import ClassVar
 
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.errors import WorkbenchError
-from workbench.lab.parts.part import Part
-from workbench.lab.parts.request import RequestPart
-from workbench.lab.parts.seen import Seen
+from workbench.lab.parts.part import BoardSection
+from workbench.lab.parts.request import RequestSection
+from workbench.lab.parts.seen import Gathered
 from workbench.lab.views import WARN, Code, Fold, Item, Note, Section, Slot
 from workbench.session import Session
 from workbench.snippets import snippet
@@ -18,20 +18,20 @@ _UNKNOWN = (
 )
 
 
-class HandsetPart(Part):
+class HandsetSection(BoardSection):
     """The phone of the payment chosen; before that has one, the phone of the number in the form."""
 
     id: ClassVar[str] = "handset"
 
-    def __init__(self, session: Session, seen: Seen, request: RequestPart) -> None:
+    def __init__(self, session: Session, gathered: Gathered, request: RequestSection) -> None:
         self._session = session
-        self._seen = seen
+        self._gathered = gathered
         self._request = request
 
     def section(self) -> Section:
         """A place for the phone's widget, and its buttons in code."""
-        payment = self._seen.payment
-        number = self._seen.number if payment and payment.phone else self._request.values["phone"]
+        payment = self._gathered.payment
+        number = self._gathered.number if payment and payment.phone else self._request.values["phone"]
         return Section(self.id, "Handset of the customer", self._items(number))
 
     def _items(self, number: str) -> tuple[Item, ...]:

@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.lab.parts.pages import Pages
-from workbench.lab.parts.part import Doing, Part, Reveal, Said, Values
+from workbench.lab.parts.part import BoardSection, Handler, Message, Reveal, Values
 from workbench.lab.parts.source import Source
 from workbench.lab.parts.words import options, when
 from workbench.lab.views import BAD, Action, Field, Form, Grid, Note, Row, Section, headings
@@ -18,7 +18,7 @@ _TAKES: Final = "bench.use_key({}.value)"
 """What makes the bench go on after its own key was rolled."""
 
 
-class KeysPart(Part):
+class KeysSection(BoardSection):
     """The merchant's keys, newest first. The one that the bench calls with is rolled for it, and cannot be revoked."""
 
     id = "keys"
@@ -48,35 +48,35 @@ class KeysPart(Part):
             wide=True,
         )
 
-    def create(self, on: str, values: Values) -> Said:
+    def create(self, on: str, values: Values) -> Message:
         """Another key."""
         kind = values.get("kind", "secret")
         made = self._source.pay.api_keys.create(kind)
-        return Said(
+        return Message(
             f"A {made.kind} key was made: {made.masked}. Copy it now, it is shown this once.",
             code=self._source.code("POST", _PATH, {"kind": kind}),
             reveal=_reveal(made),
         )
 
-    def roll(self, on: str, values: Values) -> Said:
+    def roll(self, on: str, values: Values) -> Message:
         """A new key in place of one; the bench goes on with the new one where it was its own."""
         is_own = any(each.id == on and self._is_own(each) for each in self._source.looking.api_keys.each())
         made = self._source.pay.api_keys.roll(on)
         if is_own:
             self._source.session.use_key(str(made.value))
         also = " This bench has gone over to it; whatever else held the old one needs it now." if is_own else ""
-        return Said(
+        return Message(
             f"Rolled: the old key has ended, the new one is {made.masked}.{also}",
             code=self._source.code("POST", f"{_PATH}/{on}/roll", python=_TAKES if is_own else "{}"),
             reveal=_reveal(made),
         )
 
-    def revoke(self, on: str, values: Values) -> Said:
+    def revoke(self, on: str, values: Values) -> Message:
         """End a key, but for the one that the bench calls with."""
         if any(each.id == on and self._is_own(each) for each in self._source.looking.api_keys.each()):
-            return Said(_KEPT, BAD)
+            return Message(_KEPT, BAD)
         ended = self._source.pay.api_keys.revoke(on)
-        return Said(f"{ended.masked} has ended.", code=self._source.code("DELETE", f"{_PATH}/{on}"))
+        return Message(f"{ended.masked} has ended.", code=self._source.code("DELETE", f"{_PATH}/{on}"))
 
     def turn(self, on: str, values: Values) -> None:
         """Another page."""
@@ -103,7 +103,7 @@ class KeysPart(Part):
         begins, _, ends = key.masked.partition("••••")
         return key.status == _ACTIVE and held.startswith(begins) and held.endswith(ends) and mask(held) != held
 
-    doings: ClassVar[dict[str, Doing]] = {"create": create, "roll": roll, "revoke": revoke, "turn": turn}
+    handlers: ClassVar[dict[str, Handler]] = {"create": create, "roll": roll, "revoke": revoke, "turn": turn}
 
 
 def _reveal(key: wire.ApiKey) -> Reveal:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from workbench.domain import wire
 from workbench.domain.money import Money
-from workbench.domain.t_accounts import Side, TAccount, shown_amount, t_accounts
+from workbench.domain.t_accounts import Side, TAccount, t_accounts
 from workbench.domain.wire.trace import entry_of
-from workbench.lab.parts.part import Part
-from workbench.lab.parts.seen import Seen
+from workbench.lab.parts.part import BoardSection
+from workbench.lab.parts.seen import Gathered
 from workbench.lab.views import BAD, GOOD, Beside, Grid, Item, Note, Row, Section, headings
 
 _NOTHING = "No entry yet: money is booked when the customer has paid."
@@ -31,17 +31,17 @@ _MEANS: Mapping[int, str] = {
 }
 
 
-class LedgerPart(Part):
+class LedgerSection(BoardSection):
     """The accounts that a payment was booked to."""
 
     id: ClassVar[str] = "ledger"
 
-    def __init__(self, seen: Seen) -> None:
-        self._seen = seen
+    def __init__(self, gathered: Gathered) -> None:
+        self._gathered = gathered
 
     def section(self) -> Section:
         """One T-account for each."""
-        return Section(self.id, "Ledger", ledger(self._seen.rows, self._seen.accounts))
+        return Section(self.id, "Ledger", ledger(self._gathered.rows, self._gathered.accounts))
 
 
 def ledger(rows: Sequence[Mapping[str, Any]], accounts: Sequence[wire.LedgerAccount]) -> tuple[Item, ...]:
@@ -71,16 +71,14 @@ def _proof(postings: Sequence[Mapping[str, Any]]) -> Note:
     for row in postings:
         sums[f"{row['side']} {row['currency']}"] += row["amount_minor"]
     currencies = sorted({row["currency"] for row in postings})
-    told = [
+    sums_by_currency = [
         (sums[f"debit {code}"] == sums[f"credit {code}"], Money(sums[f"debit {code}"], code),
          Money(sums[f"credit {code}"], code))
         for code in currencies
     ]  # fmt: skip
-    words = "; ".join(f"debits {debits}, credits {credits_}" for _, debits, credits_ in told)
-    holds = all(each[0] for each in told)
-    return Note(
-        f"Debits equal credits: {words}." if holds else f"It does not balance: {words}.", GOOD if holds else BAD
-    )
+    text = "; ".join(f"debits {debits}, credits {credits_}" for _, debits, credits_ in sums_by_currency)
+    holds = all(each[0] for each in sums_by_currency)
+    return Note(f"Debits equal credits: {text}." if holds else f"It does not balance: {text}.", GOOD if holds else BAD)
 
 
 def _grid(account: TAccount, whole: Mapping[tuple[str, str], int]) -> Grid:
@@ -89,7 +87,7 @@ def _grid(account: TAccount, whole: Mapping[tuple[str, str], int]) -> Grid:
     rows.append(Row("balance", ("balance", *account.balance)))
     in_all = whole.get((account.account, account.currency), account.balance_minor)
     if in_all != account.balance_minor:
-        shown = shown_amount(Money(abs(in_all), account.currency))
+        shown = Money(abs(in_all), account.currency).plain
         rows.append(Row("all", ("of all payments", *((shown, "") if in_all >= 0 else ("", shown)))))
     means = f" — {_MEANS[account.code]}" if account.code in _MEANS else ""
     caption = f"{account.code} {account.account}{means} ({account.currency})"
@@ -98,4 +96,4 @@ def _grid(account: TAccount, whole: Mapping[tuple[str, str], int]) -> Grid:
 
 def _cells(debit: Side | None, credit: Side | None) -> tuple[str, str, str]:
     entry = (debit or credit or Side("", Money(0))).entry
-    return entry, shown_amount(debit.money) if debit else "", shown_amount(credit.money) if credit else ""
+    return entry, debit.money.plain if debit else "", credit.money.plain if credit else ""

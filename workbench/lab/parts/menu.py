@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.part import BoardSection, Handler, Message, Values
 from workbench.lab.views import PLAIN, Menu, Section
 
 
-class MenuPart(Part):
+class MenuSection(BoardSection):
     """What there is to see, by id and label, and what is chosen."""
 
     id = "menu"
@@ -21,10 +21,10 @@ class MenuPart(Part):
         """The menu."""
         return Section(self.id, "", (Menu(self._label, self._choices, self.chosen),), wide=True)
 
-    def show(self, on: str, values: Values) -> Said:
+    def show(self, on: str, values: Values) -> Message:
         """Choose; what was said of something else is said no more."""
         if on in dict(self._choices):
             self.chosen = on
-        return Said("", PLAIN)
+        return Message("", PLAIN)
 
-    doings: ClassVar[dict[str, Doing]] = {"show": show}
+    handlers: ClassVar[dict[str, Handler]] = {"show": show}

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 from workbench.domain import wire
 from workbench.domain.phones import OPERATORS
-from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.part import BoardSection, Handler, Message, Values
 from workbench.lab.parts.source import Source
 from workbench.lab.parts.words import span, when
 from workbench.lab.views import BAD, Action, Field, Form, Grid, Note, Row, Section, headings
@@ -15,7 +15,7 @@ _NAMES: Final = {each.id: each.name for each in OPERATORS.values()}
 _MINUTE_S: Final = 60
 
 
-class OutagesPart(Part):
+class OperatorsSection(BoardSection):
     """Each operator, and until when it is down."""
 
     id = "operators"
@@ -44,26 +44,26 @@ class OutagesPart(Part):
             wide=True,
         )
 
-    def start(self, on: str, values: Values) -> Said:
+    def start(self, on: str, values: Values) -> Message:
         """Take one down."""
         provider, minutes = values.get("provider", ""), _number(values.get("minutes", ""))
         if minutes is None:
-            return Said("For how many minutes? A number above 0.", BAD)
+            return Message("For how many minutes? A number above 0.", BAD)
         seconds = int(minutes * _MINUTE_S)
         self._source.session.operator.outage(provider, seconds)
-        return Said(
+        return Message(
             f"{_NAMES.get(provider, provider)} is down for {span(seconds)}.", code=self._code(provider, seconds)
         )
 
-    def end(self, on: str, values: Values) -> Said:
+    def end(self, on: str, values: Values) -> Message:
         """Bring it up again."""
         self._source.session.operator.outage(on, 0)
-        return Said(f"{_NAMES.get(on, on)} is up again.", code=self._code(on, 0))
+        return Message(f"{_NAMES.get(on, on)} is up again.", code=self._code(on, 0))
 
     def _code(self, provider: str, seconds: int) -> tuple[Any, ...]:
         return self._source.code("POST", _PATH, {"provider": provider, "seconds": seconds})
 
-    doings: ClassVar[dict[str, Doing]] = {"start": start, "end": end}
+    handlers: ClassVar[dict[str, Handler]] = {"start": start, "end": end}
 
 
 def _row(operator: wire.OperatorState, now_s: int) -> Row:

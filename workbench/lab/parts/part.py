@@ -17,27 +17,27 @@ class Reveal(NamedTuple):
     secret: str
 
 
-class Said(NamedTuple):
+class Message(NamedTuple):
     """What came of a button: a sentence, its tone, the same in code, and a secret that is shown once."""
 
-    words: str
+    text: str
     tone: str = GOOD
     code: tuple[Item, ...] = ()
     reveal: Reveal | None = None
 
 
-Doing: TypeAlias = Callable[..., Said | None]
+Handler: TypeAlias = Callable[..., Message | None]
 """`(part, on, values)`: `on` is what a button is about, `values` what its form holds."""
 
 
-class Part(ABC):
+class BoardSection(ABC):
     """A section of a board, made of what the sandbox says whenever it is asked.
 
     `doings` says what its buttons do; a `follow` among them hears of what is typed into a form, and says nothing.
     """
 
     id: ClassVar[str]
-    doings: ClassVar[Mapping[str, Doing]] = {}
+    handlers: ClassVar[Mapping[str, Handler]] = {}
 
     @abstractmethod
     def section(self) -> Section:

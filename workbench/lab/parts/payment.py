@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from workbench.lab.parts.part import Doing, Part, Said, Values
-from workbench.lab.parts.seen import LATEST, Payment, Seen
+from workbench.domain.ids import short_id
+from workbench.lab.parts.part import BoardSection, Handler, Message, Values
+from workbench.lab.parts.seen import LATEST, Gathered, Payment
 from workbench.lab.parts.timeline import steps, timeline
 from workbench.lab.parts.webhooks import verified_at
-from workbench.lab.parts.words import lusaka, short_id
+from workbench.lab.parts.words import lusaka
 from workbench.lab.views import BAD, WARN, Action, Actions, Code, Facts, Field, Form, Item, Section
 from workbench.session import Session
 from workbench.snippets import snippet
@@ -15,61 +16,63 @@ from workbench.snippets import snippet
 _SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
 
 
-class PaymentPart(Part):
+class PaymentSection(BoardSection):
     """The choice of a payment, its steps and its timeline."""
 
     id: ClassVar[str] = "payment"
 
-    def __init__(self, session: Session, seen: Seen) -> None:
+    def __init__(self, session: Session, gathered: Gathered) -> None:
         self._session = session
-        self._seen = seen
+        self._gathered = gathered
 
     def section(self) -> Section:
         """Of the latest payment, unless another was chosen."""
-        seen = self._seen
-        payment = seen.payment
-        items: list[Item] = [self._choice()] if seen.payments else []
-        verified = verified_at(seen.rows, seen.arrivals)
-        items.append(steps(seen.rows, payment.status if payment else "", payment.failure if payment else "", verified))
+        gathered = self._gathered
+        payment = gathered.payment
+        items: list[Item] = [self._choice()] if gathered.payments else []
+        verified = verified_at(gathered.rows, gathered.arrivals)
+        items.append(
+            steps(gathered.rows, payment.status if payment else "", payment.failure if payment else "", verified)
+        )
         items += [_facts(payment)] if payment else []
-        items.append(timeline(seen.rows))
+        items.append(timeline(gathered.rows))
         items.append(Actions("Clock", tuple(Action("wait", label, span) for span, label in _SPANS)))
         return Section(self.id, "Payment", tuple(items))
 
     def follow(self, _on: str, values: Values) -> None:
         """Another payment was chosen."""
         chosen = values.get("payment", LATEST)
-        self._seen.chosen = chosen if chosen in {each.id for each in self._seen.payments} else LATEST
-        self._seen.read()
+        self._gathered.chosen = chosen if chosen in {each.id for each in self._gathered.payments} else LATEST
+        self._gathered.read()
 
-    def wait(self, on: str, _values: Values) -> Said:
+    def wait(self, on: str, _values: Values) -> Message:
         """Move the clock: what falls due on the way happens."""
         seconds = next((span for span, _ in _SPANS if span == on), _SPANS[0][0])
         self._session.clock.advance(int(seconds))
         same = snippet("POST", "/sandbox/clock/advance", {"seconds": int(seconds)}, base_url=self._session.base_url)
-        return Said(f"{seconds} seconds have passed.", code=(Code("Python", same.python), Code("curl", same.curl)))
+        return Message(f"{seconds} seconds have passed.", code=(Code("Python", same.python), Code("curl", same.curl)))
 
-    doings: ClassVar[Mapping[str, Doing]] = {"follow": follow, "wait": wait}
+    handlers: ClassVar[Mapping[str, Handler]] = {"follow": follow, "wait": wait}
 
     def _choice(self) -> Form:
-        options = [(each.id, _label(each)) for each in self._seen.payments]
+        options = [(each.id, _label(each)) for each in self._gathered.payments]
         latest = (LATEST, f"the latest: {options[0][1]}")
         return Form(
             "choice",
             "Which payment",
-            (Field("payment", "Payment looked at", self._seen.chosen, "select", (latest, *options)),),
+            (Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options)),),
             follow=True,
         )
 
 
-def news(payment: Payment, *, is_verified: bool) -> Said | None:
+def news(payment: Payment, *, is_verified: bool) -> Message | None:
     """What is said of a payment that has come to an end; None while it has not."""
     if payment.status == "succeeded":
         webhook = ", and its webhook has come, its signature verified" if is_verified else ""
-        return Said(f"Paid: {payment.money} is booked in the ledger{webhook}.")
+        return Message(f"Paid: {payment.money} is booked in the ledger{webhook}.")
     if payment.status == "canceled":
-        return Said(f"{payment.money} was canceled.", WARN)
-    return Said(f"Not paid: {payment.failure.replace('_', ' ')}.", BAD) if payment.failure else None
+        return Message(f"{payment.money} was canceled.", WARN)
+    return Message(f"Not paid: {payment.failure.replace('_', ' ')}.", BAD) if payment.failure else None
 
 
 def _label(payment: Payment) -> str:
@@ -77,11 +80,11 @@ def _label(payment: Payment) -> str:
 
 
 def _facts(payment: Payment) -> Facts:
-    told = {
+    facts = {
         "Payment": payment.id,
         "Amount": payment.money,
         "Status": payment.status.replace("_", " "),
         "Failed for": payment.failure.replace("_", " "),
         "Number": payment.phone,
     }
-    return Facts(tuple((name, value) for name, value in told.items() if value))
+    return Facts(tuple((name, value) for name, value in facts.items() if value))

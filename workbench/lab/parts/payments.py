@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from workbench.domain import wire
 from workbench.lab.parts.pages import Pages
-from workbench.lab.parts.part import Doing, Part, Values
+from workbench.lab.parts.part import BoardSection, Handler, Values
 from workbench.lab.parts.source import Source
 from workbench.lab.parts.words import when
 from workbench.lab.views import Facts, Grid, Row, Section, headings
@@ -15,7 +15,7 @@ from workbench.lab.views import Facts, Grid, Row, Section, headings
 _PAID, _FAILED, _ENDED = "succeeded", "requires_payment_method", "canceled"
 
 
-class PaymentsPart(Part):
+class PaymentsSection(BoardSection):
     """The balance and the payment intents, newest first."""
 
     id = "payments"
@@ -48,7 +48,7 @@ class PaymentsPart(Part):
         """Another page."""
         self._pages.turn(on)
 
-    doings: ClassVar[dict[str, Doing]] = {"turn": turn}
+    handlers: ClassVar[dict[str, Handler]] = {"turn": turn}
 
 
 def _row(intent: wire.PaymentIntent) -> Row:

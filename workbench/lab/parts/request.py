@@ -8,11 +8,11 @@ from workbench.domain.phones import mask_phone
 from workbench.domain.wire.trace import call_of
 from workbench.errors import ApiError, PaymentDeclined, WorkbenchError
 from workbench.lab.parts import draft
-from workbench.lab.parts.answer import answer, was_replayed
-from workbench.lab.parts.draft import CHARGE, INTENT, MADE_ID, Ask
-from workbench.lab.parts.part import Doing, Part, Said, Values
+from workbench.lab.parts.answer import responses, was_replayed
+from workbench.lab.parts.draft import CHARGE, INTENT, MADE_ID, DraftRequest
+from workbench.lab.parts.part import BoardSection, Handler, Message, Values
 from workbench.lab.parts.payment import news
-from workbench.lab.parts.seen import Seen
+from workbench.lab.parts.seen import Gathered
 from workbench.lab.parts.sending import Calls, Outcome, Sending
 from workbench.lab.parts.webhooks import verified_at
 from workbench.lab.views import BAD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Section
@@ -35,16 +35,16 @@ class Sent(NamedTuple):
     calls: Calls = ()
 
 
-class RequestPart(Part):
+class RequestSection(BoardSection):
     """The form, the JSON, the headers, the keys, and the code of it all. `new_key` draws an idempotency key."""
 
     id: ClassVar[str] = "request"
 
-    def __init__(self, session: Session, seen: Seen, new_key: Callable[[], str]) -> None:
+    def __init__(self, session: Session, gathered: Gathered, new_key: Callable[[], str]) -> None:
         self._session = session
-        self._seen = seen
+        self._gathered = gathered
         self._new_key = new_key
-        self._sending = Sending(session, seen)
+        self._sending = Sending(session, gathered)
         self.values = {**draft.START, "idempotency_key": ""}
         self._texts: tuple[str, ...] | None = None
         """The bodies as somebody wrote them; None while they follow the form."""
@@ -57,15 +57,15 @@ class RequestPart(Part):
     def section(self) -> Section:
         """What would be sent now, and as what."""
         self._draw_first()
-        asked = self._asked()
+        requests = self._requests()
         return Section(
             self.id,
             "Request",
             (
                 self._form(),
-                Facts((*self._endpoints(asked), *self._headers())),
-                *self._json(asked),
-                Fold("code", "The same in Python and curl", self._code(asked, self.values["idempotency_key"])),
+                Facts((*self._endpoints(requests), *self._headers())),
+                *self._json(requests),
+                Fold("code", "The same in Python and curl", self._code(requests, self.values["idempotency_key"])),
             ),
         )
 
@@ -94,16 +94,16 @@ class RequestPart(Part):
         return Field(name, label, self.values[name], error=self._errors.get(name, ""), **more)
 
     def _amount_hint(self) -> str:
-        amount = draft.amount_of(self.values, self._seen.unit_minor)
+        amount = draft.amount_of(self.values, self._gathered.unit_minor)
         if self.values["operation"] != CHARGE or not isinstance(amount, int):
             return ""
-        return f"Sent as {amount}, in whole {'ngwee' if self._seen.unit_minor == 1 else 'kwacha'}."
+        return f"Sent as {amount}, in whole {'ngwee' if self._gathered.unit_minor == 1 else 'kwacha'}."
 
     def _has_both(self) -> bool:
         return bool(self._session.publishable_key)
 
-    def _endpoints(self, asked: tuple[Ask, ...]) -> tuple[tuple[str, str], ...]:
-        first, *others = (each.path.replace(MADE_ID, "{id}") for each in asked)
+    def _endpoints(self, requests: tuple[DraftRequest, ...]) -> tuple[tuple[str, str], ...]:
+        first, *others = (each.path.replace(MADE_ID, "{id}") for each in requests)
         return (("Endpoint", f"POST {self._session.base_url}{first}"), *(("then", f"POST {each}") for each in others))
 
     def _headers(self) -> tuple[tuple[str, str], ...]:
@@ -115,7 +115,7 @@ class RequestPart(Part):
             ("Idempotency-Key", self.values["idempotency_key"] or "(none)"),
         )
 
-    def _json(self, asked: tuple[Ask, ...]) -> tuple[Item, ...]:
+    def _json(self, requests: tuple[DraftRequest, ...]) -> tuple[Item, ...]:
         error = self._errors.get(_JSON, "")
         hint = "Follows the form. What you write here is sent as it stands."
         if self._texts is not None:
@@ -123,20 +123,20 @@ class RequestPart(Part):
         fields = tuple(
             Field(
                 f"body{place}",
-                "JSON" if len(asked) == 1 else ("JSON to create it", "JSON to confirm it")[place],
+                "JSON" if len(requests) == 1 else ("JSON to create it", "JSON to confirm it")[place],
                 each.text,
                 "area",
                 hint="" if place else hint,
                 error="" if place else error,
             )
-            for place, each in enumerate(asked)
+            for place, each in enumerate(requests)
         )
         back = (Action("follow_form", "Take the form's again"),) if self._texts is not None else ()
         return (Form(_JSON, "The same as raw JSON", fields, back, follow=True),)
 
-    def _code(self, asked: tuple[Ask, ...], idempotency_key: str, made_id: str = "") -> tuple[Item, ...]:
+    def _code(self, requests: tuple[DraftRequest, ...], idempotency_key: str, made_id: str = "") -> tuple[Item, ...]:
         python, curl = draft.code_of(
-            asked,
+            requests,
             idempotency_key=idempotency_key,
             key=self.values["key"],
             base_url=self._session.base_url,
@@ -145,11 +145,11 @@ class RequestPart(Part):
         )
         return (Code("Python", python), Code("curl", curl))
 
-    def _asked(self) -> tuple[Ask, ...]:
-        asked = draft.asks(self.values, self._seen.unit_minor)
+    def _requests(self) -> tuple[DraftRequest, ...]:
+        requests = draft.requests_of(self.values, self._gathered.unit_minor)
         if self._texts is None:
-            return asked
-        return tuple(Ask(each.path, text) for each, text in zip(asked, self._texts, strict=True))
+            return requests
+        return tuple(DraftRequest(each.path, text) for each, text in zip(requests, self._texts, strict=True))
 
     # What is pressed
 
@@ -160,32 +160,32 @@ class RequestPart(Part):
         else:
             self._take(values)
 
-    def send(self, _on: str, values: Values) -> Said:
+    def send(self, _on: str, values: Values) -> Message:
         """Send what stands there, with the key that stands there."""
         self._take(values)
         return self._send(self.values["idempotency_key"])
 
-    def again(self, _on: str, values: Values) -> Said:
+    def again(self, _on: str, values: Values) -> Message:
         """Send what stands there with the key of before."""
         self._take({name: value for name, value in values.items() if name != "idempotency_key"})
         if not self.sent.idempotency_key:
-            return Said("Nothing was sent yet.", WARN)
+            return Message("Nothing was sent yet.", WARN)
         self.values["idempotency_key"] = self.sent.idempotency_key
         return self._send(self.sent.idempotency_key)
 
-    def new_key(self, _on: str, values: Values) -> Said:
+    def new_key(self, _on: str, values: Values) -> Message:
         """Another idempotency key."""
         self._take({name: value for name, value in values.items() if name != "idempotency_key"})
         self.values["idempotency_key"] = self._new_key()
         self._errors.pop("idempotency_key", None)
-        return Said(f"The next request is sent with {self.values['idempotency_key']}.")
+        return Message(f"The next request is sent with {self.values['idempotency_key']}.")
 
-    def follow_form(self, _on: str, _values: Values) -> Said:
+    def follow_form(self, _on: str, _values: Values) -> Message:
         """Forget the JSON that was written by hand."""
         self._texts = None
-        return Said("The JSON follows the form again.")
+        return Message("The JSON follows the form again.")
 
-    doings: ClassVar[Mapping[str, Doing]] = {
+    handlers: ClassVar[Mapping[str, Handler]] = {
         "follow": follow, "send": send, "again": again, "new_key": new_key, "follow_form": follow_form,
     }  # fmt: skip
 
@@ -208,64 +208,64 @@ class RequestPart(Part):
             self._errors.pop(_JSON, None)
 
     def _take_texts(self, values: Values) -> None:
-        asked = self._asked()
-        texts = tuple(values.get(f"body{place}", each.text)[:_LONGEST] for place, each in enumerate(asked))
-        if texts != tuple(each.text for each in asked):
+        requests = self._requests()
+        texts = tuple(values.get(f"body{place}", each.text)[:_LONGEST] for place, each in enumerate(requests))
+        if texts != tuple(each.text for each in requests):
             self._texts = texts
             self._errors.pop(_JSON, None)
 
     # What comes of it
 
-    def _send(self, key: str) -> Said:
+    def _send(self, key: str) -> Message:
         self._errors = {}
         if problem := self._problem(key):
             return problem
-        asked = self._asked()
-        outcome = self._sending.send(self.values, asked, key, as_written=self._texts is not None)
+        requests = self._requests()
+        outcome = self._sending.send(self.values, requests, key, as_written=self._texts is not None)
         self.sent = Sent(key, outcome.calls)
-        code = self._code(asked, key, outcome.made)
+        code = self._code(requests, key, outcome.made)
         if outcome.made:
-            self._look_at(outcome.made, asked)
+            self._look_at(outcome.made, requests)
         said = self._refused(outcome) if outcome.error else self._done(outcome.calls)
         self._renew(key, outcome.calls)
         return said._replace(code=code)
 
-    def _problem(self, key: str) -> Said | None:
+    def _problem(self, key: str) -> Message | None:
         """What cannot even be sent."""
         if not (key.isascii() and key.isprintable() and len(key) <= _MAX_KEY):
             self._errors["idempotency_key"] = _KEY_PROBLEM
-        if self._texts is None and (wrong := draft.amount_problem(self.values, self._seen.unit_minor)):
+        if self._texts is None and (wrong := draft.amount_problem(self.values, self._gathered.unit_minor)):
             self._errors["amount"] = wrong
         if not self._errors:
             return None
-        return Said(f"Nothing was sent. {' '.join(self._errors.values())}", BAD)
+        return Message(f"Nothing was sent. {' '.join(self._errors.values())}", BAD)
 
-    def _refused(self, outcome: Outcome) -> Said:
+    def _refused(self, outcome: Outcome) -> Message:
         error = outcome.error
         if isinstance(error, ApiError):
             field = draft.field_of(error.param) if self._texts is None else ""
             if field or error.param or self._texts is not None:
                 self._errors[field or _JSON] = error.message
-        words = str(error) if isinstance(error, WorkbenchError) else f"Nothing was sent: {error}."
+        text = str(error) if isinstance(error, WorkbenchError) else f"Nothing was sent: {error}."
         is_half = outcome.made and self.values["operation"] == INTENT
-        return Said(f"{words} The intent was created and is not confirmed." if is_half else words, BAD)
+        return Message(f"{text} The intent was created and is not confirmed." if is_half else text, BAD)
 
-    def _look_at(self, made: str, asked: tuple[Ask, ...]) -> None:
-        self._seen.numbers[made] = draft.phone_of([each.text for each in asked]) or self.values["phone"]
-        self._seen.choose(made)
+    def _look_at(self, made: str, requests: tuple[DraftRequest, ...]) -> None:
+        self._gathered.numbers[made] = draft.phone_of([each.text for each in requests]) or self.values["phone"]
+        self._gathered.choose(made)
 
-    def _done(self, calls: Calls) -> Said:
+    def _done(self, calls: Calls) -> Message:
         if was_replayed(calls):
-            return Said("The service gave the answer of before: nothing was done a second time.")
-        payment = self._seen.payment
+            return Message("The service gave the answer of before: nothing was done a second time.")
+        payment = self._gathered.payment
         if payment is None:
-            return Said("Sent.")
+            return Message("Sent.")
         if payment.status == "requires_action":
-            number = mask_phone(self._seen.numbers.get(payment.id, ""))
-            is_shown = any(row["kind"] == "screen" for row in self._seen.rows)
-            return Said(f"{payment.money} asked of {number}: {_PROMPTED if is_shown else _WAITS}")
-        ended = news(payment, is_verified=bool(verified_at(self._seen.rows, self._seen.arrivals)))
-        return ended or Said(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
+            number = mask_phone(self._gathered.numbers.get(payment.id, ""))
+            is_shown = any(row["kind"] == "screen" for row in self._gathered.rows)
+            return Message(f"{payment.money} asked of {number}: {_PROMPTED if is_shown else _WAITS}")
+        ended = news(payment, is_verified=bool(verified_at(self._gathered.rows, self._gathered.arrivals)))
+        return ended or Message(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
 
     def _renew(self, key: str, calls: Calls) -> None:
         """Another key for the next payment, once this one has come to something."""
@@ -275,14 +275,14 @@ class RequestPart(Part):
             self.values["idempotency_key"] = self._new_key()
 
 
-class AnswerPart(Part):
+class ResponseSection(BoardSection):
     """The answer to what was sent last."""
 
     id: ClassVar[str] = "answer"
 
-    def __init__(self, request: RequestPart) -> None:
+    def __init__(self, request: RequestSection) -> None:
         self._request = request
 
     def section(self) -> Section:
         """Status, headers, body."""
-        return Section(self.id, "Answer", answer(self._request.sent.calls))
+        return Section(self.id, "Answer", responses(self._request.sent.calls))

@@ -3,8 +3,6 @@
 import re
 from typing import Any, NamedTuple
 
-import msgspec
-
 from workbench.domain import wire
 from workbench.domain.money import currency_named as currency
 from workbench.domain.money import money_from_integer, money_from_major
@@ -13,8 +11,9 @@ from workbench.domain.reading import json_from
 from workbench.domain.wire.trace import call_of, webhook_of
 from workbench.errors import WorkbenchError
 from workbench.receiver import Arrival
+from workbench.render import indented
 from workbench.session import Session
-from workbench.trace import History, rows_of
+from workbench.trace import TraceReader, rows_of
 
 LATEST = ""
 """The choice of the payment that was made last, whichever that is."""
@@ -44,14 +43,14 @@ NOBODY = Payment("", "", "")
 """What is looked at before anything was asked for."""
 
 
-class Seen:
+class Gathered:
     """What the sandbox has told. `chosen` is an id, or LATEST; `numbers` are those that a person typed, by payment."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._client = session.looking()
-        self._control = session.unseen
-        self._history = History(lambda seq: rows_of(self._control.trace(seq)), first=self._first)
+        self._control = session.untraced
+        self._history = TraceReader(lambda seq: rows_of(self._control.trace(seq)), first=self._first)
         self._unit_minor: int | None = None
         self.chosen = LATEST
         self.numbers: dict[str, str] = {}
@@ -111,7 +110,7 @@ class Seen:
         by_payment: dict[str, list[dict[str, Any]]] = {}
         for row in self._history.rows:
             by_payment.setdefault(row["payment"] or "", []).append(row)
-        names = [name for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"} and _asked(rows)]
+        names = [name for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"} and _was_asked_for(rows)]
         self.payments = tuple(self._payment(name, by_payment[name]) for name in names[: -_MOST_SHOWN - 1 : -1])
         found = [each for each in self.payments if each.id == self.chosen]
         latest = next(iter(found or self.payments), None)
@@ -165,7 +164,7 @@ class Seen:
             return {}
 
 
-def _asked(rows: list[dict[str, Any]]) -> bool:
+def _was_asked_for(rows: list[dict[str, Any]]) -> bool:
     """Whether these rows are of a payment that was asked for, not only asked about."""
     return any(row["kind"] == "call" and row["what"].startswith(_ASKING) for row in rows)
 
@@ -189,12 +188,9 @@ def json_in(text: str) -> Any:  # noqa: ANN401  JSON is of any type
 
 def pretty(text: str) -> str:
     """JSON laid out for reading, every number as it was written; anything else as it is."""
-    try:
-        laid_out = msgspec.json.format(text.encode(), indent=2).decode()
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        return text
-    # A list or an object without another in it stands on one line, where it fits.
-    return _INNERMOST.sub(_on_one_line, laid_out)
+    laid_out = indented(text)
+    # A list or an object without another in it stands on one line, where it fits. What is no JSON came back itself.
+    return text if laid_out is text else _INNERMOST.sub(_on_one_line, laid_out)
 
 
 def _on_one_line(found: re.Match[str]) -> str:

@@ -11,8 +11,8 @@ from workbench.domain.masking import mask
 from workbench.domain.wire.trace import call_of
 from workbench.errors import ApiError, ServiceUnreachable, WorkbenchError
 from workbench.lab.parts import draft
-from workbench.lab.parts.draft import CHARGE, MADE_ID, Ask
-from workbench.lab.parts.seen import Seen, json_in
+from workbench.lab.parts.draft import CHARGE, MADE_ID, DraftRequest
+from workbench.lab.parts.seen import Gathered, json_in
 from workbench.session import Session
 
 Calls: TypeAlias = tuple[Mapping[str, Any], ...]
@@ -31,29 +31,31 @@ class Outcome(NamedTuple):
 class Sending:
     """Sends the requests of a draft, one after the other, until one is refused."""
 
-    def __init__(self, session: Session, seen: Seen) -> None:
+    def __init__(self, session: Session, gathered: Gathered) -> None:
         self._session = session
-        self._seen = seen
+        self._gathered = gathered
         self._made = ""
 
-    def send(self, values: Mapping[str, str], asked: Sequence[Ask], key: str, *, as_written: bool) -> Outcome:
+    def send(
+        self, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str, *, as_written: bool
+    ) -> Outcome:
         """Send, and tell what came of it; raises only where nobody can be asked what was sent."""
-        before, error = self._seen.seq(), None
+        before, error = self._gathered.seq(), None
         self._made = ""
         try:
             if as_written:
-                self._as_written(values, asked, key)
+                self._as_written(values, requests, key)
             else:
                 self._by_client(values, key)
         except (WorkbenchError, httpx.HTTPError, httpx.InvalidURL, UnicodeError) as raised:
             error = raised
             facts = raised.facts if isinstance(raised, ApiError) else {}
             self._made = self._made or str(facts.get("charge") or "")
-        calls = tuple(row for row in self._seen.calls_since(before) if _is_ours(row, key))
+        calls = tuple(row for row in self._gathered.calls_since(before) if _is_ours(row, key))
         return Outcome(self._made, calls, error)
 
     def _by_client(self, values: Mapping[str, str], key: str) -> None:
-        amount, described = draft.amount_of(values, self._seen.unit_minor), values["description"] or None
+        amount, described = draft.amount_of(values, self._gathered.unit_minor), values["description"] or None
         phone, provider = values["phone"], values["provider"]
         pay = self._client(values["key"])
         if values["operation"] == CHARGE:
@@ -74,8 +76,8 @@ class Sending:
     def _client(self, key: str) -> PaymentsClient:
         return self._session.client if key == draft.SECRET else self._session.client_with(self._session.publishable_key)
 
-    def _as_written(self, values: Mapping[str, str], asked: Sequence[Ask], key: str) -> None:
-        for each in asked:
+    def _as_written(self, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str) -> None:
+        for each in requests:
             body = json_in(self._post(values, each.path.replace(MADE_ID, self._made), each.text, key).text)
             made = body.get("id") if isinstance(body, dict) else None
             self._made = self._made or (made if isinstance(made, str) else "")

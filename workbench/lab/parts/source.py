@@ -31,7 +31,7 @@ class Source:
     @property
     def control(self) -> SandboxControl:
         """To read what only a sandbox has."""
-        return self.session.unseen
+        return self.session.untraced
 
     def code(
         self,

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from workbench.domain.ids import short_id
+from workbench.domain.masking import shortened
 from workbench.domain.wire.trace import call_of, screen_of
-from workbench.lab.parts.words import lusaka, short, short_id
+from workbench.lab.parts.words import lusaka
 from workbench.lab.views import AHEAD, DONE, FAILED, NOW, Grid, Row, Step, Steps, headings
 
 Rows = Sequence[Mapping[str, Any]]
@@ -61,8 +63,8 @@ def steps(rows: Rows, status: str, failure: str, verified: str) -> Steps:
     return Steps("How far it is", tuple(made))
 
 
-def _first(rows: Rows, wanted: Callable[[Mapping[str, Any]], bool]) -> str:
-    return next((_time(row) for row in rows if wanted(row)), "")
+def _first(rows: Rows, holds: Callable[[Mapping[str, Any]], bool]) -> str:
+    return next((_time(row) for row in rows if holds(row)), "")
 
 
 def _time(row: Mapping[str, Any]) -> str:
@@ -71,18 +73,21 @@ def _time(row: Mapping[str, Any]) -> str:
 
 def _row(row: Mapping[str, Any], *, with_day: bool) -> Row:
     day, time = lusaka(row["at"])
-    what, result = _WORDS[row["kind"]](row)
-    return Row(f"{row['seq']}{row['kind']}", (f"{day} {time}" if with_day else time, short(what), short(result, 48)))
+    what, result = _TEXTS[row["kind"]](row)
+    return Row(
+        f"{row['seq']}{row['kind']}",
+        (f"{day} {time}" if with_day else time, shortened(what, 96), shortened(result, 48)),
+    )
 
 
 def _call(row: Mapping[str, Any]) -> tuple[str, str]:
     method, _, path = str(row["what"]).partition(" ")
     last = path.split("?")[0].rsplit("/", 1)[-1]
     is_done = method == "POST" and str(row["result"]).startswith("2")
-    words = _DONE.get(last, "") if is_done else ""
+    done = _DONE.get(last, "") if is_done else ""
     asked = "/".join(short_id(each) for each in path.split("/"))
     again = " again" if "Idempotent-Replayed" in call_of(row).response.headers else ""
-    return f"Merchant: {words or f'{method} {asked}'}", f"answered {row['result']}{again}"
+    return f"Merchant: {done or f'{method} {asked}'}", f"answered {row['result']}{again}"
 
 
 def _screen(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -99,7 +104,7 @@ def _webhook(row: Mapping[str, Any]) -> tuple[str, str]:
     return f"Webhook: {row['what']}", f"answered {result}" if result[:1].isdigit() else result
 
 
-_WORDS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
+_TEXTS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "call": _call,
     "screen": _screen,
     "entry": _entry,

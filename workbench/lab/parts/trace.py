@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from workbench.lab.parts.details import details, exchange
-from workbench.lab.parts.part import Doing, Part, Values
+from workbench.lab.parts.part import BoardSection, Handler, Values
 from workbench.lab.views import (
     Action,
     Actions,
@@ -31,7 +31,7 @@ _COLUMNS: Final[tuple[Heading, ...]] = headings("seq", "moment (UTC)", "kind", "
 _SAYS: Final = "Sequence diagram: who told whom what. The table beneath tells the same."
 
 
-class TracePart(Part):
+class TraceSection(BoardSection):
     """Rows of one payment or of all, of one kind or of all; the latest page first, in the order in which they came.
 
     The latest page moves on with what happens. An older one stays, and so does one with a row that is looked into.
@@ -82,7 +82,7 @@ class TracePart(Part):
         end = last + PAGE if on != "older" else last - PAGE if last > PAGE else last
         self._end = end if end < len(chosen) else None
 
-    doings: ClassVar[Mapping[str, Doing]] = {"follow": follow, "unfold": unfold, "turn": turn}
+    handlers: ClassVar[Mapping[str, Handler]] = {"follow": follow, "unfold": unfold, "turn": turn}
 
     def _chosen(self) -> Trace:
         trace = self._trace.for_(self._payment) if self._payment else self._trace
@@ -111,14 +111,14 @@ class TracePart(Part):
         calls = iter(shown.exchanges)
         by_seq = {row["seq"]: next(calls) for row in shown if row["kind"] == "call"}
         cells = shown.as_dicts()
-        return tuple(self._row(row, told, by_seq) for row, told in zip(shown, cells, strict=True))
+        return tuple(self._row(row, texts, by_seq) for row, texts in zip(shown, cells, strict=True))
 
-    def _row(self, row: Mapping[str, Any], told: Mapping[str, str], calls: Mapping[int, Exchange]) -> Row:
+    def _row(self, row: Mapping[str, Any], texts: Mapping[str, str], calls: Mapping[int, Exchange]) -> Row:
         identifier = str(row["seq"])
         is_open = identifier == self._open
         beneath = () if not is_open else exchange(calls[row["seq"]]) if row["kind"] == "call" else details(row)
         look = Action("unfold", "Look", identifier, expanded="yes" if is_open else "no")
-        return Row(identifier, tuple(told.values()), (look,), beneath=beneath)
+        return Row(identifier, tuple(texts.values()), (look,), beneath=beneath)
 
     def _turns(self, last: int, rows: int) -> tuple[Item, ...]:
         if rows <= PAGE:

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from workbench.domain import wire
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.wire.trace import webhook_of
-from workbench.lab.parts.part import Doing, Part, Said, Values
-from workbench.lab.parts.seen import Seen, json_in, pretty
+from workbench.lab.parts.part import BoardSection, Handler, Message, Values
+from workbench.lab.parts.seen import Gathered, json_in, pretty
 from workbench.lab.parts.timeline import Rows
-from workbench.lab.parts.words import lusaka, short
+from workbench.lab.parts.words import lusaka
 from workbench.lab.views import WARN, Action, Actions, Code, Grid, Item, Note, Row, Section, headings
 from workbench.receiver import Arrival
 from workbench.session import Session
@@ -33,37 +33,37 @@ def ship(event):
 _ENDS = (".succeeded",)
 
 
-class Judged(NamedTuple):
+class ReceiverVerdict(NamedTuple):
     """What a receiver made of the messages of one event."""
 
     verified: str
     handled: str
 
 
-class WebhooksPart(Part):
+class WebhooksSection(BoardSection):
     """What was sent about a payment, and whether it was genuine."""
 
     id: ClassVar[str] = "webhooks"
 
-    def __init__(self, session: Session, seen: Seen) -> None:
+    def __init__(self, session: Session, gathered: Gathered) -> None:
         self._session = session
-        self._seen = seen
+        self._gathered = gathered
 
     def section(self) -> Section:
         """One row for each event."""
         items: list[Item] = []
-        if not self._seen.has_receiver:
+        if not self._gathered.has_receiver:
             start = Action("start", "Start the receiver")
             items += [Note(_NO_RECEIVER, WARN), Actions("Receiver", (start,))]
-        items += webhooks(self._seen.rows, self._seen.arrivals, self._seen.deliveries)
+        items += webhooks(self._gathered.rows, self._gathered.arrivals, self._gathered.deliveries)
         return Section(self.id, "Webhooks", tuple(items))
 
-    def start(self, _on: str, _values: Values) -> Said:
+    def start(self, _on: str, _values: Values) -> Message:
         """Let the bench's receiver listen."""
         _ = self._session.receiver  # asking for it starts it
-        return Said("The receiver listens: what happens from now on arrives there.", code=(Code("Python", _CODE),))
+        return Message("The receiver listens: what happens from now on arrives there.", code=(Code("Python", _CODE),))
 
-    doings: ClassVar[Mapping[str, Doing]] = {"start": start}
+    handlers: ClassVar[Mapping[str, Handler]] = {"start": start}
 
 
 def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> tuple[Item, ...]:
@@ -106,30 +106,30 @@ def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
 
 def _row(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> Row:
     first, last = rows[0], rows[-1]
-    judged = _judged(arrivals)
-    attempts = f"{len(rows)}, {_answered(last)}"
+    verdict = _verdict(arrivals)
+    attempts = f"{len(rows)}, {_result(last)}"
     if delivery is not None and delivery.next_attempt_at:
         attempts += f", next at {lusaka(rfc3339(delivery.next_attempt_at * 1000))[1]}"
-    cells = (lusaka(first["at"])[1], str(first["what"]), attempts, judged.verified, judged.handled)
+    cells = (lusaka(first["at"])[1], str(first["what"]), attempts, verdict.verified, verdict.handled)
     return Row(webhook_of(first).delivery, cells, more=_more(rows, arrivals), more_label="Message")
 
 
-def _answered(row: Mapping[str, Any]) -> str:
-    return short(str(row["result"]), 40)
+def _result(row: Mapping[str, Any]) -> str:
+    return shortened(str(row["result"]), 40)
 
 
-def _judged(arrivals: Sequence[Arrival]) -> Judged:
+def _verdict(arrivals: Sequence[Arrival]) -> ReceiverVerdict:
     verdicts = [each.verdict for each in arrivals]
     if not verdicts:
-        return Judged("not received here", "no")
+        return ReceiverVerdict("not received here", "no")
     refused = next((each.reason for each in arrivals if each.verdict == "refused"), "")
     good = [each for each in verdicts if each != "refused"]
     verified = "✓ verified" if good else f"✗ {refused}"
     again = verdicts.count("duplicate")
     if "accepted" in verdicts:
-        return Judged(verified, f"✓ once; {again} repeated" if again else "✓ once")
+        return ReceiverVerdict(verified, f"✓ once; {again} repeated" if again else "✓ once")
     failed = next((each.reason for each in arrivals if each.verdict == "failed"), "")
-    return Judged(verified, f"✗ {short(failed, 60)}" if failed else "no")
+    return ReceiverVerdict(verified, f"✗ {shortened(failed, 60)}" if failed else "no")
 
 
 def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tuple[Item, ...]:
@@ -137,7 +137,7 @@ def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tup
         "Attempts",
         headings("attempt", "time", "answer", "the receiver said", numeric=("attempt",)),
         tuple(
-            Row(str(place), (str(place), lusaka(row["at"])[1], _answered(row), short(_said(row), 80)))
+            Row(str(place), (str(place), lusaka(row["at"])[1], _result(row), shortened(_receiver_text(row), 80)))
             for place, row in enumerate(rows, 1)
         ),
     )
@@ -148,6 +148,6 @@ def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tup
     return (attempts, *(Note(each, WARN) for each in reasons), message, Note(_HOW))
 
 
-def _said(row: Mapping[str, Any]) -> str:
+def _receiver_text(row: Mapping[str, Any]) -> str:
     attempt = webhook_of(row)
     return attempt.fault or attempt.answer or ""

@@ -1,13 +1,9 @@
 """Words and moments that several parts show."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 
 from workbench.domain.moments import LUSAKA, moment
-
-_WIDEST = 96
-_IDENTIFIER = re.compile("([a-z]{2,4}_[0-9A-Za-z]{6})[0-9A-Za-z]{14,}")
 
 
 def lusaka(at: str) -> tuple[str, str]:
@@ -16,20 +12,9 @@ def lusaka(at: str) -> tuple[str, str]:
     return there.strftime("%Y-%m-%d"), there.strftime("%H:%M:%S")
 
 
-def short(text: str, width: int = _WIDEST) -> str:
-    """Text for a cell; longer ones are cut."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
 def whole_text(text: str) -> str:
     """Text that can be sent: half of a surrogate pair, which a browser may send, becomes a question mark."""
     return text.encode("utf-8", "replace").decode()
-
-
-def short_id(name: str) -> str:
-    """An identifier by its first letters, `pi_3CwQs4…`; anything else as it is."""
-    found = _IDENTIFIER.fullmatch(name)
-    return f"{found[1]}…" if found else name
 
 
 def when(at_s: float | None) -> str:
@@ -39,12 +24,12 @@ def when(at_s: float | None) -> str:
 
 def span(seconds: float) -> str:
     """How long that is, in the two largest units that count: `1 d 2 h`, `5 min`, `20 s`."""
-    left, said = max(0, round(seconds)), []
+    left, parts = max(0, round(seconds)), []
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
         count, left = divmod(left, size)
         if count:
-            said.append(f"{count} {unit}")
-    return " ".join(said[:2]) or "0 s"
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -33,10 +33,10 @@ class Copies(NamedTuple):
 
     def __str__(self) -> str:
         counted = [(self.new, "new"), (self.updated, "brought up to date"), (self.same, "as shipped")]
-        said = [f"{len(names)} {words}" for names, words in counted if names]
+        parts = [f"{len(names)} {outcome}" for names, outcome in counted if names]
         if self.theirs:
-            said.append(f"{len(self.theirs)} of your own, left as they are ({', '.join(self.theirs)})")
-        return ", ".join(said)
+            parts.append(f"{len(self.theirs)} of your own, left as they are ({', '.join(self.theirs)})")
+        return ", ".join(parts)
 
 
 def bring(shipped: Iterable[Path], folder: Path) -> Copies:
@@ -55,11 +55,11 @@ def bring(shipped: Iterable[Path], folder: Path) -> Copies:
         hashes = dict(before)
         for source in sorted(shipped):
             content = source.read_bytes()
-            fate = _fate(folder / source.name, _hash(content), before.get(source.name))
-            became[fate].append(source.name)
-            if fate in {"new", "updated"}:
+            outcome = _outcome(folder / source.name, _hash(content), before.get(source.name))
+            became[outcome].append(source.name)
+            if outcome in {"new", "updated"}:
                 _write(folder / source.name, content)
-            if fate != "theirs":
+            if outcome != "theirs":
                 hashes[source.name] = _hash(content)
         if hashes != before:
             _write(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
@@ -67,10 +67,10 @@ def bring(shipped: Iterable[Path], folder: Path) -> Copies:
         reason = (error.strerror or str(error)).lower()
         hint = "Name another folder: workbench lab FOLDER."
         raise LabRefused(f"The notebooks cannot be written into {folder}: {reason}.", hint=hint) from None
-    return Copies(**{fate: tuple(names) for fate, names in became.items()})
+    return Copies(**{outcome: tuple(names) for outcome, names in became.items()})
 
 
-def _fate(target: Path, shipped: str, brought: str | None) -> str:
+def _outcome(target: Path, shipped: str, brought: str | None) -> str:
     """What becomes of a shipped notebook whose content has this hash, as a field of Copies."""
     if not os.path.lexists(target):
         return "new"

@@ -11,7 +11,7 @@ from workbench.errors import NotFound
 _PARAMETER: Final = "{name}"
 
 
-class Shown(Protocol):
+class Page(Protocol):
     """What a page answers with."""
 
     @property
@@ -27,32 +27,32 @@ class Shown(Protocol):
         """What the browser is told besides."""
 
 
-Pages = Mapping[str, Callable[[str], Shown]]
+Pages = Mapping[str, Callable[[str], Page]]
 """Path → what it shows, given the name that stands for `{name}` in the path.
 
 Raises NotFound: the name is none of those that there are.
 """
 
 
-class _Page(JupyterHandler):
+class _PageHandler(JupyterHandler):
     """One of the pages, as a served sandbox answers it; JupyterLab alone may show it in a frame."""
 
-    def initialize(self, show: Callable[[str], Shown]) -> None:
+    def initialize(self, show: Callable[[str], Page]) -> None:
         self._show = show
 
     @authenticated
     def get(self, name: str = "") -> None:
         """Answer with the page, or 404 for a file that none of the pages needs."""
         try:
-            shown = self._show(name)
+            page = self._show(name)
         except NotFound:
             raise HTTPError(404) from None
-        self.set_header("Content-Type", shown.content_type)
-        for header, value in shown.headers.items():
+        self.set_header("Content-Type", page.content_type)
+        for header, value in page.headers.items():
             self.set_header(header, value.replace("frame-ancestors 'none'", "frame-ancestors 'self'"))
-        self.finish(shown.body)
+        self.finish(page.body)
 
 
-def handlers(pages: Pages) -> list[tuple[str, type[_Page], dict[str, Any]]]:
+def handlers(pages: Pages) -> list[tuple[str, type[_PageHandler], dict[str, Any]]]:
     """Every page at its own path, as Tornado takes them."""
-    return [(path.replace(_PARAMETER, "([^/]+)"), _Page, {"show": show}) for path, show in pages.items()]
+    return [(path.replace(_PARAMETER, "([^/]+)"), _PageHandler, {"show": show}) for path, show in pages.items()]

@@ -137,7 +137,7 @@ def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
             charge=session.charge,
             phone=session.phone,
             pressed=pressed,
-            words=ussd.words(session),
+            words=ussd.screen_text(session),
         )
     )
 

@@ -60,7 +60,7 @@ def _shown(receipt: Receipt) -> panel.Message:
         at=rfc3339(receipt.at_ms),
         kind=receipt.kind,
         sender=receipt.operator,
-        text=receipts.words(receipt),
+        text=receipts.receipt_text(receipt),
         amount_minor=receipt.amount_minor,
         currency=receipt.currency,
         merchant=receipt.merchant,

@@ -20,7 +20,7 @@ def show(tx: Transaction, phone: str) -> panel.Handset:
     return panel.Handset(
         phone=number.e164,
         operator=number.operator.id,
-        screen=ussd.words(session) if session else ussd.IDLE_WORDS,
+        screen=ussd.screen_text(session) if session else ussd.IDLE_TEXT,
         state=session.screen if session else "idle",
         waiting=waiting is not None,
         tries_left=waiting.tries_left if waiting else None,

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 def _second_try(bench: Bench) -> Verdict:
     found = tries(bench, "Basil")
-    seen = {code for _, attempts in found for code in failures(attempts)}
-    told = best_of(_told(intent, attempts, seen) for intent, attempts in found)
-    return told or not_yet("No intent with the description Basil is there.")
+    codes_met = {code for _, attempts in found for code in failures(attempts)}
+    verdict = best_of(_verdict(intent, attempts, codes_met) for intent, attempts in found)
+    return verdict or not_yet("No intent with the description Basil is there.")
 
 
 @first
-def _told(intent: "PaymentIntent", attempts: "list[Charge]", seen: set[str | None]) -> Iterator[Verdict]:
+def _verdict(intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[str | None]) -> Iterator[Verdict]:
     codes = failures(attempts)
     if not codes:
         yield not_yet("The intent for the Basil is there, and not confirmed.")
     if intent.status == "requires_action":
         yield not_yet("A prompt is open on the phone: it waits for a PIN.")
-    if "wrong_pin" not in codes and "wrong_pin" in seen:
+    if "wrong_pin" not in codes and "wrong_pin" in codes_met:
         yield wrong("One intent has failed with wrong_pin, and another intent was paid. One intent should see both.")
     if "wrong_pin" not in codes:
         yield wrong("No attempt at the Basil has failed with wrong_pin: three wrong PINs are needed, one by one.")

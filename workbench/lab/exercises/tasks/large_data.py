@@ -20,12 +20,12 @@ def _one_account(result: Reconciled, one: Reconciled) -> Verdict:
     accounts = sorted(set(one.proof["account"]))
     if accounts != [_ACCOUNT]:
         return wrong(f"It compares {', '.join(accounts)}. Leave the other rows out of the file of statements.")
-    wanted = int((result.breaks["account"] == _ACCOUNT).sum())
-    if len(one.breaks) != wanted:
-        return wrong(f"It finds {len(one.breaks)} breaks, where the whole has {wanted} for this account.")
+    expected = int((result.breaks["account"] == _ACCOUNT).sum())
+    if len(one.breaks) != expected:
+        return wrong(f"It finds {len(one.breaks)} breaks, where the whole has {expected} for this account.")
     if _named(one) != _named(result):
-        return wrong(f"It finds {wanted} breaks, as many as the whole, and not the same breaks. Copy every row.")
-    return done(f"{wanted} breaks, as many as the whole has for {_ACCOUNT}.")
+        return wrong(f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.")
+    return done(f"{expected} breaks, as many as the whole has for {_ACCOUNT}.")
 
 
 EXERCISES = (

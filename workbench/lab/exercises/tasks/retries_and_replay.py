@@ -14,12 +14,12 @@ _ATTEMPTS = 10
 
 
 def _lost_and_found(bench: Bench) -> Verdict:
-    told = best_of(_told(bench, each) for each in intents_for(bench, "Rose"))
-    return told or not_yet("No Rose has been sold.")
+    verdict = best_of(_verdict(bench, each) for each in intents_for(bench, "Rose"))
+    return verdict or not_yet("No Rose has been sold.")
 
 
 @first
-def _told(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
+def _verdict(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
     from workbench.domain.wire.trace import webhook_of
 
     if intent.status != "succeeded":

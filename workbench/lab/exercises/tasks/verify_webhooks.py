@@ -23,11 +23,11 @@ _WHY = {
 def _own_message(bench: Bench) -> Verdict:
     receiver = bench.receiver
     mine = [each for each in receiver.arrivals if each.headers.get("webhook-id") == _ID]
-    told = best_of(_told(each, receiver.secrets[:1]) for each in mine)
-    return told or not_yet(f"No message with the webhook-id {_ID} has reached the receiver.")
+    verdict = best_of(_verdict(each, receiver.secrets[:1]) for each in mine)
+    return verdict or not_yet(f"No message with the webhook-id {_ID} has reached the receiver.")
 
 
-def _told(arrival: "Arrival", issued: list[str]) -> Verdict:
+def _verdict(arrival: "Arrival", issued: list[str]) -> Verdict:
     """A message that was wrong before makes the right one a duplicate, which is no mistake of it."""
     if arrival.verdict == "refused":
         return wrong(f"The receiver refused it: {_WHY.get(arrival.reason, arrival.reason)}.")

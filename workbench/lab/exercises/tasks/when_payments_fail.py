@@ -15,20 +15,20 @@ _DOWN, _SECONDS = "operator_unavailable", 300
 
 def _patience(bench: Bench) -> Verdict:
     found = tries(bench, "Sage")
-    seen = {code for _, attempts in found for code in failures(attempts)}
-    told = best_of(_told(intent, attempts, seen, bench.operator.outages) for intent, attempts in found)
-    return told or not_yet("No intent with the description Sage is there.")
+    codes_met = {code for _, attempts in found for code in failures(attempts)}
+    verdict = best_of(_verdict(intent, attempts, codes_met, bench.operator.outages) for intent, attempts in found)
+    return verdict or not_yet("No intent with the description Sage is there.")
 
 
 @first
-def _told(
-    intent: "PaymentIntent", attempts: "list[Charge]", seen: set[str | None], outages: "list[Outage]"
+def _verdict(
+    intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[str | None], outages: "list[Outage]"
 ) -> Iterator[Verdict]:
     if not attempts:
         yield not_yet("The intent for the Sage is there, and not confirmed.")
     failed = next((each for each in attempts if each.failure_code == _DOWN), None)
     if failed is None:
-        if _DOWN in seen and intent.status == "succeeded":
+        if _DOWN in codes_met and intent.status == "succeeded":
             yield wrong("One intent has met the outage, and another intent was paid. One intent should see both.")
         yield wrong("The operator was not down when you tried: begin the outage first, and take a new intent.")
         return
