@@ -59,7 +59,7 @@ def act(desk: Desk, message: dict[str, Any]) -> None:
 
 
 def seen(desk: Desk) -> Gathered:
-    return desk._seen  # noqa: SLF001  what it shows is made of this
+    return desk._gathered  # noqa: SLF001  what it shows is made of this
 
 
 def send(desk: Desk, **values: str) -> Message:
