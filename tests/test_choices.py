@@ -51,8 +51,8 @@ def fees(bench: Workbench) -> tuple[int, int]:
 def attempts(bench: Workbench, status: int, *, days: int = 10) -> list[int]:
     """Seconds between the attempts at a receiver that answers `status`, and at which it is given up."""
     receiver._STATUS.setdefault(status, f"{status} As Asked")  # noqa: SLF001  statuses that the receiver never gives
-    answer = bench.receiver._answer  # noqa: SLF001  the merchant's server, answering otherwise
-    bench.receiver._answer = lambda environ: (status, answer(environ)[1])  # type: ignore[method-assign]  # noqa: SLF001  the same
+    answer = bench.receiver._respond  # noqa: SLF001  the merchant's server, answering otherwise
+    bench.receiver._respond = lambda environ: (status, answer(environ)[1])  # type: ignore[method-assign]  # noqa: SLF001  the same
     charge(bench)
     bench.clock.advance(days=days)
     moments = [row["at"] for row in bench.trace if row["kind"] == "webhook"]
@@ -61,7 +61,7 @@ def attempts(bench: Workbench, status: int, *, days: int = 10) -> list[int]:
 
 def failing_for_a_week(bench: Workbench) -> str:
     """The state of an endpoint that answered nothing but 500 to an event a day."""
-    bench.receiver._answer = lambda environ: (500, b"")  # type: ignore[method-assign]  # noqa: ARG005, SLF001  the merchant's server, down
+    bench.receiver._respond = lambda environ: (500, b"")  # type: ignore[method-assign]  # noqa: ARG005, SLF001  the merchant's server, down
     for day in range(7):
         charge(bench, key=f"day-{day}")
         bench.clock.advance(days=1)

@@ -95,13 +95,13 @@ def together(cases: Mapping[str, Case], **settings: object) -> Reconciliation:
     ledger = pd.concat([rows.assign(account=name) for name, (rows, _) in cases.items()], ignore_index=True)
     given = [(each, name) for name, (_, statements) in cases.items() for each in statements]
     lines = [each.assign(account=name) for each, name in given if isinstance(each, pd.DataFrame)]
-    told = [renamed(each, name) for each, name in given if isinstance(each, SimpleNamespace)]
-    return reconcile(ledger, [pd.concat(lines, ignore_index=True), *told], **settings)
+    reported = [renamed(each, name) for each, name in given if isinstance(each, SimpleNamespace)]
+    return reconcile(ledger, [pd.concat(lines, ignore_index=True), *reported], **settings)
 
 
-def renamed(told: SimpleNamespace, name: str) -> SimpleNamespace:
-    rows = told.rows.assign(account=name, statement=f"{name}.csv")
-    return SimpleNamespace(**{**vars(told), "name": f"{name}.csv", "sha256": name, "account": name, "rows": rows})
+def renamed(reported: SimpleNamespace, name: str) -> SimpleNamespace:
+    rows = reported.rows.assign(account=name, statement=f"{name}.csv")
+    return SimpleNamespace(**{**vars(reported), "name": f"{name}.csv", "sha256": name, "account": name, "rows": rows})
 
 
 def codes(breaks: pd.DataFrame) -> list[tuple[str | None, str]]:

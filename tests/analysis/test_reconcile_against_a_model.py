@@ -79,9 +79,9 @@ def told_once(rows: list[Row]) -> tuple[list[Row], list[Row]]:
     """The rows, and apart from them those that another file has told already, as often as it told them."""
     once: list[Row] = []
     again: list[Row] = []
-    told: dict[tuple, Counter] = defaultdict(Counter)
+    reported: dict[tuple, Counter] = defaultdict(Counter)
     for row in rows:
-        files = told[line_of(row)]
+        files = reported[line_of(row)]
         elsewhere = max((count for name, count in files.items() if name != row["statement"]), default=0)
         (again if files[row["statement"]] < elsewhere else once).append(row)
         files[row["statement"]] += 1

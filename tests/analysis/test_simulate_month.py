@@ -33,10 +33,10 @@ def driven() -> Iterator[tuple[Workbench, Simulation]]:
 def test_the_counts_are_what_the_service_lists(driven: tuple[Workbench, Simulation]):
     bench, made = driven
     listed = Counter(each.failure_code or each.status for each in bench.client.charges.each())
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for outcome, number in made.outcomes.items():
-        told[NAMES.get(outcome, "pending" if outcome in ("operator_unknown", "open") else outcome)] += number
-    assert told == listed
+        reported[NAMES.get(outcome, "pending" if outcome in ("operator_unknown", "open") else outcome)] += number
+    assert reported == listed
     assert sum(made.outcomes.values()) == PAYMENTS
     assert {"succeeded", "late_success", "operator_unknown", "insufficient_funds"} <= made.outcomes.keys()
     assert made.refunds == len(list(bench.client.refunds.each())) > 0

@@ -77,7 +77,7 @@ def test_amounts_have_bounds():
 
 
 def test_fates_come_as_often_as_their_rates(month: list[Payment]):
-    fates = Counter(each.fate for each in month)
+    fates = Counter(each.scenario for each in month)
     for code, failure in FAILURES.items():
         expected = MANY * failure.per_100k / 100_000
         assert abs(fates[code] - expected) < 5 * math.sqrt(expected), code
@@ -108,7 +108,7 @@ def test_the_same_is_paid_again_within_the_minute_and_never_a_third_time(month: 
 
 def test_refunds_are_of_what_was_paid_and_of_no_more(month: list[Payment]):
     refunded = [each for each in month if each.refund_minor]
-    assert all(each.fate == APPROVE and 0 < each.refund_minor <= each.amount_minor for each in refunded)
+    assert all(each.scenario == APPROVE and 0 < each.refund_minor <= each.amount_minor for each in refunded)
     full = sum(each.refund_minor == each.amount_minor for each in refunded)
     assert full / len(refunded) == pytest.approx(0.6, abs=0.1)
 
@@ -127,7 +127,7 @@ def test_one_seed_is_one_plan():
 @pytest.mark.parametrize(("asked", "found"), [(0, 0), (5, 5), (200, 90)])
 def test_so_many_come_late_as_are_asked_for(asked: int, found: int):
     plan = planned(payments=100, late=asked, late_per_100k=0)
-    assert sum(each.fate == LATE for each in plan) == found
+    assert sum(each.scenario == LATE for each in plan) == found
 
 
 @pytest.mark.parametrize("payments", [0, 1, 2])

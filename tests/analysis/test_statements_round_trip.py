@@ -62,7 +62,7 @@ def expected(row: dict[str, object]) -> dict[str, object]:
     return {**row, "description": row["description"] or None}
 
 
-def told(frame: pd.DataFrame, names: list[str]) -> list[dict[str, object]]:
+def reported(frame: pd.DataFrame, names: list[str]) -> list[dict[str, object]]:
     rows = [{name: getattr(row, name) for name in names} for row in frame.itertuples()]
     return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
 
@@ -83,7 +83,7 @@ def test_what_is_written_is_read(name: str, kind: str, rows: list[dict[str, obje
     assert read.rows["problem"].isna().all()
     assert read.rows["line"].tolist() == lines
     fields = [field for field in ROWS_FIELDS if rows]
-    assert told(read.rows, fields) == [{field: expected(row)[field] for field in fields} for row in rows]
+    assert reported(read.rows, fields) == [{field: expected(row)[field] for field in fields} for row in rows]
     assert read.rows["business_date"].tolist() == [
         (row["occurred_at"] + timedelta(hours=2)).date()  # type: ignore[operator]  a datetime
         for row in rows

@@ -341,7 +341,7 @@ def test_each_text_says_what_the_request_says(
     assert calls() == before + 4 * one
     if isinstance(said, ApiError):
         assert (said.status, said.message) == (answer.status_code, answer.json()["detail"])
-    elif isinstance(said, wire.Shown):
+    elif isinstance(said, wire.View):
         assert exact(wire.to_json(said)) == exact(answer.content)
     else:
         assert answer.status_code == 200 or made.python == made.httpx

@@ -79,7 +79,7 @@ def pay(bench: Workbench) -> None:
 def hook_at(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Hook]:
     """Make an endpoint at a path; requests to it go there, all others to the bench's own receiver."""
     hooks: dict[str, Hook] = {}
-    answer = bench.receiver._answer  # noqa: SLF001  the merchant's server, with more paths
+    answer = bench.receiver._respond  # noqa: SLF001  the merchant's server, with more paths
 
     def route(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         hook = hooks.get(environ["PATH_INFO"])

@@ -88,7 +88,7 @@ class Story:
             body=b"" if row.body is None else json.dumps(example(row)).encode(),
         )  # fmt: skip
         store = self.bench._engine.store  # type: ignore[union-attr]  # noqa: SLF001  it is in process
-        answer = Exchanges(store, raise_bugs=False).answer(request, row._replace(run=bug))
+        answer = Exchanges(store, raise_bugs=False).respond(request, row._replace(run=bug))
         headers = {**answer.headers, "Content-Type": answer.content_type}
         self.seen.append((row, httpx.Response(answer.status, headers=headers, content=answer.body)))
 

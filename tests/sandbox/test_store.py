@@ -40,7 +40,7 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "payout": payments.Payout, "ussd_session": ussd.UssdSession, "screen": records.Screen, "hold": records.Hold,
     "webhook_endpoint": webhooks.Endpoint, "event": webhooks.StoredEvent, "delivery": webhooks.Delivery,
     "attempt": webhooks.Attempt, "job": records.Job, "script": records.Script, "outage": records.Outage,
-    "kept_answer": records.KeptAnswer, "call": records.Call,
+    "kept_answer": records.KeptResponse, "call": records.Call,
 }  # fmt: skip
 OTHER_TABLES = {
     "meta": ["name", "value"],
@@ -680,6 +680,6 @@ def test_many_threads_pay_into_one_store():
             assert tx.journal.verify() == (len(entries), entries[-1].hash)
             sums = tx.journal.sums()
             assert sum(row[3] for row in sums) == sum(row[4] for row in sums)
-            assert tx.kept_answers.count() == THREADS * PAYMENTS
+            assert tx.kept_responses.count() == THREADS * PAYMENTS
             seqs = [each.seq for table in (tx.charges, tx.events, tx.calls, tx.sessions) for each in table.all()]
             assert len(set(seqs)) == len(seqs)

@@ -109,8 +109,8 @@ def _currency(pair: Pair, side: str) -> str | None:
 
 def _amount(pair: Pair, side: str, field: str, what: str) -> str:
     minor = pair[f"{side}_{field}"]
-    said = money_text(minor, _currency(pair, side))
-    return said if minor is None else f"{said} {what}"
+    text = money_text(minor, _currency(pair, side))
+    return text if minor is None else f"{text} {what}"
 
 
 def _apart(pair: Pair, field: str) -> str:
@@ -137,7 +137,7 @@ def _problem(pair: Pair, mine: str) -> str:
     return ", ".join(found)
 
 
-def _body(pair: Pair, recipe: str, amount: int, said: str, **more: Any) -> Body:  # noqa: ANN401  values of JSON
+def _body(pair: Pair, recipe: str, amount: int, text: str, **more: Any) -> Body:  # noqa: ANN401  values of JSON
     return {
         "recipe": recipe,
         "amount_minor": amount,
@@ -147,7 +147,7 @@ def _body(pair: Pair, recipe: str, amount: int, said: str, **more: Any) -> Body:
         "reference": None,
         "entry": None,
         "occurred_at": None,
-        "description": said,
+        "description": text,
         **more,
     }
 
@@ -158,8 +158,8 @@ def _at(pair: Pair) -> str | None:
 
 
 def _booked(pair: Pair, recipe: str, amount: int, fee: int = 0) -> Body:
-    said = f"{pair['code']} of {pair['s_key']} on {pair['s_source']}, line {pair['s_no']}"
-    return _body(pair, recipe, amount, said, fee_minor=fee, reference=pair["g"], occurred_at=_at(pair))
+    text = f"{pair['code']} of {pair['s_key']} on {pair['s_source']}, line {pair['s_no']}"
+    return _body(pair, recipe, amount, text, fee_minor=fee, reference=pair["g"], occurred_at=_at(pair))
 
 
 _UNKNOWN: Final = ("unknown_credit", "unknown_debit")
@@ -178,8 +178,8 @@ def _reverse(pair: Pair, members: Sequence[Pair] = ()) -> list[Body]:
     """Mirror the entry, or each entry of a group."""
     made = []
     for each in members or [pair]:
-        said = f"Reverses {each['l_entry']}: {pair['code']}"
-        made.append(_body(pair, "reversed", each["l_amount"], said, fee_minor=each["l_fee"], entry=each["l_entry"]))
+        text = f"Reverses {each['l_entry']}: {pair['code']}"
+        made.append(_body(pair, "reversed", each["l_amount"], text, fee_minor=each["l_fee"], entry=each["l_entry"]))
     return made
 
 
@@ -212,9 +212,9 @@ def _date_anew(pair: Pair, _: Sequence[Pair]) -> list[Body]:
 
 def _post_anew(pair: Pair, _: Sequence[Pair]) -> list[Body]:
     """Under the statement's reference; by how much the fees differ is booked besides."""
-    said = f"{pair['l_entry']} under the statement's reference {pair['s_key']}"
-    told = {"reference": pair["s_key"], "entry": pair["l_entry"], "occurred_at": _at(pair)}
-    again = _body(pair, "reposted", pair["l_amount"], said, fee_minor=pair["l_fee"], **told)
+    text = f"{pair['l_entry']} under the statement's reference {pair['s_key']}"
+    more = {"reference": pair["s_key"], "entry": pair["l_entry"], "occurred_at": _at(pair)}
+    again = _body(pair, "reposted", pair["l_amount"], text, fee_minor=pair["l_fee"], **more)
     keyed = {**pair, "g": pair["s_key"]}
     return [*_reverse(pair), again, *_net(_FEE, keyed, pair["s_signed"] - pair["l_signed"])]
 
@@ -231,8 +231,8 @@ def _follow_statement(pair: Pair, members: Sequence[Pair]) -> list[Body]:
 
 
 def _settle_suspense(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    said = f"Settles the late money of {pair['l_key']}"
-    return [_body(pair, "suspense_settled", pair["l_amount"], said, entry=pair["l_entry"])]
+    text = f"Settles the late money of {pair['l_key']}"
+    return [_body(pair, "suspense_settled", pair["l_amount"], text, entry=pair["l_entry"])]
 
 
 def _follow_reversal(pair: Pair, members: Sequence[Pair]) -> list[Body]:
@@ -247,8 +247,8 @@ def _follow_reversal(pair: Pair, members: Sequence[Pair]) -> list[Body]:
 
 
 def _return_payout(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    said = f"The bank did not pay {pair['l_key']}"
-    return [_body(pair, "payout_returned", pair["l_amount"], said, reference=pair["g"], entry=pair["l_entry"])]
+    text = f"The bank did not pay {pair['l_key']}"
+    return [_body(pair, "payout_returned", pair["l_amount"], text, reference=pair["g"], entry=pair["l_entry"])]
 
 
 class BreakCode(NamedTuple):

@@ -48,10 +48,10 @@ def lab(
 def _pages() -> "Pages":
     """The public pages of a served sandbox, with the register of gaps at its defaults."""
     from workbench.domain.gaps import Gaps
-    from workbench.sandbox.messages import Answer, Request
+    from workbench.sandbox.messages import Request, Response
     from workbench.sandbox.openapi.pages import PAGES, Page
 
-    def shown(path: str, page: Page) -> Callable[[str], Answer]:
+    def shown(path: str, page: Page) -> Callable[[str], Response]:
         return lambda name: page(Request(method="GET", path=path, path_params={"name": name}), Gaps())
 
     return {path: shown(path, page) for path, page in PAGES.items()}

@@ -14,7 +14,7 @@ from workbench.sandbox import operations, panel
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.hosts import Hosts
-from workbench.sandbox.messages import MAX_BODY_BYTES, NOT_WHOLE, Answer, Request
+from workbench.sandbox.messages import MAX_BODY_BYTES, NOT_WHOLE, Request, Response
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.live_keys import holds_live_key
@@ -86,24 +86,24 @@ class _Resource:
     def _responder(self, operation: Operation) -> Callable[..., None]:
         def respond(req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:
             request = _request_of(req, path_params)
-            _write(resp, self._answer(request, operation))
+            _write(resp, self._response(request, operation))
 
         return respond
 
-    def _answer(self, request: Request, operation: Operation) -> Answer:
-        answer = self._exchanges.answer(request, operation)
-        if answer.is_slow:
+    def _response(self, request: Request, operation: Operation) -> Response:
+        response = self._exchanges.respond(request, operation)
+        if response.is_slow:
             # From within a delivery that moves the clock, no time can be let go by.
             with suppress(StateConflict):
                 self._driver.pass_time(_SLOW_S)
-        if operation is not panel.ADVANCE or answer.status != 200:  # noqa: PLR2004  OK
-            return answer
+        if operation is not panel.ADVANCE or response.status != 200:  # noqa: PLR2004  OK
+            return response
         # What is due is run outside of the transaction that read by how much to move.
         try:
-            self._driver.advance(msgspec.json.decode(answer.body, type=int))
+            self._driver.advance(msgspec.json.decode(response.body, type=int))
         except StateConflict as error:
             return self._exchanges.refuse(request, error, operation)
-        return self._exchanges.answer(request, panel.CLOCK)
+        return self._exchanges.respond(request, panel.CLOCK)
 
 
 class _Page:
@@ -141,11 +141,11 @@ def _body_of(req: falcon.Request) -> bytes:
     return body
 
 
-def _write(resp: falcon.Response, answer: Answer) -> None:
-    resp.status = answer.status
-    resp.content_type = answer.content_type
-    resp.data = answer.body
-    for name, value in answer.headers.items():
+def _write(resp: falcon.Response, response: Response) -> None:
+    resp.status = response.status
+    resp.content_type = response.content_type
+    resp.data = response.body
+    for name, value in response.headers.items():
         resp.set_header(name, value)
 
 

@@ -15,7 +15,7 @@ from workbench.sandbox.service.caller import BY_ITSELF
 from workbench.sandbox.service.events import DELIVER
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.records import Job
-from workbench.sandbox.turns import Turns
+from workbench.sandbox.turns import DriverLock
 
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
@@ -35,7 +35,7 @@ def _late_money(tx: Transaction, session_id: str) -> None:
         attempts.money_comes_late(tx, session)
 
 
-def _night(tx: Transaction, ref: str) -> None:
+def _clear(tx: Transaction, ref: str) -> None:
     moved = nights.clear_and_sweep(tx)
     paid = payouts.pay_those_due(tx)
     # Another night as long as there was anything to do: what was swept is credited in the next.
@@ -54,7 +54,7 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     attempts.ACTS: _customer_acts,
     attempts.PROMPT_TIMEOUT: _prompt_timeout,
     attempts.LATE_MONEY: _late_money,
-    nights.NIGHT: _night,
+    nights.CLEARING: _clear,
     refunds.SENT: refunds.send,
     payouts.RETURN: payouts.give_back,
 }
@@ -72,11 +72,11 @@ class Driver:
         self._store = store
         self._outbound = outbound
         self._raise_bugs = raise_bugs
-        self._turns = Turns(store.path)
+        self._lock = DriverLock(store.path)
 
     def close(self) -> None:
         """Let go of the turn's files, once whoever drives is done."""
-        self._turns.close()
+        self._lock.close()
 
     def run_due(self) -> None:
         """Run what is due now. Whoever drives already runs it too, so nobody waits here.
@@ -84,8 +84,8 @@ class Driver:
         A receiver may call the service from another thread while its answer is awaited.
         """
         # Asked again after each turn: what was put down during the turn's last moment is not left behind.
-        while self._anything_due() and self._turns.take():
-            with self._turn_taken() as clock_mode:
+        while self._anything_due() and self._lock.take():
+            with self._lock_taken() as clock_mode:
                 if clock_mode == "running":
                     self._run_side_by_side()
                 else:
@@ -99,9 +99,9 @@ class Driver:
         with self._store.transaction() as tx:
             # Who drives starts no more attempts once somebody waits, and those in flight end by this.
             patience_s = tx.gaps.delivery_timeout_s + _SLACK_S
-        if not self._turns.wait(patience_s):
+        if not self._lock.wait(patience_s):
             raise StateConflict("The clock is being advanced already.", code="clock_busy")
-        with self._turn_taken():
+        with self._lock_taken():
             with self._store.transaction() as tx:
                 until_ms = tx.now_ms + by_ms
             self._run(until_ms)
@@ -120,14 +120,14 @@ class Driver:
             return tx.is_due(tx.now_ms)
 
     @contextmanager
-    def _turn_taken(self) -> Iterator[str]:
+    def _lock_taken(self) -> Iterator[str]:
         try:
             with self._store.transaction() as tx:
                 tx.release_claims()
                 clock_mode = tx.clock_mode()
             yield clock_mode
         finally:
-            self._turns.give_back()
+            self._lock.give_back()
 
     def _run(self, until_ms: int | None) -> None:
         """Every job that is due by `until_ms`, or by now for None; the clock goes from one to the next."""
@@ -148,7 +148,7 @@ class Driver:
             if sending is not None:
                 reply = self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)
                 self._record(sending, reply, until_ms)
-                if until_ms is None and self._turns.is_wanted():
+                if until_ms is None and self._lock.is_wanted():
                     return
 
     def _run_side_by_side(self) -> None:
@@ -159,7 +159,7 @@ class Driver:
         dispatch = Dispatch(self._outbound)
         try:
             while True:
-                has_begun = not self._turns.is_wanted() and self._take_one(dispatch)
+                has_begun = not self._lock.is_wanted() and self._take_one(dispatch)
                 if not has_begun and dispatch.is_idle:
                     return
                 for sending, reply in dispatch.finished(0 if has_begun else _LOOK_AGAIN_S):

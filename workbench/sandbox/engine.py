@@ -75,10 +75,12 @@ class Engine:
         headers = {"Authorization": f"Bearer {self.store.key('secret')}", "Content-Type": JSON}
         body = wire.to_json({"url": url})
         request = Request(method=_REGISTER.method, path=_REGISTER.path, headers=headers, body=body)
-        answer = msgspec.json.decode(self._exchanges.answer(request, _REGISTER).body)
-        if "secret" not in answer:
-            raise InvalidRequest(answer.get("detail") or answer["message"], code=answer.get("code", ""), param="url")
-        return str(answer["secret"])
+        response = msgspec.json.decode(self._exchanges.respond(request, _REGISTER).body)
+        if "secret" not in response:
+            raise InvalidRequest(
+                response.get("detail") or response["message"], code=response.get("code", ""), param="url"
+            )
+        return str(response["secret"])
 
     def run_due(self) -> None:
         """Run what is due now."""

@@ -18,7 +18,7 @@ from workbench.errors import (
 from workbench.sandbox import encode, forms, idempotency, logbook, provenance
 from workbench.sandbox.credentials import caller_of, challenges, credential_in
 from workbench.sandbox.faults import log_fault
-from workbench.sandbox.messages import JSON, Answer, Request
+from workbench.sandbox.messages import JSON, Request, Response
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.caller import Caller, Cause, Refused
 from workbench.sandbox.service.scenarios import take_fault
@@ -28,7 +28,7 @@ from workbench.sandbox.store import Store, Transaction
 class _Call(NamedTuple):
     """The numbers of one exchange: the id that its answer carries, and its place in the trace, 0 for none."""
 
-    answer_id: str
+    request_id: str
     seq: int
 
 
@@ -43,33 +43,33 @@ class Exchanges:
         self._store = store
         self._raise_bugs = raise_bugs
 
-    def answer(self, request: Request, operation: Operation) -> Answer:
+    def respond(self, request: Request, operation: Operation) -> Response:
         """Run an operation; what it changes and its answer are one commit."""
         return self._answered(request, operation, lambda tx, call: _run(tx, call, request, operation))
 
-    def refuse(self, request: Request, error: ApiError, operation: Operation | None = None) -> Answer:
+    def refuse(self, request: Request, error: ApiError, operation: Operation | None = None) -> Response:
         """Answer what is refused outside of an operation, or leads to none, such as an unknown path or method."""
 
-        def run(tx: Transaction, call: _Call) -> Answer:  # noqa: ARG001  the same shape as a run
+        def run(tx: Transaction, call: _Call) -> Response:  # noqa: ARG001  the same shape as a run
             credential_in(request.headers.get("Authorization"), live=request.live)
             raise error
 
         return self._answered(request, operation, run)
 
-    def turn_away(self, request: Request, error: ApiError) -> Answer:
+    def turn_away(self, request: Request, error: ApiError) -> Response:
         """Answer what may not come in, or did not come whole, whoever sends it."""
 
-        def run(tx: Transaction, call: _Call) -> Answer:  # noqa: ARG001  the same shape as a run
+        def run(tx: Transaction, call: _Call) -> Response:  # noqa: ARG001  the same shape as a run
             raise error
 
         return self._answered(request, None, run)
 
-    def show(self, request: Request, page: Callable[[Request, Gaps], Answer]) -> Answer:
+    def show(self, request: Request, page: Callable[[Request, Gaps], Response]) -> Response:
         """Answer what is for everybody, such as a document: numbered as all is, and no call of the merchant's."""
         try:
             with self._store.transaction() as tx:
-                answer = page(request, tx.gaps)
-                return _finished(tx, _numbered(tx, traced=False), request, None, answer)
+                response = page(request, tx.gaps)
+                return _finished(tx, _numbered(tx, traced=False), request, None, response)
         except ApiError as error:
             return self.refuse(request, error)
 
@@ -79,8 +79,8 @@ class Exchanges:
             return tx.new_id("req")
 
     def _answered(
-        self, request: Request, operation: Operation | None, run: Callable[[Transaction, _Call], Answer]
-    ) -> Answer:
+        self, request: Request, operation: Operation | None, run: Callable[[Transaction, _Call], Response]
+    ) -> Response:
         is_merchants = operation.traced if operation else not request.path.startswith("/sandbox")
         traced = is_merchants and not request.is_unseen
         try:
@@ -99,10 +99,10 @@ class Exchanges:
         # All that the operation did is undone; that it was refused is a command of its own.
         with self._store.transaction() as tx:
             call = _numbered(tx, traced=traced)
-            answer = _problem(tx, call, request, operation, refused)
+            response = _problem(tx, call, request, operation, refused)
             if operation and isinstance(refused, ServiceFailed):
-                _keep_failure(tx, request, operation, answer)
-            return _finished(tx, call, request, operation, answer)
+                _keep_failure(tx, request, operation, response)
+            return _finished(tx, call, request, operation, response)
 
 
 def _numbered(tx: Transaction, *, traced: bool) -> _Call:
@@ -110,41 +110,43 @@ def _numbered(tx: Transaction, *, traced: bool) -> _Call:
     return _Call(tx.new_id("req" if traced else "ctl"), seq)
 
 
-def _finished(tx: Transaction, call: _Call, request: Request, operation: Operation | None, answer: Answer) -> Answer:
-    own = {"Request-Id": call.answer_id}
+def _finished(
+    tx: Transaction, call: _Call, request: Request, operation: Operation | None, response: Response
+) -> Response:
+    own = {"Request-Id": call.request_id}
     if tx.gaps.version_header == "api_version":
         own["Api-Version"] = wire.API_VERSION
     if operation is not None:
-        replayed = "Idempotent-Replayed" in answer.headers
+        replayed = "Idempotent-Replayed" in response.headers
         own[provenance.HEADER] = provenance.header_of(
-            operation, answer.status, answer.content_type, answer.relied, replayed=replayed
+            operation, response.status, response.content_type, response.relied, replayed=replayed
         )
-    succeeded = answer.status < 300  # noqa: PLR2004  success
+    succeeded = response.status < 300  # noqa: PLR2004  success
     if operation is not None and operation.no_store and succeeded:
         own["Cache-Control"] = "no-store"
-    answer = answer._replace(headers={**own, **answer.headers}, is_slow=answer.is_slow and succeeded)
+    response = response._replace(headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq:
-        logbook.write_down(tx, request, operation, answer, answer_id=call.answer_id, seq=call.seq)
-    return answer
+        logbook.write_down(tx, request, operation, response, request_id=call.request_id, seq=call.seq)
+    return response
 
 
-def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -> Answer:
+def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -> Response:
     caller = _caller(tx, request, operation)
     forms.check_size(request, operation)
     forms.check_version(tx, request)
     asked = forms.scenario_of(request, operation)
     key = idempotency.key_of(tx, request, operation)
     # What a person does on the panel is no request of the merchant's: events name no request for it.
-    caller = caller._replace(cause=Cause(call.answer_id, key) if call.seq else Cause(None, key), scenario=asked)
+    caller = caller._replace(cause=Cause(call.request_id, key) if call.seq else Cause(None, key), scenario=asked)
     if key is None:
         return _result(tx, call, request, operation, caller)
     scope = idempotency.scope_of(request, caller, key)
     if kept := idempotency.recalled(tx, request, scope):
-        told = msgspec.json.decode(kept.body, type=_Told)
-        return kept._replace(relied=provenance.of_result(operation, told), is_slow=asked == scenarios.SLOW)
-    answer = _result(tx, call, request, operation, caller)
-    idempotency.keep(tx, request, scope, answer)
-    return answer
+        meaning = msgspec.json.decode(kept.body, type=_Told)
+        return kept._replace(relied=provenance.of_result(operation, meaning), is_slow=asked == scenarios.SLOW)
+    response = _result(tx, call, request, operation, caller)
+    idempotency.keep(tx, request, scope, response)
+    return response
 
 
 class _Told(msgspec.Struct):
@@ -158,14 +160,14 @@ def _caller(tx: Transaction, request: Request, operation: Operation) -> Caller:
     return caller_of(tx, credential_in(request.headers.get("Authorization"), live=request.live), operation)
 
 
-def _keep_failure(tx: Transaction, request: Request, operation: Operation, answer: Answer) -> None:
+def _keep_failure(tx: Transaction, request: Request, operation: Operation, response: Response) -> None:
     """A failure of ours is kept for its idempotency key, so that it is the same when it is asked for again."""
     key = idempotency.key_of(tx, request, operation)
     if key is not None:
-        idempotency.keep(tx, request, idempotency.scope_of(request, _caller(tx, request, operation), key), answer)
+        idempotency.keep(tx, request, idempotency.scope_of(request, _caller(tx, request, operation), key), response)
 
 
-def _result(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Answer:
+def _result(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Response:
     body = None if operation.body is None else forms.body_of(tx, request, operation, operation.body)
     if operation.phone is not None:
         caller = caller._replace(scenario=take_fault(tx, operation.phone(body), asked=caller.scenario))
@@ -186,7 +188,7 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
     kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
     relied = provenance.of_result(operation, result)
     is_slow = caller.scenario == scenarios.SLOW
-    return Answer(status, JSON, wire.to_json(result), {}, _payment_of(result), kept, is_slow, relied)
+    return Response(status, JSON, wire.to_json(result), {}, _payment_of(result), kept, is_slow, relied)
 
 
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
@@ -200,7 +202,7 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
 """What a scenario answers before anything is done."""
 
 
-def _problem(tx: Transaction, call: _Call, request: Request, operation: Operation | None, error: ApiError) -> Answer:
+def _problem(tx: Transaction, call: _Call, request: Request, operation: Operation | None, error: ApiError) -> Response:
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
     if operation is not None:
         forms.name_field(error, operation)
@@ -208,9 +210,9 @@ def _problem(tx: Transaction, call: _Call, request: Request, operation: Operatio
         headers["Allow"] = allowed
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)
     media_type, members = encode.ERROR_FORMATS["plain" if documented else tx.gaps.error_format]
-    body = wire.to_json(members(error, call.answer_id, request.path))
+    body = wire.to_json(members(error, call.request_id, request.path))
     relied = provenance.of_error(operation, error.code) if operation else ()
-    return Answer(error.status, media_type, body, headers, error.facts.get("charge"), relied=relied)
+    return Response(error.status, media_type, body, headers, error.facts.get("charge"), relied=relied)
 
 
 def _payment_of(result: object) -> str | None:

@@ -20,7 +20,7 @@ def log_fault(what: str, error: BaseException) -> None:
 def guarded(app: WSGIApplication) -> WSGIApplication:
     """The last guard: what not even the answer of a failure survives, a server would write out as it is."""
 
-    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def response(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
             return app(environ, start_response)
         except Exception as error:  # noqa: BLE001  whatever it is
@@ -28,4 +28,4 @@ def guarded(app: WSGIApplication) -> WSGIApplication:
             start_response("500 Internal Server Error", _HEADERS)
             return [b""]
 
-    return answer
+    return response

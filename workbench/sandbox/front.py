@@ -53,11 +53,11 @@ class Front:
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[_Answer] = loop.create_future()
         self._arrived.put((environ, answered, loop))
-        answer = await answered
+        response = await answered
         # What is still to come of a body would be read as the next request.
-        headers = answer.headers if not_whole is None else [*answer.headers, _CLOSE]
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body})
+        headers = response.headers if not_whole is None else [*response.headers, _CLOSE]
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": response.body})
 
     async def _live(self, receive: _Receive, send: _Send) -> None:
         await receive()
@@ -74,9 +74,9 @@ class Front:
         """Answer what has arrived, one request after the other: a hand-over is all that a pool is needed for."""
         while job := self._arrived.get():
             environ, answered, loop = job
-            loop.call_soon_threadsafe(answered.set_result, self._answer(environ))
+            loop.call_soon_threadsafe(answered.set_result, self._response(environ))
 
-    def _answer(self, environ: WSGIEnvironment) -> _Answer:
+    def _response(self, environ: WSGIEnvironment) -> _Answer:
         started: list[tuple[int, list[tuple[bytes, bytes]]]] = []
 
         def start_response(status: str, headers: Iterable[tuple[str, str]], exc_info: object = None) -> Any:  # noqa: ANN401, ARG001  WSGI's signature
@@ -115,8 +115,8 @@ def _environ(scope: Mapping[str, Any]) -> WSGIEnvironment:
 
 async def _received(environ: WSGIEnvironment, receive: _Receive) -> tuple[bytes, ApiError | None]:
     """The body, up to one byte over the limit, and what is wrong with how it came."""
-    told = environ.get("CONTENT_LENGTH", "0")
-    length = int(told) if told.isdecimal() else 0
+    meaning = environ.get("CONTENT_LENGTH", "0")
+    length = int(meaning) if meaning.isdecimal() else 0
     if "HTTP_TRANSFER_ENCODING" in environ:
         length = MAX_READ_BYTES
     elif length == 0:

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 
 from workbench.errors import ApiError, IdempotencyKeyReused, InvalidRequest, StateConflict
-from workbench.sandbox.messages import Answer, Request
+from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.caller import Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import KeptAnswer
+from workbench.sandbox.store.records import KeptResponse
 
 _ERRORS = 400
 _CONFLICT = 409
@@ -58,16 +58,16 @@ def scope_of(request: Request, caller: Caller, key: str) -> str:
     return f"{caller.account}\n{rank}\n{request.method}\n{request.path}\n{key}"
 
 
-def recalled(tx: Transaction, request: Request, scope: str) -> Answer | None:
+def recalled(tx: Transaction, request: Request, scope: str) -> Response | None:
     """The first answer of a scope, if it is still kept.
 
     Raises IdempotencyKeyReused, or the error of `reused_key_status`: it was the answer to another body.
     """
-    kept = tx.kept_answers.get(scope)
+    kept = tx.kept_responses.get(scope)
     if kept is None:
         return None
     if _has_expired(tx, kept):
-        tx.kept_answers.remove(kept)
+        tx.kept_responses.remove(kept)
         return None
     if kept.body_digest != _digest(request.body):
         raise _REUSED[tx.gaps.reused_key_status](
@@ -76,31 +76,31 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Answer | None:
             param="Idempotency-Key",
             hint="Use a new key.",
         )
-    return Answer(kept.status, kept.content_type, kept.body.encode(), {"Idempotent-Replayed": "true"}, kept.payment)
+    return Response(kept.status, kept.content_type, kept.body.encode(), {"Idempotent-Replayed": "true"}, kept.payment)
 
 
-def keep(tx: Transaction, request: Request, scope: str, answer: Answer) -> None:
+def keep(tx: Transaction, request: Request, scope: str, response: Response) -> None:
     """Keep the first answer of a scope, where the register says that such an answer is kept."""
-    if answer.status == _CONFLICT or (answer.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none"):
+    if response.status == _CONFLICT or (response.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none"):
         return
-    if kept := tx.kept_answers.get(scope):
+    if kept := tx.kept_responses.get(scope):
         if not _has_expired(tx, kept):
             return  # the first answer stays
-        tx.kept_answers.remove(kept)
-    tx.kept_answers.add(
-        KeptAnswer(
+        tx.kept_responses.remove(kept)
+    tx.kept_responses.add(
+        KeptResponse(
             scope=scope,
             body_digest=_digest(request.body),
-            status=answer.status,
-            content_type=answer.content_type,
-            body=(answer.body if answer.kept is None else answer.kept).decode(),
-            payment=answer.payment,
+            status=response.status,
+            content_type=response.content_type,
+            body=(response.body if response.kept is None else response.kept).decode(),
+            payment=response.payment,
             at_ms=tx.now_ms,
         )
     )
 
 
-def _has_expired(tx: Transaction, kept: KeptAnswer) -> bool:
+def _has_expired(tx: Transaction, kept: KeptResponse) -> bool:
     return tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000
 
 

@@ -3,7 +3,7 @@
 from workbench.domain.masking import mask
 from workbench.domain.reading import json_from
 from workbench.errors import InvalidRequest
-from workbench.sandbox.messages import Answer, Request
+from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Call
@@ -14,22 +14,22 @@ _NOT_KEPT = "(not kept: it may hold a password)"
 
 
 def write_down(
-    tx: Transaction, request: Request, operation: Operation | None, answer: Answer, *, answer_id: str, seq: int
+    tx: Transaction, request: Request, operation: Operation | None, response: Response, *, request_id: str, seq: int
 ) -> None:
     """Record an exchange at its place in the order of all that happened."""
     tx.calls.add(
         Call(
-            id=answer_id,
+            id=request_id,
             seq=seq,
             at_ms=tx.now_ms,
             method=request.method,
             path=mask(request.target)[:MAX_KEPT_TEXT],
-            payment=answer.payment or _named(request),
+            payment=response.payment or _named(request),
             request_headers={name: mask(value) for name, value in request.headers.items()},
             request_body=_kept_request(request, operation),
-            status=answer.status,
-            response_headers={"Content-Type": answer.content_type, **answer.headers},
-            response_body=_kept_text(answer.body),
+            status=response.status,
+            response_headers={"Content-Type": response.content_type, **response.headers},
+            response_body=_kept_text(response.body),
         )
     )
 

@@ -59,7 +59,7 @@ class Request:
         return self.method in _LOOKS and wire.UNSEEN in self.headers
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What goes back."""
 
     status: int

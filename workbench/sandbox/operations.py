@@ -53,14 +53,14 @@ class Operation(NamedTuple):
     path: str
     schemes: tuple[str, ...]
     run: Callable[..., Any]
-    answer: Any
+    response: Any
     """The struct of the answer's body, for the description."""
     source: str
     """The sections of the interface that show it, or `assumed`."""
     gap: str = "4"
     """The section that leaves an assumed operation open: other endpoints, unless it is about events or keys."""
-    body: type[wire.Shown] | None = None
-    query: type[wire.Shown] | None = None
+    body: type[wire.View] | None = None
+    query: type[wire.View] | None = None
     publishable: bool = False
     """A publishable key may call it."""
     creates: bool = False

@@ -51,7 +51,7 @@ class Outbound:
         started = time.monotonic()
         mounted = self._mounted.get(_host_of(url))
         if mounted is not None:
-            reply = _tried(lambda: _answer(mounted, url, headers, body))
+            reply = _tried(lambda: _response(mounted, url, headers, body))
         else:
             reply = _over_a_socket(url, headers, body, timeout_s)
         return reply._replace(latency_ms=round((time.monotonic() - started) * 1000))
@@ -97,10 +97,10 @@ def _pinned(client: httpx.Client, url: str, headers: Mapping[str, str], body: by
     destination = resolved(url)
     target = str(httpx.URL(url).copy_with(host=destination.address))
     host = {"Host": urlsplit(url).netloc}
-    return _answer(client, target, {**headers, **host}, body, {"sni_hostname": destination.host})
+    return _response(client, target, {**headers, **host}, body, {"sni_hostname": destination.host})
 
 
-def _answer(
+def _response(
     client: httpx.Client, url: str, headers: Mapping[str, str], body: bytes, extensions: dict[str, str] | None = None
 ) -> Reply:
     with client.stream("POST", url, headers=headers, content=body, extensions=extensions) as response:

@@ -144,55 +144,55 @@ def whole_ms(seconds: Decimal, most_s: int) -> int:
     return int(seconds * 1000)
 
 
-def _of_panel(  # noqa: PLR0913  the columns that differ
+def _of_control(  # noqa: PLR0913  the columns that differ
     method: str,
     path: str,
     run: Callable[..., Any],
-    answer: Any,  # noqa: ANN401  a type, generic ones too
+    response: Any,  # noqa: ANN401  a type, generic ones too
     *,
-    body: type[wire.Shown] | None = None,
-    query: type[wire.Shown] | None = None,
+    body: type[wire.View] | None = None,
+    query: type[wire.View] | None = None,
     no_store: bool = False,
     refuses: tuple[int, ...] = (),
 ) -> Operation:
     """A row; the operation is named for the function that it runs."""
     named = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
     return Operation(
-        named, method, f"/sandbox/{path}", BEARER, run, answer, "sandbox",
+        named, method, f"/sandbox/{path}", BEARER, run, response, "sandbox",
         body=body, query=query, no_store=no_store, refuses=refuses, traced=False,
     )  # fmt: skip
 
 
-CLOCK = _of_panel("GET", "clock", clock, shapes.Clock)
-ADVANCE = _of_panel("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
+CLOCK = _of_control("GET", "clock", clock, shapes.Clock)
+ADVANCE = _of_control("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
-    _of_panel("GET", "phones/{phone}", show_phone, shapes.Handset),
-    _of_panel("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
-    _of_panel("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
-    _of_panel("POST", "phones/{phone}/cancel", cancel, shapes.Handset, refuses=(409,)),
-    _of_panel("POST", "phones/{phone}/ignore", ignore, shapes.Handset, refuses=(409,)),
-    _of_panel("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
-    _of_panel("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
-    _of_panel("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
-    _of_panel("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
-    _of_panel("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
-    _of_panel("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
-    _of_panel("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
+    _of_control("GET", "phones/{phone}", show_phone, shapes.Handset),
+    _of_control("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
+    _of_control("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
+    _of_control("POST", "phones/{phone}/cancel", cancel, shapes.Handset, refuses=(409,)),
+    _of_control("POST", "phones/{phone}/ignore", ignore, shapes.Handset, refuses=(409,)),
+    _of_control("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
+    _of_control("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
+    _of_control("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
+    _of_control("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
+    _of_control("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
+    _of_control("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
+    _of_control("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
               body=shapes.DeliveryFaults),
-    _of_panel("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
-    _of_panel("GET", "ledger/entries", books.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
-    _of_panel("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
-    _of_panel("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry, refuses=(409,)),
-    _of_panel("GET", "ledger/postings", books.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
-    _of_panel("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
+    _of_control("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
+    _of_control("GET", "ledger/entries", books.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
+    _of_control("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
+    _of_control("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry, refuses=(409,)),
+    _of_control("GET", "ledger/postings", books.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
+    _of_control("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
               query=wire.MovementsQuery),
-    _of_panel("GET", "ledger/verify", books.verify, shapes.LedgerVerified),
-    _of_panel("GET", "trace", history.trace, shapes.Rows[wire.TraceRow], query=wire.TraceQuery),
-    _of_panel("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
-    _of_panel("POST", "reset", reset, shapes.WasReset),
+    _of_control("GET", "ledger/verify", books.verify, shapes.LedgerVerified),
+    _of_control("GET", "trace", history.trace, shapes.Rows[wire.TraceRow], query=wire.TraceQuery),
+    _of_control("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
+    _of_control("POST", "reset", reset, shapes.WasReset),
 )
 # fmt: on

@@ -104,15 +104,15 @@ def _rows(operation: Operation, status: int, *, shown: bool, replayed: bool) -> 
     if status < _ERRORS:
         yield from () if shown else ("success_status",)
         yield from operation.relies
-        yield from _of_body(operation.answer)
+        yield from _of_body(operation.response)
     if replayed:
         yield "idempotency_retention_s"
         yield from () if status < _ERRORS else ("idempotency_keeps_errors",)
 
 
-def _of_body(answer: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
+def _of_body(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
     """The rows that settle the members of a body, and of the rows that it lists."""
-    shape = get_origin(answer) or answer
-    yield from shape.__source__.relies if issubclass(shape, wire.Shown) else ()
-    for each in get_args(answer):
+    shape = get_origin(response) or response
+    yield from shape.__source__.relies if issubclass(shape, wire.View) else ()
+    for each in get_args(response):
         yield from _of_body(each)

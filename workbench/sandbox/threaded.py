@@ -110,10 +110,10 @@ class _Handler(WSGIRequestHandler):
             return
         # For as long, what is sent may stay unread.
         self.connection.settimeout(BODY_S)
-        answering = _Answering(environ["wsgi.input"], cast("BinaryIO", self.wfile), sys.stderr, environ)
+        responding = _Responding(environ["wsgi.input"], cast("BinaryIO", self.wfile), sys.stderr, environ)
         # As wsgiref's own handler does: this is who writes a line for each request, or does not.
-        answering.request_handler = self
-        answering.run(self.server.app)
+        responding.request_handler = self
+        responding.run(self.server.app)
         self.server.after_each()
 
     def _received(self) -> WSGIEnvironment | None:
@@ -158,7 +158,7 @@ class _Handler(WSGIRequestHandler):
         del format, args
 
 
-class _Answering(ServerHandler):
+class _Responding(ServerHandler):
     request_handler: WSGIRequestHandler
 
 

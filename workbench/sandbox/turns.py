@@ -14,11 +14,11 @@ from workbench.sandbox.store.files import BESIDE, make_private
 _LOOK_AGAIN_S = 0.05
 
 
-class Turns:
+class DriverLock:
     """The turn, and the place next to it: who waits there is seen by the one whose turn it is."""
 
     def __init__(self, store: Path) -> None:
-        self._turn, self._next = (_FileLock(f"{store}{ending}") for ending in BESIDE)
+        self._held, self._next = (_FileLock(f"{store}{ending}") for ending in BESIDE)
         self._holder: int | None = None
         self._look_again = 0.0
 
@@ -57,15 +57,15 @@ class Turns:
     def give_back(self) -> None:
         """End this thread's turn."""
         self._holder = None
-        self._turn.free()
+        self._held.free()
 
     def close(self) -> None:
         """Let go of the files, once whoever drives is done; nobody drives after that."""
-        self._turn.close()
+        self._held.close()
         self._next.close()
 
     def _taken(self, patience_s: float) -> bool:
-        if self._holder == threading.get_ident() or not self._turn.take(patience_s):
+        if self._holder == threading.get_ident() or not self._held.take(patience_s):
             return False
         self._holder = threading.get_ident()
         return True

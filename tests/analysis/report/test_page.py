@@ -163,8 +163,8 @@ class TestOutcome:
 
     def test_a_closing_balance_that_nobody_told_is_said(self, reconciled: Make, proof_row: Row):
         said = "the statement gives no closing balance: it is worked out from its rows"
-        told, untold = proof_row("bank:settlement", 5, 5, 0), proof_row("operator:mtn:float", 5, 5, 0, note=said)
-        assert headline(reconciled(breaks=[], proof=[told, untold])) == (
+        reported, untold = proof_row("bank:settlement", 5, 5, 0), proof_row("operator:mtn:float", 5, 5, 0, note=said)
+        assert headline(reconciled(breaks=[], proof=[reported, untold])) == (
             "Nothing to settle. The proof holds to the last ngwee, for operator:mtn:float against a closing balance "
             "worked out from the rows."
         )

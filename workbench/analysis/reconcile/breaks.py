@@ -111,10 +111,10 @@ def broken_rows(broken: Broken) -> pd.DataFrame:
     pairs = in_pandas(broken.pairs)
     pairs = pairs[pairs["code"] != TOLERATED]
     groups = in_pandas(broken.members)
-    said = pairs[["account", "g", "code", "told_twice"]]
+    text = pairs[["account", "g", "code", "told_twice"]]
     grouped = pd.MultiIndex.from_frame(groups[["account", "g"]])
     plain = pairs[~pd.MultiIndex.from_frame(pairs[["account", "g"]]).isin(grouped)]
-    parts = [groups.merge(said.drop_duplicates(["account", "g"]), on=["account", "g"])]
+    parts = [groups.merge(text.drop_duplicates(["account", "g"]), on=["account", "g"])]
     for side, prefix in PREFIX.items():
         part = plain[plain[f"{prefix}no"].notna()]
         named = part.rename(columns={f"{prefix}{name}": name for name in OF_SIDE})

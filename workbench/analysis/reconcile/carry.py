@@ -120,11 +120,11 @@ def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: Carry
     again = marked.filter(~_gone(carried.closed) | ~nw.col("was").is_null())
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
     absent = left.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
-    told = _open(engine, carried, STATEMENT, {**_WAS, **STATEMENT_READ})
+    reported = _open(engine, carried, STATEMENT, {**_WAS, **STATEMENT_READ})
     new = statement.with_columns(was=nothing("account"))
     return (
         nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
-        nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, told)]),
+        nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, reported)]),
     )
 
 
@@ -171,15 +171,15 @@ def refuse_told_before(engine: Engine, closed: Frame, theirs: Frame, carried: Ca
         return
     known = closed.filter(~nw.col("g").is_null()).group_by("account", "g").agg(n=nw.len())
     again = theirs.filter(reduce(or_, ends)).filter(~nw.col("g").is_null()).join(known, on=["account", "g"], how="semi")
-    told = again.group_by("source").agg(rows=nw.len(), first=nw.col("no").min())
-    found = engine.collect(conform(engine, told, {"source": WORD, "rows": NUMBER, "first": NUMBER})).to_pylist()
+    reported = again.group_by("source").agg(rows=nw.len(), first=nw.col("no").min())
+    found = engine.collect(conform(engine, reported, {"source": WORD, "rows": NUMBER, "first": NUMBER})).to_pylist()
     if found:
-        said = "; ".join(
+        text = "; ".join(
             f"{row['source']} in {row['rows']} lines, the first of them {row['first']}"
             for row in sorted(found, key=lambda row: row["source"] or "")
         )
         raise ReconcileRefused(
-            f"What is carried forward was reconciled already, and is told again: {said}.",
+            f"What is carried forward was reconciled already, and is told again: {text}.",
             hint="Give the statement that follows; of periods that overlap, the lines since the closing date.",
         )
 

@@ -35,7 +35,7 @@ class Inputs:
 
     ledger: Source
     statements: tuple[Source, ...]
-    told: Mapping[str, StatementFile]
+    reported: Mapping[str, StatementFile]
 
     def engine(self, named: str | None) -> Engine:
         """The engine asked for; else Spark where a table is Spark's, else DuckDB.
@@ -61,21 +61,21 @@ def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any tab
     given = list(statement) if isinstance(statement, list | tuple) else [statement]
     if not given:
         raise ReconcileRefused("There is no statement to reconcile with.")
-    told = [each for each in given if isinstance(each, StatementFile)]
+    reported = [each for each in given if isinstance(each, StatementFile)]
     sources = [
         Source(PANDAS, each.rows, THE_STATEMENT) if isinstance(each, StatementFile) else source(each, THE_STATEMENT)
         for each in given
     ]
-    _refuse_twice(told, sources)
-    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in told})
+    _refuse_twice(reported, sources)
+    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported})
 
 
-def _refuse_twice(told: Sequence[StatementFile], sources: Sequence[Source]) -> None:
-    hashes = Counter(each.sha256 for each in told)
-    names = Counter(each.name for each in told) + Counter(
+def _refuse_twice(reported: Sequence[StatementFile], sources: Sequence[Source]) -> None:
+    hashes = Counter(each.sha256 for each in reported)
+    names = Counter(each.name for each in reported) + Counter(
         str(path.resolve()) for each in sources if each.kind == PATHS for path in each.given
     )
-    twice = [each.name for each in told if hashes[each.sha256] > 1] or [name for name, n in names.items() if n > 1]
+    twice = [each.name for each in reported if hashes[each.sha256] > 1] or [name for name, n in names.items() if n > 1]
     if twice:
         raise ReconcileRefused(
             f"The same statement is given twice: {' and '.join(twice)}.",

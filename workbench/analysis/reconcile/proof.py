@@ -65,18 +65,18 @@ def _stated(books: Sequence[Book], sums: Sums, before: Mapping[str, Any]) -> tup
 
 
 def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_out: bool) -> str:
-    said = []
+    text = []
     if jumps:
         name, jump = jumps[0]
         expected, found = (money_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
         where = f"the running balance of {name} does not follow in line {jump.line}{more}"
-        said.append(f"{where}: {expected} expected, {found} found")
+        text.append(f"{where}: {expected} expected, {found} found")
     opening, gap = (money_text(line[name], line["currency"]) for name in ("opening_minor", "gap_minor"))
     if line["opening_minor"]:
-        said.append(f"the opening balances differ by {opening}")
+        text.append(f"the opening balances differ by {opening}")
     if line["gap_minor"]:
-        said.append(f"the statement's balances jump by {gap} beyond its rows")
+        text.append(f"the statement's balances jump by {gap} beyond its rows")
     if worked_out:
-        said.append("the statement gives no closing balance: it is worked out from its rows")
-    return "; ".join(said) or EXACT
+        text.append("the statement gives no closing balance: it is worked out from its rows")
+    return "; ".join(text) or EXACT

@@ -131,8 +131,8 @@ class Reconciliation(Closing):
 
 
 def _proven(line: Mapping[Hashable, Any]) -> str:
-    said = "holds" if line["holds"] else "does not hold"
-    return said if line["note"] == EXACT else f"{said}: {line['note']}"
+    text = "holds" if line["holds"] else "does not hold"
+    return text if line["note"] == EXACT else f"{text}: {line['note']}"
 
 
 _HEADINGS = ("account", "rows matched", "net value matched", "breaks", "ledger − statement", "sum of breaks", "proof")  # noqa: RUF001  a minus

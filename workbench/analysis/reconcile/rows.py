@@ -65,8 +65,8 @@ def effect(prefix: str = "") -> nw.Expr:
     """What a row does to its account, signed; nothing where that cannot be told."""
     status, direction, amount, fee = (nw.col(f"{prefix}{name}") for name in ("status", "direction", "amount", "fee"))
     moved = nw.when(direction == "in").then(amount).otherwise(-amount) - fee.fill_null(0)
-    told = (status == COMPLETED) & _either(f"{prefix}direction", DIRECTIONS)
-    return nw.when(told).then(moved).otherwise(0).fill_null(0)
+    reported = (status == COMPLETED) & _either(f"{prefix}direction", DIRECTIONS)
+    return nw.when(reported).then(moved).otherwise(0).fill_null(0)
 
 
 def nothing(like: str) -> nw.Expr:

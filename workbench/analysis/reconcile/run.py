@@ -122,7 +122,7 @@ class _Run:
         statement = _with_account(given, self.inputs)
         theirs = rows_of(self.engine, statement, STATEMENT, keep=("balance_minor",))
         new = totals(self.engine, theirs)
-        found = books(self.engine, theirs, new, self.inputs.told)
+        found = books(self.engine, theirs, new, self.inputs.reported)
         if not found:
             raise ReconcileRefused("The statement has no rows, so that it is of no account.")
         if nameless := sorted({str(name) for name in new.loc[new["account"].isna(), "source"]}):
@@ -148,9 +148,9 @@ class _Run:
             )
             open_ledger, open_statement = with_carried(self.engine, ledger, statement, mine)
             both = {LEDGER: open_ledger, STATEMENT: open_statement}
-            told = {side: self.engine.keep(rows_of(self.engine, both[side], side, carried=True)) for side in SIDES}
-            sums = {side: totals(self.engine, told[side]) for side in SIDES}
-            rows = {side: numbered(self.engine, told[side], accounts) for side in SIDES}
+            reported = {side: self.engine.keep(rows_of(self.engine, both[side], side, carried=True)) for side in SIDES}
+            sums = {side: totals(self.engine, reported[side]) for side in SIDES}
+            rows = {side: numbered(self.engine, reported[side], accounts) for side in SIDES}
         return _Read(accounts, rows, sums, found, closings, last, everything)
 
     def _closing(self, read: _Read) -> dict[str, int]:
@@ -193,13 +193,13 @@ class _Run:
             side: int(read.totals[side].loc[read.totals[side]["account"] == account, "signed"].sum()) for side in SIDES
         }
         moved = sum(book.signed for book in mine)
-        told = rows[(rows["account"] == account) & rows["told_twice"].fillna(value=False)]
+        reported = rows[(rows["account"] == account) & rows["told_twice"].fillna(value=False)]
         sums = Sums(
             ledger_closing=read.closings.get(account),
             ledger=signed[LEDGER],
             statement=moved,
             carried=signed[STATEMENT] - moved,
-            told_twice=int(told["signed"].sum()),
+            told_twice=int(reported["signed"].sum()),
             breaks=int(breaks.loc[breaks["account"] == account, "variance_minor"].sum()),
             tolerated=broken.tolerated.get(account, 0),
         )
@@ -237,7 +237,7 @@ class _Run:
 
 def _with_account(statement: Frame, inputs: Inputs) -> Frame:
     """The rows with the account and the statement that they are of, where they do not say."""
-    names = {each.account for each in inputs.told.values()}
+    names = {each.account for each in inputs.reported.values()}
     account = nw.col("account").fill_null(next(iter(names))) if len(names) == 1 else nw.col("account")
     return statement.with_columns(
         account=account, statement=nw.col("statement").fill_null("statement"), line=nw.col("line").fill_null(0)
@@ -265,8 +265,8 @@ def _inputs(inputs: Inputs, read: _Read, carried: CarryForward | None) -> pd.Dat
     hashes = {each.name: each.hashed for each in inputs.statements}
     only = next(iter(hashes.values())) if len(hashes) == 1 else None
     for book in read.books:
-        told = inputs.told.get(book.source)
-        hashed = told.sha256 if told else hashes.get(book.source, only)
+        reported = inputs.reported.get(book.source)
+        hashed = reported.sha256 if reported else hashes.get(book.source, only)
         rows.append((STATEMENT, book.source, hashed, book.rows, book.account, book.first_day, book.last_day))
     if carried is not None:
         rows.append((LEDGER, "carried forward", None, len(carried.rows), None, None, None))

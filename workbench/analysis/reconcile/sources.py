@@ -170,9 +170,9 @@ def _check_columns(schema: Mapping[str, Any], kinds: Kinds, side: Side) -> None:
         )
     wrong = {name: schema[name] for name, kind in kinds.items() if not _fits(schema[name], kind)}
     if wrong:
-        said = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
+        text = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
         raise ReconcileRefused(
-            f"{side.called} has columns of another type: {said}.",
+            f"{side.called} has columns of another type: {text}.",
             hint="No float holds money: give minor units as integers."
             if any(name.endswith("_minor") for name in wrong)
             else side.file_from,

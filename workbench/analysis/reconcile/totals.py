@@ -72,12 +72,12 @@ class Book:
     jumps: tuple[Jump, ...] = ()
 
 
-def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[str, StatementFile]) -> list[Book]:
+def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, reported: Mapping[str, StatementFile]) -> list[Book]:
     """Each statement of each account, in the order of their days."""
     ends = _ends(engine, loaded, counted)
     found = []
     for (account, name), group in counted.groupby(["account", "source"], dropna=False):
-        says = told.get(str(name))
+        says = reported.get(str(name))
         opening, closing = ends.get((account, name), (None, None))
         found.append(
             Book(
@@ -99,7 +99,7 @@ def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, told: Mapping[st
         Book(
             each.account, name, (each.currency,), 0, 0, 0, None, _declared(each), each.opening_minor, each.closing_minor
         )
-        for name, each in told.items()
+        for name, each in reported.items()
         if (each.account, name) not in seen
     ]
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
@@ -133,11 +133,11 @@ def _ends(engine: Engine, loaded: Frame, counted: pd.DataFrame) -> dict[tuple[An
     ]
     shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
     rows = engine.collect(conform(engine, loaded.filter(reduce(or_, wanted)), shape)).to_pylist()
-    told = {(row["account"], row["source"], row["no"]): row for row in rows if row["balance_minor"] is not None}
+    reported = {(row["account"], row["source"], row["no"]): row for row in rows if row["balance_minor"] is not None}
     moved = counted.groupby(["account", "source"])["signed"].sum().to_dict()
     return {
         (account, name): _end_balances(
-            told.get((account, name, first)), told.get((account, name, last)), int(moved[account, name])
+            reported.get((account, name, first)), reported.get((account, name, last)), int(moved[account, name])
         )
         for (account, name), (first, last) in spans.items()
     }

@@ -60,9 +60,9 @@ def _in_words(title: str, nets: Mapping[str, totals.Net], currency: str) -> str:
     if not nets:
         return f"{title}: none."
     largest = sorted(nets, key=lambda name: nets[name].down_minor - nets[name].up_minor)[:_MOST_NAMED]
-    said = [f"{name}: {_net(net, currency)}" for name, net in nets.items() if name in largest]
+    text = [f"{name}: {_net(net, currency)}" for name, net in nets.items() if name in largest]
     rest = f"; and {counted(len(nets) - len(largest), 'smaller day')}" if len(nets) > len(largest) else ""
-    return f"{title}. {'; '.join(said)}{rest}."
+    return f"{title}. {'; '.join(text)}{rest}."
 
 
 def _net(net: totals.Net, currency: str) -> str:
@@ -71,5 +71,5 @@ def _net(net: totals.Net, currency: str) -> str:
 
 
 def _rates_in_words(accounts: Sequence[totals.Account]) -> str:
-    said = [f"{each.account} {percent(each.matched_minor, each.value_minor)}" for each in accounts]
-    return f"Share of the net value that matched, by account. {'; '.join(said) or 'No rows'}."
+    text = [f"{each.account} {percent(each.matched_minor, each.value_minor)}" for each in accounts]
+    return f"Share of the net value that matched, by account. {'; '.join(text) or 'No rows'}."

@@ -25,10 +25,10 @@ def headline(result: Reconciled) -> str:
     codes = [code for (code,) in python_rows(result.breaks, "code")]
     waiting = codes.count(TIMING)
     to_settle = len(codes) - waiting
-    said = f"{counted(to_settle, 'break')} to settle" if to_settle else "Nothing to settle"
+    text = f"{counted(to_settle, 'break')} to settle" if to_settle else "Nothing to settle"
     if waiting:
-        said += f", and {counted(waiting, 'movement')} within the cut-off that may still follow"
-    return f"{said}. {_proof_in_short(result)}"
+        text += f", and {counted(waiting, 'movement')} within the cut-off that may still follow"
+    return f"{text}. {_proof_in_short(result)}"
 
 
 def _proof_in_short(result: Reconciled) -> str:
@@ -60,15 +60,15 @@ def _proof(row: Mapping[str, Any]) -> str:
     ledger, statement = (
         f"{currency} {major_text(row[side], currency)}" for side in ("ledger_minor", "statement_minor")
     )
-    said = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
+    text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
     parts = [f"{words} {major_text(row[name], currency, signed=True)}" for name, words in _PARTS if row[name]]
     explained = " and ".join(parts) or "no break"
     difference = major_text(row["difference_minor"], currency, signed=True)
     if row["unexplained_minor"]:
         rest = major_text(row["unexplained_minor"], currency, signed=True)
-        said += f" Of the difference of {difference}, {explained} explain a part; {rest} stays unexplained"
+        text += f" Of the difference of {difference}, {explained} explain a part; {rest} stays unexplained"
     elif row["difference_minor"] or parts:
-        said += f" The difference of {difference} is made of {explained}"
+        text += f" The difference of {difference} is made of {explained}"
     else:
-        said += " They agree"
-    return f"{said} ({row['note']})." if row["note"] else f"{said}."
+        text += " They agree"
+    return f"{text} ({row['note']})." if row["note"] else f"{text}."

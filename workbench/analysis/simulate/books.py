@@ -15,7 +15,7 @@ from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import LEDGER_MOVEMENT
 from workbench.analysis.simulate.chances import Chances
 from workbench.analysis.simulate.notes import Notes
-from workbench.analysis.simulate.rows import ACCOUNTS, Known, Row, known_from, told_row
+from workbench.analysis.simulate.rows import ACCOUNTS, Known, Row, known_from, statement_row
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK
 
@@ -45,7 +45,7 @@ class Books:
         """Write the movements of the month that has ended on `last_day`, and see on which day each statement closes."""
         self._last = self._write(pages)
         for account in ACCOUNTS:
-            days = {row.day for row in deque(self.told(account), maxlen=1)}
+            days = {row.day for row in deque(self.reported(account), maxlen=1)}
             for known in deque(self.known(account), maxlen=1):
                 days.add(known.rows[-1].day)
                 self.deciding.add(known.entry)
@@ -60,14 +60,14 @@ class Books:
         """What an account's statement tells of the ledger as it was when the month ended."""
         return known_from(self._movements(account), self._chances)
 
-    def told(self, account: str) -> Iterator[Row]:
+    def reported(self, account: str) -> Iterator[Row]:
         """What an operator tells and the ledger does not know."""
-        return (told_row(each, self._gaps) for each in self._notes.of(ACCOUNTS[account]))
+        return (statement_row(each, self._gaps) for each in self._notes.of(ACCOUNTS[account]))
 
     def rows(self, account: str, withheld: set[str]) -> Iterator[Row]:
         """A statement's rows in time order, but for those of some entries."""
         known = (row for each in self.known(account) if each.entry not in withheld for row in each.rows)
-        return heapq.merge(known, self.told(account), key=lambda row: row.at_ms)
+        return heapq.merge(known, self.reported(account), key=lambda row: row.at_ms)
 
     def _write(self, pages: Iterable[pa.Table]) -> int:
         """The number of the last entry written."""

@@ -155,14 +155,14 @@ def _unheard(known: Known, making: Making) -> Planted:
 
 def reversal_of(row: Row, making: Making, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
     """Money that the operator gives back, without a fee, under a key of its own."""
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "direction": OUT,
         "fee_minor": 0,
         "type": "reversal",
         "description": "Reversal",
         "related": row.key,
     }
-    return row._replace(key=making.new_key(row), **told, **changes)
+    return row._replace(key=making.new_key(row), **reported, **changes)
 
 
 def _taken_back(known: Known, making: Making) -> Planted:

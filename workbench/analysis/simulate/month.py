@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final
 
-from workbench.analysis.simulate.notes import Notes, Told
+from workbench.analysis.simulate.notes import Notes, StatementInfo
 from workbench.analysis.simulate.plan import CHARGE, Payment, Plan
 from workbench.domain.moments import DAY_MS, business_date
 from workbench.domain.money import Money
@@ -75,8 +75,8 @@ class Month:
         if payment.phone in self._ringing:
             # A handset that shows a prompt would take the PIN for that one.
             payment = payment._replace(way=CHARGE)
-        if payment.fate != APPROVE:
-            self._session.operator.script(payment.phone, [payment.fate])
+        if payment.scenario != APPROVE:
+            self._session.operator.script(payment.phone, [payment.scenario])
         paid = self._charge(payment) if payment.way == CHARGE else self._intend(payment)
         self._follow(payment)
         if payment.refund_minor:
@@ -107,19 +107,19 @@ class Month:
     def _follow(self, payment: Payment) -> None:
         """What becomes of a payment, and when that is known; a charge is answered within the call."""
         at_once = payment.way == CHARGE
-        if payment.fate == APPROVE and at_once:
+        if payment.scenario == APPROVE and at_once:
             self.outcomes[SUCCEEDED] += 1
-        elif payment.fate == APPROVE:
+        elif payment.scenario == APPROVE:
             self._ring(payment, self._plan.pin_after_ms(payment), lambda: self._enter_pin(payment))
-        elif payment.fate == LATE:
+        elif payment.scenario == LATE:
             self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT))
             self._later(payment.at_ms + self._prompt_ms + LATE_S * 1000, self._came_late)
-        elif payment.fate == TIMEOUT:
-            self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT, told=True))
+        elif payment.scenario == TIMEOUT:
+            self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT, reported=True))
         else:
-            told = payment.fate == UNKNOWN or self._plan.traffic.failures[payment.fate].told
+            reported = payment.scenario == UNKNOWN or self._plan.traffic.failures[payment.scenario].reported
             after_ms = 0 if at_once else ACTS_AFTER_S * 1000
-            self._later(payment.at_ms + after_ms, lambda: self._note(payment, payment.fate, told=told))
+            self._later(payment.at_ms + after_ms, lambda: self._note(payment, payment.scenario, reported=reported))
 
     def _ring(self, payment: Payment, for_ms: int, happen: Callable[[], None]) -> None:
         """A prompt is on the handset for so long, and then something happens."""
@@ -139,11 +139,11 @@ class Month:
         self.outcomes[TIMEOUT] -= 1
         self.outcomes[LATE] += 1
 
-    def _note(self, payment: Payment, fate: str, *, told: bool = False) -> None:
-        self.outcomes[fate] += 1
-        if told and self._notes:
-            known = payment.number, payment.operator, payment.amount_minor, payment.phone, fate
-            self._notes.add(Told(self._now_ms, *known))
+    def _note(self, payment: Payment, scenario: str, *, reported: bool = False) -> None:
+        self.outcomes[scenario] += 1
+        if reported and self._notes:
+            known = payment.number, payment.operator, payment.amount_minor, payment.phone, scenario
+            self._notes.add(StatementInfo(self._now_ms, *known))
 
     def _refund(self, payment: Payment, paid: str) -> None:
         full = payment.refund_minor == payment.amount_minor

@@ -9,7 +9,7 @@ from typing import IO, NamedTuple, Self
 from workbench.domain.phones import OPERATORS
 
 
-class Told(NamedTuple):
+class StatementInfo(NamedTuple):
     """A payment that failed, or whose money moved without a word: `fate` is our code for it."""
 
     at_ms: int
@@ -17,7 +17,7 @@ class Told(NamedTuple):
     operator: str
     amount_minor: int
     phone: str
-    fate: str
+    scenario: str
 
 
 class Notes:
@@ -30,17 +30,17 @@ class Notes:
             for operator in OPERATORS
         }
 
-    def add(self, told: Told) -> None:
+    def add(self, reported: StatementInfo) -> None:
         """Write one down."""
-        self._files[told.operator].write(json.dumps(told) + "\n")
+        self._files[reported.operator].write(json.dumps(reported) + "\n")
 
-    def of(self, operator: str) -> Iterator[Told]:
+    def of(self, operator: str) -> Iterator[StatementInfo]:
         """Those of an operator, from the first; one reader at a time."""
         file = self._files.get(operator)
         if file is not None:
             file.seek(0)
             for line in file:
-                yield Told(*json.loads(line))
+                yield StatementInfo(*json.loads(line))
 
     def __enter__(self) -> Self:
         return self

@@ -30,7 +30,7 @@ class Payment(NamedTuple):
     phone: str
     operator: str
     way: str
-    fate: str
+    scenario: str
     refund_minor: int = 0
     refund_after_ms: int = 0
 
@@ -54,7 +54,7 @@ class Plan:
         others = {code: each.per_100k for code, each in traffic.failures.items()}
         others |= {LATE: traffic.late_per_100k, UNKNOWN: traffic.unknown_per_100k}
         self._late = self._chosen(late)
-        self._fates = {APPROVE: max(0, 100_000 - sum(others.values())), **others}
+        self._scenarios = {APPROVE: max(0, 100_000 - sum(others.values())), **others}
 
     def pin_after_ms(self, payment: Payment) -> int:
         """How long after the prompt a customer types the PIN."""
@@ -130,8 +130,8 @@ class Plan:
 
     def _payment(self, index: int, at_ms: int, operator: str, phone: str, amount_minor: int) -> Payment:
         chances, traffic = self._chances, self.traffic
-        fate = LATE if index in self._late else chances.one_of(self._fates, "fate", index)
-        refunded = fate == APPROVE and chances.happens(traffic.refunds_per_100k, "refund", index)
+        scenario = LATE if index in self._late else chances.one_of(self._scenarios, "fate", index)
+        refunded = scenario == APPROVE and chances.happens(traffic.refunds_per_100k, "refund", index)
         return Payment(
             number=index,
             at_ms=at_ms,
@@ -139,7 +139,7 @@ class Plan:
             phone=phone,
             operator=operator,
             way=INTENT if chances.happens(traffic.intents_per_100k, "way", index) else CHARGE,
-            fate=fate,
+            scenario=scenario,
             refund_minor=self._refund_minor(index, amount_minor) if refunded else 0,
             refund_after_ms=chances.between(traffic.refund_after_ms, "refund after", index) if refunded else 0,
         )

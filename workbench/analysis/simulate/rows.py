@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from workbench.analysis.breaks import LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate.chances import Chances
-from workbench.analysis.simulate.notes import Told
+from workbench.analysis.simulate.notes import StatementInfo
 from workbench.analysis.simulate.plan import phone_of
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
@@ -101,8 +101,8 @@ class Row(NamedTuple):
 
     def record(self, balance_minor: int) -> dict[str, Any]:
         """The row in the columns of a statement."""
-        told = self._asdict()
-        return {**told, "occurred_at": moment(self.at_ms), "business_date": self.day, "balance_minor": balance_minor}
+        own = self._asdict()
+        return {**own, "occurred_at": moment(self.at_ms), "business_date": self.day, "balance_minor": balance_minor}
 
 
 class Known(NamedTuple):
@@ -134,20 +134,20 @@ def known_from(movements: Iterable[Mapping[str, Any]], chances: Chances) -> Iter
         yield Known(rows, first["entry"], first["kind"], first["business_date"], in_parts)
 
 
-def told_row(told: Told, gaps: Gaps) -> Row:
+def statement_row(info: StatementInfo, gaps: Gaps) -> Row:
     """What an operator tells of a payment that the ledger did not hear of."""
-    unheard = told.fate == UNKNOWN
-    names = OPERATOR_NAMES[told.fate]._asdict()
+    unheard = info.scenario == UNKNOWN
+    names = OPERATOR_NAMES[info.scenario]._asdict()
     return Row(
-        account=FLOAT.name.format(operator=told.operator),
-        key=own_key(told.operator, told.at_ms, told.number),
-        at_ms=told.at_ms,
+        account=FLOAT.name.format(operator=info.operator),
+        key=own_key(info.operator, info.at_ms, info.number),
+        at_ms=info.at_ms,
         direction=IN,
-        amount_minor=told.amount_minor,
-        fee_minor=fees_of(told.amount_minor, gaps).operator_minor if unheard else 0,
-        phone=told.phone,
+        amount_minor=info.amount_minor,
+        fee_minor=fees_of(info.amount_minor, gaps).operator_minor if unheard else 0,
+        phone=info.phone,
         type="payment",
-        description=_TYPES[SECURED][1] if unheard else f"Not paid: {names.get(told.operator) or told.fate.upper()}",
+        description=_TYPES[SECURED][1] if unheard else f"Not paid: {names.get(info.operator) or info.scenario.upper()}",
         status=COMPLETED if unheard else FAILED,
         code=MISSING["statement"] if unheard else None,
     )

@@ -188,7 +188,7 @@ def _tell(
         for known in books.known(account):
             if known.entry not in books.deciding:
                 planting.consider(known, books.closings[account])
-    unheard = (row for account in ACCOUNTS for row in books.told(account) if row.status == COMPLETED)
+    unheard = (row for account in ACCOUNTS for row in books.reported(account) if row.status == COMPLETED)
     planting.choose(unheard, books.closings)
     for entry in planting.repeated:
         session.control.repeat(entry)

@@ -27,18 +27,18 @@ class Failure(NamedTuple):
     """How many payments in a hundred thousand fail so; `told` where the operator's statement shows the attempt."""
 
     per_100k: int
-    told: bool
+    reported: bool
 
 
 FAILURES: Final[Mapping[str, Failure]] = {
-    "insufficient_funds": Failure(3_500, told=True),
-    "prompt_timeout": Failure(2_000, told=True),
-    "declined_by_customer": Failure(1_200, told=True),
-    "wrong_pin": Failure(800, told=True),
-    "limit_reached": Failure(400, told=True),
-    "operator_unavailable": Failure(300, told=False),
-    "payer_not_found": Failure(250, told=False),
-    "payer_busy": Failure(150, told=False),
+    "insufficient_funds": Failure(3_500, reported=True),
+    "prompt_timeout": Failure(2_000, reported=True),
+    "declined_by_customer": Failure(1_200, reported=True),
+    "wrong_pin": Failure(800, reported=True),
+    "limit_reached": Failure(400, reported=True),
+    "operator_unavailable": Failure(300, reported=False),
+    "payer_not_found": Failure(250, reported=False),
+    "payer_busy": Failure(150, reported=False),
 }
 """By our code. Nobody publishes rates; these come to a success rate of nine in ten."""
 

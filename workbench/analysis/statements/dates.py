@@ -77,12 +77,12 @@ class DateFormat:
         return f"DateFormat({self.pattern!r})"
 
 
-def _pieces(pattern: str) -> Iterator[str]:
+def _parts(pattern: str) -> Iterator[str]:
     return (found[0] for found in _PIECE.finditer(pattern))
 
 
 def _check(pattern: str) -> None:
-    used = [piece for piece in _pieces(pattern) if piece[0] == "%"]
+    used = [piece for piece in _parts(pattern) if piece[0] == "%"]
     unknown = [piece for piece in used if piece not in DIRECTIVES]
     twice = len(used) != len(set(used))
     if unknown or twice or not {"%d"} < set(used) or not {"%Y", "%y"} & set(used) or not {"%m", "%b"} & set(used):
@@ -97,7 +97,7 @@ def _check(pattern: str) -> None:
 def _reader(pattern: str) -> Callable[[str], int | None]:
     """A function from text to milliseconds; 0 for a part that the pattern does not have."""
     regex = re.compile(
-        "".join(DIRECTIVES[piece].regex if piece[0] == "%" else re.escape(piece) for piece in _pieces(pattern))
+        "".join(DIRECTIVES[piece].regex if piece[0] == "%" else re.escape(piece) for piece in _parts(pattern))
     )
 
     def read(text: str) -> int | None:
@@ -108,8 +108,8 @@ def _reader(pattern: str) -> Callable[[str], int | None]:
 
 
 def _writer(pattern: str) -> Callable[[datetime], str]:
-    pieces = [(piece, DIRECTIVES[piece].write if piece[0] == "%" else None) for piece in _pieces(pattern)]
-    return lambda at: "".join([write(at) if write else piece for piece, write in pieces])
+    parts = [(piece, DIRECTIVES[piece].write if piece[0] == "%" else None) for piece in _parts(pattern)]
+    return lambda at: "".join([write(at) if write else piece for piece, write in parts])
 
 
 def _milliseconds(parts: dict[str, str]) -> int | None:

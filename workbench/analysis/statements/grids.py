@@ -32,7 +32,7 @@ _LONGEST_CELL: Final = 1 << 20
 
 
 @dataclass(frozen=True)
-class CsvGrid:
+class CsvRows:
     """A text file, cut at one delimiter; its lines can be gone through more than once, as a sheet's can."""
 
     path: Path
@@ -85,7 +85,7 @@ class CsvGrid:
 
 
 @dataclass(frozen=True)
-class SheetGrid:
+class SheetRows:
     """A sheet of a workbook."""
 
     sheet: Any
@@ -112,7 +112,7 @@ class SheetGrid:
                 yield number, cells
 
 
-Grid = CsvGrid | SheetGrid
+CellRows = CsvRows | SheetRows
 
 
 def digest_of(path: Path) -> str:
@@ -131,7 +131,7 @@ def digest_of(path: Path) -> str:
     return digest
 
 
-def grids_of(path: Path, layouts: Iterable[Layout]) -> list[Grid]:
+def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
     """Every way in which a file can be cut into cells for these layouts, told by its content, not its name.
 
     Raises StatementRefused: an older, encrypted or damaged workbook, or a file that is not text.
@@ -148,10 +148,10 @@ def grids_of(path: Path, layouts: Iterable[Layout]) -> list[Grid]:
         )
     mark = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
     ways = dict.fromkeys((mark or layout.encoding, layout.delimiter) for layout in layouts)
-    return [CsvGrid(path, encoding, delimiter) for encoding, delimiter in ways]
+    return [CsvRows(path, encoding, delimiter) for encoding, delimiter in ways]
 
 
-def _sheets(path: Path) -> Iterator[SheetGrid]:
+def _sheets(path: Path) -> Iterator[SheetRows]:
     try:
         failed = inspected(path)
         with path.open("rb") as file:
@@ -162,7 +162,7 @@ def _sheets(path: Path) -> Iterator[SheetGrid]:
             sheet = book.get_sheet_by_index(number)
             ends += [sheet.end] if sheet.end else []
             check_together(path.name, ends)
-            yield SheetGrid(sheet, failed.get(sheet.name, {}))
+            yield SheetRows(sheet, failed.get(sheet.name, {}))
     except _DAMAGES as wrong:
         raise StatementRefused(
             f"{path.name} is no workbook that can be opened: it is cut short or damaged ({wrong}).",

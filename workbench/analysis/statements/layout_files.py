@@ -19,21 +19,21 @@ def layout_in(path: Path) -> Layout:
     Raises StatementRefused: the file cannot be read, has a key that a layout has not, or makes no layout.
     """
     try:
-        told = {"name": path.stem, **tomllib.loads(path.read_text("utf-8"))}
+        declared = {"name": path.stem, **tomllib.loads(path.read_text("utf-8"))}
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StatementRefused(f"The layout in {path.name} cannot be read: {why}.", file=path.name) from error
     kinds = get_type_hints(Layout)
-    lacking = [each for each in ("columns", "dates") if each not in told]
-    unknown = [each for each in told if each not in kinds]
+    lacking = [each for each in ("columns", "dates") if each not in declared]
+    unknown = [each for each in declared if each not in kinds]
     if lacking or unknown:
-        said = f"lacks {', '.join(lacking)}" if lacking else f"has {', '.join(unknown)}, which no layout has"
+        text = f"lacks {', '.join(lacking)}" if lacking else f"has {', '.join(unknown)}, which no layout has"
         raise StatementRefused(
-            f"The layout in {path.name} {said}.",
+            f"The layout in {path.name} {text}.",
             hint=f"A layout has {', '.join(each.name for each in fields(Layout))}.",
             file=path.name,
         )
-    return Layout(**{name: _as_declared(path, name, value, kinds[name]) for name, value in told.items()})
+    return Layout(**{name: _as_declared(path, name, value, kinds[name]) for name, value in declared.items()})
 
 
 def _as_declared(path: Path, name: str, value: object, kind: Any) -> Any:  # noqa: ANN401  whatever the field holds

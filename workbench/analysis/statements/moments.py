@@ -52,8 +52,8 @@ class DateColumn:
             del self._alive[each]
         if not self._alive:
             raise self._mixed()
-        for each, pieces in self._alive.items():
-            pieces.append(read[each])
+        for each, parts in self._alive.items():
+            parts.append(read[each])
         self._compare(lines, texts, read)
         return [(place, self._why_bad(texts[place])) for place in bad]
 
@@ -66,8 +66,8 @@ class DateColumn:
         for first, second in itertools.combinations(alive, 2):
             if (first, second) in self._differ:
                 raise self._ambiguous(first, second)
-        pieces = self._alive[alive[0]]
-        return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64), alive[0]
+        parts = self._alive[alive[0]]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), alive[0]
 
     def _read_by_one_that_is_out(self, text: str | datetime) -> bool:
         return any(

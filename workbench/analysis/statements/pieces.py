@@ -23,7 +23,7 @@ PIECE: Final = schema_of({name: kind for name, kind in STATEMENT_ROW.items() if 
 """What a piece holds; the moments are decided for the whole file."""
 
 
-class Piece:
+class Fields:
     """Some rows, cut into the columns of a layout, and what was found to be wrong with them."""
 
     def __init__(self, layout: Layout, cells: Mapping[str, Sequence[Cell]], count: int) -> None:
@@ -74,7 +74,7 @@ class Piece:
                 values[place] = None
 
 
-class PieceReader:
+class FieldReader:
     """Reads the pieces of one file: the layout's columns, at the places where the header has them."""
 
     def __init__(self, found: Found, dates: DateColumn, currency: str) -> None:
@@ -88,24 +88,24 @@ class PieceReader:
     def read(self, lines: Sequence[int], rows: Sequence[list[Cell]]) -> pa.Table:
         """The rows as a table of PIECE, one for each row."""
         columns = list(zip(*(self._even(row) for row in rows), strict=True))
-        piece = Piece(self._layout, {name: columns[place] for name, place in self._places.items()}, len(rows))
-        self._check_rows(rows, piece)
-        made: dict[str, Any] = {"line": lines, "key": piece.keys()}
-        for place, why in self._dates.add(lines, piece.cells["moment"]):
-            piece.blame(place, why, field="moment")
-        made |= _WAYS[self._layout.direction_by](piece, self._readers)
+        fields = Fields(self._layout, {name: columns[place] for name, place in self._places.items()}, len(rows))
+        self._check_rows(rows, fields)
+        made: dict[str, Any] = {"line": lines, "key": fields.keys()}
+        for place, why in self._dates.add(lines, fields.cells["moment"]):
+            fields.blame(place, why, field="moment")
+        made |= _WAYS[self._layout.direction_by](fields, self._readers)
         made |= {
-            "fee_minor": piece.read("fee", self._readers["fee"], absent=0),
-            "balance_minor": piece.read("balance", self._readers["balance"]),
-            "status": piece.read("status", self._readers["status"], absent="completed"),
-            "currency": piece.read("currency", self._readers["currency"], absent=self._currency),
-            "type": piece.read("type", self._readers["type"], absent="other"),
-            "batch": piece.names("batch"),
-            "related": piece.names("related"),
-            "description": piece.texts("description"),
+            "fee_minor": fields.read("fee", self._readers["fee"], absent=0),
+            "balance_minor": fields.read("balance", self._readers["balance"]),
+            "status": fields.read("status", self._readers["status"], absent="completed"),
+            "currency": fields.read("currency", self._readers["currency"], absent=self._currency),
+            "type": fields.read("type", self._readers["type"], absent="other"),
+            "batch": fields.names("batch"),
+            "related": fields.names("related"),
+            "description": fields.texts("description"),
         }
-        made.setdefault("phone", piece.read("phone", self._readers["phone"]))
-        made["problem"] = piece.sentences()
+        made.setdefault("phone", fields.read("phone", self._readers["phone"]))
+        made["problem"] = fields.sentences()
         return pa.table({name: made[name] for name in PIECE.names}, schema=PIECE)
 
     def _even(self, row: list[Cell]) -> list[Cell]:
@@ -113,63 +113,63 @@ class PieceReader:
         width = len(self._header)
         return row if len(row) == width else [*row[:width], *[""] * (width - len(row))]
 
-    def _check_rows(self, rows: Sequence[list[Cell]], piece: Piece) -> None:
+    def _check_rows(self, rows: Sequence[list[Cell]], fields: Fields) -> None:
         width = len(self._header)
         for place, row in enumerate(rows):
             if len(row) < width or (len(row) > width and any(cell != "" for cell in row[width:])):
-                piece.blame(place, f"the row has {len(row)} cells and the header {width}")
+                fields.blame(place, f"the row has {len(row)} cells and the header {width}")
             elif row == self._header:
-                piece.blame(place, "the header stands here again")
+                fields.blame(place, "the header stands here again")
 
 
 Made = dict[str, list[Any]]
 
 
-def _by_words(piece: Piece, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
+def _by_words(fields: Fields, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
     return {
-        "direction": piece.read("direction", readers["direction"]),
-        "amount_minor": piece.read("amount", readers["amount"]),
+        "direction": fields.read("direction", readers["direction"]),
+        "amount_minor": fields.read("amount", readers["amount"]),
     }
 
 
-def _by_sign(piece: Piece, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
-    signed = piece.read("amount", readers["signed"])
+def _by_sign(fields: Fields, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
+    signed = fields.read("amount", readers["signed"])
     return {
         "direction": [None if minor is None else "in" if minor > 0 else "out" for minor in signed],
         "amount_minor": [None if minor is None else abs(minor) for minor in signed],
     }
 
 
-def _by_columns(piece: Piece, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
+def _by_columns(fields: Fields, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
     """Exactly one of the two is filled; zero is not."""
-    made: Made = {"direction": [None] * piece.count, "amount_minor": [None] * piece.count}
-    pairs = zip(piece.read("debit", readers["half"]), piece.read("credit", readers["half"]), strict=True)
-    both = f"{piece.layout.columns['debit']} and {piece.layout.columns['credit']}"
+    made: Made = {"direction": [None] * fields.count, "amount_minor": [None] * fields.count}
+    pairs = zip(fields.read("debit", readers["half"]), fields.read("credit", readers["half"]), strict=True)
+    both = f"{fields.layout.columns['debit']} and {fields.layout.columns['credit']}"
     for place, (debit, credit) in enumerate(pairs):
         if debit and credit:
-            piece.blame(place, f"{both} are both filled")
+            fields.blame(place, f"{both} are both filled")
         elif debit or credit:
             made["direction"][place] = "out" if debit else "in"
             made["amount_minor"][place] = debit or credit
         elif debit == credit == 0:
             # A cell that cannot be read is None, and has been told of.
-            piece.blame(place, f"neither {both} has an amount above zero")
+            fields.blame(place, f"neither {both} has an amount above zero")
     return made
 
 
-def _by_parties(piece: Piece, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
+def _by_parties(fields: Fields, readers: Mapping[str, Memo[Cell, Any]]) -> Made:
     """One of the two is the account's own party; the other is the customer."""
     own, phone = readers["own"], readers["phone"]
-    made: Made = {"direction": [None] * piece.count, "phone": [None] * piece.count}
-    headings = f"{piece.layout.columns['from']} and {piece.layout.columns['to']}"
-    for place, (sender, taker) in enumerate(zip(piece.cells["from"], piece.cells["to"], strict=True)):
+    made: Made = {"direction": [None] * fields.count, "phone": [None] * fields.count}
+    headings = f"{fields.layout.columns['from']} and {fields.layout.columns['to']}"
+    for place, (sender, taker) in enumerate(zip(fields.cells["from"], fields.cells["to"], strict=True)):
         sends = own[sender]
         if sends == own[taker]:
-            piece.blame(place, f"of {headings}, {'both are' if sends else 'neither is'} the account's own party")
+            fields.blame(place, f"of {headings}, {'both are' if sends else 'neither is'} the account's own party")
             continue
         made["direction"][place] = "out" if sends else "in"
         made["phone"][place] = phone[taker if sends else sender]
-    return {**made, "amount_minor": piece.read("amount", readers["amount"])}
+    return {**made, "amount_minor": fields.read("amount", readers["amount"])}
 
 
 _WAYS: Final = {"words": _by_words, "sign": _by_sign, "columns": _by_columns, "parties": _by_parties}

@@ -16,12 +16,12 @@ from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.balances import checked
 from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.grids import Line, digest_of, grids_of
+from workbench.analysis.statements.grids import Line, cell_rows_of, digest_of
 from workbench.analysis.statements.known import LAYOUTS
 from workbench.analysis.statements.layout_files import SUFFIX, layout_in
 from workbench.analysis.statements.layouts import Layout, heading_key
 from workbench.analysis.statements.moments import ABSENT, DateColumn
-from workbench.analysis.statements.pieces import PIECE, PieceReader
+from workbench.analysis.statements.pieces import PIECE, FieldReader
 from workbench.analysis.statements.preambles import Declared, declared_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import Statement
@@ -55,23 +55,23 @@ def read_statement(
     source = Path(path)
     digest = digest_of(source)
     layouts = _layouts(layout)
-    found = recognised(source.name, grids_of(source, layouts), layouts, named=layout is not None)
-    said = declared_in(source.name, found.layout, found.above)
+    found = recognised(source.name, cell_rows_of(source, layouts), layouts, named=layout is not None)
+    text = declared_in(source.name, found.layout, found.above)
     whole = _Whole(
         source.name,
-        _agreed(source.name, "account", account, said.account, found.layout.account),
-        _agreed(source.name, "currency", currency and currency.strip().upper(), said.currency, found.layout.currency),
+        _agreed(source.name, "account", account, text.account, found.layout.account),
+        _agreed(source.name, "currency", currency and currency.strip().upper(), text.currency, found.layout.currency),
         found.layout,
     )
     formats = [DateFormat(date_format)] if date_format else [DateFormat(each) for each in found.layout.dates]
     dates = DateColumn(source.name, formats)
-    reader = PieceReader(found, dates, whole.currency)
+    reader = FieldReader(found, dates, whole.currency)
     pieces = list(_pieces(_without_footers(found, formats), reader))
     local, chosen = dates.decided()
     rows = _frame(whole, pieces, local, chosen)
-    if currency or said.currency:
+    if currency or text.currency:
         _refuse_other_currency(whole, rows)
-    return _statement(whole, digest, said, rows, local)
+    return _statement(whole, digest, text, rows, local)
 
 
 class _Whole(NamedTuple):
@@ -128,9 +128,9 @@ def _refuse_other_currency(whole: _Whole, rows: pd.DataFrame) -> None:
         )
 
 
-def _pieces(rows: Iterator[Line], reader: PieceReader) -> Iterator[pa.Table]:
-    while piece := list(itertools.islice(rows, _PIECE)):
-        yield reader.read([line for line, _ in piece], [cells for _, cells in piece])
+def _pieces(rows: Iterator[Line], reader: FieldReader) -> Iterator[pa.Table]:
+    while fields := list(itertools.islice(rows, _PIECE)):
+        yield reader.read([line for line, _ in fields], [cells for _, cells in fields])
 
 
 def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Line]:
@@ -176,10 +176,10 @@ def _frame(whole: _Whole, pieces: Sequence[pa.Table], local: NDArray[np.int64], 
     )
 
 
-def _statement(whole: _Whole, digest: str, said: Declared, rows: pd.DataFrame, local: NDArray[np.int64]) -> Statement:
+def _statement(whole: _Whole, digest: str, text: Declared, rows: pd.DataFrame, local: NDArray[np.int64]) -> Statement:
     read = local[local != ABSENT]
     newest_first = read.size > 1 and bool(np.all(np.diff(read) <= 0)) and read[0] > read[-1]
-    running = checked(rows, opening=said.opening, closing=said.closing, newest_first=newest_first)
+    running = checked(rows, opening=text.opening, closing=text.closing, newest_first=newest_first)
     return Statement(
         name=whole.name,
         sha256=digest,
@@ -189,13 +189,13 @@ def _statement(whole: _Whole, digest: str, said: Declared, rows: pd.DataFrame, l
         rows=rows,
         opening_minor=running.opening_minor,
         closing_minor=running.closing_minor,
-        period=_period(said, rows),
+        period=_period(text, rows),
         findings=running.findings,
     )
 
 
-def _period(said: Declared, rows: pd.DataFrame) -> tuple[date, date] | None:
+def _period(text: Declared, rows: pd.DataFrame) -> tuple[date, date] | None:
     days = rows["business_date"].dropna()
-    first = said.first or (days.min() if len(days) else None)
-    last = said.last or (days.max() if len(days) else None)
+    first = text.first or (days.min() if len(days) else None)
+    last = text.last or (days.max() if len(days) else None)
     return (first, last) if first and last else None

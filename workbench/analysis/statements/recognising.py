@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from workbench.analysis.shapes import MOVEMENT
 from workbench.analysis.statements.cells import Cell, error_in, text_of
-from workbench.analysis.statements.grids import CsvGrid, Grid, Line
+from workbench.analysis.statements.grids import CellRows, CsvRows, Line
 from workbench.analysis.statements.known import LAYOUTS
 from workbench.analysis.statements.layouts import Layout, heading_key
 from workbench.errors import StatementRefused
@@ -18,7 +18,7 @@ _HEADER_WITHIN: Final = 50
 class Head(NamedTuple):
     """The first lines of a file as one reading cuts them, and why it cuts no more of them."""
 
-    grid: Grid
+    cell_rows: CellRows
     lines: list[Line]
     failure: StatementRefused | None
 
@@ -31,7 +31,7 @@ class Head(NamedTuple):
 class Found(NamedTuple):
     """A file whose layout is known."""
 
-    grid: Grid
+    cell_rows: CellRows
     layout: Layout
     header: list[Cell]
     """Its cells as they stand, blank ones at the end left out."""
@@ -48,10 +48,10 @@ class Found(NamedTuple):
     def rows(self) -> Iterator[Line]:
         """The lines below the header."""
         places = tuple(self.places.values())
-        return (line for line in self.grid.lines() if line[0] > self.line and not _is_stray(line[1], places))
+        return (line for line in self.cell_rows.lines() if line[0] > self.line and not _is_stray(line[1], places))
 
 
-def recognised(name: str, grids: Sequence[Grid], layouts: Iterable[Layout], *, named: bool) -> Found:
+def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout], *, named: bool) -> Found:
     """The one layout and the one header that fit.
 
     A layout that is `named` by the caller may have further columns in the file; to be recognised, all
@@ -59,19 +59,19 @@ def recognised(name: str, grids: Sequence[Grid], layouts: Iterable[Layout], *, n
     layout fits, or several, or a heading stands twice, or the file cannot be cut into cells at all.
     """
     layouts = tuple(layouts)
-    heads = [_head(grid) for grid in grids]
+    heads = [_head(cell_rows) for cell_rows in sources]
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
-    if all(blank) or (any(blank) and isinstance(grids[0], CsvGrid)):
+    if all(blank) or (any(blank) and isinstance(sources[0], CsvRows)):
         raise StatementRefused(f"{name} is empty.", file=name)
     # A reading that fails below the header of its layout is the right one, and tells so when its rows are read.
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
         raise _unreadable(heads) or _unknown(name, heads, layouts)
     if len(fits) > 1:
-        said = "; ".join(f"{found.layout.name} ({found.grid.says}, line {found.line})" for found in fits)
+        text = "; ".join(f"{found.layout.name} ({found.cell_rows.says}, line {found.line})" for found in fits)
         raise StatementRefused(
-            f"{name} can be read in several ways: {said}.",
+            f"{name} can be read in several ways: {text}.",
             hint="Name the layout: layout='…'. Of several sheets, keep one.",
             file=name,
             layouts=tuple(found.layout.name for found in fits),
@@ -80,25 +80,25 @@ def recognised(name: str, grids: Sequence[Grid], layouts: Iterable[Layout], *, n
     return fits[0]
 
 
-def _head(grid: Grid) -> Head:
+def _head(cell_rows: CellRows) -> Head:
     lines: list[Line] = []
     try:
-        lines.extend(itertools.islice(grid.lines(), _HEADER_WITHIN))
+        lines.extend(itertools.islice(cell_rows.lines(), _HEADER_WITHIN))
     except StatementRefused as failure:
-        return Head(grid, lines, failure)
-    return Head(grid, lines, None)
+        return Head(cell_rows, lines, failure)
+    return Head(cell_rows, lines, None)
 
 
 def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
     """The first line that has the headings of a layout."""
-    if not head.grid.takes(layout):
+    if not head.cell_rows.takes(layout):
         return None
     required = {heading_key(heading) for heading in layout.required.values()}
     for place, (line, cells) in enumerate(head.lines):
         headings = _headings(cells)
         present = set(headings) - {""}
         if required <= present and (named or present <= layout.known_headings):
-            return Found(head.grid, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
+            return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
 
 
@@ -179,7 +179,7 @@ class _Cut(NamedTuple):
 def _cuts(heads: Sequence[Head]) -> Iterator[_Cut]:
     """Each of the first lines as it was cut; and one that is a single cell, by every delimiter."""
     for head in heads:
-        delimiter = head.grid.delimiter if isinstance(head.grid, CsvGrid) else None
+        delimiter = head.cell_rows.delimiter if isinstance(head.cell_rows, CsvRows) else None
         for line, cells in head.lines:
             headings = tuple(text_of(cell).strip() for cell in cells if cell != "")
             yield _Cut(line, headings, delimiter)

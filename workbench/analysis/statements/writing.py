@@ -110,9 +110,9 @@ class StatementWriter:
 def _preamble(layout: Layout, preamble: Preamble) -> Iterator[list[Written]]:
     """Lines of a label and its value, and an empty one."""
     day = DateFormat(layout.preamble_date)
-    said = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
+    text = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
     for name, label in layout.preamble.items():
-        value = said[name]
+        value = text[name]
         if value is not None:
             yield [label, day.write(value) if isinstance(value, date) else value]
     if layout.preamble:

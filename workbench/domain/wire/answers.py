@@ -35,19 +35,19 @@ from workbench.domain.wire.fields import (
     Zmw,
     by_register,
     is_id,
+    meaning,
     one_of,
     only,
     operator_that,
     states,
-    told,
 )
 from workbench.domain.wire.requests import MobileMoney, MobileMoneyMethod
-from workbench.domain.wire.shown import Int32, Shown, Source
+from workbench.domain.wire.shown import Int32, Source, View
 
 T = TypeVar("T")
 
 
-class List(Shown, Generic[T]):
+class List(View, Generic[T]):
     """A page of a list, newest first, to go through as it is; `has_more` tells whether there are rows beyond it."""
 
     __source__: ClassVar[Source] = Source(relies=("pagination",))
@@ -69,21 +69,21 @@ class List(Shown, Generic[T]):
         return [f"count={len(self)}", *super()._told(), *(["data=[]"] if not self.data else [])]
 
 
-class UssdPrompt(Shown):
+class UssdPrompt(View):
     """The prompt that waits on a handset."""
 
     phone: MaskedPhone
     expires_at: Seconds
 
 
-class NextAction(Shown):
+class NextAction(View):
     """What has to happen before the payment goes on."""
 
     type: Annotated[str, only("ussd_prompt")]
     ussd_prompt: UssdPrompt
 
 
-class PaymentError(Shown):
+class PaymentError(View):
     """Why the last attempt failed."""
 
     __source__: ClassVar[Source] = Source(gap="2.5")
@@ -110,7 +110,7 @@ class ShownMethod(MobileMoneyMethod):
     mobile_money: ShownMobileMoney
 
 
-class PaymentIntent(Shown):
+class PaymentIntent(View):
     """Section 2.1: id and client_secret are shown, the rest is assumed."""
 
     __source__: ClassVar[Source] = Source(
@@ -120,7 +120,7 @@ class PaymentIntent(Shown):
         relies=("currency_case", "intent_fields", "intent_states", "operator_ids"),
     )
     id: IntentId
-    client_secret: Annotated[str, told("Used to confirm the intent; not in events.")] | UnsetType = UNSET
+    client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
     object: Annotated[str, only("payment_intent")] | UnsetType = "payment_intent"
     amount: MajorAmount | UnsetType = UNSET
     currency: Zmw | UnsetType = UNSET
@@ -143,7 +143,7 @@ def _least_of_charge(gaps: Gaps) -> Schema:
     return {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
 
 
-class Charge(Shown):
+class Charge(View):
     """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
 
     __source__: ClassVar[Source] = Source(
@@ -173,33 +173,33 @@ class Charge(Shown):
     livemode: Live = False
 
 
-class Plant(Shown):
+class Plant(View):
     """Section 2.4."""
 
     __source__: ClassVar[Source] = Source("2.4", ("name", "tag"))
-    name: Annotated[str, told("Name of the plant.")]
-    tag: Annotated[str, told("Tag that specifies the type.")] | UnsetType = UNSET
+    name: Annotated[str, meaning("Name of the plant.")]
+    tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
 
 
-class PlantError(Shown):
+class PlantError(View):
     """Section 2.4, Error."""
 
     __source__: ClassVar[Source] = Source("2.4", ("error", "message"))
-    error: Annotated[Int32, told("Error code.", format="int32")]
-    message: Annotated[str, told("Error text.")]
+    error: Annotated[Int32, meaning("Error code.", format="int32")]
+    message: Annotated[str, meaning("Error text.")]
 
 
-class Token(Shown):
+class Token(View):
     """Section 4: a bearer token for 86,400 s; the names of the fields are assumed (RFC 6749 §5.1)."""
 
     __source__: ClassVar[Source] = Source(relies=("token_field",))
-    access_token: Annotated[str, told("Sent as `Authorization: Bearer` for 86400 seconds.")]
-    refresh_token: Annotated[str, told("Good for one new pair.")]
+    access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
+    refresh_token: Annotated[str, meaning("Good for one new pair.")]
     token_type: Annotated[str, only("Bearer")] = "Bearer"  # noqa: S105  the scheme's name
     expires_in: Annotated[int, only(86_400)] = 86_400
 
 
-class WebhookEndpoint(Shown):
+class WebhookEndpoint(View):
     """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
 
     Until `secret_overlap_until` messages are signed with a secret before as well.
@@ -212,14 +212,15 @@ class WebhookEndpoint(Shown):
     status: Annotated[str, one_of([ENABLED, DISABLED])]
     object: Annotated[str, only("webhook_endpoint")] = "webhook_endpoint"
     secret: (
-        Annotated[str, told("What its messages are signed with; there once, when it is created or rolled.")] | UnsetType
+        Annotated[str, meaning("What its messages are signed with; there once, when it is created or rolled.")]
+        | UnsetType
     ) = UNSET
     secret_overlap_until: Seconds | None = None
     created: Seconds = 0
     livemode: Live = False
 
 
-class Deleted(Shown):
+class Deleted(View):
     """Assumed: what is left of an object that was removed."""
 
     id: str
@@ -227,13 +228,13 @@ class Deleted(Shown):
     deleted: Annotated[bool, only(value=True)] = True
 
 
-class Refund(Shown):
+class Refund(View):
     """Assumed; `amount` is in the unit of what it refunds, pending until the operator has sent it back."""
 
     __source__: ClassVar[Source] = Source(relies=("charge_amount_unit", "currency_case"))
     id: Annotated[str, is_id("re")]
     status: Annotated[str, states(REFUND_TRANSITIONS)]
-    amount: Annotated[Decimal, told("In the unit of what was named: a charge or an intent.")]
+    amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
     currency: Annotated[str, one_of([ZMW.code, ZMW.code.lower()])]
     charge: ChargeId
     payment_intent: IntentId | None = None
@@ -246,7 +247,7 @@ class Refund(Shown):
     livemode: Live = False
 
 
-class Payout(Shown):
+class Payout(View):
     """Assumed; pending until the night's clearing pays it, then paid or failed."""
 
     __source__: ClassVar[Source] = Source(relies=("payouts",))
@@ -263,14 +264,14 @@ class Payout(Shown):
     livemode: Live = False
 
 
-class Amount(Shown):
+class Amount(View):
     """An amount in major units."""
 
     amount: MajorAmount
     currency: Zmw
 
 
-class Balance(Shown):
+class Balance(View):
     """Assumed: what is the merchant's and not cleared yet, what can be paid out, and what the merchant owes."""
 
     __source__: ClassVar[Source] = Source(relies=("clearing",))
@@ -281,7 +282,7 @@ class Balance(Shown):
     livemode: Live = False
 
 
-class DeliveryAttempt(Shown):
+class DeliveryAttempt(View):
     """One try; `status_code` is None when no answer came: `fault` says why. `answer` is its first 20,000 bytes."""
 
     __source__: ClassVar[Source] = Source(gap="6")
@@ -293,7 +294,7 @@ class DeliveryAttempt(Shown):
     answer: str
 
 
-class Delivery(Shown):
+class Delivery(View):
     """Assumed: one event on its way to one endpoint: pending, delivered or dead_letter."""
 
     __source__: ClassVar[Source] = Source(gap="6", relies=("dead_letter", "retry_schedule_s"))
@@ -310,7 +311,7 @@ class Delivery(Shown):
     livemode: Live = False
 
 
-class ApiKey(Shown):
+class ApiKey(View):
     """Assumed; `masked` tells keys apart, `value` is there once, when the key is created or rolled."""
 
     __source__: ClassVar[Source] = Source(gap="5")
@@ -318,7 +319,7 @@ class ApiKey(Shown):
     kind: Annotated[str, one_of(KEY_PREFIXES)]
     status: Annotated[str, one_of([ACTIVE, ROLLED, REVOKED])]
     masked: str
-    value: Annotated[str, told("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
+    value: Annotated[str, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
     object: Annotated[str, only("api_key")] = "api_key"
     created: Seconds = 0
     livemode: Live = False

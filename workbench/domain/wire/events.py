@@ -6,12 +6,12 @@ from msgspec import field
 
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.domain.wire.fields import DateTime, EventId, Live, one_of, only
-from workbench.domain.wire.shown import Shown, Source
+from workbench.domain.wire.shown import Source, View
 
 API_VERSION = "1"
 
 
-class EventData(Shown):
+class EventData(View):
     """The object as it was when the event happened, and what changed."""
 
     __source__: ClassVar[Source] = Source(gap="6")
@@ -19,7 +19,7 @@ class EventData(Shown):
     previous_attributes: dict[str, Any] = field(default_factory=dict)
 
 
-class EventRequest(Shown):
+class EventRequest(View):
     """The request that caused the event; both None when no request did."""
 
     __source__: ClassVar[Source] = Source(gap="6")
@@ -27,7 +27,7 @@ class EventRequest(Shown):
     idempotency_key: str | None = None
 
 
-class Event(Shown):
+class Event(View):
     """The body of a webhook; its names and members are assumed (section 6)."""
 
     __source__: ClassVar[Source] = Source(gap="6", relies=("event_payload", "event_types"))

@@ -22,7 +22,7 @@ Schema = dict[str, Any]
 Rule = Callable[[Gaps], Schema]
 
 
-def told(says: str = "", /, **schema: Any) -> Meta:  # noqa: ANN401  JSON is of any type
+def meaning(says: str = "", /, **schema: Any) -> Meta:  # noqa: ANN401  JSON is of any type
     """What replaces or joins the schema of a field, and what is said of it."""
     return Meta(extra_json_schema={**schema, **({"description": says} if says else {})})
 
@@ -39,12 +39,12 @@ def parameter(says: str, **schema: Any) -> Meta:  # noqa: ANN401  JSON is of any
 
 def only(value: object) -> Meta:
     """One value alone."""
-    return told(const=value)
+    return meaning(const=value)
 
 
 def one_of(values: Iterable[str]) -> Meta:
     """One of several values."""
-    return told(enum=list(values))
+    return meaning(enum=list(values))
 
 
 def states(table: Transitions) -> Meta:
@@ -54,7 +54,7 @@ def states(table: Transitions) -> Meta:
 
 def is_id(prefix: str) -> Meta:
     """An identifier of a kind."""
-    return told(pattern=f"^{prefix}_[0-9A-Za-z]{{24}}$")
+    return meaning(pattern=f"^{prefix}_[0-9A-Za-z]{{24}}$")
 
 
 def _any_case(words: Iterable[str]) -> str:
@@ -136,10 +136,10 @@ def operator_that(says: str) -> Meta:
 
 
 # What is sent
-Phone = Annotated[str, told(**PHONE)]
+Phone = Annotated[str, meaning(**PHONE)]
 OperatorName = Annotated[
     str,
-    told(
+    meaning(
         "A mobile network operator: mtn, airtel or zamtel, or its long identifier, in any case.",
         pattern=f"^({_NAMES})$",
     ),
@@ -149,12 +149,12 @@ UpperCurrency = Annotated[str, by_register(_currency(ZMW.code))]
 LowerCurrency = Annotated[str, by_register(_currency(ZMW.code.lower()))]
 IntentAmount = Annotated[Decimal, by_register(_bounded_amount)]
 ChargeAmount = by_register(_whole_amount)
-PayoutAmount = Annotated[Decimal, told(**_MAJOR)]
+PayoutAmount = Annotated[Decimal, meaning(**_MAJOR)]
 MethodTypes = Annotated[list[str], by_register(_method_types)]
-EventFilter = Annotated[list[str], told(items={"enum": EVENT_NAMES}, minItems=1)]
+EventFilter = Annotated[list[str], meaning(items={"enum": EVENT_NAMES}, minItems=1)]
 Url = Annotated[
     str,
-    told(
+    meaning(
         "http or https, to a name or to this machine's loopback. A public address in digits is taken "
         "too, a private one refused; a name is looked up again at each attempt.",
         pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$",
@@ -166,13 +166,13 @@ IntentId = Annotated[str, is_id("pi")]
 ChargeId = Annotated[str, is_id("ch")]
 EventId = Annotated[str, is_id("evt")]
 EndpointId = Annotated[str, is_id("we")]
-Seconds = Annotated[int, told("Seconds since 1970, UTC.")]
-DateTime = Annotated[str, told(format="date-time")]
-Live = Annotated[bool, told("A sandbox holds nothing live.", const=False)]
-MaskedPhone = Annotated[str, told("Masked: it stays the customer's.", pattern=r"^\+260[0-9]{2}•{4}[0-9]{3}$")]
+Seconds = Annotated[int, meaning("Seconds since 1970, UTC.")]
+DateTime = Annotated[str, meaning(format="date-time")]
+Live = Annotated[bool, meaning("A sandbox holds nothing live.", const=False)]
+MaskedPhone = Annotated[str, meaning("Masked: it stays the customer's.", pattern=r"^\+260[0-9]{2}•{4}[0-9]{3}$")]
 OperatorId = Annotated[str, by_register(_operator_id)]
 FailureCode = Annotated[str, one_of(FAILURES)]
-MajorAmount = Annotated[Decimal, told("Major units, two decimals.")]
+MajorAmount = Annotated[Decimal, meaning("Major units, two decimals.")]
 Zmw = Annotated[str, only(ZMW.code)]
-NeverNegative = Annotated[int, told(minimum=0)]
-Positive = Annotated[int, told(minimum=1)]
+NeverNegative = Annotated[int, meaning(minimum=0)]
+Positive = Annotated[int, meaning(minimum=1)]

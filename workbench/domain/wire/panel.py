@@ -25,11 +25,11 @@ from workbench.domain.wire.fields import (
     Seconds,
     UpperCurrency,
     is_id,
+    meaning,
     one_of,
     only,
-    told,
 )
-from workbench.domain.wire.shown import Shown, Source
+from workbench.domain.wire.shown import Source, View
 
 T = TypeVar("T")
 Minor = Annotated[int, Meta(ge=0, le=10**12 - 1)]
@@ -44,23 +44,23 @@ Days = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 86_400)]
 
 
 def _seconds_up_to(most: int) -> Any:  # noqa: ANN401  what describes a field
-    return told("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
+    return meaning("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
 
 
-class OfSandbox(Shown):
+class OfSandbox(View):
     """What no real service has."""
 
     __source__: ClassVar[Source] = Source(gap="")
 
 
-class Rows(Shown, Generic[T]):
+class Rows(View, Generic[T]):
     """All rows at once, in order."""
 
     data: list[T]
     object: str = "list"
 
 
-class Page(Shown, Generic[T]):
+class Page(View, Generic[T]):
     """Rows in order; `has_more` tells whether there are entries beyond the last."""
 
     data: list[T]
@@ -71,7 +71,7 @@ class Page(Shown, Generic[T]):
 class Input(OfSandbox):
     """What is typed on a handset; not kept anywhere."""
 
-    text: Annotated[str, told(f"The PIN; {SANDBOX_PIN} is right.", pattern="^[0-9]{4}$")]
+    text: Annotated[str, meaning(f"The PIN; {SANDBOX_PIN} is right.", pattern="^[0-9]{4}$")]
 
     def __repr__(self) -> str:
         return f"Input({'•' * len(self.text)})"
@@ -86,16 +86,16 @@ class Advance(OfSandbox):
 
     __whole__ = _by_something
     seconds: Annotated[Decimal, _seconds_up_to(MAX_ADVANCE_S)] | UnsetType = UNSET
-    minutes: Annotated[Minutes, told("Whole minutes.")] | UnsetType = UNSET
-    hours: Annotated[Hours, told("Whole hours.")] | UnsetType = UNSET
-    days: Annotated[Days, told("Whole days.")] | UnsetType = UNSET
+    minutes: Annotated[Minutes, meaning("Whole minutes.")] | UnsetType = UNSET
+    hours: Annotated[Hours, meaning("Whole hours.")] | UnsetType = UNSET
+    days: Annotated[Days, meaning("Whole days.")] | UnsetType = UNSET
 
 
 class Script(OfSandbox):
     """What the next attempts on a number come to, one answer each."""
 
     phone: Phone
-    answers: Annotated[list[str], told(items={"enum": list(SCRIPTABLE)}, maxItems=MAX_ANSWERS)]
+    answers: Annotated[list[str], meaning(items={"enum": list(SCRIPTABLE)}, maxItems=MAX_ANSWERS)]
 
 
 class Outage(OfSandbox):
@@ -114,13 +114,13 @@ class OperatorQuery(OfSandbox):
 class NewAccount(OfSandbox):
     """Another merchant in the same sandbox; `name` is what a customer reads in the prompt."""
 
-    name: Annotated[str, told(minLength=1, maxLength=MAX_NAME, pattern=r"[^\s\x1c-\x1f\x85]")]
+    name: Annotated[str, meaning(minLength=1, maxLength=MAX_NAME, pattern=r"[^\s\x1c-\x1f\x85]")]
 
 
 class DeliveryFaults(OfSandbox):
     """How deliveries to an endpoint misbehave: `duplicate`, `out_of_order`, both or neither."""
 
-    faults: Annotated[list[str], told(items={"enum": list(FAULTS)})] = field(default_factory=list)
+    faults: Annotated[list[str], meaning(items={"enum": list(FAULTS)})] = field(default_factory=list)
 
 
 class Clock(OfSandbox):
@@ -132,7 +132,7 @@ class Clock(OfSandbox):
     mode: Annotated[str, one_of(["manual", "running"])]
     now: DateTime
     now_ms: int
-    business_date: Annotated[str, told("In Lusaka.", format="date")]
+    business_date: Annotated[str, meaning("In Lusaka.", format="date")]
     seq: int
     object: Annotated[str, only("clock")] = "clock"
 
@@ -273,9 +273,9 @@ class Settle(OfSandbox):
     fee_minor: Minor = 0
     currency: UpperCurrency = "ZMW"
     account: Annotated[str, one_of(TRACKED)] | None = None
-    reference: Annotated[str, told(minLength=1)] | None = None
+    reference: Annotated[str, meaning(minLength=1)] | None = None
     entry: str | None = None
-    occurred_at: Annotated[str, told(**{**MOMENT, "type": ["string", "null"]})] | None = None
+    occurred_at: Annotated[str, meaning(**{**MOMENT, "type": ["string", "null"]})] | None = None
     description: str = ""
 
 
@@ -296,7 +296,7 @@ class Scripted(OfSandbox):
     """What a number has before it."""
 
     phone: str
-    answers: Annotated[list[str], told(items={"enum": list(SCRIPTABLE)})]
+    answers: Annotated[list[str], meaning(items={"enum": list(SCRIPTABLE)})]
     object: Annotated[str, only("operator_script")] = "operator_script"
 
 
@@ -322,7 +322,7 @@ class FaultyEndpoint(OfSandbox):
     """An endpoint and how deliveries to it misbehave."""
 
     id: EndpointId
-    faults: Annotated[list[str], told(items={"enum": list(FAULTS)})]
+    faults: Annotated[list[str], meaning(items={"enum": list(FAULTS)})]
     object: str = "webhook_endpoint"
 
 

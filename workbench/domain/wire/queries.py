@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
 from workbench.domain.wire.fields import EVENT_NAMES, MOMENT, PHONE, parameter
-from workbench.domain.wire.shown import Shown
+from workbench.domain.wire.shown import View
 
 UNSEEN: Final = "Sandbox-Unseen"
 """The header of a GET that leaves no trace: whoever only looks changes nothing, not even the next number."""
@@ -50,7 +50,7 @@ _Accounts = parameter(
 )
 
 
-class ClientSecretQuery(Shown):
+class ClientSecretQuery(View):
     """What a publishable key needs beside it."""
 
     client_secret: (
@@ -58,7 +58,7 @@ class ClientSecretQuery(Shown):
     ) = None
 
 
-class ListQuery(Shown):
+class ListQuery(View):
     """A page, newest first: `limit` rows older than the id `starting_after`, newer than `ending_before`, or between."""
 
     limit: Limit = 10
@@ -90,14 +90,14 @@ class DeliveriesQuery(ListQuery):
     endpoint: Annotated[str, parameter("Those to this endpoint.")] | None = None
 
 
-class BalancesQuery(Shown):
+class BalancesQuery(View):
     """What had occurred by `as_of` and was recorded by `known_at`, moments of RFC 3339."""
 
     as_of: Annotated[str, parameter("What had occurred by this moment.", **MOMENT)] | None = None
     known_at: Annotated[str, parameter("What was recorded by this moment.", **MOMENT)] | None = None
 
 
-class EntriesQuery(Shown):
+class EntriesQuery(View):
     """Rows of the `limit` entries after the one of the number `after`; without a limit, of all of them."""
 
     after: Annotated[Seq, parameter("The number of an entry: those that follow it.")] = 0
@@ -110,7 +110,7 @@ class MovementsQuery(EntriesQuery):
     account: Annotated[str, _Accounts] | None = None
 
 
-class TraceQuery(Shown):
+class TraceQuery(View):
     """What came after a `seq`."""
 
     since: Annotated[Seq, parameter("What came after this `seq`.")] = 0

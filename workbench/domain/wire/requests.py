@@ -25,16 +25,16 @@ from workbench.domain.wire.fields import (
     Phone,
     UpperCurrency,
     Url,
+    meaning,
     one_of,
-    told,
 )
-from workbench.domain.wire.shown import Int64, Shown, Source
+from workbench.domain.wire.shown import Int64, Source, View
 
 EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
 """Spelled so that it means the same as a pattern of JSON Schema."""
 
 
-class CreatePaymentIntent(Shown):
+class CreatePaymentIntent(View):
     """Section 2.1."""
 
     __source__: ClassVar[Source] = Source(
@@ -43,11 +43,11 @@ class CreatePaymentIntent(Shown):
     amount: IntentAmount
     currency: UpperCurrency
     payment_method_types: MethodTypes
-    description: Annotated[str, told("Free text; the customer reads its beginning in the prompt.")] | None = None
+    description: Annotated[str, meaning("Free text; the customer reads its beginning in the prompt.")] | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
 
-class MobileMoney(Shown):
+class MobileMoney(View):
     """Section 2.2."""
 
     __source__: ClassVar[Source] = Source("2.2", ("phone", "provider"))
@@ -55,7 +55,7 @@ class MobileMoney(Shown):
     provider: OperatorName
 
 
-class MobileMoneyMethod(Shown):
+class MobileMoneyMethod(View):
     """Section 2.2: the required container."""
 
     __source__: ClassVar[Source] = Source("2.2", ("type", "mobile_money"))
@@ -68,13 +68,13 @@ def _needs_client_secret(gaps: Gaps) -> dict[str, Any]:
     return {"required": ["payment_method", "client_secret"]} if is_needed else {}
 
 
-class ConfirmPaymentIntent(Shown):
+class ConfirmPaymentIntent(View):
     """Section 2.2."""
 
     __source__: ClassVar[Source] = Source("2.2", ("payment_method",))
     __whole__ = _needs_client_secret
     payment_method: MobileMoneyMethod
-    client_secret: Annotated[str, told("Needed with a publishable key; checked whenever it is sent.")] | None = None
+    client_secret: Annotated[str, meaning("Needed with a publishable key; checked whenever it is sent.")] | None = None
 
 
 def _needs_reference(gaps: Gaps) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _needs_reference(gaps: Gaps) -> dict[str, Any]:
     return {"required": shown} if gaps.required_fields == "with_reference" else {}
 
 
-class CreateCharge(Shown):
+class CreateCharge(View):
     """Section 2.3."""
 
     __source__: ClassVar[Source] = Source(
@@ -94,25 +94,25 @@ class CreateCharge(Shown):
     type: MobileMoneyType
     channel: OperatorName
     phone: Phone
-    reference: Annotated[str, told("The merchant's own reference for the order.")] | None = None
+    reference: Annotated[str, meaning("The merchant's own reference for the order.")] | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
 
-class NewPlant(Shown):
+class NewPlant(View):
     """Section 2.4."""
 
     __source__: ClassVar[Source] = Source("2.4", ("id", "name", "tag"))
-    id: Annotated[Int64, told("Identification number of the plant.", format="int64")]
-    name: Annotated[str, told("Name of the plant.")]
-    tag: Annotated[str, told("Tag that specifies the type.")] | UnsetType = UNSET
+    id: Annotated[Int64, meaning("Identification number of the plant.", format="int64")]
+    name: Annotated[str, meaning("Name of the plant.")]
+    tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
 
 
-class TokenRequest(Shown):
+class TokenRequest(View):
     """Section 4, illustrative."""
 
     __source__: ClassVar[Source] = Source("4", ("email", "password"))
-    email: Annotated[str, told("Any e-mail address.", pattern=f"^{EMAIL.pattern}$")]
-    password: Annotated[str, told("Any; the password `wrong` is wrong.", minLength=1)]
+    email: Annotated[str, meaning("Any e-mail address.", pattern=f"^{EMAIL.pattern}$")]
+    password: Annotated[str, meaning("Any; the password `wrong` is wrong.", minLength=1)]
 
 
 def _names_the_pair(gaps: Gaps) -> dict[str, Any]:  # noqa: ARG001  one signature
@@ -120,14 +120,14 @@ def _names_the_pair(gaps: Gaps) -> dict[str, Any]:  # noqa: ARG001  one signatur
     return {"required": ["refresh_token"]}
 
 
-class RefreshRequest(Shown):
+class RefreshRequest(View):
     """Section 4, illustrative; empty when the bearer in the header is what is refreshed."""
 
     __whole__ = _names_the_pair
     refresh_token: str | None = None
 
 
-class CreateWebhookEndpoint(Shown):
+class CreateWebhookEndpoint(View):
     """Assumed."""
 
     __source__: ClassVar[Source] = Source(gap="6")
@@ -135,7 +135,7 @@ class CreateWebhookEndpoint(Shown):
     enabled_events: EventFilter = field(default_factory=lambda: ["*"])
 
 
-class UpdateWebhookEndpoint(Shown):
+class UpdateWebhookEndpoint(View):
     """Assumed: what is left out stays as it is; `status` is enabled or disabled."""
 
     __source__: ClassVar[Source] = Source(gap="6")
@@ -144,7 +144,7 @@ class UpdateWebhookEndpoint(Shown):
     status: Annotated[str, one_of([ENABLED, DISABLED])] | None = None
 
 
-class CancelPaymentIntent(Shown):
+class CancelPaymentIntent(View):
     """Assumed."""
 
     cancellation_reason: str | None = None
@@ -166,18 +166,18 @@ def _of_one(gaps: Gaps) -> dict[str, Any]:  # noqa: ARG001  one signature
     }
 
 
-class CreateRefund(Shown):
+class CreateRefund(View):
     """Assumed: of a charge or of an intent; `amount` in the unit of what it refunds, all that is left without it."""
 
     __whole__ = _of_one
     charge: str | None = None
     payment_intent: str | None = None
-    amount: Annotated[Decimal, told(exclusiveMinimum=0)] | None = None
+    amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
     reason: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
 
-class CreatePayout(Shown):
+class CreatePayout(View):
     """Assumed: `amount` in major units, `destination` is the merchant's own name for an account."""
 
     amount: PayoutAmount
@@ -186,7 +186,7 @@ class CreatePayout(Shown):
     metadata: dict[str, str] = field(default_factory=dict)
 
 
-class CreateApiKey(Shown):
+class CreateApiKey(View):
     """Assumed: `kind` is secret or publishable."""
 
     __source__: ClassVar[Source] = Source(gap="5")

@@ -32,7 +32,7 @@ class Source(NamedTuple):
     """Rows of the register that settle the members of such a body."""
 
 
-class Shown(Struct):
+class View(Struct):
     """A struct whose repr shows no secret and no whole number."""
 
     __source__: ClassVar[Source] = Source()

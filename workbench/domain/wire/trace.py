@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec import field
 
-from workbench.domain.wire.fields import DateTime, one_of, told
+from workbench.domain.wire.fields import DateTime, meaning, one_of
 from workbench.domain.wire.panel import OfSandbox
 
 CALL: Final = "call"
@@ -86,7 +86,7 @@ class TraceRow(OfSandbox):
     payment: str | None
     what: str
     result: str
-    detail: Annotated[Any, told(type="object")]
+    detail: Annotated[Any, meaning(type="object")]
     """A `TracedCall`, `TracedScreen`, `TracedEntry` or `TracedWebhook`, by the kind."""
 
 

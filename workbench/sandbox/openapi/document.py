@@ -133,7 +133,7 @@ def _operation(operation: Operation, gaps: Gaps) -> Schema:
         "security": [{_SCHEMES[scheme]: []} for scheme in _schemes(operation, gaps)],
         "parameters": [*_of_path(operation), *_of_query(operation), *_of_headers(operation, gaps)],
         "requestBody": _body(operation),
-        "responses": responses.responses(operation, schemas.of_type(operation.answer), gaps),
+        "responses": responses.responses(operation, schemas.of_type(operation.response), gaps),
         **schemas.of_operation(operation),
     }
     return {name: value for name, value in described.items() if value or name == "security"}
@@ -165,8 +165,8 @@ def _words(operation: Operation) -> tuple[str, str]:
     first, _, rest = (operation.run.__doc__ or "").partition("\n")
     says = first.partition(": ")[2]
     paragraphs = (" ".join(part.split()) for part in rest.split("\n\n"))
-    told = [part.partition("Raises ")[0].strip() for part in paragraphs]
-    return says[:1].upper() + says[1:], "\n\n".join(part for part in told if part)
+    meaning = [part.partition("Raises ")[0].strip() for part in paragraphs]
+    return says[:1].upper() + says[1:], "\n\n".join(part for part in meaning if part)
 
 
 def _of_path(operation: Operation) -> list[Schema]:

@@ -106,7 +106,7 @@ _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
 }  # fmt: skip
 
 
-def answer(operation_id: str) -> Example:
+def response(operation_id: str) -> Example:
     """What an operation answered in the run."""
     return _of_a_run()["answers"][operation_id]
 

@@ -20,11 +20,11 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OPERATORS
 from workbench.errors import NotFound
-from workbench.sandbox.messages import JSON, Answer, Request
+from workbench.sandbox.messages import JSON, Request, Response
 from workbench.sandbox.openapi.document import document
 from workbench.sandbox.service import plants
 
-Page = Callable[[Request, Gaps], Answer]
+Page = Callable[[Request, Gaps], Response]
 
 _HTML: Final = "text/html; charset=utf-8"
 _SELF_ALONE: Final = (
@@ -60,28 +60,28 @@ _CALLS: Final = (
 _A_NUMBER: Final = f"{COUNTRY_CODE}{OPERATORS['mtn'].prefixes[0]}1234567"
 
 
-def start(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signature
+def start(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
     """GET /: what this is, and how to begin."""
     address = {"url": f"http://{request.headers['Host']}", "phone": _A_NUMBER}
     return _page("start.html", calls=[(says, call.format(**address)) for says, call in _CALLS])
 
 
-def openapi(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signature
+def openapi(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
     """GET /openapi.json: the description of this very sandbox."""
-    return Answer(200, JSON, _openapi(gaps))
+    return Response(200, JSON, _openapi(gaps))
 
 
-def plant_store(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signature
+def plant_store(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
     """GET /plants/openapi.json: the sample's own description."""
-    return Answer(200, JSON, msgspec.json.encode(plants.OPENAPI))
+    return Response(200, JSON, msgspec.json.encode(plants.OPENAPI))
 
 
-def docs(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signature
+def docs(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
     """GET /docs: the description to read and to try."""
     return _page("docs.html")
 
 
-def errors(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signature
+def errors(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
     """GET /docs/errors: every code, with an anchor for each, and why money does not move."""
     by_status = groupby(CODES.items(), key=lambda item: item[1].kind)
     nameless = OperatorNames("", "", "")
@@ -92,7 +92,7 @@ def errors(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signatu
     )
 
 
-def test_numbers(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signature
+def test_numbers(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
     """GET /docs/test-numbers: the numbers on which something happens by itself."""
     return _page(
         "test_numbers.html",
@@ -103,7 +103,7 @@ def test_numbers(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one s
     )
 
 
-def asset(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signature
+def asset(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
     """GET /docs/assets/{name}: one of the files that the pages need.
 
     Raises NotFound: it is none of them.
@@ -111,7 +111,7 @@ def asset(request: Request, gaps: Gaps) -> Answer:  # noqa: ARG001  one signatur
     name = request.path_params["name"]
     if name not in _ASSETS:
         raise NotFound(f"There is no file {name[:60]!r}.", code="path_not_found")
-    return Answer(200, _ASSETS[name][1], _content(name), _ASSET_HEADERS)
+    return Response(200, _ASSETS[name][1], _content(name), _ASSET_HEADERS)
 
 
 @lru_cache(maxsize=4)
@@ -136,9 +136,9 @@ def _versioned(name: str) -> str:
     return f"/docs/assets/{name}?v={hashlib.sha256(_content(name)).hexdigest()[:12]}"
 
 
-def _page(template: str, **values: Any) -> Answer:  # noqa: ANN401  what a template shows is of any type
+def _page(template: str, **values: Any) -> Response:  # noqa: ANN401  what a template shows is of any type
     text = _templates().get_template(template).render(asset=_versioned, **values)
-    return Answer(200, _HTML, text.encode(), _PAGE_HEADERS)
+    return Response(200, _HTML, text.encode(), _PAGE_HEADERS)
 
 
 @cache

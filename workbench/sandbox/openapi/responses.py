@@ -32,10 +32,10 @@ _BASIC_WORDS: Final[Mapping[int, str]] = {
 }
 
 
-def responses(operation: Operation, answer: str, gaps: Gaps) -> Schema:
+def responses(operation: Operation, response: str, gaps: Gaps) -> Schema:
     """The responses by status; `answer` is the component of the success."""
     success = 201 if operation.creates and gaps.success_status == "201_created" else 200
-    found = {str(success): _success(operation, answer, gaps)}
+    found = {str(success): _success(operation, response, gaps)}
     for status in refusals(operation, gaps):
         found[str(status)] = schemas_reference(_plain_or_problem(operation, status))
     return found
@@ -176,12 +176,12 @@ def field_problem() -> Schema:
     return schema
 
 
-def _success(operation: Operation, answer: str, gaps: Gaps) -> Schema:
+def _success(operation: Operation, response: str, gaps: Gaps) -> Schema:
     names = ["Request-Id", "Sandbox-Provenance"]
     names += ["Api-Version"] if gaps.version_header == "api_version" else []
     names += ["Idempotent-Replayed"] if operation.takes_keys else []
     names += ["Cache-Control"] if operation.no_store else []
-    content = {"schema": schemas.reference(answer), "example": examples.answer(operation.id)}
+    content = {"schema": schemas.reference(response), "example": examples.response(operation.id)}
     done: Schema = {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
     return {**done, "links": {link.name: _link(link) for link in operation.links}} if operation.links else done
 

@@ -11,7 +11,7 @@ from msgspec import Meta, UnsetType
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
-from workbench.domain.wire import Shown, Source
+from workbench.domain.wire import Source, View
 from workbench.sandbox.operations import Operation
 
 Schema = dict[str, Any]
@@ -20,7 +20,7 @@ _GENERIC: Final = re.compile(r"(List|Rows|Page)_(.+)_")
 _ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
 
 
-def requests(shapes: Iterable[type[Shown]], gaps: Gaps) -> dict[str, Schema]:
+def requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
     """The schemas of request bodies, by name."""
     found = _components(shapes)
     for name, schema in found.items():
@@ -37,13 +37,13 @@ def requests(shapes: Iterable[type[Shown]], gaps: Gaps) -> dict[str, Schema]:
     return found
 
 
-def shown(rows: Iterable[Operation], also: Iterable[type[Shown]], gaps: Gaps) -> dict[str, Schema]:
+def shown(rows: Iterable[Operation], also: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
     """The schemas of what operations answer, and others, by name. A field is always there, unless it can be unset."""
     table = tuple(rows)
-    of_lists = {of_type(row.answer): Source(gap="" if row.source == "sandbox" else row.gap) for row in table}
+    of_lists = {of_type(row.response): Source(gap="" if row.source == "sandbox" else row.gap) for row in table}
     found = {}
-    for original, schema in _components([*(row.answer for row in table), *also]).items():
-        name, struct = answer_name(original), _structs().get(original)
+    for original, schema in _components([*(row.response for row in table), *also]).items():
+        name, struct = response_name(original), _structs().get(original)
         found[name] = {**_renamed(schema), "title": name}
         if struct is not None:
             _refine(found[name]["properties"], struct, gaps)
@@ -52,7 +52,7 @@ def shown(rows: Iterable[Operation], also: Iterable[type[Shown]], gaps: Gaps) ->
     return found
 
 
-def parameters(shape: type[Shown]) -> Iterator[tuple[str, str, Schema]]:
+def parameters(shape: type[View]) -> Iterator[tuple[str, str, Schema]]:
     """Name, words and schema of each parameter of a query, which is left out where a field would be null."""
     (schema,) = _components([shape]).values()
     for each in msgspec.structs.fields(shape):
@@ -71,7 +71,7 @@ def path_parameter(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
     return meta.description or "", {"type": "string", **(meta.extra_json_schema or {})}
 
 
-def answer_name(name: str) -> str:
+def response_name(name: str) -> str:
     """The component of an answer's struct: lists by what they hold."""
     if generic := _GENERIC.fullmatch(name):
         inner = "Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]
@@ -87,7 +87,7 @@ def reference(name: str) -> Schema:
 def of_type(shape: Any) -> str:  # noqa: ANN401  a type, generic ones too
     """The name of the component of an answer."""
     (schema,), _ = msgspec.json.schema_components([shape], ref_template=_REF + "{name}")
-    return answer_name(schema["$ref"].removeprefix(_REF))
+    return response_name(schema["$ref"].removeprefix(_REF))
 
 
 # Where each field and operation comes from
@@ -116,9 +116,9 @@ def open_in(section: str) -> dict[str, str]:
     return {"x-provenance": "assumed", "x-section": section} if section else {"x-provenance": "sandbox"}
 
 
-def _structs() -> Mapping[str, type[Shown]]:
+def _structs() -> Mapping[str, type[View]]:
     """Every struct on the wire by its name."""
-    found, left = dict[str, type[Shown]](), [Shown]
+    found, left = dict[str, type[View]](), [View]
     while left:
         below = left.pop().__subclasses__()
         found |= {each.__name__: each for each in below}
@@ -150,7 +150,7 @@ def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
     return {name: _plain(value) for name, value in schema.items() if (name, value) != ("default", None)}
 
 
-def _refine(properties: dict[str, Schema], struct: type[Shown], gaps: Gaps) -> None:
+def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> None:
     """Let what each field says replace what its type says; where it may be null, null is among an enum's values."""
     for each in msgspec.structs.fields(struct):
         said: Schema = {}
@@ -190,11 +190,11 @@ def _renamed(value: Any) -> Any:  # noqa: ANN401  JSON is of any type
     if not isinstance(value, dict):
         return value
     if "$ref" in value:
-        return {**value, **reference(answer_name(value["$ref"].removeprefix(_REF)))}
+        return {**value, **reference(response_name(value["$ref"].removeprefix(_REF)))}
     return {name: _renamed(each) for name, each in value.items()}
 
 
-def _always_there(struct: type[Shown] | None, schema: Schema, gaps: Gaps) -> list[str]:
+def _always_there(struct: type[View] | None, schema: Schema, gaps: Gaps) -> list[str]:
     """The fields of an answer that are there each time; what is set by default is told, not assumed."""
     unset = (
         {each.name for each in msgspec.structs.fields(struct) if UnsetType in get_args(each.type)} if struct else set()

@@ -43,7 +43,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
     charge = found(tx, caller, charge.id)
     if charge.status == payments.PENDING:
         emit(tx, caller.cause, charge.account, "charge.pending", encode.charge(charge, tx.gaps))
-    return _answer(tx, charge)
+    return _response(tx, charge)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, charge_id: wire.PathCharge) -> wire.Charge:
@@ -67,7 +67,7 @@ def found(tx: Transaction, caller: Caller, charge_id: str, *, param: str = "id")
     return charge
 
 
-def _answer(tx: Transaction, charge: Charge) -> wire.Charge | Refused:
+def _response(tx: Transaction, charge: Charge) -> wire.Charge | Refused:
     if charge.failure_code is None or tx.gaps.declined_status == "200":
         return encode.charge(charge, tx.gaps)
     why = payments.FAILURES[charge.failure_code]

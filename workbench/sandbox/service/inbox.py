@@ -21,7 +21,7 @@ def messages(tx: Transaction, phone: str) -> panel.Rows[panel.Message]:
     number = msisdn_from(phone, param="phone")
     # Of each prompt its last screen: that is where and when it ended.
     last = {each.charge: each for each in tx.screens.all(phone=number.e164)}
-    told: list[Receipt] = []
+    meaning: list[Receipt] = []
     for screen in last.values():
         session, charge = tx.sessions.get(screen.session), tx.charges.get(screen.charge)
         if session is None or charge is None:
@@ -29,8 +29,8 @@ def messages(tx: Transaction, phone: str) -> panel.Rows[panel.Message]:
         known_as = reference(charge.provider, screen.at_ms, seq=charge.seq)
         receipt = receipts.receipt_of(session, seq=screen.seq, at_ms=screen.at_ms, transaction=known_as)
         if receipt is not None:
-            told += [receipt, *_returns(tx, session, charge, known_as)]
-    return panel.Rows([_shown(each) for each in sorted(told, key=lambda each: each.seq)])
+            meaning += [receipt, *_returns(tx, session, charge, known_as)]
+    return panel.Rows([_shown(each) for each in sorted(meaning, key=lambda each: each.seq)])
 
 
 def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:

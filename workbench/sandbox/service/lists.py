@@ -8,7 +8,7 @@ import msgspec
 from workbench.domain import wire
 from workbench.errors import NotFound
 from workbench.sandbox.service.caller import Caller
-from workbench.sandbox.store.table import Condition, Table, Wanted
+from workbench.sandbox.store.table import Condition, Filters, Table
 
 R = TypeVar("R", bound=msgspec.Struct)
 W = TypeVar("W")
@@ -22,7 +22,7 @@ def page(
     shown: Callable[[R], W],
     also: Sequence[Condition] = (),
     /,
-    **equals: Wanted,
+    **equals: Filters,
 ) -> wire.List[W]:
     """The caller's rows that `query` asks for, each as `shown`; of each, the conditions `also` hold.
 

@@ -11,13 +11,13 @@ from workbench.domain.phones import OPERATORS
 from workbench.domain.references import reference
 from workbench.sandbox.store import Transaction
 
-NIGHT = "night"
+CLEARING = "night"
 
 
 def expect(tx: Transaction) -> None:
     """See that the coming midnight finds its work."""
-    if not tx.is_scheduled(NIGHT):
-        tx.schedule(NIGHT, NIGHT, in_ms=day_start_ms(tx.now_ms, days_on=1) - tx.now_ms)
+    if not tx.is_scheduled(CLEARING):
+        tx.schedule(CLEARING, CLEARING, in_ms=day_start_ms(tx.now_ms, days_on=1) - tx.now_ms)
 
 
 def clear_and_sweep(tx: Transaction) -> bool:

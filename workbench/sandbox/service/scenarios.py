@@ -61,10 +61,10 @@ def script(tx: Transaction, number: str, answers: Sequence[str]) -> panel.Script
     Raises InvalidRequest: a number without a wallet, or an answer that there is not.
     """
     phone = msisdn_from(number, param="phone").e164
-    for answer in answers:
-        if answer not in scenarios.SCRIPTABLE:
+    for response in answers:
+        if response not in scenarios.SCRIPTABLE:
             raise InvalidRequest(
-                f"{answer[:40]!r} cannot be scripted; what can is {', '.join(scenarios.SCRIPTABLE)}.",
+                f"{response[:40]!r} cannot be scripted; what can is {', '.join(scenarios.SCRIPTABLE)}.",
                 code="scenario_unknown",
                 param="answers",
             )
@@ -72,8 +72,8 @@ def script(tx: Transaction, number: str, answers: Sequence[str]) -> panel.Script
         raise InvalidRequest(f"answers are at most {panel.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for each in tx.scripts.all(phone=phone):
         tx.scripts.remove(each)
-    for answer in answers:
-        tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, play=answer))
+    for response in answers:
+        tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, play=response))
     return panel.Scripted(phone, list(answers))
 
 

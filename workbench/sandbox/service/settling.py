@@ -110,9 +110,9 @@ def _told(body: Settle, row: Settlement) -> tuple[str, str]:
 def _is_same(before: JournalEntry, body: Settle, postings: tuple[Posting, ...]) -> bool:
     """Whether an entry settled what a body would settle; what differs in its words is another thing of the same id."""
     words = before.description == body.description or not body.description
-    told = {each.account for each in before.postings} & {each.account for each in postings}
+    meaning = {each.account for each in before.postings} & {each.account for each in postings}
     # Whatever the fee: both post to the account that differs, or to the suspense of who keeps its books.
-    return before.kind == body.recipe and words and bool(told - _SHARED)
+    return before.kind == body.recipe and words and bool(meaning - _SHARED)
 
 
 def _of_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) -> JournalEntry:

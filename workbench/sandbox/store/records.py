@@ -82,7 +82,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     claimed: int = 0
 
 
-class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
     """The first answer to an idempotency key."""
 
     scope: str

@@ -9,7 +9,7 @@ import msgspec
 
 R = TypeVar("R", bound=msgspec.Struct)
 _PLAIN = (str, int, str | None, int | None)
-Wanted = str | int | None | tuple[str, ...]
+Filters = str | int | None | tuple[str, ...]
 """What a column is to equal: a value, nothing, or one of several."""
 
 
@@ -44,18 +44,18 @@ def _to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _where(equals: dict[str, Wanted]) -> tuple[str, tuple[str | int, ...]]:
+def _where(equals: dict[str, Filters]) -> tuple[str, tuple[str | int, ...]]:
     """The condition that columns equal these, and the values for its places."""
     terms, values = ["1"], list[str | int]()
-    for name, wanted in equals.items():
-        if wanted is None:
+    for name, filters in equals.items():
+        if filters is None:
             terms.append(f"{name} IS NULL")
-        elif isinstance(wanted, tuple):
-            terms.append(f"{name} IN ({', '.join('?' * len(wanted))})")
-            values += wanted
+        elif isinstance(filters, tuple):
+            terms.append(f"{name} IN ({', '.join('?' * len(filters))})")
+            values += filters
         else:
             terms.append(f"{name} = ?")
-            values.append(wanted)
+            values.append(filters)
     return " AND ".join(terms), tuple(values)
 
 
@@ -93,12 +93,12 @@ class Table(Generic[R]):
         """The record of this key."""
         return self.first(**{self._key: key})
 
-    def first(self, order: str = "", **equals: Wanted) -> R | None:
+    def first(self, order: str = "", **equals: Filters) -> R | None:
         """The first record whose columns equal these."""
         found = self._select(order, " LIMIT 1", equals)
         return found[0] if found else None
 
-    def all(self, order: str = "seq", **equals: Wanted) -> list[R]:
+    def all(self, order: str = "seq", **equals: Filters) -> list[R]:
         """Every record whose columns equal these, in order."""
         return self._select(order, "", equals)
 
@@ -113,7 +113,7 @@ class Table(Generic[R]):
         older_than: int | None,
         newer_than: int | None,
         also: Sequence[Condition] = (),
-        **equals: Wanted,
+        **equals: Filters,
     ) -> list[R]:
         """At most `limit` records, newest first: from the newest on or from below `older_than`, down to `newer_than`.
 
@@ -131,7 +131,7 @@ class Table(Generic[R]):
         rows = self._read(f"{self._from} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit))
         return rows[::-1] if upwards else rows
 
-    def count(self, **equals: Wanted) -> int:
+    def count(self, **equals: Filters) -> int:
         """How many rows there are whose columns equal these."""
         where, values = _where(equals)
         return int(self._connection.execute(f"SELECT count(*) FROM {self._name} WHERE {where}", values).fetchone()[0])
@@ -140,7 +140,7 @@ class Table(Generic[R]):
     def _from(self) -> str:
         return f"SELECT {', '.join(self._shape.names)} FROM {self._name}"
 
-    def _select(self, order: str, limit: str, equals: dict[str, Wanted]) -> list[R]:
+    def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
         where, values = _where(equals)
         ordered = f" ORDER BY {order}" if order else ""
         return self._read(f"{self._from} WHERE {where}{ordered}{limit}", values)

@@ -37,7 +37,7 @@ class Transaction:
         self.jobs = Table(connection, "job", records.Job, key="seq")
         self.scripts = Table(connection, "script", records.Script, key="seq")
         self.outages = Table(connection, "outage", records.Outage, key="provider")
-        self.kept_answers = Table(connection, "kept_answer", records.KeptAnswer, key="scope")
+        self.kept_responses = Table(connection, "kept_answer", records.KeptResponse, key="scope")
         self.calls = Table(connection, "call", records.Call)
         self.journal = Journal(connection)
 
