@@ -19,7 +19,7 @@ from workbench.analysis.reconcile.rules import TOLERATED
 from workbench.analysis.shapes import BREAK
 from workbench.domain.phones import mask_column
 
-_SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side"]
+_SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
 
 
 @dataclass(frozen=True)
