@@ -1,14 +1,13 @@
 """The webhooks of one payment: what was sent, and what the merchant's receiver made of it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 from workbench.domain import wire
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import rfc3339
-from workbench.lab.parts.part import BoardSection, Handler, Message, Values
-from workbench.lab.parts.seen import Gathered, json_in, pretty
-from workbench.lab.parts.timeline import Rows
+from workbench.lab.parts.part import BoardSection, Message, Values
+from workbench.lab.parts.seen import Gathered, Rows, TraceRow, json_in, pretty
 from workbench.lab.parts.words import lusaka
 from workbench.lab.views import WARN, Action, Actions, Code, Grid, Item, Note, Row, Section, headings
 from workbench.receiver import Arrival
@@ -29,7 +28,6 @@ _CODE = """bench.receiver
 @bench.receiver.on("payment_intent.succeeded")
 def ship(event):
     print(event.data.object["id"])"""
-_ENDS = (".succeeded",)
 
 
 class ReceiverVerdict(NamedTuple):
@@ -42,7 +40,8 @@ class ReceiverVerdict(NamedTuple):
 class WebhooksSection(BoardSection):
     """What was sent about a payment, and whether it was genuine."""
 
-    id: ClassVar[str] = "webhooks"
+    id = "webhooks"
+    handlers = ("start",)
 
     def __init__(self, session: Session, gathered: Gathered) -> None:
         self._session = session
@@ -51,7 +50,8 @@ class WebhooksSection(BoardSection):
     def section(self) -> Section:
         """One row for each event."""
         items: list[Item] = []
-        if not self._gathered.has_receiver:
+        if self._session.started is None:
+            # To ask for the receiver would start one.
             start = Action("start", "Start the receiver")
             items += [Note(_NO_RECEIVER, WARN), Actions("Receiver", (start,))]
         items += webhooks(self._gathered.rows, self._gathered.arrivals, self._gathered.deliveries)
@@ -62,12 +62,10 @@ class WebhooksSection(BoardSection):
         _ = self._session.receiver  # asking for it starts it
         return Message("The receiver listens: what happens from now on arrives there.", code=(Code("Python", _CODE),))
 
-    handlers: ClassVar[Mapping[str, Handler]] = {"start": start}
-
 
 def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> tuple[Item, ...]:
     """The attempts among a payment's rows, one line for each event and endpoint."""
-    by_delivery: dict[str, list[Mapping[str, Any]]] = {}
+    by_delivery: dict[str, list[TraceRow]] = {}
     for row in rows:
         if row["kind"] == "webhook":
             by_delivery.setdefault(row["detail"]["delivery"], []).append(row)
@@ -88,7 +86,7 @@ def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
     """When the webhook of a payment's success was found genuine: the time in Lusaka, or nothing."""
     came = _by_event(arrivals)
     for row in rows:
-        is_end = row["kind"] == "webhook" and str(row["what"]).endswith(_ENDS)
+        is_end = row["kind"] == "webhook" and str(row["what"]).endswith(".succeeded")
         if is_end and any(each.verdict in {"accepted", "failed"} for each in came.get(row["detail"]["event"], [])):
             return lusaka(row["at"])[1]
     return ""
@@ -103,7 +101,7 @@ def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
     return found
 
 
-def _row(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> Row:
+def _row(rows: Rows, arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> Row:
     first, last = rows[0], rows[-1]
     verdict = _verdict(arrivals)
     attempts = f"{len(rows)}, {_result(last)}"
@@ -113,7 +111,7 @@ def _row(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival], deliver
     return Row(str(first["detail"]["delivery"]), cells, more=_more(rows, arrivals), more_label="Message")
 
 
-def _result(row: Mapping[str, Any]) -> str:
+def _result(row: TraceRow) -> str:
     return shortened(str(row["result"]), 40)
 
 
@@ -131,7 +129,7 @@ def _verdict(arrivals: Sequence[Arrival]) -> ReceiverVerdict:
     return ReceiverVerdict(verified, f"✗ {shortened(failed, 60)}" if failed else "no")
 
 
-def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tuple[Item, ...]:
+def _more(rows: Rows, arrivals: Sequence[Arrival]) -> tuple[Item, ...]:
     attempts = Grid(
         "Attempts",
         headings("attempt", "time", "answer", "the receiver said", numeric=("attempt",)),
@@ -147,5 +145,5 @@ def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tup
     return (attempts, *(Note(each, WARN) for each in reasons), message, Note(_HOW))
 
 
-def _receiver_text(row: Mapping[str, Any]) -> str:
+def _receiver_text(row: TraceRow) -> str:
     return str(row["detail"]["fault"] or row["detail"]["answer"] or "")
