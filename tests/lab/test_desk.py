@@ -18,7 +18,7 @@ from workbench.errors import WorkbenchError
 from workbench.lab.desk import Desk
 from workbench.lab.parts import draft
 from workbench.lab.parts.part import Message
-from workbench.lab.parts.gathered import Gathered
+from workbench.lab.parts.seen import Gathered
 from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, Steps, as_data
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
