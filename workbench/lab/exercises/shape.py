@@ -41,8 +41,8 @@ def done(says: str) -> Verdict:
     return Verdict(State.DONE, says)
 
 
-def first(check: "Callable[P, Iterator[Verdict]]") -> "Callable[P, Verdict]":
-    """A check that yields what applies: the first verdict is told, and nothing after it is looked at."""
+def first_verdict(check: "Callable[P, Iterator[Verdict]]") -> "Callable[P, Verdict]":
+    """A check that yields what applies: the first verdict counts, and nothing after it is looked at."""
 
     @wraps(check)
     def verdict(*given: P.args, **named: P.kwargs) -> Verdict:

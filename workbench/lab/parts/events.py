@@ -28,7 +28,7 @@ from workbench.lab.views import (
     Row,
     Section,
     headings,
-)  # fmt: skip
+)
 from workbench.render import indented
 
 _PATH: Final = "/v1/events"

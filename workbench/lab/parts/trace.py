@@ -19,7 +19,7 @@ from workbench.lab.views import (
     Row,
     Section,
     headings,
-)  # fmt: skip
+)
 from workbench.trace import KINDS, Exchange, Trace
 
 PAGE: Final = 50
