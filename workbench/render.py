@@ -7,8 +7,6 @@ from html import escape
 from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
-
 from workbench.visible import visible
 
 _EMPTY = "(none)"
@@ -80,6 +78,8 @@ def preformatted(text: str, label: str) -> str:
 
 def indented(text: str) -> str:
     """JSON laid out for reading, every number as it was written; anything else as it is."""
+    import msgspec
+
     try:
         return msgspec.json.format(text.encode(), indent=2).decode()
     except (msgspec.MsgspecError, RecursionError, UnicodeError):

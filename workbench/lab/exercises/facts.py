@@ -3,8 +3,6 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from workbench.domain.money import Money
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -14,6 +12,8 @@ if TYPE_CHECKING:
 
 def kwacha(minor: int) -> str:
     """An amount for a sentence: 123450 is K1,234.50."""
+    from workbench.domain.money import Money
+
     return f"K{Money(minor).plain}"
 
 
