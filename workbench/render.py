@@ -78,7 +78,7 @@ def preformatted(text: str, label: str) -> str:
 
 def indented(text: str) -> str:
     """JSON laid out for reading, every number as it was written; anything else as it is."""
-    import msgspec  # here, since the exercises show tables and load nothing of the service
+    import msgspec
 
     try:
         return msgspec.json.format(text.encode(), indent=2).decode()

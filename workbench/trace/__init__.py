@@ -125,9 +125,6 @@ class Trace(Sequence["dict[str, Any]"]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._rows)
-
     def __repr__(self) -> str:
         return str(self._table())
 

@@ -50,7 +50,6 @@ class Reconciled(Protocol):
 
 def kwacha(minor: int) -> str:
     """An amount for a sentence: 123450 is K1,234.50."""
-    # Here, since the import of the exercises loads nothing of the service.
     from workbench.domain.money import Money
 
     return f"K{Money(minor).plain}"
