@@ -1,6 +1,6 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from typing import Any, NamedTuple, TypeAlias, overload
 

@@ -15,12 +15,12 @@ _MAX_RESPONSE: Final = 300
 STATUS_TEXTS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
 
 
-def grid(caption: str, rows: Sequence[Row]) -> Grid:
+def deliveries_grid(caption: str, rows: Sequence[Row]) -> Grid:
     """A table of deliveries."""
     return Grid(caption, headings("Delivery", "Event, and where to", "Status"), tuple(rows), "None.", cards=True)
 
 
-def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
+def delivery_cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
     """A delivery's cells in that table."""
     status = [STATUS_TEXTS.get(delivery.status, delivery.status)]
     if delivery.status != DELIVERED or len(delivery.attempts) > 1:
@@ -31,7 +31,7 @@ def cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
     return (short_id(delivery.id), f"{delivery.event_type} to {place}", ", ".join(status))
 
 
-def attempts(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
+def attempts_of(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
     """Each attempt, and what follows."""
     rows = tuple(_attempt(each) for each in delivery.attempts)
     columns = headings("No.", "Time (Lusaka)", "Status", "Took", "Answer", numeric=("No.", "Took"))

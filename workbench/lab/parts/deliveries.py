@@ -4,7 +4,7 @@ from typing import Final
 
 from workbench.domain import wire
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, PENDING
-from workbench.lab.parts import attempts
+from workbench.lab.parts.attempts import attempts_of, deliveries_grid, delivery_cells
 from workbench.lab.parts.pages import NEWEST, PagedSection
 from workbench.lab.parts.part import Message, Values
 from workbench.lab.parts.words import counted
@@ -32,7 +32,7 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         now_s = self._now_s()
         rows = [self._row(each, now_s) for each in self._pages.rows(status=self._status or None)]
         dead = self._looking.deliveries.list(status=DEAD_LETTER, limit=1).data
-        grid = attempts.grid(f"Deliveries: {_FILTERS[self._status]}", rows)
+        grid = deliveries_grid(f"Deliveries: {_FILTERS[self._status]}", rows)
         items = (self._form(), *_dead_letters(has_some=bool(dead)), grid, *self._pages.buttons("Deliveries"))
         return Section(self.id, "Developers: deliveries", items, wide=True)
 
@@ -72,9 +72,9 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
     def _row(self, delivery: wire.Delivery, now_s: int) -> Row:
         is_open = delivery.id == self._open
         unfold = Action("unfold", "Attempts", delivery.id, expanded="yes" if is_open else "no")
-        beneath = attempts.attempts(delivery, now_s) if is_open else ()
+        beneath = attempts_of(delivery, now_s) if is_open else ()
         actions = (unfold, Action("replay", "Replay", delivery.id))
-        return Row(delivery.id, attempts.cells(delivery, now_s), actions, beneath=beneath)
+        return Row(delivery.id, delivery_cells(delivery, now_s), actions, beneath=beneath)
 
 
 def _dead_letters(*, has_some: bool) -> tuple[Note | Actions, ...]:

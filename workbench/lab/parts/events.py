@@ -9,7 +9,7 @@ from workbench.domain.masking import mask
 from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import InvalidRequest, NotFound
-from workbench.lab.parts import attempts
+from workbench.lab.parts.attempts import attempts_of, deliveries_grid, delivery_cells
 from workbench.lab.parts.pages import NEWEST, PagedSection
 from workbench.lab.parts.part import Message, Values
 from workbench.lab.parts.words import counted, when
@@ -146,7 +146,7 @@ class EventsSection(PagedSection[wire.Event]):
         return (
             Facts((("Event", event.id), ("Payment", _payment(event)), caused_by)),
             Code("Payload, numbers masked", mask(indented(wire.to_json(event).decode()))),
-            attempts.grid("Sent to", rows) if rows else Note("It was sent nowhere: no endpoint wanted it."),
+            deliveries_grid("Sent to", rows) if rows else Note("It was sent nowhere: no endpoint wanted it."),
             Actions("This event", (Action("replay", "Replay to every endpoint", event.id),)),
         )
 
@@ -171,5 +171,5 @@ def _payment(event: wire.Event) -> str:
 
 def _delivery(delivery: wire.Delivery, now_s: int) -> Row:
     replay = (Action("replay_one", "Replay", delivery.id),)
-    more = attempts.attempts(delivery, now_s)
-    return Row(delivery.id, attempts.cells(delivery, now_s), replay, more=more, more_label="Attempts")
+    more = attempts_of(delivery, now_s)
+    return Row(delivery.id, delivery_cells(delivery, now_s), replay, more=more, more_label="Attempts")

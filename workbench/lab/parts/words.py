@@ -1,6 +1,5 @@
-"""Words and moments that several parts show."""
+"""Texts and moments that several sections show."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from workbench.domain.moments import LUSAKA, moment
@@ -35,9 +34,3 @@ def span(seconds: float) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """`1 event`, `2 events`."""
     return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-def options(values: Sequence[str], all_of_them: str = "") -> tuple[tuple[str, str], ...]:
-    """The options of a choice; underscores are blanks to a person."""
-    every = (("", all_of_them),) if all_of_them else ()
-    return (*every, *((each, each.replace("_", " ")) for each in values))

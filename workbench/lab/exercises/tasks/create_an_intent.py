@@ -21,9 +21,7 @@ def _exact_amount(bench: Bench) -> Verdict:
     if intent.amount != _ORCHID_PRICE:
         return wrong(f"The Orchid is offered for K{intent.amount:,}, and it costs K{_ORCHID_PRICE}.")
     if intent.metadata != {"order": _ORDER}:
-        return wrong(
-            f"The amount is right. The metadata is {intent.metadata}, where order alone should be {_ORDER}."
-        )
+        return wrong(f"The amount is right. The metadata is {intent.metadata}, where order alone should be {_ORDER}.")
     return done(f"K{_ORCHID_PRICE} to the ngwee, for order {_ORDER}.")
 
 

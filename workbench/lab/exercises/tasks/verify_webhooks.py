@@ -33,9 +33,7 @@ def _of_arrival(arrival: "Arrival", issued: list[str]) -> Verdict:
         return wrong(f"The receiver refused it: {_REFUSALS.get(arrival.reason, arrival.reason)}.")
     event = json_of(arrival.body.decode("utf-8", "replace"))
     if event.get("type") != _TYPE:
-        return wrong(
-            f"The signature held, and its type is {event.get('type')}, not {_TYPE}. Send it again with that."
-        )
+        return wrong(f"The signature held, and its type is {event.get('type')}, not {_TYPE}. Send it again with that.")
     if event.get("id") != _OWN_ID:
         return wrong(f"The header says {_OWN_ID}, and its body calls it {event.get('id')}: one message has one id.")
     if arrival.error is not None:
