@@ -28,12 +28,12 @@ _TIMEOUT = httpx.Timeout(5, read=120)
 class Session(Closing):
     """A sandbox at `base_url`, called with the test secret key until `close`.
 
-    `transport` leads to one of this process, whose calls tell `watchers`; without it the sandbox is served, and asked
+    `transport` leads to one of this process, whose calls notify `watchers`; without it the sandbox is served, and asked
     now and then for what has happened. `started` is the receiver that is registered already, if there is one.
     `phone_widget` makes what a handset shows where somebody looks.
     """
 
-    def __init__(  # noqa: PLR0913  each is another part of the connection
+    def __init__(  # noqa: PLR0913  each is needed for the connection
         self,
         base_url: str,
         secret_key: str,
@@ -75,12 +75,12 @@ class Session(Closing):
         return made
 
     def looking(self) -> PaymentsClient:
-        """Another client of the merchant's, whose reading leaves no trace: for what is drawn anew again and again."""
+        """Another client of the merchant's, whose calls leave no trace: for what is drawn again and again."""
         return self._looking
 
     @cached_property
     def untraced(self) -> SandboxControl:
-        """The control plane, asked so that nothing is told of it and nothing is run for it."""
+        """The control plane, asked so that no watcher is notified and nothing is run for it."""
         return SandboxControl(self._looking)
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:

@@ -128,7 +128,7 @@ class Board:
         return {"said": self._said, "code": as_data(self._code)}
 
     def _act(self, pressed: dict[str, Any]) -> None:
-        """What the browser sends: press the button, draw, answer."""
+        """What the browser sends: press the button, draw, acknowledge."""
         values = {str(name): str(value) for name, value in dict(pressed.get("values") or {}).items()}
         with self._lock:
             try:
@@ -141,7 +141,7 @@ class Board:
                 self._fail()
                 raise
             finally:
-                # A button that is not answered waits, and then blames the kernel.
+                # A button that is not acknowledged waits, and then blames the kernel.
                 if self._widget is not None:
                     self._widget.answered = int(pressed.get("id") or 0)
 

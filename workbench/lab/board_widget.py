@@ -1,4 +1,4 @@
-"""The widget that draws a board in the browser. The only part of it that loads ipywidgets."""
+"""The widget that draws a board in the browser. Nothing else of a board loads ipywidgets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from workbench.lab.parts.part import Reveal
 
 
 class BoardWidget(anywidget.AnyWidget):
-    """`view` is what is to be seen, `answered` the last message that was carried out.
+    """`view` is what is to be seen, `answered` the number of the last message that was carried out.
 
     The view goes to the browser as a message: a notebook that is saved with its widgets would hold what is synced,
     and in a view stand the numbers and texts that somebody has typed.

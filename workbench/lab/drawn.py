@@ -35,7 +35,7 @@ _LIVE = "(live in JupyterLab)"
 _AREA = "area"
 _HOLDERS = (Picture, Beside, Fold, Slot)
 _STATES = {DONE: "✓", NOW: "●", AHEAD: "○", FAILED: "✗"}
-"""The signs of steps; they are said in words too where they are heard."""
+"""The signs of steps; the widget names the states in words too, for screen readers."""
 
 
 def text(title: str, sections: tuple[Section, ...]) -> str:

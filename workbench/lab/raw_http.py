@@ -1,4 +1,4 @@
-"""A raw HTTP request as a person writes it: read line by line, variables put in, mistakes said with their line."""
+"""A raw HTTP request as a person writes it: read line by line, variables put in, mistakes reported with their line."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from workbench.domain import wire
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 COMPUTED: Final = ("content-length", "transfer-encoding", "connection")
-"""Headers that follow from the body; whoever sends it works them out."""
+"""Headers that follow from the body; the HTTP client sets them."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE = re.compile(r"\$(?:\$|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))")
@@ -29,7 +29,7 @@ class RawRequest(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """A variable's value and its name, for what may be said about it."""
+    """A variable's value, and its name for messages about it."""
 
     name: str
     value: Any

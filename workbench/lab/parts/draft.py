@@ -153,7 +153,7 @@ def _laid_out(body: Mapping[str, Any]) -> str:
 
 
 def _once(texts: Sequence[str]) -> str:
-    """Texts one after the other, what they begin with said once."""
+    """Texts one after the other, what they begin with written once."""
     lines: list[str] = []
     for text in texts:
         new = [line for line in text.split("\n") if line not in lines or not line.startswith(_ONCE)]

@@ -98,7 +98,7 @@ class Gathered:
             self.read()
 
     def read(self) -> None:
-        """Ask for what is new. Raises ServiceUnreachable: nobody answers."""
+        """Ask for what is new. Raises ServiceUnreachable: no response."""
         self._reader.read()
         by_payment: dict[str, list[TraceRow]] = {}
         for row in self._reader.rows:
@@ -117,7 +117,7 @@ class Gathered:
         return max(0, self.seq() - _MOST_READ)
 
     def _payment(self, name: str, rows: Rows) -> Payment:
-        """What the call that created a payment says of it."""
+        """What the call that created a payment has of it."""
         call = next(row for row in rows if _creates(row))
         return Payment(name, self._money(call), call["at"])
 

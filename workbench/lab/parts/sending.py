@@ -34,7 +34,7 @@ class Sending:
     def send(
         self, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str, *, as_written: bool
     ) -> Outcome:
-        """Send, and report what came of it; raises only where nobody can be asked what was sent."""
+        """Send, and report what came of it; raises only where the trace cannot be read."""
         before, error = self._gathered.seq(), None
         self._made = ""
         try:

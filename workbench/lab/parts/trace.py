@@ -1,4 +1,4 @@
-"""The trace to look through: who told whom what as a picture, the rows as a table, and each of them unfolded."""
+"""The trace to look through: the sequence as a picture, the rows as a table, and each of them unfolded."""
 
 from bisect import bisect_left
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Notebook 5: an answer that is lost, and a customer who pays once."""
+"""Notebook 5: a response that is lost, and a customer who pays once."""
 
 from collections.abc import Iterator
 

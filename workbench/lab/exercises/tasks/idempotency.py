@@ -1,4 +1,4 @@
-"""Notebook 9: a function that charges once over a line that loses answers."""
+"""Notebook 9: a function that charges once over a line that loses responses."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ class _AsksForEver(BaseException):
 
 
 class _Tried:
-    """One order that a person's function has charged over a line whose first answers do not arrive."""
+    """One order that a person's function has charged over a line whose first responses do not arrive."""
 
     def __init__(self, bench: Bench, charge: "Callable[[PaymentsClient, dict[str, Any]], Any]", name: str) -> None:
         self._bench = bench
@@ -49,7 +49,7 @@ class _Tried:
         return PaymentsClient(self._bench.base_url, str(self._bench.secret_key), http=line)
 
     def _answered(self, request: "httpx.Request") -> "httpx.Response":
-        """What was asked for happens, whether or not its answer is lost."""
+        """What was asked for happens, whether or not its response is lost."""
         import httpx
 
         self.asked += 1

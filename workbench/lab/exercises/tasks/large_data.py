@@ -1,4 +1,4 @@
-"""Notebook 13: a part of the whole, by the same call."""
+"""Notebook 13: one account of the whole, by the same call."""
 
 from collections import Counter
 
