@@ -1,7 +1,6 @@
 """The webhooks of one payment: what was sent, and what the merchant's receiver made of it."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from workbench.domain import wire
 from workbench.domain.masking import mask, shortened
@@ -30,13 +29,6 @@ def ship(event):
     print(event.data.object["id"])"""
 
 
-class ReceiverVerdict(NamedTuple):
-    """What a receiver made of the messages of one event."""
-
-    verified: str
-    handled: str
-
-
 class WebhooksSection(BoardSection):
     """What was sent about a payment, and whether it was genuine."""
 
@@ -54,7 +46,7 @@ class WebhooksSection(BoardSection):
             # To ask for the receiver would start one.
             start = Action("start", "Start the receiver")
             items += [Note(_NO_RECEIVER, WARN), Actions("Receiver", (start,))]
-        items += webhooks(self._gathered.rows, self._gathered.arrivals, self._gathered.deliveries)
+        items.append(webhooks(self._gathered.rows, self._gathered.arrivals, self._gathered.deliveries))
         return Section(self.id, "Webhooks", tuple(items))
 
     def start(self, _on: str, _values: Values) -> Message:
@@ -63,7 +55,7 @@ class WebhooksSection(BoardSection):
         return Message("The receiver listens: what happens from now on arrives there.", code=(Code("Python", _CODE),))
 
 
-def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> tuple[Item, ...]:
+def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> Grid:
     """The attempts among a payment's rows, one line for each event and endpoint."""
     by_delivery: dict[str, list[TraceRow]] = {}
     for row in rows:
@@ -73,13 +65,8 @@ def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, w
     shown = tuple(
         _row(each, came.get(each[0]["detail"]["event"], []), deliveries.get(name)) for name, each in by_delivery.items()
     )
-    grid = Grid(
-        "Webhooks of this payment",
-        headings("time", "event", "attempts", "signature", "handled"),
-        shown,
-        "None was sent yet.",
-    )
-    return (grid,)
+    columns = headings("time", "event", "attempts", "signature", "handled")
+    return Grid("Webhooks of this payment", columns, shown, "None was sent yet.")
 
 
 def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
@@ -103,11 +90,10 @@ def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
 
 def _row(rows: Rows, arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> Row:
     first, last = rows[0], rows[-1]
-    verdict = _verdict(arrivals)
     attempts = f"{len(rows)}, {_result(last)}"
     if delivery is not None and delivery.next_attempt_at:
         attempts += f", next at {lusaka(rfc3339(delivery.next_attempt_at * 1000))[1]}"
-    cells = (lusaka(first["at"])[1], str(first["what"]), attempts, verdict.verified, verdict.handled)
+    cells = (lusaka(first["at"])[1], str(first["what"]), attempts, *_verdicts(arrivals))
     return Row(str(first["detail"]["delivery"]), cells, more=_more(rows, arrivals), more_label="Message")
 
 
@@ -115,18 +101,19 @@ def _result(row: TraceRow) -> str:
     return shortened(str(row["result"]), 40)
 
 
-def _verdict(arrivals: Sequence[Arrival]) -> ReceiverVerdict:
+def _verdicts(arrivals: Sequence[Arrival]) -> tuple[str, str]:
+    """What a receiver made of the messages of one event: whether they were verified, and handled."""
     verdicts = [each.verdict for each in arrivals]
     if not verdicts:
-        return ReceiverVerdict("not received here", "no")
-    refused = next((each.reason for each in arrivals if each.verdict == "refused"), "")
-    good = [each for each in verdicts if each != "refused"]
-    verified = "✓ verified" if good else f"✗ {refused}"
-    again = verdicts.count("duplicate")
+        return "not received here", "no"
+    reasons = {each.verdict: each.reason for each in reversed(arrivals)}  # the first of each
+    is_verified = any(each != "refused" for each in verdicts)
+    verified = "✓ verified" if is_verified else f"✗ {reasons['refused']}"
     if "accepted" in verdicts:
-        return ReceiverVerdict(verified, f"✓ once; {again} repeated" if again else "✓ once")
-    failed = next((each.reason for each in arrivals if each.verdict == "failed"), "")
-    return ReceiverVerdict(verified, f"✗ {shortened(failed, 60)}" if failed else "no")
+        again = verdicts.count("duplicate")
+        return verified, f"✓ once; {again} repeated" if again else "✓ once"
+    failed = reasons.get("failed")
+    return verified, f"✗ {shortened(failed, 60)}" if failed else "no"
 
 
 def _more(rows: Rows, arrivals: Sequence[Arrival]) -> tuple[Item, ...]:
