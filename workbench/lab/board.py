@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FOLLOW = "follow"
 """What a form that is typed into asks its section to do."""
-_BROKEN = "Something in the workbench failed; the kernel's log says what."
+BROKEN = "Something in the workbench failed; the kernel's log says what."
 
 
 def _no_widget(on: str) -> Widget:
@@ -157,7 +157,7 @@ class Board:
 
     def _fail(self) -> None:
         """Say that something broke, over what was drawn last: to draw anew may be what failed."""
-        self.say(Message(_BROKEN, BAD))
+        self.say(Message(BROKEN, BAD))
         if self._widget is not None:
             self._widget.show({**self._widget.view, **self._status()})
 

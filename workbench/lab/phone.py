@@ -16,11 +16,11 @@ from workbench.domain import wire
 from workbench.errors import WorkbenchError
 from workbench.handset import Phone
 from workbench.lab.assets import asset
+from workbench.lab.board import BROKEN
 from workbench.lab.phone_view import EMPTY, Now, PhoneState, View, view_of
 from workbench.session import Session
 
 CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the one that makes it."
-_BROKEN: Final = "Something in the workbench failed; the kernel's log says what."
 _UNKNOWN: Final = "This handset has changed: run its cell again."
 
 _PRESSES: Final[Mapping[str, Callable[[Phone, Mapping[str, Any]], object]]] = {
@@ -69,7 +69,7 @@ class PhoneWidget(anywidget.AnyWidget):
         return f"{type(self).__name__}({self.view['name']!r})"
 
     def _press(self, message: Mapping[str, Any]) -> None:
-        trouble = _BROKEN
+        trouble = BROKEN
         try:
             # No refresh runs in between: it would show what was read before the key. The key's one call is no news
             # to this handset, which shows the response to it.
