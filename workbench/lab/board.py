@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
 from workbench.lab import drawn
+from workbench.lab.assets import BROKEN
 from workbench.lab.parts.part import BoardSection, Message
 from workbench.lab.parts.words import whole_text
 from workbench.lab.views import BAD, Item, Note, Section, as_data, slots
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 FOLLOW = "follow"
 """What a form that is typed into asks its section to do."""
-BROKEN = "Something in the workbench failed; the kernel's log says what."
 
 
 def _no_widget(on: str) -> Widget:

@@ -15,8 +15,7 @@ import traitlets
 from workbench.domain import wire
 from workbench.errors import WorkbenchError
 from workbench.handset import Phone
-from workbench.lab.assets import asset
-from workbench.lab.board import BROKEN
+from workbench.lab.assets import BROKEN, asset
 from workbench.lab.phone_view import EMPTY, Now, PhoneState, View, view_of
 from workbench.session import Session
 
