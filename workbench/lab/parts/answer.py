@@ -2,8 +2,8 @@
 
 from http import HTTPStatus
 
-from workbench.domain.ids import short_id
 from workbench.lab.parts.seen import Rows, TraceRow, json_in, pretty
+from workbench.lab.parts.words import short_path
 from workbench.lab.views import BAD, GOOD, WARN, Code, Fold, Item, Note
 
 _AGAIN = "The answer of before, given again (Idempotent-Replayed: true): nothing was done a second time."
@@ -43,5 +43,4 @@ def _response(call: TraceRow) -> tuple[Item, ...]:
 def _title(call: TraceRow) -> str:
     status = call["detail"]["response"]["status"]
     method, _, path = str(call["what"]).partition(" ")
-    shown = "/".join(short_id(each) for each in path.split("/"))
-    return f"{method} {shown} → {status} {HTTPStatus(status).phrase}"
+    return f"{method} {short_path(path)} → {status} {HTTPStatus(status).phrase}"

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from workbench.domain.ids import short_id
 from workbench.domain.masking import shortened
 from workbench.lab.parts.seen import Rows, TraceRow
-from workbench.lab.parts.words import lusaka
+from workbench.lab.parts.words import lusaka, short_path
 from workbench.lab.views import AHEAD, DONE, FAILED, NOW, Grid, Row, Step, Steps, headings
 
 _AT_REST = {"requires_payment_method", "succeeded", "failed", "canceled", "refunded"}
@@ -25,21 +24,15 @@ def timeline(rows: Rows) -> Grid:
     days = sorted({lusaka(row["at"])[0] for row in rows})
     shown = tuple(_row(row, with_day=len(days) > 1) for row in rows)
     day = f" on {days[0]}" if len(days) == 1 else ""
-    return Grid(
-        f"Timeline{day}, time in Lusaka",
-        headings("time", "what", "result"),
-        shown,
-        "Nothing yet: send a request.",
-        cards=True,
-    )
+    columns = headings("time", "what", "result")
+    return Grid(f"Timeline{day}, time in Lusaka", columns, shown, "Nothing yet: send a request.", cards=True)
 
 
 def steps(rows: Rows, status: str, failure: str, verified: str) -> Steps:
     """How far a payment has come; `verified` says when a webhook about its end was found genuine, if it was."""
     if not rows:
-        return Steps(
-            "How far it is", tuple(Step(text, AHEAD) for text in ("created", "prompt", "PIN", "paid", "webhook"))
-        )
+        ahead = ("created", "prompt", "PIN", "paid", "webhook")
+        return Steps("How far it is", tuple(Step(text, AHEAD) for text in ahead))
     prompted = _first(rows, lambda row: row["kind"] == "screen" and row["result"] == "prompt")
     answered = _first(rows, lambda row: row["kind"] == "screen" and row["result"] != "prompt")
     secured = _first(rows, lambda row: row["kind"] == "entry" and row["result"] == "funds_secured")
@@ -70,20 +63,17 @@ def _time(row: TraceRow) -> str:
 def _row(row: TraceRow, *, with_day: bool) -> Row:
     day, time = lusaka(row["at"])
     what, result = _TEXTS[row["kind"]](row)
-    return Row(
-        f"{row['seq']}{row['kind']}",
-        (f"{day} {time}" if with_day else time, shortened(what, 96), shortened(result, 48)),
-    )
+    cells = (f"{day} {time}" if with_day else time, shortened(what, 96), shortened(result, 48))
+    return Row(f"{row['seq']}{row['kind']}", cells)
 
 
 def _call(row: TraceRow) -> tuple[str, str]:
     method, _, path = str(row["what"]).partition(" ")
     last = path.split("?")[0].rsplit("/", 1)[-1]
-    is_done = method == "POST" and str(row["result"]).startswith("2")
-    done = _DONE.get(last, "") if is_done else ""
-    asked = "/".join(short_id(each) for each in path.split("/"))
+    has_succeeded = method == "POST" and str(row["result"]).startswith("2")
+    done = _DONE.get(last, "") if has_succeeded else ""
     again = " again" if "Idempotent-Replayed" in row["detail"]["response"]["headers"] else ""
-    return f"Merchant: {done or f'{method} {asked}'}", f"answered {row['result']}{again}"
+    return f"Merchant: {done or f'{method} {short_path(path)}'}", f"answered {row['result']}{again}"
 
 
 def _screen(row: TraceRow) -> tuple[str, str]:

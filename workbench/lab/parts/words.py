@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from workbench.domain.ids import short_id
 from workbench.domain.moments import LUSAKA, moment
 
 
@@ -34,3 +35,8 @@ def span(seconds: float) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """`1 event`, `2 events`."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def short_path(path: str) -> str:
+    """A path with the ids in it shortened."""
+    return "/".join(short_id(each) for each in path.split("/"))
