@@ -41,7 +41,7 @@ RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 class Workbench(Closing):
     """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver`.
 
-    `seed` makes it repeatable: one seed is one history, to the byte. `store` is a file to keep it in;
+    `seed` makes it repeatable: one seed gives the same trace, to the byte. `store` is a file to keep it in;
     opened again, its clock goes on from where it stood. `start` is the clock's first moment, an aware
     datetime (2026-01-05 06:00 UTC unless it is given). `gaps` switches rows of the register; they are not kept in the
     file. Raises StoreRefused: not a store, or one of another seed or start. Raises GapRefused: no such row.
@@ -92,7 +92,7 @@ class Workbench(Closing):
         )
         self._hold(session, engine)
         session.closing.callback(engine.close)
-        # Whoever watches stops before the store is closed, not in the middle of reading it.
+        # The watchers stop before the store is closed, not in the middle of reading it.
         session.closing.callback(watchers.close)
         # A store that is opened again knows the endpoint; registering it twice would deliver twice.
         secret = engine.signing_secret(RECEIVER_URL) or self.client.webhook_endpoints.create(url=RECEIVER_URL).secret
@@ -161,7 +161,7 @@ class Workbench(Closing):
 
     @property
     def publishable_key(self) -> Secret:
-        """The key of an app; empty where `connect` was not told one."""
+        """The key of an app; empty where `connect` was not given one."""
         return self.session.publishable_key
 
     def use_key(self, key: str) -> None:
@@ -176,12 +176,12 @@ class Workbench(Closing):
     def client_with(self, key: str) -> PaymentsClient:
         """A client that holds another key or token, such as the publishable one.
 
-        Raises InvalidRequest: no key, as where `connect` was not told the publishable one.
+        Raises InvalidRequest: no key, as where `connect` was not given the publishable one.
         """
         return self.session.client_with(key)
 
     def looking(self) -> PaymentsClient:
-        """Another client of the merchant's, whose reading leaves no trace: for what is drawn anew again and again."""
+        """Another client of the merchant's, whose calls leave no trace: for what is drawn again and again."""
         return self.session.looking()
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
@@ -260,7 +260,7 @@ class Workbench(Closing):
 
         return settle(self.session.control, item)
 
-    def simulate(  # noqa: PLR0913  each says another thing about the month
+    def simulate(  # noqa: PLR0913  each sets another thing about the month
         self,
         *,
         payments: int,
@@ -295,7 +295,7 @@ class Workbench(Closing):
             show_progress=show_progress,
         )
 
-    # For whoever looks: each thing is there once, however often it is shown. Widgets are loaded when they are shown.
+    # To look at: each thing is there once, however often it is shown. Widgets are loaded when they are shown.
 
     def desk(self) -> "Desk":
         """The desk: a payment asked for, paid on the handset and followed to its webhooks, on one screen.
@@ -344,5 +344,5 @@ class Workbench(Closing):
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"
 
     def _now_s(self) -> float:
-        # Nobody is told of it, and nothing run for it: whoever's call is answered by a webhook sees to that.
+        # No watcher is notified and nothing is run for it: the call that made the webhook due does both.
         return self.session.untraced.clock().now_ms / 1000

@@ -22,7 +22,9 @@ from workbench.render import Table, bundle, table
 T = TypeVar("T")
 Row = TypeVar("Row", wire.LedgerEntry, wire.LedgerPosting, wire.LedgerMovement)
 _WIDEST, _WIDEST_VALUE = 72, 24
-
+_TOO_FAR = "The clock cannot go as far as that."
+_NO_SPAN = "minutes, hours and days must be numbers; seconds may be a timedelta."
+_MS = timedelta(milliseconds=1)
 _PAGE = 1000
 """Entries read at a time: a large ledger is never in memory as text."""
 
@@ -171,18 +173,15 @@ class GapRows(list[dict[str, Any]]):
         return bundle(str(self._table()), self._table().html())
 
     def _table(self) -> Table:
-        shown = [(row["name"], _short(row["value"], _WIDEST_VALUE), _short(_meaning(row), _WIDEST)) for row in self]
-        return table("What the interface leaves open", ("name", "value", "what it means"), shown)
+        return table("What the interface leaves open", ("name", "value", "what it means"), map(_gap_cells, self))
 
 
-def _short(value: object, width: int) -> str:
-    return textwrap.shorten(str(value), width, placeholder=" …")
-
-
-def _meaning(row: dict[str, Any]) -> str:
-    """What the value in force means."""
+def _gap_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The name, the value in force and what it means."""
     others = [each["says"] for each in row["alternatives"] if each["value"] == row["value"]]
-    return str(row["says"] if row["value"] == row["default"] or not others else others[0])
+    meaning = row["says"] if row["value"] == row["default"] or not others else others[0]
+    widths = ((row["value"], _WIDEST_VALUE), (meaning, _WIDEST))
+    return (row["name"], *(textwrap.shorten(str(text), width, placeholder=" …") for text, width in widths))
 
 
 class Clock:
@@ -217,15 +216,13 @@ class Clock:
         try:
             span = timedelta(minutes=minutes, hours=hours, days=days)
         except TypeError:
-            message = "minutes, hours and days must be numbers; seconds may be a timedelta."
-            raise InvalidRequest(message, code="parameter_invalid") from None
+            raise InvalidRequest(_NO_SPAN, code="parameter_invalid") from None
         except OverflowError:
-            raise InvalidRequest("The clock cannot go as far as that.", code="parameter_invalid") from None
-        total_ms = span // timedelta(milliseconds=1) + _whole_ms(seconds)
+            raise InvalidRequest(_TOO_FAR, code="parameter_invalid") from None
+        total_ms = span // _MS + _whole_ms(seconds)
         if total_ms < 0:
-            raise InvalidRequest(
-                f"The clock does not go back, and this is {total_ms / 1000:g} s in all.", code="parameter_invalid"
-            )
+            message = f"The clock does not go back, and this is {total_ms / 1000:g} s in all."
+            raise InvalidRequest(message, code="parameter_invalid")
         self._control.advance(Decimal(total_ms) / 1000)
         return self
 
@@ -236,7 +233,7 @@ class Clock:
 
 def _whole_ms(seconds: Decimal | float | timedelta) -> int:
     if isinstance(seconds, timedelta):
-        return seconds // timedelta(milliseconds=1)
+        return seconds // _MS
     if isinstance(seconds, bool) or not isinstance(seconds, int | float | Decimal) or not math.isfinite(seconds):
         message = f"seconds must be a finite number or a timedelta, not {seconds!r}."
         raise InvalidRequest(message, code="parameter_invalid", param="seconds")
@@ -256,7 +253,7 @@ class Outage(NamedTuple):
 
 
 class Operator:
-    """The mobile network operators, told what to do: to see a failure before a customer does."""
+    """The mobile network operators, made to fail or to answer late: to see a failure before a customer does."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
@@ -288,7 +285,7 @@ class Operator:
         return [asdict(each) for each in self._control.operators()]
 
     def query(self, charge_id: str) -> dict[str, Any]:
-        """Ask what became of a charge that the operator never told of: the charge, settled.
+        """Ask what became of a charge that the operator never reported: the charge, settled.
 
         Raises StateConflict: the charge waits for no answer.
         """

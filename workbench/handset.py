@@ -35,7 +35,7 @@ class Phone:
         self._make_widget = widget
         # A number without a wallet is refused here, not when it is first shown.
         self.response = self._look()
-        """What the sandbox said to the key that was pressed last: what was to be seen then."""
+        """The sandbox's response to the key that was pressed last: what was to be seen then."""
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Phone:
 
     @property
     def screen(self) -> str:
-        """The words on the screen now."""
+        """The text on the screen now."""
         return self._look().screen
 
     @property
@@ -92,7 +92,7 @@ class Phone:
 
 
 class Messages(list[dict[str, Any]]):
-    """The messages on a handset, shown as a table; each is a dict with `at`, `sender`, `text` and what it tells of."""
+    """The messages on a handset, shown as a table; each is a dict with `at`, `sender`, `text` and what it is about."""
 
     def __repr__(self) -> str:
         return str(self._table())

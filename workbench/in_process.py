@@ -37,8 +37,8 @@ class Served(Closing):
 class InProcess(httpx.WSGITransport):
     """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
 
-    `after_each` is called when that is done. Whoever only looks leaves that to whose call it is: a GET that asks to
-    be unseen, and one of a thread that `is_watching`.
+    `after_each` is called when that is done. Neither happens for a call that only looks: a GET that asks to leave no
+    trace, or one of a thread that `is_watching`.
     """
 
     def __init__(self, engine: "Engine", *, after_each: Callable[[], object], is_watching: Callable[[], bool]) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from functools import cached_property
 
 import httpx
 
@@ -28,12 +27,12 @@ _TIMEOUT = httpx.Timeout(5, read=120)
 class Session(Closing):
     """A sandbox at `base_url`, called with the test secret key until `close`.
 
-    `transport` leads to one of this process, whose calls tell `watchers`; without it the sandbox is served, and asked
+    `transport` leads to one of this process, whose calls notify `watchers`; without it the sandbox is served, and asked
     now and then for what has happened. `started` is the receiver that is registered already, if there is one.
     `phone_widget` makes what a handset shows where somebody looks.
     """
 
-    def __init__(  # noqa: PLR0913  each is another part of the connection
+    def __init__(  # noqa: PLR0913  each is needed for the connection
         self,
         base_url: str,
         secret_key: str,
@@ -60,6 +59,10 @@ class Session(Closing):
         self.publishable_key = Secret(publishable_key)
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
         self.control = SandboxControl(PaymentsClient(base_url, secret_key, http=self.http))
+        self._looking = PaymentsClient(base_url, secret_key, http=self.http)
+        self._looking.calls.always = {wire.UNSEEN: "true"}
+        self.untraced = SandboxControl(self._looking)
+        """The control plane, asked so that no watcher is notified and nothing is run for it."""
         self.clock = Clock(self.control)
         self.operator = Operator(self.control)
         self.started = started
@@ -68,20 +71,9 @@ class Session(Closing):
         self._phone_widget = phone_widget
         self._phones: dict[str, Phone] = {}
 
-    @cached_property
-    def _looking(self) -> PaymentsClient:
-        made = PaymentsClient(self.base_url, str(self.secret_key), http=self.http)
-        made.calls.always = {wire.UNSEEN: "true"}
-        return made
-
     def looking(self) -> PaymentsClient:
-        """Another client of the merchant's, whose reading leaves no trace: for what is drawn anew again and again."""
+        """Another client of the merchant's, whose calls leave no trace: for what is drawn again and again."""
         return self._looking
-
-    @cached_property
-    def untraced(self) -> SandboxControl:
-        """The control plane, asked so that nothing is told of it and nothing is run for it."""
-        return SandboxControl(self._looking)
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Run `callback` soon after anything happens in the sandbox, in a thread of its own.

@@ -1,4 +1,4 @@
-"""Whoever looks at a sandbox is told, soon after, that something may have happened there."""
+"""Watchers of a sandbox: callbacks that run soon after something may have happened there."""
 
 import logging
 import threading
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from workbench.closing import Closing
 
 _GATHER_S = 0.03
-"""How long news is gathered before it is told: a loop of a thousand calls is not a thousand redrawings."""
+"""How long news is gathered before the callbacks run: a loop of a thousand calls is not a thousand redrawings."""
 _REST_S = 0.15
-"""How long nobody is told after that: while a loop runs, drawing takes the smaller part of its time."""
+"""How long no callback runs after that: while a loop runs, drawing takes the smaller part of its time."""
 _ASK_EVERY_S = 0.5
 
 
 class _Calls(threading.local):
-    """How many calls a thread has made since it began to spare somebody; None where it spares nobody."""
+    """How many calls a thread has made since it began to skip a callback; None where it skips none."""
 
     made: int | None = None
 
@@ -23,8 +23,8 @@ class _Calls(threading.local):
 class Watchers(Closing):
     """Callbacks without arguments, run in one thread of their own until `close`.
 
-    `tell` is for a sandbox of this process, to be called after each call. `position` is for one that is served:
-    what it returns is asked for twice a second while somebody watches, and news is that it has changed.
+    `notify` is for a sandbox of this process, to be called after each call. `position` is for one that is served:
+    it is called twice a second while there is a callback, and a changed result is news.
     """
 
     def __init__(self, position: Callable[[], object] | None = None) -> None:
@@ -35,14 +35,14 @@ class Watchers(Closing):
         self._thread: threading.Thread | None = None
         self._known: object = None
         self._skipped: set[Callable[[], object]] | None = None
-        """Whom the news that waits does not concern; None while there is none."""
+        """The callbacks that the waiting news does not concern; None while there is no news."""
         self._lock = threading.Lock()
         self._calls = _Calls()
 
     def add(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Run `callback` after whatever happens from now on; the function that is returned ends that."""
         if not self._callbacks:
-            # What happened while nobody looked is no news.
+            # What happened before the first callback is no news.
             self._take_news()
             self._known = self._where()
         self._callbacks.append(callback)
@@ -57,7 +57,7 @@ class Watchers(Closing):
         return stop
 
     def notify(self) -> None:
-        """Something may have happened. What a callback itself calls is no news."""
+        """Report that something may have happened. What a callback itself calls is no news."""
         if self.is_watching():
             return
         if self._calls.made is None:
@@ -67,7 +67,7 @@ class Watchers(Closing):
 
     @contextmanager
     def skipping(self, callback: Callable[[], object]) -> Iterator[None]:
-        """One call that this thread makes meanwhile is no news for `callback`, who made it and knows what came of it.
+        """One call that this thread makes meanwhile is no news for `callback`, which has its response.
 
         If there are more, as where a merchant's handler of webhooks calls on its part, all of them are.
         """
@@ -84,7 +84,7 @@ class Watchers(Closing):
         return self._thread is threading.current_thread()
 
     def close(self) -> None:
-        """Tell nobody any more."""
+        """Run no callback any more."""
         self._ended.set()
         self._news.set()
         if self._thread not in (None, threading.current_thread()):
@@ -96,7 +96,7 @@ class Watchers(Closing):
             self._news.set()
 
     def _take_news(self) -> set[Callable[[], object]]:
-        """Whom the news that came does not concern; from now on there is none."""
+        """The callbacks that the news does not concern; from now on there is no news."""
         with self._lock:
             skipped, self._skipped = self._skipped, None
             self._news.clear()
@@ -123,7 +123,7 @@ class Watchers(Closing):
         """How far the sandbox has come; None where it does not answer, which is news once."""
         try:
             return self._position() if self._position else None
-        except Exception:  # noqa: BLE001  a server that is down or gone: whoever looks shows that
+        except Exception:  # noqa: BLE001  a server that is down or gone: the callback shows that
             return None
 
     def _notify_all(self, skipped: set[Callable[[], object]]) -> None:

@@ -275,7 +275,7 @@ def test_what_breaks_is_said_and_the_button_answered(page: Browser, monkeypatch:
     def broken(*_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setitem(ClockSection.handlers, "advance", broken)
+    monkeypatch.setattr(ClockSection, "advance", broken)
     with pytest.raises(RuntimeError):
         page.board._act({"id": 7, "part": "clock", "do": "advance", "on": "60"})  # noqa: SLF001  as its widget calls it
     assert page.widget.answered == 7

@@ -58,14 +58,14 @@ def act(desk: Desk, message: dict[str, Any]) -> None:
     desk._act(message)  # noqa: SLF001  the widget calls it, where there is a browser
 
 
-def seen(desk: Desk) -> Gathered:
+def gathered(desk: Desk) -> Gathered:
     return desk._gathered  # noqa: SLF001  what it shows is made of this
 
 
 def send(desk: Desk, **values: str) -> Message:
-    said = desk.do("request", "send", **values)
-    assert said is not None
-    return said
+    message = desk.do("request", "send", **values)
+    assert message is not None
+    return message
 
 
 def cells(desk: Desk, name: str) -> list[tuple[str, ...]]:
@@ -86,7 +86,7 @@ class TestAPayment:
         assert (list(bench.trace), bench.clock.now_ms) == before
         bench.phone(NUMBER).enter_pin("1234")
         desk.sections()
-        assert desk.said == (
+        assert desk.message == (
             "Paid: ZMW 150.00 is booked in the ledger, and its webhook has come, its signature verified."
         )
         assert cells(desk, "webhooks")[-1][1:] == ("payment_intent.succeeded", "1, 200", "✓ verified", "✓ once")
@@ -147,7 +147,7 @@ class TestAPayment:
         body = {"amount": 500, "currency": "zmw", "type": "mobile_money", "channel": "airtel", "phone": OTHER}
         desk.do("request", "follow", "json", body0=json.dumps(body))
         assert send(desk).text.startswith("Paid: ZMW 5.00")
-        assert seen(desk).number == OTHER
+        assert gathered(desk).number == OTHER
 
     def test_a_charge_in_whole_kwacha_where_the_register_says_so(self):
         with Workbench(seed=SEED, gaps={"charge_amount_unit": "major"}) as bench:
@@ -159,7 +159,7 @@ class TestAPayment:
         send(desk)
         bench.phone(NUMBER).cancel()
         desk.sections()
-        assert desk.said == "Not paid: declined by customer."
+        assert desk.message == "Not paid: declined by customer."
         assert "not paid" in text(desk, "payment")
 
 
@@ -185,9 +185,9 @@ class TestTheKey:
 
     def test_what_was_refused_is_sent_again_with_its_key(self, bench: Workbench, desk: Desk):
         key = field(desk, "idempotency_key").value
-        said = send(desk, phone="+447911123456")
-        assert "not Zambian" in said.text
-        assert "The intent was created and is not confirmed." in said.text
+        message = send(desk, phone="+447911123456")
+        assert "not Zambian" in message.text
+        assert "The intent was created and is not confirmed." in message.text
         assert "not Zambian" in field(desk, "phone").error
         assert field(desk, "idempotency_key").value == key
         assert "shows the prompt" in send(desk, phone=NUMBER).text
@@ -197,9 +197,9 @@ class TestTheKey:
 
 def again(desk: Desk, **values: str) -> str:
     """What is said of the last request, sent once more with its key."""
-    said = desk.do("request", "again", **values)
-    assert said is not None
-    return str(said.text)
+    message = desk.do("request", "again", **values)
+    assert message is not None
+    return str(message.text)
 
 
 WRONG = [
@@ -235,8 +235,8 @@ class TestBadInput:
     def test_it_is_said_beside_its_field(self, desk: Desk):
         for values, name, words in WRONG:
             desk.do("request", "new_key")
-            said = send(desk, **{**draft.START, "idempotency_key": field(desk, "idempotency_key").value, **values})
-            assert (said.tone, words in said.text, words in field(desk, name).error) == (BAD, True, True), values
+            message = send(desk, **{**draft.START, "idempotency_key": field(desk, "idempotency_key").value, **values})
+            assert (message.tone, words in message.text, words in field(desk, name).error) == (BAD, True, True), values
             # Typing there takes it away.
             desk.do("request", "follow", "form", **{name: "7"})
             assert field(desk, name).error == ""
@@ -248,7 +248,7 @@ class TestBadInput:
             as_data(desk.sections())
         send(desk, description="")
         assert "description" not in field(desk, "body0").value
-        assert "shows the prompt" in desk.said
+        assert "shows the prompt" in desk.message
 
     def test_nothing_is_sent_of_what_cannot_be_and_a_publishable_key_is_refused_in_words(
         self, bench: Workbench, desk: Desk
@@ -331,24 +331,24 @@ class TestSeveralPayments:
         send(desk)
         first = bench.client.payment_intents.list()[0].id
         send(desk, amount="2.00", phone=OTHER, provider="airtel")
-        assert seen(desk).number == OTHER
+        assert gathered(desk).number == OTHER
         desk.do("payment", "follow", "choice", payment=first)
-        assert seen(desk).number == NUMBER
+        assert gathered(desk).number == NUMBER
         assert "ZMW 150.00" in text(desk, "payment")
         desk.do("payment", "follow", "choice", payment="")
-        assert seen(desk).number == OTHER
+        assert gathered(desk).number == OTHER
 
     def test_an_older_one_tells_when_its_webhooks_are_tried_again(self, bench: Workbench, desk: Desk):
         for place in range(3):
             bench.client.webhook_endpoints.create(url=f"http://127.0.0.1:9/hooks/{place}")
         send(desk)
-        first = seen(desk).payment
+        first = gathered(desk).payment
         assert first is not None
         for order in range(30):
             bench.client.charges.create(amount=100, channel="mtn", phone="+260960000001", idempotency_key=str(order))
         assert len(bench.client.deliveries.list(limit=100).data) == 100
         desk.do("payment", "follow", payment=first.id)
-        assert seen(desk).payment == first
+        assert gathered(desk).payment == first
         assert any(", next at " in row[2] for row in cells(desk, "webhooks"))
 
     def test_a_handset_is_known_by_those_that_were_opened(self, bench: Workbench, desk: Desk):
@@ -364,9 +364,9 @@ class TestSeveralPayments:
             send(desk)
         bench.reset()
         assert desk.sections()
-        assert seen(desk).payments == ()
+        assert gathered(desk).payments == ()
         send(desk)
-        assert len(seen(desk).payments) == 1
+        assert len(gathered(desk).payments) == 1
 
     def test_many_payments_are_read_piece_by_piece(self, bench: Workbench, desk: Desk, monkeypatch: pytest.MonkeyPatch):
         for _ in range(10):
@@ -377,8 +377,8 @@ class TestSeveralPayments:
             patched.setattr(SandboxControl, "trace", watched(asked))
             desk.sections()
         assert min(since or 0 for since in asked) > 30
-        assert len(seen(desk).payments) == 10
-        assert seen(desk).rows == list(bench.trace.for_(seen(desk).payments[0].id))
+        assert len(gathered(desk).payments) == 10
+        assert gathered(desk).rows == list(bench.trace.for_(gathered(desk).payments[0].id))
 
 
 def sent_bodies(bench: Workbench) -> list[Any]:
@@ -460,7 +460,7 @@ class TestServed:
         ):
             desk = bench.desk()
             assert "Nothing here receives webhooks yet." in text(desk, "webhooks")
-            assert not seen(desk).has_receiver
+            assert bench.session.started is None
             started = desk.do("webhooks", "start")
             assert started is not None
             assert "listens" in started.text
@@ -471,10 +471,10 @@ class TestServed:
             bench.phone(NUMBER).enter_pin("1234")
             for _ in range(100):
                 desk.sections()
-                if "verified" in desk.said:
+                if "verified" in desk.message:
                     break
                 time.sleep(0.05)
-            assert "verified" in desk.said
+            assert "verified" in desk.message
         with pytest.raises(WorkbenchError):
             bench.clock.now_ms  # noqa: B018  it is closed
         assert send(desk).tone == BAD

@@ -264,8 +264,5 @@ def _decimal(text: str) -> Decimal:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object,
-    parse_float=_decimal,
-    parse_int=_integer,
-    parse_constant=lambda _: _NO_NUMBER,
+    object_pairs_hook=_object, parse_float=_decimal, parse_int=_integer, parse_constant=lambda _: _NO_NUMBER
 )

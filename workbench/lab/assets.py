@@ -1,8 +1,9 @@
-"""The scripts and style sheets of the widgets, which travel inside the package."""
+"""What the widgets share: their scripts and style sheets, which travel inside the package, and a message."""
 
 from functools import cache
 from pathlib import Path
 
+BROKEN = "Something in the workbench failed; the kernel's log says what."
 _STATIC = Path(__file__).parent / "static"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
 from workbench.lab import drawn
+from workbench.lab.assets import BROKEN
 from workbench.lab.parts.part import BoardSection, Message
 from workbench.lab.parts.words import whole_text
 from workbench.lab.views import BAD, Item, Note, Section, as_data, slots
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from workbench.lab.board_widget import BoardWidget
 
 FOLLOW = "follow"
-"""What a form that is typed into asks its part to do."""
-_BROKEN = "Something in the workbench failed; the kernel's log says what."
+"""What a form that is typed into asks its section to do."""
 
 
 def _no_widget(on: str) -> Widget:
@@ -27,16 +27,16 @@ def _no_widget(on: str) -> Widget:
 
 
 class Board:
-    """Parts under one title. `watch` is the bench's: the board is drawn anew when something happens, while it is shown.
+    """Sections under one title. While it is shown, it is drawn anew when `watch`, the session's, calls back.
 
-    `name` is what its style sheet knows it by, `read` is called before the parts are asked what they show, and
-    `slot` gives the widget of a place that a part leaves for one.
+    `name` is what its style sheet knows it by, `read` is called before the sections are asked what they show, and
+    `slot` gives the widget of a place that a section leaves for one.
     """
 
     def __init__(
         self,
         title: str,
-        parts: Sequence[BoardSection],
+        sections: Sequence[BoardSection],
         watch: Callable[[Callable[[], object]], Callable[[], None]],
         *,
         name: str = "",
@@ -45,7 +45,7 @@ class Board:
     ) -> None:
         self.title = title
         self.name = name
-        self._parts = {each.id: each for each in parts}
+        self._sections = {each.id: each for each in sections}
         self._watch = watch
         self._read = read
         self._slot = slot
@@ -53,23 +53,23 @@ class Board:
         self._widget: BoardWidget | None = None
         self._unwatch: Callable[[], None] | None = None
         self._said: dict[str, Any] = {}
+        """The message of the status line, as it travels."""
         self._code: tuple[Item, ...] = ()
 
     @property
-    def said(self) -> str:
-        """What the status line says."""
+    def message(self) -> str:
+        """The message of the status line."""
         return str(self._said.get("text", ""))
 
     def sections(self) -> tuple[Section, ...]:
         """What is to be seen now; where the sandbox does not answer, what was seen last, and that it does not."""
         with self._lock:
+            unread: tuple[Section, ...] = ()
             try:
                 self._read()
             except WorkbenchError as error:
-                unread: tuple[Section, ...] = (Section("unread", "No answer", (Note(str(error), BAD),)),)
-            else:
-                unread = ()
-            return (*unread, *(section_of(each) for each in self._parts.values()))
+                unread = (Section("unread", "No answer", (Note(str(error), BAD),)),)
+            return (*unread, *(section_of(each) for each in self._sections.values()))
 
     @property
     def widget(self) -> Widget:
@@ -90,25 +90,22 @@ class Board:
         with self._lock:
             if self._widget is not None:
                 sections = self.live_sections()
-                seen = {"title": self.title, "name": self.name, "sections": as_data(sections)}
-                self._widget.show({**seen, "widgets": self._widgets(sections), **self._told()})
+                view = {"title": self.title, "name": self.name, "sections": as_data(sections)}
+                self._widget.show({**view, "widgets": self._widgets(sections), **self._status()})
 
-    def do(self, part: str, name: str, on: str = "", **values: str) -> Message | None:
-        """Press a button: what a click does, for a script. An error of the service is said, not raised."""
+    def do(self, section: str, name: str, on: str = "", **values: str) -> Message | None:
+        """Press a button: what a click does, for a script. An error of the service is a message, not raised."""
         with self._lock:
-            said = self._done(part, name, on, values)
-            if said is not None:
-                self.say(said)
-                self._code = said.code
-            return said
+            message = self._handle(section, name, on, values)
+            if message is not None:
+                self.say(message)
+                self._code = message.code
+            return message
 
-    def say(self, said: Message) -> None:
-        """Say something in the board's status line."""
-        self._said = {
-            "text": visible(said.text, lines=True),
-            "tone": said.tone,
-            "number": self._said.get("number", 0) + 1,
-        }
+    def say(self, message: Message) -> None:
+        """Show a message in the board's status line."""
+        text = visible(message.text, lines=True)
+        self._said = {"text": text, "tone": message.tone, "number": self._said.get("number", 0) + 1}
 
     def __repr__(self) -> str:
         return drawn.text(self.title, self.sections())
@@ -127,25 +124,26 @@ class Board:
                 made[place.on] = self._slot(place.on).model_id
         return made
 
-    def _told(self) -> dict[str, Any]:
+    def _status(self) -> dict[str, Any]:
         return {"said": self._said, "code": as_data(self._code)}
 
-    def _act(self, message: dict[str, Any]) -> None:
-        """A message of the browser: press the button, draw, answer."""
-        values = {str(name): str(value) for name, value in dict(message.get("values") or {}).items()}
+    def _act(self, pressed: dict[str, Any]) -> None:
+        """What the browser sends: press the button, draw, acknowledge."""
+        values = {str(name): str(value) for name, value in dict(pressed.get("values") or {}).items()}
         with self._lock:
             try:
-                said = self.do(str(message.get("part")), str(message.get("do")), str(message.get("on") or ""), **values)
+                on = str(pressed.get("on") or "")
+                message = self.do(str(pressed.get("part")), str(pressed.get("do")), on, **values)
                 self.refresh()
-                if self._widget is not None and said is not None and said.reveal is not None:
-                    self._widget.reveal(said.reveal)
+                if self._widget is not None and message is not None and message.reveal is not None:
+                    self._widget.reveal(message.reveal)
             except Exception:
                 self._fail()
                 raise
             finally:
-                # A button that is not answered waits, and then blames the kernel.
+                # A button that is not acknowledged waits, and then blames the kernel.
                 if self._widget is not None:
-                    self._widget.answered = int(message.get("id") or 0)
+                    self._widget.answered = int(pressed.get("id") or 0)
 
     def _shown(self, *, is_shown: bool) -> None:
         """Follow what happens while somebody looks: a cell that is run again leaves a board that nobody sees."""
@@ -159,24 +157,25 @@ class Board:
 
     def _fail(self) -> None:
         """Say that something broke, over what was drawn last: to draw anew may be what failed."""
-        self.say(Message(_BROKEN, BAD))
+        self.say(Message(BROKEN, BAD))
         if self._widget is not None:
-            self._widget.show({**self._widget.view, **self._told()})
+            self._widget.show({**self._widget.view, **self._status()})
 
-    def _done(self, part: str, name: str, on: str, values: dict[str, str]) -> Message | None:
-        values = {each: whole_text(value) for each, value in values.items()}
-        doing = self._parts[part].handlers.get(name) if part in self._parts else None
-        if doing is None:
+    def _handle(self, section: str, name: str, on: str, values: dict[str, str]) -> Message | None:
+        found = self._sections.get(section)
+        if found is None or name not in found.handlers:
             return Message("This board has changed: run its cell again.", BAD)
         try:
-            return doing(self._parts[part], on, values)
+            values = {each: whole_text(value) for each, value in values.items()}
+            message: Message | None = getattr(found, name)(on, values)
         except WorkbenchError as error:
             return None if name == FOLLOW else Message(str(error), BAD)
+        return message
 
 
-def section_of(part: BoardSection) -> Section:
-    """What a part shows; or why it cannot."""
+def section_of(section: BoardSection) -> Section:
+    """What a section shows; or why it cannot."""
     try:
-        return part.section()
+        return section.section()
     except WorkbenchError as error:
-        return Section(part.id, part.id.capitalize(), (Note(str(error), BAD),))
+        return Section(section.id, section.id.capitalize(), (Note(str(error), BAD),))

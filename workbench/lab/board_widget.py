@@ -1,4 +1,4 @@
-"""The widget that draws a board in the browser. The only part of it that loads ipywidgets."""
+"""The widget that draws a board in the browser. Nothing else of a board loads ipywidgets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from workbench.lab.parts.part import Reveal
 
 
 class BoardWidget(anywidget.AnyWidget):
-    """`view` is what is to be seen, `answered` the last message that was carried out.
+    """`view` is what is to be seen, `answered` the number of the last message that was carried out.
 
     The view goes to the browser as a message: a notebook that is saved with its widgets would hold what is synced,
     and in a view stand the numbers and texts that somebody has typed.
@@ -28,7 +28,7 @@ class BoardWidget(anywidget.AnyWidget):
         self._act = act
         self._shown = shown
         self._pages = 0
-        self.on_msg(lambda _widget, message, _buffers: self._heard(message))
+        self.on_msg(lambda _widget, message, _buffers: self._receive(message))
 
     def show(self, view: dict[str, Any]) -> None:
         """Send what is to be seen, unless it is what is seen already."""
@@ -41,7 +41,7 @@ class BoardWidget(anywidget.AnyWidget):
         """Show a secret this once: a message, which no saved notebook holds."""
         self.send({"reveal": {"label": secret.label, "secret": secret.secret}})
 
-    def _heard(self, message: dict[str, Any]) -> None:
+    def _receive(self, message: dict[str, Any]) -> None:
         """A page that has just been opened asks to see, and says so when it is closed; anything else is pressed."""
         if message.get("gone"):
             self._pages -= 1

@@ -13,49 +13,39 @@ from workbench.lab.parts.keys import KeysSection
 from workbench.lab.parts.menu import MenuSection
 from workbench.lab.parts.outages import OperatorsSection
 from workbench.lab.parts.payments import PaymentsSection
-from workbench.lab.parts.source import Source
+from workbench.lab.parts.source import SessionSection
 from workbench.lab.views import Actions, Beside, Fold, Form, Item, Menu, Section
 from workbench.session import Session
 
-_CHOICES: Final = (
-    ("payments", "Payments"),
-    ("keys", "API keys"),
-    ("endpoints", "Webhook endpoints"),
-    ("events", "Events"),
-    ("deliveries", "Deliveries"),
-    ("operators", "Operators"),
-)
+_SECTIONS: Final[dict[type[SessionSection], str]] = {
+    PaymentsSection: "Payments",
+    KeysSection: "API keys",
+    EndpointsSection: "Webhook endpoints",
+    EventsSection: "Events",
+    DeliveriesSection: "Deliveries",
+    OperatorsSection: "Operators",
+}
+"""What can be chosen in the menu, and its label there."""
 
 
 class Dashboard(Board):
     """All of it as text and HTML; live, the clock and what is chosen, so that only this is asked for."""
 
     def __init__(self, session: Session) -> None:
-        source = Source(session)
-        self._menu = MenuSection("Dashboard", _CHOICES)
-        self._chosen = (
-            PaymentsSection(source),
-            KeysSection(source),
-            EndpointsSection(source),
-            EventsSection(source),
-            DeliveriesSection(source),
-            OperatorsSection(source),
-        )
-        self._always = (ClockSection(source), self._menu)
+        self._menu = MenuSection("Dashboard", tuple((each.id, label) for each, label in _SECTIONS.items()))
+        self._always = (ClockSection(session), self._menu)
+        self._chosen = tuple(each(session) for each in _SECTIONS)
         super().__init__("Merchant dashboard", (*self._always, *self._chosen), session.watch)
 
     def sections(self) -> tuple[Section, ...]:
         """All of it, without what can only be pressed or filled in."""
-        return tuple(_to_read(each) for each in super().sections() if each.id != self._menu.id)
+        kept = (each for each in super().sections() if each.id != self._menu.id)
+        return tuple(replace(each, items=_readable(each.items)) for each in kept)
 
     def live_sections(self) -> tuple[Section, ...]:
         """The clock, the menu and what is chosen in it."""
         chosen = [each for each in self._chosen if each.id == self._menu.chosen]
         return tuple(section_of(each) for each in (*self._always, *chosen))
-
-
-def _to_read(section: Section) -> Section:
-    return replace(section, items=_readable(section.items))
 
 
 def _readable(items: tuple[Item, ...]) -> tuple[Item, ...]:

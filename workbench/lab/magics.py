@@ -35,7 +35,7 @@ BENCH    the variable that holds the Workbench; `bench`, or the only one there i
 -o NAME  keep the httpx response in a variable; the last one is in _ anyway"""
 _MOST_TEXT = 2000
 _OF_THE_SERVER = {"date", "server", "content-length", "connection", "transfer-encoding"}
-"""Headers that tell of the server and differ from run to run."""
+"""Headers that are about the server and differ from run to run."""
 _ALONE = re.compile(r"%%http\b[^\n]*")
 _PIN = re.compile(r"/sandbox/phones/[^/]+/input")
 _TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
@@ -114,7 +114,7 @@ def _session(names: dict[str, Any], bench_name: str) -> Session:
 
 
 def _sent(session: Session, raw: RawRequest) -> httpx.Response:
-    """The answer, which shows itself as an exchange."""
+    """The response, which shows itself as an exchange."""
     if session.http.is_closed:
         raise Mistyped("This bench is closed. Make another: bench = Workbench()")
     headers = [(name.encode(), value.encode()) for name, value in raw.headers if name.lower() not in COMPUTED]

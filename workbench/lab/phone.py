@@ -1,4 +1,4 @@
-"""The handset as a live widget: it shows what the sandbox tells of a number, and presses what a person presses.
+"""The handset as a live widget: it shows a number's screen and messages, and presses what a person presses.
 
 It holds no logic: each key calls the method of `Phone` that a script calls.
 """
@@ -15,12 +15,11 @@ import traitlets
 from workbench.domain import wire
 from workbench.errors import WorkbenchError
 from workbench.handset import Phone
-from workbench.lab.assets import asset
+from workbench.lab.assets import BROKEN, asset
 from workbench.lab.phone_view import EMPTY, Now, PhoneState, View, view_of
 from workbench.session import Session
 
 CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the one that makes it."
-_BROKEN: Final = "Something in the workbench failed; the kernel's log says what."
 _UNKNOWN: Final = "This handset has changed: run its cell again."
 
 _PRESSES: Final[Mapping[str, Callable[[Phone, Mapping[str, Any]], object]]] = {
@@ -37,7 +36,7 @@ class PhoneWidget(anywidget.AnyWidget):
 
     A message `{"id": 3, "do": "pin", "pin": "…"}` is carried out, `view` renewed, and then answered by a message
     `{"answered": 3, "said": "", "kernel_ms": …}`: what went wrong in words, and the kernel's clock, by which a
-    browser tells how much its own is off.
+    browser knows how much its own is off.
     """
 
     _esm = asset("dom.js", "phone.js")
@@ -55,7 +54,7 @@ class PhoneWidget(anywidget.AnyWidget):
         self.on_msg(lambda _widget, message, _buffers: self._press(message))
 
     def refresh(self) -> None:
-        """Show what the sandbox tells now; called from any thread."""
+        """Show what the sandbox has now; called from any thread."""
         with self._changing:
             self._show(self._all)
 
@@ -69,7 +68,7 @@ class PhoneWidget(anywidget.AnyWidget):
         return f"{type(self).__name__}({self.view['name']!r})"
 
     def _press(self, message: Mapping[str, Any]) -> None:
-        trouble = _BROKEN
+        trouble = BROKEN
         try:
             # No refresh runs in between: it would show what was read before the key. The key's one call is no news
             # to this handset, which shows the response to it.
@@ -107,7 +106,7 @@ class PhoneWidget(anywidget.AnyWidget):
         return view_of(self._state, before)
 
     def _all(self) -> PhoneState:
-        """Everything anew. The clock tells how long a prompt waits; without one it is not asked."""
+        """Everything anew. The clock says how long a prompt waits; without one it is not read."""
         handset = self._control.phone(self._phone.number)
         messages = self._control.messages(self._phone.number)
         return PhoneState(handset, messages, self._now() if handset.waiting else None)

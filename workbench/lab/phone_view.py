@@ -1,4 +1,4 @@
-"""What the handset's widget shows, as plain data made from what the sandbox tells: no number in full, never a PIN."""
+"""What the handset's widget shows, as plain data made from the sandbox's: no number in full, never a PIN."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -15,14 +15,8 @@ MOST_MESSAGES: Final = 50
 _SAME_MS: Final = 1500
 """Two readings of one end that differ by less are one: between two clocks, each takes its time to be read."""
 
-OUTCOMES: Final[Mapping[str, str]] = {
-    ussd.APPROVED: "good",
-    ussd.REFUSED: "bad",
-    ussd.BLOCKED: "bad",
-    ussd.EXPIRED: "bad",
-    ussd.CANCELED: "bad",
-    ussd.WITHDRAWN: "bad",
-}
+_BAD_ENDS: Final = (ussd.REFUSED, ussd.BLOCKED, ussd.EXPIRED, ussd.CANCELED, ussd.WITHDRAWN)
+OUTCOMES: Final[Mapping[str, str]] = {ussd.APPROVED: "good", **dict.fromkeys(_BAD_ENDS, "bad")}
 """Screen → how the payment ended, where it has."""
 
 View = dict[str, Any]
@@ -52,7 +46,7 @@ class Now(NamedTuple):
 
 
 class PhoneState(NamedTuple):
-    """What the sandbox has told of a handset: its screen, its inbox and, where a prompt waits, what time it is."""
+    """What was read of a handset: its screen, its inbox and, where a prompt waits, what time it is."""
 
     handset: wire.Handset
     messages: Sequence[panel.Message]

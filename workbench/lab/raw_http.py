@@ -1,18 +1,20 @@
-"""A raw HTTP request as a person writes it: read line by line, variables put in, mistakes said with their line."""
+"""A raw HTTP request as a person writes it: read line by line, variables put in, mistakes reported with their line."""
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from workbench.domain import wire
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 COMPUTED: Final = ("content-length", "transfer-encoding", "connection")
-"""Headers that follow from the body; whoever sends it works them out."""
+"""Headers that follow from the body; the HTTP client sets them."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE = re.compile(r"\$(?:\$|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))")
+_Write: TypeAlias = Callable[[str, Any, int], str]
+"""How the value of a variable is written: its name and its line are for messages."""
 
 
 class Mistyped(Exception):
@@ -26,13 +28,6 @@ class RawRequest(NamedTuple):
     target: str
     headers: list[tuple[str, str]]
     body: bytes | None
-
-
-class _Value(NamedTuple):
-    """A variable's value and its name, for what may be said about it."""
-
-    name: str
-    value: Any
 
 
 def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
@@ -50,9 +45,10 @@ def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
     body_text = "\n".join(lines[end + 1 :]).rstrip("\n")
     body = _filled(body_text, names, _in_body, end + 1) if body_text.strip() else None
     named = {name.lower() for name, _ in headers}
-    if body is not None and "content-type" not in named and _is_meant_as_json(body):
+    # JSON with a slip in it too: the service then says where the slip is, not that a header is missing.
+    if body is not None and "content-type" not in named and body.lstrip().startswith(("{", "[")):
         headers.append(("Content-Type", "application/json"))
-    return RawRequest(method, target, headers, None if body is None else _encoded(body))
+    return RawRequest(method, target, headers, None if body is None else body.encode("utf-8", "surrogatepass"))
 
 
 def _request_line(line: str, place: int, base_url: str) -> tuple[str, str]:
@@ -88,12 +84,12 @@ def _header(line: str, place: int) -> tuple[str, str]:
     return name, value.strip()
 
 
-def _filled(text: str, names: Mapping[str, Any], write: Any, place: int) -> str:  # noqa: ANN401  how to write a value
+def _filled(text: str, names: Mapping[str, Any], write: _Write, place: int) -> str:
     def found(match: re.Match[str]) -> str:
         if match[1] is None:
             return "$"
         line = place + text.count("\n", 0, match.start())
-        return str(write(_Value(match[1], _looked_up(match[1], names, line)), line))
+        return write(match[1], _looked_up(match[1], names, line), line)
 
     return _VARIABLE.sub(found, text)
 
@@ -110,33 +106,24 @@ def _looked_up(path: str, names: Mapping[str, Any], place: int) -> Any:  # noqa:
     return value
 
 
-def _as_text(given: _Value, place: int) -> str:
-    text = str(given.value)
+def _as_text(name: str, value: object, place: int) -> str:
+    text = str(value)
     if _CONTROL.search(text):
-        raise Mistyped(f"{_line(place)} ${given.name} holds a line break or another control character.")
+        raise Mistyped(f"{_line(place)} ${name} holds a line break or another control character.")
     return text
 
 
-def _in_path(given: _Value, place: int) -> str:
-    return quote(_as_text(given, place), safe="/")
+def _in_path(name: str, value: object, place: int) -> str:
+    return quote(_as_text(name, value, place), safe="/")
 
 
-def _in_body(given: _Value, place: int) -> str:  # noqa: ARG001  one signature
+def _in_body(_name: str, value: object, _place: int) -> str:
     """A string as it stands within the quotes of JSON; objects, arrays, true, false and null as JSON."""
-    if isinstance(given.value, str):
-        return wire.to_json(str(given.value)).decode()[1:-1]
-    if given.value is None or isinstance(given.value, bool | Mapping | list | tuple):
-        return wire.to_json(given.value).decode()
-    return str(given.value)
-
-
-def _is_meant_as_json(body: str) -> bool:
-    """JSON with a slip in it too: the service then says where the slip is, not that a header is missing."""
-    return body.lstrip().startswith(("{", "["))
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    if isinstance(value, str):
+        return wire.to_json(str(value)).decode()[1:-1]
+    if value is None or isinstance(value, bool | Mapping | list | tuple):
+        return wire.to_json(value).decode()
+    return str(value)
 
 
 def _line(place: int) -> str:

@@ -11,15 +11,15 @@ def trace_board(trace: Trace, session: Session) -> Board:
 
     Rows that were picked by their places, such as `trace[-5:]`, stay as they are.
     """
-    part = TraceSection(trace)
+    section = TraceSection(trace)
     if trace.whole is None:
-        return Board("Trace", (part,), lambda _callback: lambda: None, name="trace")
-    history = TraceReader(lambda seq: rows_of(session.untraced.trace(seq)), trace.whole)
+        return Board("Trace", (section,), lambda _callback: lambda: None, name="trace")
+    reader = TraceReader(lambda seq: rows_of(session.untraced.trace(seq)), trace.whole)
 
     def read() -> None:
-        before = history.rows
-        history.read()
-        if len(history.rows) != len(before) or history.rows[-1:] != before[-1:]:
-            part.grow(trace.among(history.rows))
+        before = reader.rows
+        reader.read()
+        if len(reader.rows) != len(before) or reader.rows[-1:] != before[-1:]:
+            section.grow(trace.among(reader.rows))
 
-    return Board("Trace", (part,), session.watch, name="trace", read=read)
+    return Board("Trace", (section,), session.watch, name="trace", read=read)

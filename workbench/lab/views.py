@@ -19,7 +19,7 @@ class _View(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", t
 
 
 class Action(_View, frozen=True):
-    """A button. `do` names what it does in its part, `on` what it does it to.
+    """A button. `do` names what it does in its section, `on` what it does it to.
 
     With `confirm` it asks that first; with `off` it cannot be pressed, for the reason given. `expanded` is "yes" or
     "no" where it unfolds and folds up what is beneath its row.
@@ -64,7 +64,7 @@ class Heading(_View, frozen=True):
 class Row(_View, frozen=True):
     """A row of a table, its buttons, and what unfolds beneath it, named by `more_label`.
 
-    What is costly to read is `beneath` instead: it is there only while the part has been asked for it.
+    What is costly to read is `beneath` instead: it is there only while the row is unfolded.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Row(_View, frozen=True):
 
 
 class Grid(_View, frozen=True):
-    """A captioned table; `empty` is said where it has no rows.
+    """A captioned table; `empty` is shown where it has no rows.
 
     Where it is narrow, the rows of one with buttons, or that may be `cards`, are laid out one below the other.
     """
@@ -101,7 +101,7 @@ class Field(_View, frozen=True):
 
 
 class Form(_View, frozen=True):
-    """Fields and buttons; Enter presses the primary one. With `follow` the part hears of what is typed.
+    """Fields and buttons; Enter presses the primary one. With `follow` the section gets what is typed.
 
     In a `row` they stand side by side, as far as there is room.
     """
@@ -122,14 +122,14 @@ class Code(_View, frozen=True):
 
 
 class Picture(_View, frozen=True):
-    """A drawing; `says` tells what is to be seen in it."""
+    """A drawing; `says` describes it in a sentence."""
 
     svg: str
     says: str
 
 
 class Fold(_View, frozen=True):
-    """Something that is unfolded when it is wanted."""
+    """Something that a person unfolds."""
 
     id: str
     label: str
@@ -144,7 +144,7 @@ class Beside(_View, frozen=True):
 
 
 class Menu(_View, frozen=True):
-    """What to choose from, and what is chosen; a choice asks the part to `show` it."""
+    """What to choose from, and what is chosen; a choice asks the section to `show` it."""
 
     label: str
     choices: tuple[tuple[str, str], ...]
@@ -175,7 +175,7 @@ class Slot(_View, frozen=True):
 
 
 class Section(_View, frozen=True):
-    """A titled piece of a board; its `id` is that of the part that it belongs to. A `wide` one has a row to itself."""
+    """A titled piece of a board; its `id` is that of its `BoardSection`. A `wide` one has a row to itself."""
 
     id: str
     title: str

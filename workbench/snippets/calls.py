@@ -32,8 +32,6 @@ def _same(*names: str) -> dict[str, str]:
 
 _EITHER = ("Bearer", "Basic")
 _PAGE = ("limit", "starting_after", "ending_before")
-_METHOD = "payment_method"
-_MONEY = f"{_METHOD}.mobile_money"
 
 
 def _listed(path: str, group: str, *filters: str, schemes: tuple[str, ...] = _EITHER) -> Call:
@@ -58,8 +56,9 @@ CALLS: tuple[Call, ...] = (
     _listed("/v1/payment_intents", "payment_intents", schemes=("Bearer",)),
     Call("GET", "/v1/payment_intents/{intent_id}", "pay.payment_intents.retrieve", query=("client_secret",)),
     Call("POST", "/v1/payment_intents/{intent_id}/confirm", "pay.payment_intents.confirm",
-         {f"{_MONEY}.phone": "phone", f"{_MONEY}.provider": "provider", "client_secret": "client_secret"},
-         always=("phone", "provider"), fixed={f"{_METHOD}.type": "mobile_money"}, keyed=True),
+         {"payment_method.mobile_money.phone": "phone", "payment_method.mobile_money.provider": "provider",
+          "client_secret": "client_secret"},
+         always=("phone", "provider"), fixed={"payment_method.type": "mobile_money"}, keyed=True),
     Call("POST", "/v1/payment_intents/{intent_id}/cancel", "pay.payment_intents.cancel",
          _same("cancellation_reason"), keyed=True),
     Call("POST", "/v1/charges", "pay.charges.create",
@@ -123,13 +122,9 @@ CALLS: tuple[Call, ...] = (
     _of_bench("GET", "gaps", "gaps", is_attribute=True),
     _of_bench("POST", "reset", "reset"),
 )
+NO_CALL = frozenset({
+    ("GET", "/sandbox/webhook_endpoints"), ("POST", "/sandbox/accounts"), ("POST", "/sandbox/ledger/entries"),
+    ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"),
+})
 # fmt: on
-NO_CALL = frozenset(
-    {
-        ("GET", "/sandbox/webhook_endpoints"),
-        ("POST", "/sandbox/accounts"),
-        ("POST", "/sandbox/ledger/entries"),
-        ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"),
-    }
-)  # fmt: skip
 """Operations without a call of their own in Python: they are written as raw HTTP."""

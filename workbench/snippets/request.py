@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qs, unquote
 
 from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
 from workbench.domain.reading import json_from
@@ -59,19 +59,21 @@ class Request:
 def read(request: Request) -> Request:
     """The request with its query apart from its path, its body read, and every secret a variable or masked."""
     path, _, query_text = request.path.partition("?")
-    query = {**_by_name(parse_qsl(query_text, keep_blank_values=True)), **request.query}
+    in_path = parse_qs(query_text, keep_blank_values=True)
+    query = {**{name: each[0] if len(each) == 1 else each for name, each in in_path.items()}, **request.query}
     headers = {
         name: _CONTROL.sub(" ", mask_secrets(value))
         for name, value in request.headers.items()
         if name.lower() not in {"authorization", "host", "content-length"}
     }
+    body, written = _body(request.body, path)
     made = replace(
         request,
         path=mask_secrets(path),
         query=_hidden(query),
         headers=headers,
-        body=_body(request.body, path),
-        written=_as_written(request.body, path),
+        body=body,
+        written=written,
         scheme=request.scheme or _usual_scheme(request.method, path),
     )
     if made.body is not None and made.header(CONTENT_TYPE) is None:
@@ -85,32 +87,21 @@ def _usual_scheme(method: str, path: str) -> str:
     return "Basic" if (method, path) == _BASIC else "Bearer"
 
 
-def _by_name(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    named: dict[str, list[str]] = {}
-    for name, value in pairs:
-        named.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else values for name, values in named.items()}
+def _body(body: Any, path: str) -> tuple[Any, str | None]:  # noqa: ANN401  JSON is of any type
+    """The value of a body without its secrets, and its own text if it was given as JSON text that holds none.
 
-
-def _body(body: Any, path: str) -> Any:  # noqa: ANN401  JSON is of any type
-    """The value of a body; what cannot be read stays text, masked."""
+    The text keeps its blanks, as an idempotency key is for the same bytes. What cannot be read stays text, masked.
+    """
+    value = body
     if isinstance(body, str):
         try:
-            body = json_from(body.encode("utf-8", "surrogatepass"))
+            value = json_from(body.encode("utf-8", "surrogatepass"))
         except InvalidRequest:
-            return mask(body)
-    if isinstance(body, Mapping) and _PIN_PATH.fullmatch(path) and body.get("text") != SANDBOX_PIN:
-        body = {**body, "text": Variable("pin")}
-    return _hidden(body)
-
-
-def _as_written(body: Any, path: str) -> str | None:  # noqa: ANN401  JSON is of any type
-    """A text that is JSON without a secret: its blanks count too, as an idempotency key is for the same bytes."""
-    try:
-        plain = json_from(body.encode("utf-8", "surrogatepass")) if isinstance(body, str) else None
-    except InvalidRequest:
-        return None
-    return body if plain is not None and json_pieces(plain) == json_pieces(_body(body, path)) else None
+            return mask(body), None
+    is_pin = isinstance(value, Mapping) and _PIN_PATH.fullmatch(path) and value.get("text") != SANDBOX_PIN
+    hidden = _hidden({**value, "text": Variable("pin")} if is_pin else value)
+    is_plain = isinstance(body, str) and value is not None and json_pieces(value) == json_pieces(hidden)
+    return hidden, body if is_plain else None
 
 
 def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type

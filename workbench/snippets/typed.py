@@ -143,7 +143,11 @@ def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Argu
         return None
     head = row.text.format(**{name: literal(each) for name, each in named.items()})
     line = head if row.is_attribute else call(head, _call_arguments(row, named, arguments))
-    return noted("\n".join([*_before(request, line, uses_client=uses_client), line]))
+    before = ["from decimal import Decimal", ""] if "Decimal(" in line else []
+    if uses_client:
+        client = "client" if request.key == "secret_key" else f"client_with({python_key(request.key)})"
+        before.append(f"pay = bench.{client}")
+    return noted("\n".join([*before, line]))
 
 
 def _call_arguments(row: Call, named: Mapping[str, str], arguments: Arguments) -> list[str]:
@@ -166,11 +170,3 @@ def _span(seconds: Decimal | int) -> str:
         if seconds and seconds % length == 0:
             return f"{unit}={int(seconds // length)}"
     return literal(seconds)
-
-
-def _before(request: Request, line: str, *, uses_client: bool) -> list[str]:
-    imports = ["from decimal import Decimal", ""] if "Decimal(" in line else []
-    if not uses_client:
-        return imports
-    key = python_key(request.key)
-    return [*imports, "pay = bench.client" if request.key == "secret_key" else f"pay = bench.client_with({key})"]

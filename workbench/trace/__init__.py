@@ -1,6 +1,6 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from typing import Any, NamedTuple, TypeAlias, overload
 
@@ -124,9 +124,6 @@ class Trace(Sequence["dict[str, Any]"]):
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._rows)
 
     def __repr__(self) -> str:
         return str(self._table())

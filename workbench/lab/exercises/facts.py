@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import httpx
     import pandas as pd
@@ -19,61 +19,38 @@ if TYPE_CHECKING:
     from workbench.trace import Trace
 
 
+MTN_FLOAT = "operator:mtn:float"
+
+
 class Bench(Protocol):
     """What checks ask of a Workbench, which stands above them."""
 
     http: "httpx.Client"
     base_url: str
+    secret_key: "Secret"
     client: "PaymentsClient"
     clock: "Clock"
     operator: "Operator"
-
-    @property
-    def secret_key(self) -> "Secret":
-        """The key that it calls with."""
-
-    @property
-    def receiver(self) -> "Receiver":
-        """The merchant's webhook endpoint."""
-
-    @property
-    def receiver_url(self) -> str:
-        """Where that is registered."""
-
-    @property
-    def trace(self) -> "Trace":
-        """What has happened."""
-
-    @property
-    def ledger(self) -> Any:  # noqa: ANN401  tables of the analysis, which the Lab does not know
-        """The ledger as DataFrames."""
-
-    @property
-    def tables(self) -> Any:  # noqa: ANN401  the same
-        """The merchant's records as DataFrames."""
-
-    def looking(self) -> "PaymentsClient":
-        """A client whose reading leaves no trace."""
-
-    def phone(self, number: str) -> "Phone":
-        """The handset with this number."""
+    receiver: "Receiver"
+    receiver_url: str
+    trace: "Trace"
+    ledger: Any
+    """DataFrames of the analysis, which the Lab does not know; so are `tables`."""
+    tables: Any
+    looking: "Callable[[], PaymentsClient]"
+    """A client whose reading leaves no trace."""
+    phone: "Callable[[str], Phone]"
 
 
 class Reconciled(Protocol):
     """What checks ask of a reconciliation, which the Lab does not know either."""
 
-    @property
-    def breaks(self) -> "pd.DataFrame":
-        """What does not agree."""
-
-    @property
-    def proof(self) -> "pd.DataFrame":
-        """An account a row."""
+    breaks: "pd.DataFrame"
+    proof: "pd.DataFrame"
 
 
 def kwacha(minor: int) -> str:
     """An amount for a sentence: 123450 is K1,234.50."""
-    # Here, since the import of the exercises loads nothing of the service.
     from workbench.domain.money import Money
 
     return f"K{Money(minor).plain}"

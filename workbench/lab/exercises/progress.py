@@ -3,7 +3,7 @@
 The file is `.workbench/progress.json` in the folder in which the notebooks run. It is read and written only where a
 person looks (`workbench.live`): a run without anybody leaves nothing behind and finds nothing. The variable
 `WORKBENCH_PROGRESS` names another file, which then is used in any run. A file that cannot be read or written is no
-error: it is left as it is, which is said once.
+error: it is left as it is, and a message says so once.
 """
 
 import json
@@ -80,7 +80,7 @@ class Progress:
 
 @cache
 def progress() -> Progress:
-    """The progress of whoever runs this process."""
+    """The progress of the person who runs this process."""
     named = os.environ.get(FILE_VARIABLE)
     if named:
         return Progress(Path(named))

@@ -1,4 +1,4 @@
-"""What an exercise is, and what may be said of an answer to it."""
+"""What an exercise is, and the verdicts on an answer to it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
@@ -20,7 +20,7 @@ DONE = State.DONE
 
 
 class Verdict(NamedTuple):
-    """What a check found, in a sentence for whoever did it."""
+    """What a check found, in a sentence for the person who did it."""
 
     state: State
     says: str
@@ -41,8 +41,8 @@ def done(says: str) -> Verdict:
     return Verdict(State.DONE, says)
 
 
-def first(check: "Callable[P, Iterator[Verdict]]") -> "Callable[P, Verdict]":
-    """A check that yields what applies: the first verdict is told, and nothing after it is looked at."""
+def first_verdict(check: "Callable[P, Iterator[Verdict]]") -> "Callable[P, Verdict]":
+    """A check that yields what applies: the first verdict counts, and nothing after it is looked at."""
 
     @wraps(check)
     def verdict(*given: P.args, **named: P.kwargs) -> Verdict:
@@ -68,7 +68,7 @@ class Exercise(NamedTuple):
     """The file's name without its ending."""
     title: str
     task: str
-    """The words of the notebook, in one paragraph."""
+    """The text of the notebook, in one paragraph."""
     hints: tuple[str, ...]
     """From a nudge to nearly all of it."""
     solution: str

@@ -1,1 +1,1 @@
-"""The parts that the desk and the dashboard are made of: each one section, and what its buttons do."""
+"""The sections of the desk and the dashboard: what each shows, and what its buttons do."""

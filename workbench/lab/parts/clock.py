@@ -1,42 +1,52 @@
 """The test clock: what moment it is in the sandbox, and moving it."""
 
 from decimal import Decimal, InvalidOperation
-from typing import ClassVar, Final
+from typing import Final
 
 from workbench.domain.moments import moment
-from workbench.lab.parts.part import BoardSection, Handler, Message, Values
-from workbench.lab.parts.source import Source
+from workbench.lab.parts.part import Message, Values
+from workbench.lab.parts.source import SessionSection
 from workbench.lab.parts.words import when
 from workbench.lab.views import BAD, Action, Actions, Beside, Facts, Field, Fold, Form, Item, Section
 
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
 _STEPS: Final = (("60", "+1 minute"), ("3600", "+1 hour"), ("86400", "+1 day"))
-_PATH: Final = "/sandbox/clock/advance"
+_OTHER: Final = Form(
+    "span",
+    "Another span",
+    (
+        Field("count", "By how much", "5", "number"),
+        Field("unit", "Of what", "minutes", "select", tuple((each, each) for each in _UNITS)),
+    ),
+    (Action("move", "Move", primary=True),),
+    row=True,
+)
 
 
-class ClockSection(BoardSection):
+class ClockSection(SessionSection):
     """The moment in UTC and in Lusaka; steps of a minute, an hour and a day, and any other."""
 
     id = "clock"
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    handlers = ("look", "advance", "move")
 
     def section(self) -> Section:
         """What is to be seen now."""
-        now = self._source.control.clock()
+        now = self._session.untraced.clock()
         is_running = now.mode == "running"
-        shown = Beside((_moment(now.now_ms, is_running=is_running), _steps(is_running=is_running), _other()))
-        return Section(self.id, "Test clock", (shown,), wide=True)
+        steps = [Action("advance", label, seconds) for seconds, label in _STEPS]
+        look = [Action("look", "Look again")] if is_running else []
+        move = Actions("Move the clock", (*steps, *look))
+        items = (_moment(now.now_ms, is_running=is_running), move, Fold("other", "Another span", (_OTHER,)))
+        return Section(self.id, "Test clock", (Beside(items),), wide=True)
 
-    def look(self, on: str, values: Values) -> None:
+    def look(self, _on: str, _values: Values) -> None:
         """What a running clock shows is drawn anew after every button."""
 
-    def advance(self, on: str, values: Values) -> Message:
+    def advance(self, on: str, _values: Values) -> Message:
         """Move by so many seconds."""
         return self._move(Decimal(on))
 
-    def move(self, on: str, values: Values) -> Message:
+    def move(self, _on: str, values: Values) -> Message:
         """Move by what was filled in."""
         try:
             count = Decimal(values.get("count", "").strip() or "0")
@@ -47,37 +57,13 @@ class ClockSection(BoardSection):
         return self._move(count * _UNITS[values["unit"]])
 
     def _move(self, seconds: Decimal) -> Message:
-        clock = self._source.session.clock.advance(seconds)
+        clock = self._session.clock.advance(seconds)
         exact = int(seconds) if seconds == int(seconds) else seconds
-        return Message(
-            f"The clock was moved; in Lusaka it is {when(clock.now_ms // 1000)}.",
-            code=self._source.code("POST", _PATH, {"seconds": exact}),
-        )
-
-    handlers: ClassVar[dict[str, Handler]] = {"look": look, "advance": advance, "move": move}
+        code = self._code("POST", "/sandbox/clock/advance", {"seconds": exact})
+        return Message(f"The clock was moved; in Lusaka it is {when(clock.now_ms // 1000)}.", code=code)
 
 
 def _moment(now_ms: int, *, is_running: bool) -> Item:
     goes = "by itself; what is shown is when it was last looked at" if is_running else "only when it is moved"
-    return Facts((
-        ("Lusaka", when(now_ms // 1000)),
-        ("UTC", moment(now_ms).strftime("%Y-%m-%d %H:%M:%S")),
-        ("It goes", goes),
-    ))  # fmt: skip
-
-
-def _steps(*, is_running: bool) -> Item:
-    look = (Action("look", "Look again"),) if is_running else ()
-    return Actions("Move the clock", (*(Action("advance", label, seconds) for seconds, label in _STEPS), *look))
-
-
-def _other() -> Item:
-    fields = (
-        Field("count", "By how much", "5", "number"),
-        Field("unit", "Of what", "minutes", "select", tuple((each, each) for each in _UNITS)),
-    )
-    return Fold(
-        "other",
-        "Another span",
-        (Form("span", "Another span", fields, (Action("move", "Move", primary=True),), row=True),),
-    )
+    utc = moment(now_ms).strftime("%Y-%m-%d %H:%M:%S")
+    return Facts((("Lusaka", when(now_ms // 1000)), ("UTC", utc), ("It goes", goes)))

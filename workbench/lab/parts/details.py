@@ -1,4 +1,4 @@
-"""What one row of the trace has to tell: an exchange to look into, a screen's words, an entry's sides, a webhook."""
+"""The details of one row of the trace: an exchange to look into, a screen's text, an entry's sides, a webhook."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from workbench.trace.exchange import message
 
 
 def exchange(looked_at: Exchange) -> tuple[Item, ...]:
-    """Request and answer side by side, how long it took, and the same call in code."""
+    """Request and response side by side, how long it took, and the same call in code."""
     known = [("status", str(looked_at.status))]
     if looked_at.latency_ms is not None:
         known.append(("answered in", f"{looked_at.latency_ms} ms"))

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from workbench.domain import wire
 from workbench.domain.masking import shortened
@@ -37,14 +36,15 @@ FIELD_OF: Final[Mapping[str, str]] = {
 }
 """The field of the form for the last name in an error's `param`."""
 MADE_ID: Final = "INTENT_ID"
-"""Stands for the id that the first answer will tell."""
+"""Stands for the id that the first response will have."""
 _AMOUNT = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?")
 _WITH_COMMA = re.compile(r"[0-9]{1,12},[0-9]{1,2}")
 _SHOWN = 24
+_ONCE = ("from ", "import ", "pay =")
+"""How lines of code begin that two requests share."""
 
 
-@dataclass(frozen=True)
-class DraftRequest:
+class DraftRequest(NamedTuple):
     """One request: where it goes, and its body as it is to be sent, laid out for reading."""
 
     path: str
@@ -139,9 +139,8 @@ def phone_hint(values: Mapping[str, str]) -> str:
         own = msisdn_from(values["phone"], param="phone").operator
     except InvalidRequest:
         return ""
-    if own.id == values["provider"]:
-        return ""
-    return f"This number is of {own.name}, which the payment will go through."
+    is_same = own.id == values["provider"]
+    return "" if is_same else f"This number is of {own.name}, which the payment will go through."
 
 
 def field_of(param: str | None) -> str:
@@ -154,19 +153,15 @@ def _laid_out(body: Mapping[str, Any]) -> str:
 
 
 def _once(texts: Sequence[str]) -> str:
-    """Texts one after the other, what they begin with said once."""
+    """Texts one after the other, what they begin with written once."""
     lines: list[str] = []
     for text in texts:
-        lines += [
-            line for line in text.split("\n") if not (line in lines and line.startswith(("from ", "import ", "pay =")))
-        ]
+        new = [line for line in text.split("\n") if line not in lines or not line.startswith(_ONCE)]
+        lines += new
     return "\n".join(lines).replace("\n\n\n", "\n\n")
 
 
 def _python_of_two(create: str, confirm: str) -> str:
-    if "pay.payment_intents.create" in create and "pay.payment_intents.confirm" in confirm:
-        create = create.replace("pay.payment_intents.create", "intent = pay.payment_intents.create")
-        return _once([create, confirm.replace(f'"{MADE_ID}"', "intent.id")])
     if "pay.payment_intents.create" in create:
         create = create.replace("pay.payment_intents.create", "intent = pay.payment_intents.create")
         name = "intent.id"

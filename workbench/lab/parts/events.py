@@ -1,7 +1,7 @@
 """Events: found by type, moment and text; what was sent for each, and what became of that."""
 
 from datetime import datetime
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from workbench.domain import wire
 from workbench.domain.ids import short_id
@@ -9,10 +9,9 @@ from workbench.domain.masking import mask
 from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import InvalidRequest, NotFound
-from workbench.lab.parts import attempts
-from workbench.lab.parts.pages import Pages
-from workbench.lab.parts.part import BoardSection, Handler, Message, Values
-from workbench.lab.parts.source import Source
+from workbench.lab.parts.attempts import attempts_of, deliveries_grid, delivery_cells
+from workbench.lab.parts.pages import NEWEST, PagedSection
+from workbench.lab.parts.part import Message, Values
 from workbench.lab.parts.words import counted, when
 from workbench.lab.views import (
     BAD,
@@ -36,13 +35,11 @@ _PATH: Final = "/v1/events"
 _FAMILIES: Final = tuple(dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES))
 _TYPES: Final = (("", "all types"), *((each, each) for each in (*_FAMILIES, *EVENT_TYPES)))
 _NO_MOMENT: Final = "A moment in Lusaka, such as 2026-01-05 or 2026-01-05 08:30."
-_LONGEST: Final = 100
-_SUBJECTS: Final = ("payment_intent", "charge")
-"""What of an object names the payment that it belongs to, where it is none itself."""
+_MAX_SEARCH: Final = 100
 
 
 class EventFilter(NamedTuple):
-    """What is looked for, as it was typed."""
+    """What events are filtered by, as it was typed."""
 
     type: str = ""
     since: str = ""
@@ -52,20 +49,17 @@ class EventFilter(NamedTuple):
     def query(self) -> dict[str, str]:
         """The same as the parameters of the list. Raises ValueError: no moment."""
         since = _in_lusaka(self.since.strip()) if self.since.strip() else ""
-        asked = {"type": self.type, "created_since": since, "search": self.search.strip()[:_LONGEST]}
-        return {name: value for name, value in asked.items() if value}
+        parameters = {"type": self.type, "created_since": since, "search": self.search.strip()[:_MAX_SEARCH]}
+        return {name: value for name, value in parameters.items() if value}
 
 
-class EventsSection(BoardSection):
-    """A page of events, newest first, as they are wanted; one of them unfolded."""
+class EventsSection(PagedSection[wire.Event]):
+    """A page of events, newest first, as they are filtered; one of them unfolded."""
 
     id = "events"
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._pages = Pages[wire.Event](lambda: source.looking.events)
-        self._filter = EventFilter()
-        self._open = ""
+    handlers = ("search", "follow", "clear", "unfold", "replay", "replay_one", "turn")
+    group = "events"
+    _filter = EventFilter()
 
     def section(self) -> Section:
         """What is to be seen now."""
@@ -73,7 +67,7 @@ class EventsSection(BoardSection):
         try:
             found: tuple[Item, ...] = (self._found(query), *self._pages.buttons("Events"))
         except InvalidRequest as refused:
-            # What is looked for can still be changed.
+            # The filter can still be changed.
             found = (Note(str(refused), BAD),)
         return Section(self.id, "Developers: events", (self._form(error), *found), wide=True)
 
@@ -85,40 +79,32 @@ class EventsSection(BoardSection):
             return Message(error, BAD)
         found = len(self._pages.rows(**query))
         more = ", and there are more" if self._pages.has_more else ""
-        return Message(f"{counted(found, 'event')} found{more}.", code=self._source.code("GET", _PATH, query=query))
+        return Message(f"{counted(found, 'event')} found{more}.", code=self._code("GET", _PATH, query=query))
 
-    def follow(self, on: str, values: Values) -> None:
-        """Hear what is wanted while it is typed."""
-        event_filter = EventFilter(values.get("type", ""), values.get("since", ""), values.get("search", ""))
+    def follow(self, _on: str, values: Values) -> None:
+        """Take over the filter while it is typed."""
+        event_filter = EventFilter(**{name: values.get(name, "") for name in EventFilter._fields})
         if event_filter != self._filter:
             self._filter = event_filter
-            self._pages.turn("newest")
+            self._pages.turn(NEWEST)
 
-    def clear(self, on: str, values: Values) -> Message:
+    def clear(self, on: str, _values: Values) -> Message:
         """All events again."""
         self.follow(on, {})
-        return Message("All events are shown.", code=self._source.code("GET", _PATH))
+        return Message("All events are shown.", code=self._code("GET", _PATH))
 
-    def unfold(self, on: str, values: Values) -> None:
-        """Show what was sent for one, or fold it up."""
-        self._open = "" if on == self._open else on
-
-    def replay(self, on: str, values: Values) -> Message:
-        """Send one again to every endpoint that wants it."""
-        sent = self._source.pay.events.replay(on)
-        code = self._source.code("POST", f"{_PATH}/{on}/replay")
+    def replay(self, on: str, _values: Values) -> Message:
+        """Send one again to every endpoint whose filter it passes."""
+        sent = self._pay.events.replay(on)
+        code = self._code("POST", f"{_PATH}/{on}/replay")
         if not sent.data:
             return Message("No endpoint that is enabled wants it.", WARN, code)
         return Message(f"Sent again to {counted(len(sent.data), 'endpoint')}.", code=code)
 
-    def replay_one(self, on: str, values: Values) -> Message:
+    def replay_one(self, on: str, _values: Values) -> Message:
         """Send one delivery again."""
-        self._source.pay.deliveries.replay(on)
-        return Message("Sent again.", code=self._source.code("POST", f"/v1/deliveries/{on}/replay"))
-
-    def turn(self, on: str, values: Values) -> None:
-        """Another page."""
-        self._pages.turn(on)
+        self._pay.deliveries.replay(on)
+        return Message("Sent again.", code=self._code("POST", f"/v1/deliveries/{on}/replay"))
 
     def _found(self, query: dict[str, str]) -> Grid:
         rows = tuple(self._row(each) for each in self._pages.rows(**query))
@@ -127,6 +113,7 @@ class EventsSection(BoardSection):
         return Grid(caption, columns, rows, "None found." if query else "None yet.")
 
     def _query(self) -> tuple[dict[str, str], str]:
+        """The parameters of the list, and what is wrong with the filter."""
         try:
             return self._filter.query, ""
         except ValueError:
@@ -145,34 +132,23 @@ class EventsSection(BoardSection):
         is_open = event.id == self._open
         unfold = Action("unfold", "Details", event.id, expanded="yes" if is_open else "no")
         at = when(datetime.fromisoformat(event.timestamp).timestamp())
-        return Row(
-            event.id,
-            (short_id(event.id), event.type, short_id(_payment(event)), at),
-            (unfold,),
-            beneath=self._details(event) if is_open else (),
-        )
+        cells = (short_id(event.id), event.type, short_id(_payment(event)), at)
+        return Row(event.id, cells, (unfold,), beneath=self._details(event) if is_open else ())
 
     def _details(self, event: wire.Event) -> tuple[Item, ...]:
         try:
-            sent = self._source.looking.deliveries.list(event=event.id, limit=100).data
+            sent = self._looking.deliveries.list(event=event.id, limit=100).data
         except NotFound:
             sent = []
-        now_s = self._source.control.clock().now_ms // 1000
-        rows = [_delivered(each, now_s) for each in sent]
-        body = indented(wire.to_json(event).decode())
+        now_s = self._now_s()
+        rows = [_delivery(each, now_s) for each in sent]
+        caused_by = ("Caused by the call", event.request.id or "none")
         return (
-            Facts(
-                (("Event", event.id), ("Payment", _payment(event)), ("Caused by the call", event.request.id or "none"))
-            ),
-            Code("Payload, numbers masked", mask(body)),
-            attempts.grid("Sent to", rows) if rows else Note("It was sent nowhere: no endpoint wanted it."),
+            Facts((("Event", event.id), ("Payment", _payment(event)), caused_by)),
+            Code("Payload, numbers masked", mask(indented(wire.to_json(event).decode()))),
+            deliveries_grid("Sent to", rows) if rows else Note("It was sent nowhere: no endpoint wanted it."),
             Actions("This event", (Action("replay", "Replay to every endpoint", event.id),)),
         )
-
-    handlers: ClassVar[dict[str, Handler]] = {
-        "search": search, "follow": follow, "clear": clear, "unfold": unfold, "replay": replay,
-        "replay_one": replay_one, "turn": turn,
-    }  # fmt: skip
 
 
 def _in_lusaka(text: str) -> str:
@@ -188,15 +164,12 @@ def _in_lusaka(text: str) -> str:
 
 
 def _payment(event: wire.Event) -> str:
+    """The payment that an event's object belongs to, or is."""
     about = event.data.object
-    return str(next((about[name] for name in _SUBJECTS if about.get(name)), about.get("id", "-")))
+    return str(about.get("payment_intent") or about.get("charge") or about.get("id", "-"))
 
 
-def _delivered(delivery: wire.Delivery, now_s: int) -> Row:
-    return Row(
-        delivery.id,
-        attempts.cells(delivery, now_s),
-        (Action("replay_one", "Replay", delivery.id),),
-        more=attempts.attempts(delivery, now_s),
-        more_label="Attempts",
-    )
+def _delivery(delivery: wire.Delivery, now_s: int) -> Row:
+    replay = (Action("replay_one", "Replay", delivery.id),)
+    more = attempts_of(delivery, now_s)
+    return Row(delivery.id, delivery_cells(delivery, now_s), replay, more=more, more_label="Attempts")

@@ -1,7 +1,5 @@
 """The handset of the payment that is looked at."""
 
-from typing import ClassVar
-
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.errors import WorkbenchError
 from workbench.lab.parts.part import BoardSection
@@ -21,7 +19,7 @@ _UNKNOWN = (
 class HandsetSection(BoardSection):
     """The phone of the payment chosen; before that has one, the phone of the number in the form."""
 
-    id: ClassVar[str] = "handset"
+    id = "handset"
 
     def __init__(self, session: Session, gathered: Gathered, request: RequestSection) -> None:
         self._session = session
@@ -38,18 +36,14 @@ class HandsetSection(BoardSection):
         if not number:
             return (Note(_UNKNOWN, WARN),)
         try:
-            phone = self._session.phone(number)
-            shown = repr(phone)
+            shown = repr(self._session.phone(number))
         except WorkbenchError as error:
             return (Note(str(error), WARN),)
-        return (
-            Slot(number, "Handset", (Code("Handset", shown), Note(f"The PIN of every wallet here is {SANDBOX_PIN}."))),
-            Fold("code", "Its keys in Python and curl", self._code(number)),
-        )
-
-    def _code(self, number: str) -> tuple[Item, ...]:
-        items: list[Item] = []
+        codes: list[Item] = []
         for name, path, body in _KEYS:
             same = snippet("POST", f"/sandbox/phones/{number}/{path}", body, base_url=self._session.base_url)
-            items += [Code(f"{name} in Python", same.python), Code(f"{name} in curl", same.curl)]
-        return tuple(items)
+            codes += [Code(f"{name} in Python", same.python), Code(f"{name} in curl", same.curl)]
+        return (
+            Slot(number, "Handset", (Code("Handset", shown), Note(f"The PIN of every wallet here is {SANDBOX_PIN}."))),
+            Fold("code", "Its keys in Python and curl", tuple(codes)),
+        )

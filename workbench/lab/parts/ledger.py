@@ -1,20 +1,19 @@
 """The T-accounts of one payment, as they change."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, ClassVar
+from typing import Any
 
 from workbench.domain import wire
 from workbench.domain.money import Money
 from workbench.domain.t_accounts import Side, TAccount, t_accounts
 from workbench.domain.wire.trace import entry_of
 from workbench.lab.parts.part import BoardSection
-from workbench.lab.parts.seen import Gathered
+from workbench.lab.parts.seen import Gathered, Rows
 from workbench.lab.views import BAD, GOOD, Beside, Grid, Item, Note, Row, Section, headings
 
 _NOTHING = "No entry yet: money is booked when the customer has paid."
-_MEANS: Mapping[int, str] = {
+_MEANINGS: Mapping[int, str] = {
     1010: "money at the bank",
     1100: "money at the operator",
     1200: "on its way to the bank",
@@ -34,7 +33,7 @@ _MEANS: Mapping[int, str] = {
 class LedgerSection(BoardSection):
     """The accounts that a payment was booked to."""
 
-    id: ClassVar[str] = "ledger"
+    id = "ledger"
 
     def __init__(self, gathered: Gathered) -> None:
         self._gathered = gathered
@@ -44,10 +43,10 @@ class LedgerSection(BoardSection):
         return Section(self.id, "Ledger", ledger(self._gathered.rows, self._gathered.accounts))
 
 
-def ledger(rows: Sequence[Mapping[str, Any]], accounts: Sequence[wire.LedgerAccount]) -> tuple[Item, ...]:
-    """The entries among a payment's rows as T-accounts; `accounts` tells the code and the balance of each."""
+def ledger(rows: Rows, accounts: Sequence[wire.LedgerAccount]) -> tuple[Item, ...]:
+    """The entries among a payment's rows as T-accounts; `accounts` has the code and the balance of each."""
     codes = {each.account: each.code for each in accounts}
-    whole = {(each.account, each.currency): each.debit_minor - each.credit_minor for each in accounts}
+    balances = {(each.account, each.currency): each.debit_minor - each.credit_minor for each in accounts}
     postings = [
         {
             "entry": str(row["result"]).replace("_", " "),
@@ -63,34 +62,33 @@ def ledger(rows: Sequence[Mapping[str, Any]], accounts: Sequence[wire.LedgerAcco
     ]
     if not postings:
         return (Note(_NOTHING),)
-    return (_proof(postings), Beside(tuple(_grid(each, whole) for each in t_accounts(postings))))
+    return (_proof(postings), Beside(tuple(_grid(each, balances) for each in t_accounts(postings))))
 
 
 def _proof(postings: Sequence[Mapping[str, Any]]) -> Note:
-    sums: Counter[str] = Counter()
+    """That debits equal credits, in each currency."""
+    sums = {row["currency"]: {"debit": 0, "credit": 0} for row in postings}
     for row in postings:
-        sums[f"{row['side']} {row['currency']}"] += row["amount_minor"]
-    currencies = sorted({row["currency"] for row in postings})
-    sums_by_currency = [
-        (sums[f"debit {code}"] == sums[f"credit {code}"], Money(sums[f"debit {code}"], code),
-         Money(sums[f"credit {code}"], code))
-        for code in currencies
-    ]  # fmt: skip
-    text = "; ".join(f"debits {debits}, credits {credits_}" for _, debits, credits_ in sums_by_currency)
-    holds = all(each[0] for each in sums_by_currency)
-    return Note(f"Debits equal credits: {text}." if holds else f"It does not balance: {text}.", GOOD if holds else BAD)
+        sums[row["currency"]][row["side"]] += row["amount_minor"]
+    text = "; ".join(
+        f"debits {Money(each['debit'], code)}, credits {Money(each['credit'], code)}"
+        for code, each in sorted(sums.items())
+    )
+    if all(each["debit"] == each["credit"] for each in sums.values()):
+        return Note(f"Debits equal credits: {text}.", GOOD)
+    return Note(f"It does not balance: {text}.", BAD)
 
 
-def _grid(account: TAccount, whole: Mapping[tuple[str, str], int]) -> Grid:
+def _grid(account: TAccount, balances: Mapping[tuple[str, str], int]) -> Grid:
     pairs = zip_longest(account.debits, account.credits)
     rows = [Row(f"{place}", _cells(*pair)) for place, pair in enumerate(pairs)]
     rows.append(Row("balance", ("balance", *account.balance)))
-    in_all = whole.get((account.account, account.currency), account.balance_minor)
+    in_all = balances.get((account.account, account.currency), account.balance_minor)
     if in_all != account.balance_minor:
         shown = Money(abs(in_all), account.currency).plain
         rows.append(Row("all", ("of all payments", *((shown, "") if in_all >= 0 else ("", shown)))))
-    means = f" — {_MEANS[account.code]}" if account.code in _MEANS else ""
-    caption = f"{account.code} {account.account}{means} ({account.currency})"
+    meaning = f" — {_MEANINGS[account.code]}" if account.code in _MEANINGS else ""
+    caption = f"{account.code} {account.account}{meaning} ({account.currency})"
     return Grid(caption, headings("entry", "debit", "credit", numeric=("debit", "credit")), tuple(rows))
 
 

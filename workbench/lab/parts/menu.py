@@ -1,9 +1,6 @@
-"""The menu of a board that shows one part at a time."""
+"""The menu of a board that shows one section at a time."""
 
-from collections.abc import Sequence
-from typing import ClassVar
-
-from workbench.lab.parts.part import BoardSection, Handler, Message, Values
+from workbench.lab.parts.part import BoardSection, Message, Values
 from workbench.lab.views import PLAIN, Menu, Section
 
 
@@ -11,20 +8,19 @@ class MenuSection(BoardSection):
     """What there is to see, by id and label, and what is chosen."""
 
     id = "menu"
+    handlers = ("show",)
 
-    def __init__(self, label: str, choices: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, label: str, choices: tuple[tuple[str, str], ...]) -> None:
         self._label = label
-        self._choices = tuple(choices)
-        self.chosen = self._choices[0][0]
+        self._choices = choices
+        self.chosen = choices[0][0]
 
     def section(self) -> Section:
         """The menu."""
         return Section(self.id, "", (Menu(self._label, self._choices, self.chosen),), wide=True)
 
-    def show(self, on: str, values: Values) -> Message:
-        """Choose; what was said of something else is said no more."""
+    def show(self, on: str, _values: Values) -> Message:
+        """Choose; the message about something else goes."""
         if on in dict(self._choices):
             self.chosen = on
         return Message("", PLAIN)
-
-    handlers: ClassVar[dict[str, Handler]] = {"show": show}

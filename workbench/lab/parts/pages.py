@@ -1,12 +1,14 @@
 """Pages of a list that may be long: only the one that is shown is asked for."""
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from workbench.client.resource import Identified
 from workbench.domain import wire
 from workbench.errors import NotFound
+from workbench.lab.parts.part import Values
+from workbench.lab.parts.source import SessionSection
 from workbench.lab.views import Action, Actions, Item
+from workbench.session import Session
 
 T = TypeVar("T", bound=Identified)
 SIZE = 25
@@ -15,9 +17,9 @@ _CURSOR_GONE = "cursor_unknown"
 
 
 class Pages(Generic[T]):
-    """Where one is in a list, newest first; `group` gives the group of calls that lists it."""
+    """Where one is in a list, newest first; `group` is the group of calls that lists it."""
 
-    def __init__(self, group: Callable[[], Any], size: int = SIZE) -> None:
+    def __init__(self, group: Any, size: int = SIZE) -> None:  # noqa: ANN401  each group lists by filters of its own
         self._group = group
         self._size = size
         self._after: list[str] = []
@@ -48,29 +50,38 @@ class Pages(Generic[T]):
         elif where == NEWEST:
             self._after = []
 
-    @property
-    def number(self) -> int:
-        """Which page it is, from 1."""
-        return len(self._after) + 1
-
     def buttons(self, label: str) -> tuple[Item, ...]:
         """To turn the pages; none where there is but one."""
         if not self._after and not self.has_more:
             return ()
         first = "" if self._after else "This is the newest page."
         last = "" if self.has_more else "This is the oldest page."
-        return (
-            Actions(
-                f"{label}: page {self.number}",
-                (
-                    Action("turn", "Newest", NEWEST, off=first),
-                    Action("turn", "Newer", NEWER, off=first),
-                    Action("turn", "Older", OLDER, off=last),
-                ),
-            ),
-        )
+        ways = (("Newest", NEWEST, first), ("Newer", NEWER, first), ("Older", OLDER, last))
+        actions = tuple(Action("turn", text, where, off=off) for text, where, off in ways)
+        return (Actions(f"{label}: page {len(self._after) + 1}", actions),)
 
     def _page(self, **filters: str | None) -> wire.List[T]:
         after = self._after[-1] if self._after else None
-        page: wire.List[T] = self._group().list(limit=self._size, starting_after=after, **filters)
+        page: wire.List[T] = self._group.list(limit=self._size, starting_after=after, **filters)
         return page
+
+
+class PagedSection(SessionSection, Generic[T]):
+    """A section that shows a list page by page; `group` names the group of calls that lists it."""
+
+    group: ClassVar[str]
+    page_size: ClassVar[int] = SIZE
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._pages = Pages[T](getattr(self._looking, self.group), self.page_size)
+        self._open = ""
+        """The row that is unfolded."""
+
+    def turn(self, on: str, _values: Values) -> None:
+        """Another page."""
+        self._pages.turn(on)
+
+    def unfold(self, on: str, _values: Values) -> None:
+        """Show what is beneath a row, or fold it up."""
+        self._open = "" if on == self._open else on

@@ -1,7 +1,7 @@
-"""What every part of a board is."""
+"""What every section of a board is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from workbench.lab.views import GOOD, Item, Section
@@ -26,18 +26,15 @@ class Message(NamedTuple):
     reveal: Reveal | None = None
 
 
-Handler: TypeAlias = Callable[..., Message | None]
-"""`(part, on, values)`: `on` is what a button is about, `values` what its form holds."""
-
-
 class BoardSection(ABC):
-    """A section of a board, made of what the sandbox says whenever it is asked.
+    """A section of a board, made of what the sandbox reports whenever it is asked.
 
-    `doings` says what its buttons do; a `follow` among them hears of what is typed into a form, and says nothing.
+    `handlers` names the methods that its buttons call, as `(on, values) -> Message | None`: `on` is what a button is
+    about, `values` what its form holds. A `follow` among them gets what is typed into a form, and says nothing.
     """
 
     id: ClassVar[str]
-    handlers: ClassVar[Mapping[str, Handler]] = {}
+    handlers: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def section(self) -> Section:

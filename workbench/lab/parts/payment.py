@@ -1,10 +1,7 @@
 """The payment that is looked at: which one, how far it has come, and when what happened."""
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 from workbench.domain.ids import short_id
-from workbench.lab.parts.part import BoardSection, Handler, Message, Values
+from workbench.lab.parts.part import BoardSection, Message, Values
 from workbench.lab.parts.seen import LATEST, Gathered, Payment
 from workbench.lab.parts.timeline import steps, timeline
 from workbench.lab.parts.webhooks import verified_at
@@ -19,7 +16,8 @@ _SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
 class PaymentSection(BoardSection):
     """The choice of a payment, its steps and its timeline."""
 
-    id: ClassVar[str] = "payment"
+    id = "payment"
+    handlers = ("follow", "wait")
 
     def __init__(self, session: Session, gathered: Gathered) -> None:
         self._session = session
@@ -27,14 +25,11 @@ class PaymentSection(BoardSection):
 
     def section(self) -> Section:
         """Of the latest payment, unless another was chosen."""
-        gathered = self._gathered
-        payment = gathered.payment
-        items: list[Item] = [self._choice()] if gathered.payments else []
+        gathered, payment = self._gathered, self._gathered.payment
         verified = verified_at(gathered.rows, gathered.arrivals)
-        items.append(
-            steps(gathered.rows, payment.status if payment else "", payment.failure if payment else "", verified)
-        )
-        items += [_facts(payment)] if payment else []
+        items: list[Item] = [self._choice()] if gathered.payments else []
+        items.append(steps(gathered.rows, payment.status, payment.failure, verified))
+        items += [_facts(payment)] if payment.id else []
         items.append(timeline(gathered.rows))
         items.append(Actions("Clock", tuple(Action("wait", label, span) for span, label in _SPANS)))
         return Section(self.id, "Payment", tuple(items))
@@ -47,26 +42,20 @@ class PaymentSection(BoardSection):
 
     def wait(self, on: str, _values: Values) -> Message:
         """Move the clock: what falls due on the way happens."""
-        seconds = next((span for span, _ in _SPANS if span == on), _SPANS[0][0])
-        self._session.clock.advance(int(seconds))
-        same = snippet("POST", "/sandbox/clock/advance", {"seconds": int(seconds)}, base_url=self._session.base_url)
+        seconds = int(on) if on in dict(_SPANS) else int(_SPANS[0][0])
+        self._session.clock.advance(seconds)
+        same = snippet("POST", "/sandbox/clock/advance", {"seconds": seconds}, base_url=self._session.base_url)
         return Message(f"{seconds} seconds have passed.", code=(Code("Python", same.python), Code("curl", same.curl)))
-
-    handlers: ClassVar[Mapping[str, Handler]] = {"follow": follow, "wait": wait}
 
     def _choice(self) -> Form:
         options = [(each.id, _label(each)) for each in self._gathered.payments]
         latest = (LATEST, f"the latest: {options[0][1]}")
-        return Form(
-            "choice",
-            "Which payment",
-            (Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options)),),
-            follow=True,
-        )
+        field = Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options))
+        return Form("choice", "Which payment", (field,), follow=True)
 
 
 def news(payment: Payment, *, is_verified: bool) -> Message | None:
-    """What is said of a payment that has come to an end; None while it has not."""
+    """The message about a payment that has come to an end; None while it has not."""
     if payment.status == "succeeded":
         webhook = ", and its webhook has come, its signature verified" if is_verified else ""
         return Message(f"Paid: {payment.money} is booked in the ledger{webhook}.")

@@ -1,7 +1,10 @@
 """The request of a desk: a form and raw JSON that follow each other, and what sending them comes to."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from msgspec.structs import replace
 
 from workbench.domain.masking import mask
 from workbench.domain.phones import mask_phone
@@ -10,47 +13,46 @@ from workbench.errors import ApiError, PaymentDeclined, WorkbenchError
 from workbench.lab.parts import draft
 from workbench.lab.parts.answer import responses, was_replayed
 from workbench.lab.parts.draft import CHARGE, INTENT, MADE_ID, DraftRequest
-from workbench.lab.parts.part import BoardSection, Handler, Message, Values
+from workbench.lab.parts.part import BoardSection, Message, Values
 from workbench.lab.parts.payment import news
-from workbench.lab.parts.seen import Gathered
-from workbench.lab.parts.sending import Calls, Outcome, Sending
+from workbench.lab.parts.seen import Gathered, Rows
+from workbench.lab.parts.sending import Outcome, Sending
 from workbench.lab.parts.webhooks import verified_at
 from workbench.lab.views import BAD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Section
 from workbench.session import Session
 
 _LONGEST = 20_000
 """What is endless is cut."""
+_KEY = "idempotency_key"
 _KEY_PROBLEM = "An idempotency key is 1 to 255 printable ASCII characters."
 _MAX_KEY = 255
-_ERRORS = 400
 _FORM, _JSON = "form", "json"
 _PROMPTED = "its handset shows the prompt. Type the PIN there; it is 1234."
 _WAITS = "no handset shows a prompt yet. Let time pass to see what comes of it."
-
-
-class Sent(NamedTuple):
-    """What was sent last."""
-
-    idempotency_key: str = ""
-    calls: Calls = ()
+_FOLLOWS = "Follows the form. What you write here is sent as it stands."
+_WRITTEN = "Written by hand: sent as it stands. Typing in the form replaces it."
 
 
 class RequestSection(BoardSection):
     """The form, the JSON, the headers, the keys, and the code of it all. `new_key` draws an idempotency key."""
 
-    id: ClassVar[str] = "request"
+    id = "request"
+    handlers = ("follow", "send", "again", "new_key", "follow_form")
 
     def __init__(self, session: Session, gathered: Gathered, new_key: Callable[[], str]) -> None:
         self._session = session
         self._gathered = gathered
-        self._new_key = new_key
+        self._draw_key = new_key
         self._sending = Sending(session, gathered)
-        self.values = {**draft.START, "idempotency_key": ""}
+        self.values = {**draft.START, _KEY: ""}
         self._texts: tuple[str, ...] | None = None
         """The bodies as somebody wrote them; None while they follow the form."""
         self._errors: dict[str, str] = {}
         self._has_key = False
-        self.sent = Sent()
+        self._last_key = ""
+        """The idempotency key of what was sent last."""
+        self.calls: Rows = ()
+        """What was sent last, as the trace has it."""
 
     # What is to be seen
 
@@ -58,37 +60,30 @@ class RequestSection(BoardSection):
         """What would be sent now, and as what."""
         self._draw_first()
         requests = self._requests()
-        return Section(
-            self.id,
-            "Request",
-            (
-                self._form(),
-                Facts((*self._endpoints(requests), *self._headers())),
-                *self._json(requests),
-                Fold("code", "The same in Python and curl", self._code(requests, self.values["idempotency_key"])),
-            ),
-        )
+        facts = Facts((*self._endpoints(requests), *self._headers()))
+        code = Fold("code", "The same in Python and curl", self._code(requests, self.values[_KEY]))
+        return Section(self.id, "Request", (self._form(), facts, self._json(requests), code))
 
     def _form(self) -> Form:
         is_charge = self.values["operation"] == CHARGE
-        last = self.sent.idempotency_key
-        again = Action("again", "Send again with the same key", off="" if last else "Nothing was sent yet.")
+        last = self._last_key
         key_hint = f"The last request was sent with {last}." if last else "However often it is sent, it is done once."
-        return Form(
-            _FORM,
-            "Payment to ask for",
-            (
-                self._field("operation", "What to send", type="select", options=draft.OPERATIONS),
-                self._field("amount", "Amount in kwacha (ZMW)", type="number", hint=self._amount_hint()),
-                self._field("phone", "Customer's number", hint=draft.phone_hint(self.values)),
-                self._field("provider", "Operator", type="select", options=draft.PROVIDERS),
-                self._field("description", "Reference of your order" if is_charge else "Description"),
-                self._field("idempotency_key", "Idempotency key", hint=key_hint),
-                *([self._field("key", "Sent with", type="select", options=draft.KEYS)] if self._has_both() else []),
-            ),
-            (Action("send", "Send request", primary=True), again, Action("new_key", "New key")),
-            follow=True,
+        fields = [
+            self._field("operation", "What to send", type="select", options=draft.OPERATIONS),
+            self._field("amount", "Amount in kwacha (ZMW)", type="number", hint=self._amount_hint()),
+            self._field("phone", "Customer's number", hint=draft.phone_hint(self.values)),
+            self._field("provider", "Operator", type="select", options=draft.PROVIDERS),
+            self._field("description", "Reference of your order" if is_charge else "Description"),
+            self._field(_KEY, "Idempotency key", hint=key_hint),
+        ]
+        if self._session.publishable_key:
+            fields.append(self._field("key", "Sent with", type="select", options=draft.KEYS))
+        actions = (
+            Action("send", "Send request", primary=True),
+            Action("again", "Send again with the same key", off="" if last else "Nothing was sent yet."),
+            Action("new_key", "New key"),
         )
+        return Form(_FORM, "Payment to ask for", tuple(fields), actions, follow=True)
 
     def _field(self, name: str, label: str, **more: Any) -> Field:  # noqa: ANN401  a field's own members
         return Field(name, label, self.values[name], error=self._errors.get(name, ""), **more)
@@ -98,9 +93,6 @@ class RequestSection(BoardSection):
         if self.values["operation"] != CHARGE or not isinstance(amount, int):
             return ""
         return f"Sent as {amount}, in whole {'ngwee' if self._gathered.unit_minor == 1 else 'kwacha'}."
-
-    def _has_both(self) -> bool:
-        return bool(self._session.publishable_key)
 
     def _endpoints(self, requests: tuple[DraftRequest, ...]) -> tuple[tuple[str, str], ...]:
         first, *others = (each.path.replace(MADE_ID, "{id}") for each in requests)
@@ -112,27 +104,19 @@ class RequestSection(BoardSection):
         return (
             ("Authorization", f"Basic {key}: (the key is the user name)" if is_charge else f"Bearer {key}"),
             ("Content-Type", "application/json"),
-            ("Idempotency-Key", self.values["idempotency_key"] or "(none)"),
+            ("Idempotency-Key", self.values[_KEY] or "(none)"),
         )
 
-    def _json(self, requests: tuple[DraftRequest, ...]) -> tuple[Item, ...]:
-        error = self._errors.get(_JSON, "")
-        hint = "Follows the form. What you write here is sent as it stands."
-        if self._texts is not None:
-            hint = "Written by hand: sent as it stands. Typing in the form replaces it."
-        fields = tuple(
-            Field(
-                f"body{place}",
-                "JSON" if len(requests) == 1 else ("JSON to create it", "JSON to confirm it")[place],
-                each.text,
-                "area",
-                hint="" if place else hint,
-                error="" if place else error,
-            )
-            for place, each in enumerate(requests)
-        )
+    def _json(self, requests: tuple[DraftRequest, ...]) -> Form:
+        labels = ("JSON",) if len(requests) == 1 else ("JSON to create it", "JSON to confirm it")
+        fields = [
+            Field(f"body{place}", label, each.text, "area")
+            for place, (label, each) in enumerate(zip(labels, requests, strict=True))
+        ]
+        hint = _FOLLOWS if self._texts is None else _WRITTEN
+        fields[0] = replace(fields[0], hint=hint, error=self._errors.get(_JSON, ""))
         back = (Action("follow_form", "Take the form's again"),) if self._texts is not None else ()
-        return (Form(_JSON, "The same as raw JSON", fields, back, follow=True),)
+        return Form(_JSON, "The same as raw JSON", tuple(fields), back, follow=True)
 
     def _code(self, requests: tuple[DraftRequest, ...], idempotency_key: str, made_id: str = "") -> tuple[Item, ...]:
         python, curl = draft.code_of(
@@ -163,37 +147,33 @@ class RequestSection(BoardSection):
     def send(self, _on: str, values: Values) -> Message:
         """Send what stands there, with the key that stands there."""
         self._take(values)
-        return self._send(self.values["idempotency_key"])
+        return self._send(self.values[_KEY])
 
     def again(self, _on: str, values: Values) -> Message:
         """Send what stands there with the key of before."""
-        self._take({name: value for name, value in values.items() if name != "idempotency_key"})
-        if not self.sent.idempotency_key:
+        self._take(_without_key(values))
+        if not self._last_key:
             return Message("Nothing was sent yet.", WARN)
-        self.values["idempotency_key"] = self.sent.idempotency_key
-        return self._send(self.sent.idempotency_key)
+        self.values[_KEY] = self._last_key
+        return self._send(self._last_key)
 
     def new_key(self, _on: str, values: Values) -> Message:
         """Another idempotency key."""
-        self._take({name: value for name, value in values.items() if name != "idempotency_key"})
-        self.values["idempotency_key"] = self._new_key()
-        self._errors.pop("idempotency_key", None)
-        return Message(f"The next request is sent with {self.values['idempotency_key']}.")
+        self._take(_without_key(values))
+        self.values[_KEY] = self._draw_key()
+        self._errors.pop(_KEY, None)
+        return Message(f"The next request is sent with {self.values[_KEY]}.")
 
     def follow_form(self, _on: str, _values: Values) -> Message:
         """Forget the JSON that was written by hand."""
         self._texts = None
         return Message("The JSON follows the form again.")
 
-    handlers: ClassVar[Mapping[str, Handler]] = {
-        "follow": follow, "send": send, "again": again, "new_key": new_key, "follow_form": follow_form,
-    }  # fmt: skip
-
     def _draw_first(self) -> None:
         """The first key is drawn when it is first needed; who empties the field afterwards wants none."""
         if not self._has_key:
             self._has_key = True
-            self.values["idempotency_key"] = self._new_key()
+            self.values[_KEY] = self._draw_key()
 
     def _take(self, values: Values) -> None:
         """Take over what a form holds; whatever of it is new goes before JSON that was written by hand."""
@@ -203,7 +183,7 @@ class RequestSection(BoardSection):
         self.values |= cleaned
         for name in changed:
             self._errors.pop(name, None)
-        if changed - {"idempotency_key", "key"}:
+        if changed - {_KEY, "key"}:
             self._texts = None
             self._errors.pop(_JSON, None)
 
@@ -222,26 +202,27 @@ class RequestSection(BoardSection):
             return problem
         requests = self._requests()
         outcome = self._sending.send(self.values, requests, key, as_written=self._texts is not None)
-        self.sent = Sent(key, outcome.calls)
+        self._last_key, self.calls = key, outcome.calls
         code = self._code(requests, key, outcome.made)
         if outcome.made:
-            self._look_at(outcome.made, requests)
-        said = self._refused(outcome) if outcome.error else self._done(outcome.calls)
-        self._renew(key, outcome.calls)
-        return said._replace(code=code)
+            phone = draft.phone_of([each.text for each in requests]) or self.values["phone"]
+            self._gathered.numbers[outcome.made] = phone
+            self._gathered.choose(outcome.made)
+        message = self._refused(outcome, outcome.error) if outcome.error else self._done()
+        self._renew(key)
+        return message._replace(code=code)
 
     def _problem(self, key: str) -> Message | None:
         """What cannot even be sent."""
         if not (key.isascii() and key.isprintable() and len(key) <= _MAX_KEY):
-            self._errors["idempotency_key"] = _KEY_PROBLEM
+            self._errors[_KEY] = _KEY_PROBLEM
         if self._texts is None and (wrong := draft.amount_problem(self.values, self._gathered.unit_minor)):
             self._errors["amount"] = wrong
         if not self._errors:
             return None
         return Message(f"Nothing was sent. {' '.join(self._errors.values())}", BAD)
 
-    def _refused(self, outcome: Outcome) -> Message:
-        error = outcome.error
+    def _refused(self, outcome: Outcome, error: Exception) -> Message:
         if isinstance(error, ApiError):
             field = draft.field_of(error.param) if self._texts is None else ""
             if field or error.param or self._texts is not None:
@@ -250,39 +231,39 @@ class RequestSection(BoardSection):
         is_half = outcome.made and self.values["operation"] == INTENT
         return Message(f"{text} The intent was created and is not confirmed." if is_half else text, BAD)
 
-    def _look_at(self, made: str, requests: tuple[DraftRequest, ...]) -> None:
-        self._gathered.numbers[made] = draft.phone_of([each.text for each in requests]) or self.values["phone"]
-        self._gathered.choose(made)
-
-    def _done(self, calls: Calls) -> Message:
-        if was_replayed(calls):
+    def _done(self) -> Message:
+        gathered, payment = self._gathered, self._gathered.payment
+        if was_replayed(self.calls):
             return Message("The service gave the answer of before: nothing was done a second time.")
-        payment = self._gathered.payment
-        if payment is None:
+        if not payment.id:
             return Message("Sent.")
         if payment.status == "requires_action":
-            number = mask_phone(self._gathered.numbers.get(payment.id, ""))
-            is_shown = any(row["kind"] == "screen" for row in self._gathered.rows)
+            number = mask_phone(gathered.numbers.get(payment.id, ""))
+            is_shown = any(row["kind"] == "screen" for row in gathered.rows)
             return Message(f"{payment.money} asked of {number}: {_PROMPTED if is_shown else _WAITS}")
-        ended = news(payment, is_verified=bool(verified_at(self._gathered.rows, self._gathered.arrivals)))
+        ended = news(payment, is_verified=bool(verified_at(gathered.rows, gathered.arrivals)))
         return ended or Message(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
 
-    def _renew(self, key: str, calls: Calls) -> None:
+    def _renew(self, key: str) -> None:
         """Another key for the next payment, once this one has come to something."""
-        settled = [call_of(call).response.status for call in calls]
-        is_over = bool(settled) and (settled[-1] < _ERRORS or settled[-1] == PaymentDeclined.status)
-        if is_over and self.values["idempotency_key"] == key:
-            self.values["idempotency_key"] = self._new_key()
+        status = call_of(self.calls[-1]).response.status if self.calls else None
+        is_over = status is not None and (status < HTTPStatus.BAD_REQUEST or status == PaymentDeclined.status)
+        if is_over and self.values[_KEY] == key:
+            self.values[_KEY] = self._draw_key()
 
 
 class ResponseSection(BoardSection):
-    """The answer to what was sent last."""
+    """The response to what was sent last."""
 
-    id: ClassVar[str] = "answer"
+    id = "answer"
 
     def __init__(self, request: RequestSection) -> None:
         self._request = request
 
     def section(self) -> Section:
         """Status, headers, body."""
-        return Section(self.id, "Answer", responses(self._request.sent.calls))
+        return Section(self.id, "Answer", responses(self._request.calls))
+
+
+def _without_key(values: Values) -> dict[str, str]:
+    return {name: value for name, value in values.items() if name != _KEY}

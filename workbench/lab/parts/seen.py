@@ -1,7 +1,9 @@
-"""The payment that a desk looks at: read once, for all parts that show it. Reading leaves no trace."""
+"""The payment that a desk looks at: read once, for all sections that show it. Reading leaves no trace."""
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
 
 from workbench.domain import wire
 from workbench.domain.money import currency_named as currency
@@ -15,11 +17,13 @@ from workbench.render import indented
 from workbench.session import Session
 from workbench.trace import TraceReader, rows_of
 
+TraceRow: TypeAlias = Mapping[str, Any]
+Rows: TypeAlias = Sequence[TraceRow]
 LATEST = ""
 """The choice of the payment that was made last, whichever that is."""
 _MOST_SHOWN = 50
 _MOST_READ = 20_000
-_ASKING = ("POST /v1/payment_intents", "POST /v1/charges")
+_CREATING = ("POST /v1/payment_intents", "POST /v1/charges")
 _LINE = 64
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _INNERMOST = re.compile(rf'(?<=: )(?:\[(?:[^"\[\]{{}}]|{_STRING})*\]|\{{(?:[^"\[\]{{}}]|{_STRING})*\}})')
@@ -36,7 +40,7 @@ class Payment(NamedTuple):
     status: str = ""
     failure: str = ""
     phone: str = ""
-    """Masked, as the service tells it."""
+    """Masked, as the service shows it."""
 
 
 NOBODY = Payment("", "", "")
@@ -44,33 +48,25 @@ NOBODY = Payment("", "", "")
 
 
 class Gathered:
-    """What the sandbox has told. `chosen` is an id, or LATEST; `numbers` are those that a person typed, by payment."""
+    """What was read of the sandbox. `chosen` is an id, or LATEST; `numbers` are those typed here, by payment."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._client = session.looking()
         self._control = session.untraced
-        self._history = TraceReader(lambda seq: rows_of(self._control.trace(seq)), first=self._first)
-        self._unit_minor: int | None = None
+        self._reader = TraceReader(lambda seq: rows_of(self._control.trace(seq)), first=self._first)
         self.chosen = LATEST
         self.numbers: dict[str, str] = {}
         self.payments: tuple[Payment, ...] = ()
-        self.payment: Payment | None = None
-        self.rows: list[dict[str, Any]] = []
+        self.payment = NOBODY
+        self.rows: Rows = ()
         self.accounts: list[wire.LedgerAccount] = []
         self.deliveries: dict[str, wire.Delivery] = {}
 
-    @property
+    @cached_property
     def unit_minor(self) -> int:
         """What one unit of a charge's amount is worth in minor units: 1, or 100 where the register says so."""
-        if self._unit_minor is None:
-            self._unit_minor = 100 if self._control.in_force().get("charge_amount_unit") == "major" else 1
-        return self._unit_minor
-
-    @property
-    def has_receiver(self) -> bool:
-        """Whether this bench's receiver is there already; to ask for it would start one."""
-        return self._session.started is not None
+        return 100 if self._control.in_force().get("charge_amount_unit") == "major" else 1
 
     @property
     def arrivals(self) -> list[Arrival]:
@@ -81,8 +77,6 @@ class Gathered:
     @property
     def number(self) -> str:
         """The number of the payment that is looked at, whole, if somebody here has typed it; else empty."""
-        if self.payment is None:
-            return ""
         typed = self.numbers.get(self.payment.id)
         same = [each for each in self._session.numbers if mask_phone(each) == self.payment.phone]
         return typed or next(iter(same), "")
@@ -91,7 +85,7 @@ class Gathered:
         """How far the sandbox has come."""
         return self._control.clock().seq
 
-    def calls_since(self, seq: int) -> list[dict[str, Any]]:
+    def calls_since(self, seq: int) -> Rows:
         """The calls that pay, after this place."""
         rows = rows_of(self._control.trace(seq))
         return [row for row in rows if row["kind"] == "call" and row["what"].startswith("POST /v1/")]
@@ -100,22 +94,22 @@ class Gathered:
         """Look at a payment; where it is the latest, at whichever will be the latest later."""
         self.chosen = LATEST
         self.read()
-        if self.payment is None or self.payment.id != name:
+        if self.payment.id != name:
             self.chosen = name
             self.read()
 
     def read(self) -> None:
-        """Ask for what is new. Raises ServiceUnreachable: nobody answers."""
-        self._history.read()
-        by_payment: dict[str, list[dict[str, Any]]] = {}
-        for row in self._history.rows:
-            by_payment.setdefault(row["payment"] or "", []).append(row)
-        names = [name for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"} and _was_asked_for(rows)]
+        """Ask for what is new. Raises ServiceUnreachable: no response."""
+        self._reader.read()
+        by_payment: dict[str, list[TraceRow]] = {}
+        for row in self._reader.rows:
+            if row["payment"]:
+                by_payment.setdefault(row["payment"], []).append(row)
+        names = [name for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"} and any(map(_creates, rows))]
         self.payments = tuple(self._payment(name, by_payment[name]) for name in names[: -_MOST_SHOWN - 1 : -1])
-        found = [each for each in self.payments if each.id == self.chosen]
-        latest = next(iter(found or self.payments), None)
-        self.payment = latest and self._now(latest)
-        self.rows = by_payment.get(self.payment.id, []) if self.payment else []
+        found = [each for each in self.payments if each.id == self.chosen] or self.payments
+        self.payment = self._now(found[0]) if found else NOBODY
+        self.rows = by_payment.get(self.payment.id, [])
         self.accounts = self._control.accounts() if self.rows else []
         self.deliveries = self._delivered()
 
@@ -123,30 +117,27 @@ class Gathered:
         """Where reading begins: of a month of traffic, its last hours."""
         return max(0, self.seq() - _MOST_READ)
 
-    def _payment(self, name: str, rows: list[dict[str, Any]]) -> Payment:
-        """What the call that asked for a payment tells of it."""
-        call = next(row for row in rows if row["kind"] == "call" and row["what"].startswith(_ASKING))
+    def _payment(self, name: str, rows: Rows) -> Payment:
+        """What the call that created a payment has of it."""
+        call = next(row for row in rows if _creates(row))
         return Payment(name, self._money(call), call["at"])
 
-    def _money(self, call: dict[str, Any]) -> str:
+    def _money(self, call: TraceRow) -> str:
+        is_charge = call["what"].startswith("POST /v1/charges")
         sides = call_of(call)
         for text in (sides.response.body, sides.request.body):
             try:
                 body = json_from(text.encode())
                 amount, code = body["amount"], currency(body["currency"])
-                is_charge = call["what"].startswith("POST /v1/charges")
-                made = (
-                    money_from_integer(amount, code, units_minor=self.unit_minor)
-                    if is_charge
-                    else money_from_major(amount, code)
-                )
+                if is_charge:
+                    return str(money_from_integer(amount, code, units_minor=self.unit_minor))
+                return str(money_from_major(amount, code))
             except (WorkbenchError, KeyError, TypeError, AttributeError):
                 continue
-            return str(made)
         return ""
 
     def _now(self, payment: Payment) -> Payment:
-        """With what only its object tells, where the service offers that."""
+        """With what only its object has, where the service offers that."""
         try:
             if payment.id.startswith("pi_"):
                 return _of_intent(payment, self._client.payment_intents.retrieve(payment.id))
@@ -164,9 +155,9 @@ class Gathered:
             return {}
 
 
-def _was_asked_for(rows: list[dict[str, Any]]) -> bool:
-    """Whether these rows are of a payment that was asked for, not only asked about."""
-    return any(row["kind"] == "call" and row["what"].startswith(_ASKING) for row in rows)
+def _creates(row: TraceRow) -> bool:
+    """Whether this is the call that created a payment, not one that only read it."""
+    return row["kind"] == "call" and str(row["what"]).startswith(_CREATING)
 
 
 def _of_intent(payment: Payment, intent: wire.PaymentIntent) -> Payment:

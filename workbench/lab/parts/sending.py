@@ -1,30 +1,26 @@
 """Sending what stands on a desk: as the client sends it, or to the letter as somebody wrote it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from http import HTTPStatus
+from typing import NamedTuple, cast
 
 import httpx
 
 from workbench.calls import error_from
-from workbench.client import PaymentsClient
 from workbench.domain.masking import mask
 from workbench.domain.wire.trace import call_of
 from workbench.errors import ApiError, ServiceUnreachable, WorkbenchError
 from workbench.lab.parts import draft
 from workbench.lab.parts.draft import CHARGE, MADE_ID, DraftRequest
-from workbench.lab.parts.seen import Gathered, json_in
+from workbench.lab.parts.seen import Gathered, Rows, TraceRow, json_in
 from workbench.session import Session
-
-Calls: TypeAlias = tuple[Mapping[str, Any], ...]
-"""Rows of the trace."""
-_ERRORS = 400
 
 
 class Outcome(NamedTuple):
     """The id of what was made, empty if nothing was; the calls as the trace has them; what was raised."""
 
     made: str
-    calls: Calls
+    calls: Rows
     error: Exception | None
 
 
@@ -39,7 +35,7 @@ class Sending:
     def send(
         self, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str, *, as_written: bool
     ) -> Outcome:
-        """Send, and tell what came of it; raises only where nobody can be asked what was sent."""
+        """Send, and report what came of it; raises only where the trace cannot be read."""
         before, error = self._gathered.seq(), None
         self._made = ""
         try:
@@ -55,26 +51,24 @@ class Sending:
         return Outcome(self._made, calls, error)
 
     def _by_client(self, values: Mapping[str, str], key: str) -> None:
-        amount, described = draft.amount_of(values, self._gathered.unit_minor), values["description"] or None
-        phone, provider = values["phone"], values["provider"]
-        pay = self._client(values["key"])
+        session, phone, provider = self._session, values["phone"], values["provider"]
+        # What is no int was refused before; if it were not, it would be here.
+        amount = cast("int", draft.amount_of(values, self._gathered.unit_minor))
+        described = values["description"] or None
+        pay = session.client if values["key"] == draft.SECRET else session.client_with(session.publishable_key)
         if values["operation"] == CHARGE:
-            # What is no int was refused before; if it were not, it would be here.
             self._made = pay.charges.create(
-                amount=cast("int", amount), channel=provider, phone=phone, idempotency_key=key, reference=described
+                amount=amount, channel=provider, phone=phone, idempotency_key=key, reference=described
             ).id
             return
         self._made = pay.payment_intents.create(
-            amount=cast("int", amount),
+            amount=amount,
             currency="ZMW",
             payment_method_types=["mobile_money"],
             description=described,
             idempotency_key=key or None,
         ).id
         pay.payment_intents.confirm(self._made, phone=phone, provider=provider, idempotency_key=key or None)
-
-    def _client(self, key: str) -> PaymentsClient:
-        return self._session.client if key == draft.SECRET else self._session.client_with(self._session.publishable_key)
 
     def _as_written(self, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str) -> None:
         for each in requests:
@@ -96,11 +90,11 @@ class Sending:
             response = http.post(path, content=text.encode(), headers=headers, auth=auth or httpx.USE_CLIENT_DEFAULT)
         except httpx.TransportError as error:
             raise ServiceUnreachable(f"POST {path} got no answer: {error}.") from error
-        if response.status_code >= _ERRORS:
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
             raise error_from(response)
         return response
 
 
-def _is_ours(row: Mapping[str, Any], key: str) -> bool:
+def _is_ours(row: TraceRow, key: str) -> bool:
     sent = {name.lower(): value for name, value in call_of(row).request.headers.items()}
     return str(sent.get("idempotency-key", "")) == mask(key)

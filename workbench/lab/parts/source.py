@@ -1,10 +1,9 @@
-"""What the parts of a dashboard read from and act on: reading leaves no trace, acting is what a script would do."""
+"""What the sections of a dashboard share: reading leaves no trace, acting is what a script would do."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from workbench.client import PaymentsClient
-from workbench.control import SandboxControl
+from workbench.lab.parts.part import BoardSection
 from workbench.lab.views import Beside, Code, Item
 from workbench.session import Session
 from workbench.snippets import snippet
@@ -12,28 +11,19 @@ from workbench.snippets import snippet
 _PAY: Final = "pay = bench.client\n"
 
 
-class Source:
-    """A session, as the parts of a dashboard know it."""
+class SessionSection(BoardSection):
+    """A section that reads with `looking`, the key that the session holds now, and acts with the session's client."""
 
     def __init__(self, session: Session) -> None:
-        self.session = session
+        self._session = session
+        self._pay = session.client
+        self._looking = session.looking()
 
-    @property
-    def looking(self) -> PaymentsClient:
-        """To read with, by the key that the bench holds now."""
-        return self.session.looking()
+    def _now_s(self) -> int:
+        """The sandbox's moment, in seconds since 1970."""
+        return self._session.untraced.clock().now_ms // 1000
 
-    @property
-    def pay(self) -> PaymentsClient:
-        """To act with."""
-        return self.session.client
-
-    @property
-    def control(self) -> SandboxControl:
-        """To read what only a sandbox has."""
-        return self.session.untraced
-
-    def code(
+    def _code(
         self,
         method: str,
         path: str,
@@ -43,6 +33,6 @@ class Source:
         python: str = "{}",
     ) -> tuple[Item, ...]:
         """The same call in Python and in curl; `python` is what stands around the call there."""
-        made = snippet(method, path, body, query=query, base_url=self.session.base_url)
+        made = snippet(method, path, body, query=query, base_url=self._session.base_url)
         before, pay, call = made.python.rpartition(_PAY)
         return (Beside((Code("Python", before + pay + python.format(call)), Code("curl", made.curl))),)

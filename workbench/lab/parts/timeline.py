@@ -1,17 +1,15 @@
 """What has happened to one payment, in order, with moments in Lusaka."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
-from workbench.domain.ids import short_id
 from workbench.domain.masking import shortened
 from workbench.domain.wire.trace import call_of, screen_of
-from workbench.lab.parts.words import lusaka
+from workbench.lab.parts.seen import Rows, TraceRow
+from workbench.lab.parts.words import lusaka, short_path
 from workbench.lab.views import AHEAD, DONE, FAILED, NOW, Grid, Row, Step, Steps, headings
 
-Rows = Sequence[Mapping[str, Any]]
 _AT_REST = {"requires_payment_method", "succeeded", "failed", "canceled", "refunded"}
-"""In which nothing happens until somebody asks for it."""
+"""Statuses in which nothing happens until somebody asks for it."""
 _DONE: Mapping[str, str] = {
     "payment_intents": "intent created",
     "confirm": "intent confirmed",
@@ -19,7 +17,7 @@ _DONE: Mapping[str, str] = {
     "charges": "charge asked for",
     "refunds": "refund asked for",
 }
-"""What a call that was answered well has done, by the last segment of its path."""
+"""What a call that succeeded has done, by the last segment of its path."""
 
 
 def timeline(rows: Rows) -> Grid:
@@ -27,21 +25,15 @@ def timeline(rows: Rows) -> Grid:
     days = sorted({lusaka(row["at"])[0] for row in rows})
     shown = tuple(_row(row, with_day=len(days) > 1) for row in rows)
     day = f" on {days[0]}" if len(days) == 1 else ""
-    return Grid(
-        f"Timeline{day}, time in Lusaka",
-        headings("time", "what", "result"),
-        shown,
-        "Nothing yet: send a request.",
-        cards=True,
-    )
+    columns = headings("time", "what", "result")
+    return Grid(f"Timeline{day}, time in Lusaka", columns, shown, "Nothing yet: send a request.", cards=True)
 
 
 def steps(rows: Rows, status: str, failure: str, verified: str) -> Steps:
     """How far a payment has come; `verified` says when a webhook about its end was found genuine, if it was."""
     if not rows:
-        return Steps(
-            "How far it is", tuple(Step(text, AHEAD) for text in ("created", "prompt", "PIN", "paid", "webhook"))
-        )
+        ahead = ("created", "prompt", "PIN", "paid", "webhook")
+        return Steps("How far it is", tuple(Step(text, AHEAD) for text in ahead))
     prompted = _first(rows, lambda row: row["kind"] == "screen" and row["result"] == "prompt")
     answered = _first(rows, lambda row: row["kind"] == "screen" and row["result"] != "prompt")
     secured = _first(rows, lambda row: row["kind"] == "entry" and row["result"] == "funds_secured")
@@ -55,56 +47,51 @@ def steps(rows: Rows, status: str, failure: str, verified: str) -> Steps:
     if failure and not secured:
         done = [Step(text, DONE, note) for text, note in reached[:3] if note]
         return Steps("How far it is", (*done, Step("not paid", FAILED, failure.replace("_", " "))))
-    is_next = True
-    made = []
-    for text, note in reached:
-        made.append(Step(text, DONE if note else NOW if is_next and status not in _AT_REST else AHEAD, note))
-        is_next = is_next and bool(note)
-    return Steps("How far it is", tuple(made))
+    # What comes after the first step that is not reached yet lies ahead, as it does of a payment at rest.
+    next_text = next((text for text, note in reached if not note), "") if status not in _AT_REST else ""
+    way = (Step(text, DONE if note else NOW if text == next_text else AHEAD, note) for text, note in reached)
+    return Steps("How far it is", tuple(way))
 
 
-def _first(rows: Rows, holds: Callable[[Mapping[str, Any]], bool]) -> str:
+def _first(rows: Rows, holds: Callable[[TraceRow], bool]) -> str:
     return next((_time(row) for row in rows if holds(row)), "")
 
 
-def _time(row: Mapping[str, Any]) -> str:
+def _time(row: TraceRow) -> str:
     return lusaka(row["at"])[1]
 
 
-def _row(row: Mapping[str, Any], *, with_day: bool) -> Row:
+def _row(row: TraceRow, *, with_day: bool) -> Row:
     day, time = lusaka(row["at"])
     what, result = _TEXTS[row["kind"]](row)
-    return Row(
-        f"{row['seq']}{row['kind']}",
-        (f"{day} {time}" if with_day else time, shortened(what, 96), shortened(result, 48)),
-    )
+    cells = (f"{day} {time}" if with_day else time, shortened(what, 96), shortened(result, 48))
+    return Row(f"{row['seq']}{row['kind']}", cells)
 
 
-def _call(row: Mapping[str, Any]) -> tuple[str, str]:
+def _call(row: TraceRow) -> tuple[str, str]:
     method, _, path = str(row["what"]).partition(" ")
     last = path.split("?")[0].rsplit("/", 1)[-1]
-    is_done = method == "POST" and str(row["result"]).startswith("2")
-    done = _DONE.get(last, "") if is_done else ""
-    asked = "/".join(short_id(each) for each in path.split("/"))
+    has_succeeded = method == "POST" and str(row["result"]).startswith("2")
+    done = _DONE.get(last, "") if has_succeeded else ""
     again = " again" if "Idempotent-Replayed" in call_of(row).response.headers else ""
-    return f"Merchant: {done or f'{method} {asked}'}", f"answered {row['result']}{again}"
+    return f"Merchant: {done or f'{method} {short_path(path)}'}", f"answered {row['result']}{again}"
 
 
-def _screen(row: Mapping[str, Any]) -> tuple[str, str]:
+def _screen(row: TraceRow) -> tuple[str, str]:
     pressed = screen_of(row).pressed
     return f"Phone: {row['what']}", f"PIN {pressed}" if pressed and set(pressed) == {"•"} else str(pressed or "prompt")
 
 
-def _entry(row: Mapping[str, Any]) -> tuple[str, str]:
+def _entry(row: TraceRow) -> tuple[str, str]:
     return f"Ledger: {row['what']}", str(row["result"]).replace("_", " ")
 
 
-def _webhook(row: Mapping[str, Any]) -> tuple[str, str]:
+def _webhook(row: TraceRow) -> tuple[str, str]:
     result = str(row["result"])
     return f"Webhook: {row['what']}", f"answered {result}" if result[:1].isdigit() else result
 
 
-_TEXTS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
+_TEXTS: Mapping[str, Callable[[TraceRow], tuple[str, str]]] = {
     "call": _call,
     "screen": _screen,
     "entry": _entry,

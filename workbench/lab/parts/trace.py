@@ -1,11 +1,11 @@
-"""The trace to look through: who told whom what as a picture, the rows as a table, and each of them unfolded."""
+"""The trace to look through: the sequence as a picture, the rows as a table, and each of them unfolded."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from workbench.lab.parts.details import details, exchange
-from workbench.lab.parts.part import BoardSection, Handler, Values
+from workbench.lab.parts.part import BoardSection, Values
 from workbench.lab.views import (
     Action,
     Actions,
@@ -38,6 +38,7 @@ class TraceSection(BoardSection):
     """
 
     id = "trace"
+    handlers = ("follow", "unfold", "turn")
 
     def __init__(self, trace: Trace) -> None:
         self._payment = _ALL
@@ -81,8 +82,6 @@ class TraceSection(BoardSection):
         last = self._last(chosen)
         end = last + PAGE if on != "older" else last - PAGE if last > PAGE else last
         self._end = end if end < len(chosen) else None
-
-    handlers: ClassVar[Mapping[str, Handler]] = {"follow": follow, "unfold": unfold, "turn": turn}
 
     def _chosen(self) -> Trace:
         trace = self._trace.for_(self._payment) if self._payment else self._trace

@@ -1,15 +1,13 @@
 """The webhooks of one payment: what was sent, and what the merchant's receiver made of it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
 
 from workbench.domain import wire
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.wire.trace import webhook_of
-from workbench.lab.parts.part import BoardSection, Handler, Message, Values
-from workbench.lab.parts.seen import Gathered, json_in, pretty
-from workbench.lab.parts.timeline import Rows
+from workbench.lab.parts.part import BoardSection, Message, Values
+from workbench.lab.parts.seen import Gathered, Rows, TraceRow, json_in, pretty
 from workbench.lab.parts.words import lusaka
 from workbench.lab.views import WARN, Action, Actions, Code, Grid, Item, Note, Row, Section, headings
 from workbench.receiver import Arrival
@@ -30,20 +28,13 @@ _CODE = """bench.receiver
 @bench.receiver.on("payment_intent.succeeded")
 def ship(event):
     print(event.data.object["id"])"""
-_ENDS = (".succeeded",)
-
-
-class ReceiverVerdict(NamedTuple):
-    """What a receiver made of the messages of one event."""
-
-    verified: str
-    handled: str
 
 
 class WebhooksSection(BoardSection):
     """What was sent about a payment, and whether it was genuine."""
 
-    id: ClassVar[str] = "webhooks"
+    id = "webhooks"
+    handlers = ("start",)
 
     def __init__(self, session: Session, gathered: Gathered) -> None:
         self._session = session
@@ -52,10 +43,11 @@ class WebhooksSection(BoardSection):
     def section(self) -> Section:
         """One row for each event."""
         items: list[Item] = []
-        if not self._gathered.has_receiver:
+        if self._session.started is None:
+            # To ask for the receiver would start one.
             start = Action("start", "Start the receiver")
             items += [Note(_NO_RECEIVER, WARN), Actions("Receiver", (start,))]
-        items += webhooks(self._gathered.rows, self._gathered.arrivals, self._gathered.deliveries)
+        items.append(webhooks(self._gathered.rows, self._gathered.arrivals, self._gathered.deliveries))
         return Section(self.id, "Webhooks", tuple(items))
 
     def start(self, _on: str, _values: Values) -> Message:
@@ -63,12 +55,10 @@ class WebhooksSection(BoardSection):
         _ = self._session.receiver  # asking for it starts it
         return Message("The receiver listens: what happens from now on arrives there.", code=(Code("Python", _CODE),))
 
-    handlers: ClassVar[Mapping[str, Handler]] = {"start": start}
 
-
-def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> tuple[Item, ...]:
+def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> Grid:
     """The attempts among a payment's rows, one line for each event and endpoint."""
-    by_delivery: dict[str, list[Mapping[str, Any]]] = {}
+    by_delivery: dict[str, list[TraceRow]] = {}
     for row in rows:
         if row["kind"] == "webhook":
             by_delivery.setdefault(webhook_of(row).delivery, []).append(row)
@@ -76,20 +66,15 @@ def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, w
     shown = tuple(
         _row(each, came.get(webhook_of(each[0]).event, []), deliveries.get(name)) for name, each in by_delivery.items()
     )
-    grid = Grid(
-        "Webhooks of this payment",
-        headings("time", "event", "attempts", "signature", "handled"),
-        shown,
-        "None was sent yet.",
-    )
-    return (grid,)
+    columns = headings("time", "event", "attempts", "signature", "handled")
+    return Grid("Webhooks of this payment", columns, shown, "None was sent yet.")
 
 
 def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
     """When the webhook of a payment's success was found genuine: the time in Lusaka, or nothing."""
     came = _by_event(arrivals)
     for row in rows:
-        is_end = row["kind"] == "webhook" and str(row["what"]).endswith(_ENDS)
+        is_end = row["kind"] == "webhook" and str(row["what"]).endswith(".succeeded")
         if is_end and any(each.verdict in {"accepted", "failed"} for each in came.get(webhook_of(row).event, [])):
             return lusaka(row["at"])[1]
     return ""
@@ -104,35 +89,35 @@ def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
     return found
 
 
-def _row(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> Row:
+def _row(rows: Rows, arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> Row:
     first, last = rows[0], rows[-1]
-    verdict = _verdict(arrivals)
     attempts = f"{len(rows)}, {_result(last)}"
     if delivery is not None and delivery.next_attempt_at:
         attempts += f", next at {lusaka(rfc3339(delivery.next_attempt_at * 1000))[1]}"
-    cells = (lusaka(first["at"])[1], str(first["what"]), attempts, verdict.verified, verdict.handled)
+    cells = (lusaka(first["at"])[1], str(first["what"]), attempts, *_verdicts(arrivals))
     return Row(webhook_of(first).delivery, cells, more=_more(rows, arrivals), more_label="Message")
 
 
-def _result(row: Mapping[str, Any]) -> str:
+def _result(row: TraceRow) -> str:
     return shortened(str(row["result"]), 40)
 
 
-def _verdict(arrivals: Sequence[Arrival]) -> ReceiverVerdict:
+def _verdicts(arrivals: Sequence[Arrival]) -> tuple[str, str]:
+    """What a receiver made of the messages of one event: whether they were verified, and handled."""
     verdicts = [each.verdict for each in arrivals]
     if not verdicts:
-        return ReceiverVerdict("not received here", "no")
-    refused = next((each.reason for each in arrivals if each.verdict == "refused"), "")
-    good = [each for each in verdicts if each != "refused"]
-    verified = "✓ verified" if good else f"✗ {refused}"
-    again = verdicts.count("duplicate")
+        return "not received here", "no"
+    reasons = {each.verdict: each.reason for each in reversed(arrivals)}  # the first of each
+    is_verified = any(each != "refused" for each in verdicts)
+    verified = "✓ verified" if is_verified else f"✗ {reasons['refused']}"
     if "accepted" in verdicts:
-        return ReceiverVerdict(verified, f"✓ once; {again} repeated" if again else "✓ once")
-    failed = next((each.reason for each in arrivals if each.verdict == "failed"), "")
-    return ReceiverVerdict(verified, f"✗ {shortened(failed, 60)}" if failed else "no")
+        again = verdicts.count("duplicate")
+        return verified, f"✓ once; {again} repeated" if again else "✓ once"
+    failed = reasons.get("failed")
+    return verified, f"✗ {shortened(failed, 60)}" if failed else "no"
 
 
-def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tuple[Item, ...]:
+def _more(rows: Rows, arrivals: Sequence[Arrival]) -> tuple[Item, ...]:
     attempts = Grid(
         "Attempts",
         headings("attempt", "time", "answer", "the receiver said", numeric=("attempt",)),
@@ -148,6 +133,6 @@ def _more(rows: Sequence[Mapping[str, Any]], arrivals: Sequence[Arrival]) -> tup
     return (attempts, *(Note(each, WARN) for each in reasons), message, Note(_HOW))
 
 
-def _receiver_text(row: Mapping[str, Any]) -> str:
+def _receiver_text(row: TraceRow) -> str:
     attempt = webhook_of(row)
     return attempt.fault or attempt.answer or ""

@@ -1,8 +1,8 @@
-"""Words and moments that several parts show."""
+"""Texts and moments that several sections show."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
+from workbench.domain.ids import short_id
 from workbench.domain.moments import LUSAKA, moment
 
 
@@ -37,7 +37,6 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
-def options(values: Sequence[str], all_of_them: str = "") -> tuple[tuple[str, str], ...]:
-    """The options of a choice; underscores are blanks to a person."""
-    every = (("", all_of_them),) if all_of_them else ()
-    return (*every, *((each, each.replace("_", " ")) for each in values))
+def short_path(path: str) -> str:
+    """A path with the ids in it shortened."""
+    return "/".join(short_id(each) for each in path.split("/"))

@@ -12,7 +12,7 @@ _PARAMETER: Final = "{name}"
 
 
 class Page(Protocol):
-    """What a page answers with."""
+    """A page, as it is served."""
 
     @property
     def content_type(self) -> str:
@@ -24,7 +24,7 @@ class Page(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What the browser is told besides."""
+        """Further headers of the response."""
 
 
 Pages = Mapping[str, Callable[[str], Page]]

@@ -19,7 +19,7 @@ from workbench.lab.server.layout import first_notebook, layout
 
 
 class Address(Protocol):
-    """Where to answer."""
+    """Where to listen."""
 
     @property
     def address(self) -> str:

@@ -50,4 +50,4 @@ def _handset_in(notebook: Path) -> int | None:
         tagged = (place for place, cell in enumerate(cells) if HANDSET in cell["metadata"].get("tags", ()))
         return next(tagged, None)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return None  # a notebook of theirs may be anything; JupyterLab will say what it makes of it
+        return None  # a notebook of theirs may be anything; JupyterLab shows what is wrong with it

@@ -35,22 +35,20 @@ def _weekends(bench: Bench, weekend_minor: object) -> Verdict:
     return wrong(f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}")
 
 
-EXERCISES = (
-    Exercise(
-        name="weekends",
-        notebook="11_explore_a_month",
-        title="Takings of the weekends",
-        task="How much did customers pay on Saturdays and Sundays, as Lusaka counts its days? Put it into "
-        "weekend_minor, in ngwee.",
-        hints=(
-            "Only charges that succeeded count: step 3 calls them paid.",
-            'pd.to_datetime(paid["business_date"]).dt.day_of_week is 5 on a Saturday and 6 on a Sunday.',
-            'Choose the rows with .loc and a condition, and sum up "amount_minor".',
-        ),
-        solution="""\
+WEEKENDS = Exercise(
+    name="weekends",
+    notebook="11_explore_a_month",
+    title="Takings of the weekends",
+    task="How much did customers pay on Saturdays and Sundays, as Lusaka counts its days? Put it into "
+    "weekend_minor, in ngwee.",
+    hints=(
+        "Only charges that succeeded count: step 3 calls them paid.",
+        'pd.to_datetime(paid["business_date"]).dt.day_of_week is 5 on a Saturday and 6 on a Sunday.',
+        'Choose the rows with .loc and a condition, and sum up "amount_minor".',
+    ),
+    solution="""\
 day_of_week = pd.to_datetime(paid["business_date"]).dt.day_of_week
 weekend_minor = paid.loc[day_of_week >= 5, "amount_minor"].sum()
 """,
-        check=_weekends,
-    ),
+    check=_weekends,
 )

@@ -1,11 +1,11 @@
-"""Notebook 9: a function that charges once over a line that loses answers."""
+"""Notebook 9: a function that charges once over a line that loses responses."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import IdempotencyKeyReused, ServiceUnreachable
 from workbench.lab.exercises.facts import Bench, charges_for, kwacha
-from workbench.lab.exercises.shape import Exercise, Verdict, done, first, not_yet, wrong
+from workbench.lab.exercises.shape import Exercise, Verdict, done, first_verdict, not_yet, wrong
 
 if TYPE_CHECKING:
     import httpx
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workbench.domain.wire import Charge
 
 _LOST, _PATIENCE = 2, 100
-_PHONE, _MINOR = "+260961234567", 2_500
+_SURE_PHONE, _SURE_MINOR = "+260961234567", 2_500
 _SAME_KEY = (
     "The first order is paid, and the second of the same customer is not: the key is the same for every order. Make "
     "it from the order's reference."
@@ -26,16 +26,16 @@ class _AsksForEver(BaseException):
 
 
 class _Tried:
-    """One order that a person's function has charged over a line whose first answers do not arrive."""
+    """One order that a person's function has charged over a line whose first responses do not arrive."""
 
     def __init__(self, bench: Bench, charge: "Callable[[PaymentsClient, dict[str, Any]], Any]", name: str) -> None:
         self._bench = bench
         self.asked = 0
-        self.answer: Any = None
+        self.response: Any = None
         self.error: BaseException | None = None
-        order = {"amount": _MINOR, "channel": "mtn", "phone": _PHONE, "reference": name}
+        order = {"amount": _SURE_MINOR, "channel": "mtn", "phone": _SURE_PHONE, "reference": name}
         try:
-            self.answer = charge(self._client(), order)
+            self.response = charge(self._client(), order)
         except (ServiceUnreachable, IdempotencyKeyReused, _AsksForEver) as error:
             self.error = error
         self.paid: list[Charge] = [each for each in charges_for(bench, name) if each.status == "succeeded"]
@@ -49,19 +49,19 @@ class _Tried:
         return PaymentsClient(self._bench.base_url, str(self._bench.secret_key), http=line)
 
     def _answered(self, request: "httpx.Request") -> "httpx.Response":
-        """What was asked for happens, whether or not its answer is lost."""
+        """What was asked for happens, whether or not its response is lost."""
         import httpx
 
         self.asked += 1
         if self.asked > _PATIENCE:
             raise _AsksForEver
-        answer = self._bench.http.send(request)
+        response = self._bench.http.send(request)
         if self.asked <= _LOST:
             raise httpx.ReadTimeout("the connection was lost", request=request)
-        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
+        return httpx.Response(response.status_code, headers=response.headers, content=response.content)
 
 
-@first
+@first_verdict
 def _charge_surely(
     bench: Bench, charge_surely: "Callable[[PaymentsClient, dict[str, Any]], object]"
 ) -> Iterator[Verdict]:
@@ -93,30 +93,29 @@ def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
         yield not_yet("The function has not charged anybody.")
     if len(tried.paid) > 1:
         yield wrong(f"The customer has paid {len(tried.paid)} times: every request had a key of its own.")
-    if tried.paid[0].amount != _MINOR:
-        yield wrong(f"The customer has paid {kwacha(tried.paid[0].amount)}, not {kwacha(_MINOR)}.")
-    if getattr(tried.answer, "id", None) != tried.paid[0].id:
+    if tried.paid[0].amount != _SURE_MINOR:
+        yield wrong(f"The customer has paid {kwacha(tried.paid[0].amount)}, not {kwacha(_SURE_MINOR)}.")
+    if getattr(tried.response, "id", None) != tried.paid[0].id:
         yield wrong("The customer has paid once, as it should be. Now return the charge, so that the shop knows it.")
     if tried.asked <= _LOST:
         yield wrong("The function has asked over another client than the one it was handed, whose answers get lost.")
 
 
-EXERCISES = (
-    Exercise(
-        name="charge_surely",
-        notebook="09_idempotency",
-        title="Charge once, whatever the line does",
-        task="Write the function charge_surely, which charges an order and returns the charge. Its line may lose a few "
-        "answers; the customer must pay once. The check loses two answers on purpose.",
-        hints=(
-            "A lost answer is a ServiceUnreachable, and step 3 says what to do after it.",
-            "The key is made once, before the first request, from order['reference'].",
-            (
-                "A loop of a few rounds: return client.charges.create(**order, idempotency_key=key), and pass over "
-                "a ServiceUnreachable."
-            ),
+CHARGE_SURELY = Exercise(
+    name="charge_surely",
+    notebook="09_idempotency",
+    title="Charge once, whatever the line does",
+    task="Write the function charge_surely, which charges an order and returns the charge. Its line may lose a few "
+    "answers; the customer must pay once. The check loses two answers on purpose.",
+    hints=(
+        "A lost answer is a ServiceUnreachable, and step 3 says what to do after it.",
+        "The key is made once, before the first request, from order['reference'].",
+        (
+            "A loop of a few rounds: return client.charges.create(**order, idempotency_key=key), and pass over "
+            "a ServiceUnreachable."
         ),
-        solution='''\
+    ),
+    solution='''\
 def charge_surely(client, order):
     """Charge an order and return the charge."""
     key = f"{order['reference']}-attempt-1"
@@ -127,6 +126,5 @@ def charge_surely(client, order):
             pass  # it may have been carried out: the same again, under the same key
     raise ServiceUnreachable("five answers were lost; ask for the charge later")
 ''',
-        check=_charge_surely,
-    ),
+    check=_charge_surely,
 )

@@ -26,22 +26,20 @@ def _from_the_app(bench: Bench) -> Verdict:
     return done("Made by the shop, confirmed by the app with a publishable key, and paid by the customer.")
 
 
-EXERCISES = (
-    Exercise(
-        name="from_the_app",
-        notebook="06_keys_tokens_and_plants",
-        title="Three parties, three rights",
-        task="Sell a Lily (that is the description): the shop makes the intent, the app confirms it without the "
-        "secret key, and the customer pays.",
-        hints=(
-            "shop and app are there since step 4.",
-            "app.payment_intents.confirm takes the intent's client_secret, too.",
-        ),
-        solution="""\
+FROM_THE_APP = Exercise(
+    name="from_the_app",
+    notebook="06_keys_tokens_and_plants",
+    title="Three parties, three rights",
+    task="Sell a Lily (that is the description): the shop makes the intent, the app confirms it without the "
+    "secret key, and the customer pays.",
+    hints=(
+        "shop and app are there since step 4.",
+        "app.payment_intents.confirm takes the intent's client_secret, too.",
+    ),
+    solution="""\
 lily = shop.payment_intents.create(amount=Decimal(amount), currency="ZMW", description="Lily")
 app.payment_intents.confirm(lily.id, phone=phone, provider=provider, client_secret=lily.client_secret)
 bench.phone(phone).enter_pin("1234")
 """,
-        check=_from_the_app,
-    ),
+    check=_from_the_app,
 )

@@ -46,39 +46,39 @@ def _smallest_fee(bench: Bench) -> Verdict:
     return not_yet("No payment that small is in the books.")
 
 
-EXERCISES = (
-    Exercise(
-        name="net_of_39",
-        notebook="03_read_the_ledger",
-        title="K39.00 for the merchant",
-        task="A gardener wants exactly K39.00 of a sale. Take a payment that leaves the merchant with that.",
-        hints=(
-            "Work backwards: the merchant keeps 97.5 percent.",
-            "Step 4 has the fee: 2.5 percent, rounded half up. 3900 ngwee are what is left of 4000.",
-            "A number ending in 0000001 pays by itself: confirm on it, then pay.wait.",
-        ),
-        solution="""\
+NET_OF_39 = Exercise(
+    name="net_of_39",
+    notebook="03_read_the_ledger",
+    title="K39.00 for the merchant",
+    task="A gardener wants exactly K39.00 of a sale. Take a payment that leaves the merchant with that.",
+    hints=(
+        "Work backwards: the merchant keeps 97.5 percent.",
+        "Step 4 has the fee: 2.5 percent, rounded half up. 3900 ngwee are what is left of 4000.",
+        "A number ending in 0000001 pays by itself: confirm on it, then pay.wait.",
+    ),
+    solution="""\
 sale = pay.payment_intents.create(amount=Decimal("40.00"), currency="ZMW")
 pay.payment_intents.confirm(sale.id, phone=prefixes[provider] + "0000001", provider=provider)
 pay.wait(sale.id)
 """,
-        check=_net_of_39,
+    check=_net_of_39,
+)
+
+
+SMALLEST_FEE = Exercise(
+    name="smallest_fee",
+    notebook="03_read_the_ledger",
+    title="The smallest fee",
+    task="The operator's fee is one percent, rounded half up to a whole ngwee. Take the smallest payment of which "
+    "the operator keeps anything.",
+    hints=(
+        "Half a ngwee is rounded up to one.",
+        "One percent of which amount is half a ngwee? Try it, and try one ngwee less.",
     ),
-    Exercise(
-        name="smallest_fee",
-        notebook="03_read_the_ledger",
-        title="The smallest fee",
-        task="The operator's fee is one percent, rounded half up to a whole ngwee. Take the smallest payment of which "
-        "the operator keeps anything.",
-        hints=(
-            "Half a ngwee is rounded up to one.",
-            "One percent of which amount is half a ngwee? Try it, and try one ngwee less.",
-        ),
-        solution="""\
+    solution="""\
 sale = pay.payment_intents.create(amount=Decimal("0.50"), currency="ZMW")
 pay.payment_intents.confirm(sale.id, phone=prefixes[provider] + "0000001", provider=provider)
 pay.wait(sale.id)
 """,
-        check=_smallest_fee,
-    ),
+    check=_smallest_fee,
 )

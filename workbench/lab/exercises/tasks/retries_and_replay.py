@@ -4,22 +4,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from workbench.lab.exercises.facts import Bench, intents_for
-from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, first, not_yet, wrong
+from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, first_verdict, not_yet, wrong
 
 if TYPE_CHECKING:
     from workbench.domain.wire import PaymentIntent
 
-_ATTEMPTS = 10
+_MAX_ATTEMPTS = 10
 """After so many without success a delivery is a dead letter."""
 
 
 def _lost_and_found(bench: Bench) -> Verdict:
-    verdict = best_of(_verdict(bench, each) for each in intents_for(bench, "Rose"))
+    verdict = best_of(_of_rose(bench, each) for each in intents_for(bench, "Rose"))
     return verdict or not_yet("No Rose has been sold.")
 
 
-@first
-def _verdict(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
+@first_verdict
+def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
     from workbench.domain.wire.trace import webhook_of
 
     if intent.status != "succeeded":
@@ -35,34 +35,32 @@ def _verdict(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
         yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
     if has_arrived[0]:
         yield wrong("The shop was told of the Rose while its database was up. Sell another while it is down.")
-    if failed < _ATTEMPTS and True in has_arrived:
+    if failed < _MAX_ATTEMPTS and True in has_arrived:
         yield wrong(f"Attempt {failed + 1} has reached the shop, before it was a dead letter. Keep the database down.")
-    if failed < _ATTEMPTS:
+    if failed < _MAX_ATTEMPTS:
         yield not_yet(f"{failed} attempts to tell the shop have failed. After the tenth it is a dead letter.")
     if True not in has_arrived:
         yield not_yet("It is a dead letter. Bring the database back, and have it replayed.")
     yield done("Lost as a dead letter, replayed, and taken by the shop.")
 
 
-EXERCISES = (
-    Exercise(
-        name="lost_and_found",
-        notebook="08_retries_dead_letters_and_replay",
-        title="Lost for four days, and found",
-        task='Sell a Rose, sell("Rose"), while the shop\'s database is down, let the message become a dead letter, and '
-        "then get the shop to know of it.",
-        hints=(
-            "database_is_up is the switch.",
-            "bench.clock.advance(days=4) is longer than ten attempts take.",
-            "pay.deliveries.replay_dead_letters() sends every dead letter again. The database should be up by then.",
-        ),
-        solution="""\
+LOST_AND_FOUND = Exercise(
+    name="lost_and_found",
+    notebook="08_retries_dead_letters_and_replay",
+    title="Lost for four days, and found",
+    task='Sell a Rose, sell("Rose"), while the shop\'s database is down, let the message become a dead letter, and '
+    "then get the shop to know of it.",
+    hints=(
+        "database_is_up is the switch.",
+        "bench.clock.advance(days=4) is longer than ten attempts take.",
+        "pay.deliveries.replay_dead_letters() sends every dead letter again. The database should be up by then.",
+    ),
+    solution="""\
 database_is_up = False
 sell("Rose")
 bench.clock.advance(days=4)
 database_is_up = True
 pay.deliveries.replay_dead_letters()
 """,
-        check=_lost_and_found,
-    ),
+    check=_lost_and_found,
 )

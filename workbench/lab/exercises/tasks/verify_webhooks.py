@@ -11,8 +11,8 @@ from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, not_
 if TYPE_CHECKING:
     from workbench.receiver import Arrival
 
-_ID, _TYPE = "evt_mine", "charge.failed"
-_WHY = {
+_OWN_ID, _TYPE = "evt_mine", "charge.failed"
+_REFUSALS = {
     "timestamp_stale": "the timestamp is older than 300 seconds; bench.clock.now_ms is the present moment",
     "timestamp_in_future": "the timestamp lies ahead of bench.clock, whose moment is bench.clock.now_ms",
     "timestamp_malformed": "the timestamp should be a whole number of seconds, not of milliseconds",
@@ -22,20 +22,20 @@ _WHY = {
 
 def _own_message(bench: Bench) -> Verdict:
     receiver = bench.receiver
-    mine = [each for each in receiver.arrivals if each.headers.get("webhook-id") == _ID]
-    verdict = best_of(_verdict(each, receiver.secrets[:1]) for each in mine)
-    return verdict or not_yet(f"No message with the webhook-id {_ID} has reached the receiver.")
+    mine = [each for each in receiver.arrivals if each.headers.get("webhook-id") == _OWN_ID]
+    verdict = best_of(_of_arrival(each, receiver.secrets[:1]) for each in mine)
+    return verdict or not_yet(f"No message with the webhook-id {_OWN_ID} has reached the receiver.")
 
 
-def _verdict(arrival: "Arrival", issued: list[str]) -> Verdict:
+def _of_arrival(arrival: "Arrival", issued: list[str]) -> Verdict:
     """A message that was wrong before makes the right one a duplicate, which is no mistake of it."""
     if arrival.verdict == "refused":
-        return wrong(f"The receiver refused it: {_WHY.get(arrival.reason, arrival.reason)}.")
+        return wrong(f"The receiver refused it: {_REFUSALS.get(arrival.reason, arrival.reason)}.")
     event = json_of(arrival.body.decode("utf-8", "replace"))
     if event.get("type") != _TYPE:
         return wrong(f"The signature held, and its type is {event.get('type')}, not {_TYPE}. Send it again with that.")
-    if event.get("id") != _ID:
-        return wrong(f"The header says {_ID}, and its body calls it {event.get('id')}: one message has one id.")
+    if event.get("id") != _OWN_ID:
+        return wrong(f"The header says {_OWN_ID}, and its body calls it {event.get('id')}: one message has one id.")
     if arrival.error is not None:
         why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
         return wrong(f"The signature held, and a handler failed with {why}. Take a type without a handler.")
@@ -46,26 +46,25 @@ def _verdict(arrival: "Arrival", issued: list[str]) -> Verdict:
     return done("The receiver has taken it for genuine: whoever holds the secret can sign. So keep it.")
 
 
-EXERCISES = (
-    Exercise(
-        name="own_message",
-        notebook="04_verify_webhooks",
-        title="Sign a message yourself",
-        task="You hold the secret, so you can sign. Make an event of your own with the id evt_mine and the type "
-        "charge.failed, sign it, and hand it to the receiver so that it is accepted. A test of a backend does just "
-        "that.",
-        hints=(
-            "A body in bytes and three headers go to receiver.receive. Step 4 has the signature.",
-            (
-                "The event needs id, type, timestamp and data, and an object in data. json.dumps(…).encode() makes the "
-                "bytes."
-            ),
-            (
-                "The moment is str(bench.clock.now_ms // 1000), once for the header and once for signature_of(secret, "
-                '"evt_mine", moment, body).'
-            ),
+OWN_MESSAGE = Exercise(
+    name="own_message",
+    notebook="04_verify_webhooks",
+    title="Sign a message yourself",
+    task="You hold the secret, so you can sign. Make an event of your own with the id evt_mine and the type "
+    "charge.failed, sign it, and hand it to the receiver so that it is accepted. A test of a backend does just "
+    "that.",
+    hints=(
+        "A body in bytes and three headers go to receiver.receive. Step 4 has the signature.",
+        (
+            "The event needs id, type, timestamp and data, and an object in data. json.dumps(…).encode() makes the "
+            "bytes."
         ),
-        solution="""\
+        (
+            "The moment is str(bench.clock.now_ms // 1000), once for the header and once for signature_of(secret, "
+            '"evt_mine", moment, body).'
+        ),
+    ),
+    solution="""\
 mine = json.dumps({
     "id": "evt_mine",
     "type": "charge.failed",
@@ -80,6 +79,5 @@ signed = {
 }
 receiver.receive(mine, signed)
 """,
-        check=_own_message,
-    ),
+    check=_own_message,
 )

@@ -4,24 +4,24 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from workbench.lab.exercises.facts import Bench, failures, tries
-from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, first, not_yet, wrong
+from workbench.lab.exercises.shape import Exercise, Verdict, best_of, done, first_verdict, not_yet, wrong
 
 if TYPE_CHECKING:
     from workbench.control import Outage
     from workbench.domain.wire import Charge, PaymentIntent
 
-_DOWN, _SECONDS = "operator_unavailable", 300
+_DOWN, _OUTAGE_S = "operator_unavailable", 300
 
 
 def _patience(bench: Bench) -> Verdict:
     found = tries(bench, "Sage")
     codes_met = {code for _, attempts in found for code in failures(attempts)}
-    verdict = best_of(_verdict(intent, attempts, codes_met, bench.operator.outages) for intent, attempts in found)
+    verdict = best_of(_of_sage(intent, attempts, codes_met, bench.operator.outages) for intent, attempts in found)
     return verdict or not_yet("No intent with the description Sage is there.")
 
 
-@first
-def _verdict(
+@first_verdict
+def _of_sage(
     intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[str | None], outages: "list[Outage]"
 ) -> Iterator[Verdict]:
     if not attempts:
@@ -40,8 +40,8 @@ def _verdict(
             "With bench.operator.outage, begin the outage first, and take a new intent."
         )
         return
-    if met.seconds != _SECONDS:
-        yield wrong(f"The outage was to last {_SECONDS} seconds, and this one was begun for {met.seconds}.")
+    if met.seconds != _OUTAGE_S:
+        yield wrong(f"The outage was to last {_OUTAGE_S} seconds, and this one was begun for {met.seconds}.")
     if intent.status != "succeeded":
         yield not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
     if met.covers(attempts[-1].created):
@@ -49,25 +49,23 @@ def _verdict(
     yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
 
 
-EXERCISES = (
-    Exercise(
-        name="patience",
-        notebook="07_when_payments_fail",
-        title="An outage of five minutes",
-        task="Let the operator be down for 300 seconds. Sell a Sage (that is the description) while it is, see the "
-        "attempt fail, and bring the same intent to success when the operator is back.",
-        hints=(
-            "Step 9 has bench.operator.outage.",
-            'attempt(intent_id, prefix + "0000001") confirms on a number that pays by itself, and waits.',
-            "Between two attempts bench.clock.advance(seconds=300) lets the outage pass.",
-        ),
-        solution="""\
+PATIENCE = Exercise(
+    name="patience",
+    notebook="07_when_payments_fail",
+    title="An outage of five minutes",
+    task="Let the operator be down for 300 seconds. Sell a Sage (that is the description) while it is, see the "
+    "attempt fail, and bring the same intent to success when the operator is back.",
+    hints=(
+        "Step 9 has bench.operator.outage.",
+        'attempt(intent_id, prefix + "0000001") confirms on a number that pays by itself, and waits.',
+        "Between two attempts bench.clock.advance(seconds=300) lets the outage pass.",
+    ),
+    solution="""\
 sage = pay.payment_intents.create(amount=Decimal(amount), description="Sage")
 bench.operator.outage(provider, seconds=300)
 attempt(sage.id, prefix + "0000001")
 bench.clock.advance(seconds=300)
 attempt(sage.id, prefix + "0000001")
 """,
-        check=_patience,
-    ),
+    check=_patience,
 )
