@@ -87,8 +87,8 @@ class TestThroughTheSandbox:
         assert raw_in(svg) == []
         assert "\ufffd" not in svg
         assert ET.fromstring(svg) is not None  # noqa: S314  our own text
-        for board in boards:
-            sent = list(strings(views.as_data(board.sections())))
+        for shown in boards:
+            sent = list(strings(views.as_data(shown.sections())))
             assert len(sent) > 100
             assert [raw_in(each) for each in sent if raw_in(each)] == [], "no control is sent to a browser"
 

@@ -144,7 +144,7 @@ def whole_ms(seconds: Decimal, most_s: int) -> int:
     return int(seconds * 1000)
 
 
-def _of_control(  # noqa: PLR0913  the columns that differ
+def _row(  # noqa: PLR0913  the columns that differ
     method: str,
     path: str,
     run: Callable[..., Any],
@@ -163,36 +163,36 @@ def _of_control(  # noqa: PLR0913  the columns that differ
     )  # fmt: skip
 
 
-CLOCK = _of_control("GET", "clock", clock, shapes.Clock)
-ADVANCE = _of_control("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
+CLOCK = _row("GET", "clock", clock, shapes.Clock)
+ADVANCE = _row("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
-    _of_control("GET", "phones/{phone}", show_phone, shapes.Handset),
-    _of_control("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
-    _of_control("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
-    _of_control("POST", "phones/{phone}/cancel", cancel, shapes.Handset, refuses=(409,)),
-    _of_control("POST", "phones/{phone}/ignore", ignore, shapes.Handset, refuses=(409,)),
-    _of_control("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
-    _of_control("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
-    _of_control("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
-    _of_control("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
-    _of_control("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
-    _of_control("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
-    _of_control("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
-              body=shapes.DeliveryFaults),
-    _of_control("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
-    _of_control("GET", "ledger/entries", books.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
-    _of_control("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
-    _of_control("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry, refuses=(409,)),
-    _of_control("GET", "ledger/postings", books.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
-    _of_control("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
-              query=wire.MovementsQuery),
-    _of_control("GET", "ledger/verify", books.verify, shapes.LedgerVerified),
-    _of_control("GET", "trace", history.trace, shapes.Rows[wire.TraceRow], query=wire.TraceQuery),
-    _of_control("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
-    _of_control("POST", "reset", reset, shapes.WasReset),
+    _row("GET", "phones/{phone}", show_phone, shapes.Handset),
+    _row("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
+    _row("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
+    _row("POST", "phones/{phone}/cancel", cancel, shapes.Handset, refuses=(409,)),
+    _row("POST", "phones/{phone}/ignore", ignore, shapes.Handset, refuses=(409,)),
+    _row("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
+    _row("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
+    _row("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
+    _row("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
+    _row("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
+    _row("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
+    _row("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
+         body=shapes.DeliveryFaults),
+    _row("GET", "ledger/accounts", books.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
+    _row("GET", "ledger/entries", books.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
+    _row("POST", "ledger/entries", books.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
+    _row("POST", "ledger/entries/{entry_id}/repeat", books.repeat, shapes.LedgerEntry, refuses=(409,)),
+    _row("GET", "ledger/postings", books.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
+    _row("GET", "ledger/movements", books.movements, shapes.Page[shapes.LedgerMovement],
+         query=wire.MovementsQuery),
+    _row("GET", "ledger/verify", books.verify, shapes.LedgerVerified),
+    _row("GET", "trace", history.trace, shapes.Rows[wire.TraceRow], query=wire.TraceQuery),
+    _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
+    _row("POST", "reset", reset, shapes.WasReset),
 )
 # fmt: on
