@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.cli import app
 from workbench.errors import LabRefused
-from workbench.lab.server.copies import Copies, bring
-from workbench.lab.server.layout import START, first_notebook, layout
+from workbench.lab.server import START, Copies, bring, first_notebook, layout
 from workbench.resources import notebooks
 
 NAMES = A, B = ("00_a.ipynb", "01_b.ipynb")
@@ -136,7 +135,7 @@ def test_a_folder_that_cannot_be_written_is_refused(shipped: Path, folder: Path,
     def refuse(**_: object) -> tuple[int, str]:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("workbench.lab.server.copies.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("workbench.lab.server.tempfile.mkstemp", refuse)
     with pytest.raises(LabRefused, match="permission denied"):
         brought(shipped, folder)
 

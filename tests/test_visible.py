@@ -21,18 +21,18 @@ from msgspec.structs import asdict
 
 from workbench import Workbench
 from workbench.analysis import files
+from workbench.analysis.ledger import TAccounts
 from workbench.analysis.shapes import BREAK, LEDGER_MOVEMENT, STATEMENT_ROW
-from workbench.analysis.t_accounts import TAccounts
 from workbench.cli import app
 from workbench.domain import wire
-from workbench.domain.wire import panel
+from workbench.domain.wire import control
 from workbench.errors import NotFound, WorkbenchError
 from workbench.handset import Messages
-from workbench.lab import drawn, magics, views
-from workbench.lab.phone_view import EMPTY, PhoneState, view_of
+from workbench.lab import board, magics, views
+from workbench.lab.phone import EMPTY, PhoneState, view_of
 from workbench.receiver import Event, EventData, Events
 from workbench.render import pairs, preformatted, table
-from workbench.runner.execution import Failure
+from workbench.runner import Failure
 from workbench.snippets import snippet
 from workbench.trace import Trace
 
@@ -117,7 +117,7 @@ class TestWhatIsDrawn:
     @given(text=HOSTILE)
     def test_the_handset_and_its_widget(self, text: str):
         handset = wire.Handset(NUMBER, "mtn", text, "idle", False, None, None, 0, None)  # noqa: FBT003  nothing waits
-        message = panel.Message(1, "", "paid", text, text, 1, "ZMW", text, None)
+        message = control.Message(1, "", "paid", text, text, 1, "ZMW", text, None)
         view = view_of(PhoneState(handset, [message], None), EMPTY)
         assert raw_in("".join([view["words"], view["messages"][0]["text"], view["messages"][0]["from"]])) == []
         assert [raw_in(each) for each in told(Messages([asdict(message)])) if raw_in(each)] == []
@@ -151,7 +151,7 @@ class TestWhatIsDrawn:
             views.Beside((views.Note(text),)), views.Slot("s", text, (views.Note(text),)),
         )  # fmt: skip
         sections = (views.Section("s", text, items),)
-        for each in (drawn.text(text, sections), drawn.html(text, sections)):
+        for each in (board.text(text, sections), board.html(text, sections)):
             assert raw_in(each) == []
         assert [raw_in(each) for each in strings(views.as_data(sections)) if raw_in(each)] == []
 

@@ -6,13 +6,9 @@ from typing import Any
 
 import click
 
-from workbench.commands.gaps import gaps
-from workbench.commands.lab import lab
-from workbench.commands.openapi import openapi
-from workbench.commands.reconcile import reconcile
-from workbench.commands.run import run
-from workbench.commands.serve import serve
-from workbench.commands.simulate import simulate
+from workbench.commands.analysis import reconcile, simulate
+from workbench.commands.notebooks import lab, run
+from workbench.commands.service import gaps, openapi, serve
 from workbench.errors import WorkbenchError
 from workbench.visible import visible
 

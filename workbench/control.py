@@ -11,11 +11,10 @@ import httpx
 from msgspec.structs import asdict
 
 from workbench.calls import segment
-from workbench.client import PaymentsClient
-from workbench.client.resource import listed
+from workbench.client import PaymentsClient, listed
 from workbench.domain import wire
 from workbench.domain.moments import clock_text, moment, rfc3339
-from workbench.domain.wire import panel
+from workbench.domain.wire import control
 from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, PermissionDenied, UnexpectedResponse
 from workbench.render import Table, bundle, table
 
@@ -60,9 +59,9 @@ class SandboxControl:
         """What a customer's phone shows."""
         return self._get(f"phones/{number}", wire.Handset)
 
-    def messages(self, number: str) -> list[panel.Message]:
+    def messages(self, number: str) -> list[control.Message]:
         """What operators have texted to a customer, oldest first."""
-        return self._get(f"phones/{number}/messages", wire.Rows[panel.Message]).data
+        return self._get(f"phones/{number}/messages", wire.Rows[control.Message]).data
 
     def enter(self, number: str, text: str) -> wire.Handset:
         """Type a PIN and send it; what the phone shows then. Raises StateConflict: no prompt waits."""

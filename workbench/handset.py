@@ -13,8 +13,7 @@ from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text
 from workbench.domain.phones import mask_phone
-from workbench.live import Widget, with_widget
-from workbench.render import Table, bundle, table
+from workbench.render import Table, Widget, bundle, table, with_widget
 from workbench.visible import visible
 
 _WIDTH = 32

@@ -1,13 +1,42 @@
-"""Tables as plain text and as plain semantic HTML, JSON laid out for reading, and pictures with their description."""
+"""Tables and pictures as plain text and as semantic HTML, and whether a person looks at what this kernel shows."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 
 from workbench.visible import visible
+
+_SESSION = "JPY_SESSION_NAME"
+"""A Jupyter server sets it for the kernels of its notebooks; headless runs do not."""
+_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+class Widget(Protocol):
+    """A DOMWidget of ipywidgets, which is not loaded here."""
+
+    @property
+    def model_id(self) -> str:
+        """The id of its model, by which a page shows it."""
+
+
+def is_live() -> bool:
+    """Whether this kernel was started for somebody at a Jupyter server."""
+    return _SESSION in os.environ
+
+
+def with_widget(shown: dict[str, str], widget: Callable[[], Widget]) -> dict[str, object]:
+    """A bundle of text and HTML and, if a person looks, the view of a widget.
+
+    A headless run adds nothing: the id of a model differs in every run.
+    """
+    if not is_live():
+        return {**shown}
+    return {**shown, _VIEW: {"version_major": 2, "version_minor": 0, "model_id": widget().model_id}}
+
 
 _EMPTY = "(none)"
 

@@ -14,10 +14,10 @@ from workbench.domain.masking import Secret
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import InvalidRequest, ServiceUnreachable
 from workbench.handset import Phone
-from workbench.latency import Latencies
-from workbench.live import Widget
 from workbench.receiver import Receiver
+from workbench.render import Widget
 from workbench.trace import TraceContext
+from workbench.trace.inspector import Latencies
 from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.analysis import files, ledger_shapes, shapes
+from workbench.analysis import files, shapes
 from workbench.analysis.frames import frame, table
 from workbench.analysis.shapes import DAY, MOMENT, Columns
 from workbench.domain.moments import moment
 
 TABLES: dict[str, Columns] = {
     name: value
-    for module in (shapes, ledger_shapes)
+    for module in (shapes, shapes)
     for name, value in vars(module).items()
     if isinstance(value, dict) and name.isupper()
 }
@@ -112,9 +112,9 @@ def test_pages_make_one_file_and_come_back_as_pages(tmp_path: Path, ending: str)
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
 def test_another_ending_is_refused(tmp_path: Path, name: str):
     with pytest.raises(ValueError, match=r"ends in neither \.parquet nor \.csv"):
-        files.write(frame([], ledger_shapes.ENTRIES), tmp_path / name, ledger_shapes.ENTRIES)
+        files.write(frame([], shapes.ENTRIES), tmp_path / name, shapes.ENTRIES)
     with pytest.raises(ValueError, match=r"ends in neither \.parquet nor \.csv"):
-        files.read(tmp_path / name, ledger_shapes.ENTRIES)
+        files.read(tmp_path / name, shapes.ENTRIES)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

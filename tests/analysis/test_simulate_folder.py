@@ -16,8 +16,7 @@ from click.testing import CliRunner, Result
 from workbench import Workbench
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.simulate import Simulation, Traffic, breaks_from
-from workbench.analysis.simulate.decoys import DECOYS
-from workbench.analysis.simulate.kinds import BREAKS, PLANTABLE
+from workbench.analysis.simulate.kinds import BREAKS, DECOYS, PLANTABLE
 from workbench.analysis.statements import Statement, read_statement
 from workbench.cli import app
 from workbench.errors import SimulationRefused

@@ -7,9 +7,18 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from workbench.analysis.simulate.chances import Chances
-from workbench.analysis.simulate.plan import CHARGE, DAY_MS, Payment, Plan
-from workbench.analysis.simulate.traffic import FAILURES, HOURLY_SHARES, MEAN_MINOR, SIGMA, Traffic
+from workbench.analysis.simulate.plan import (
+    CHARGE,
+    DAY_MS,
+    FAILURES,
+    HOURLY_SHARES,
+    MEAN_MINOR,
+    SIGMA,
+    Chances,
+    Payment,
+    Plan,
+    Traffic,
+)
 from workbench.domain.moments import START, day_start_ms, milliseconds
 from workbench.domain.phones import mask_phone, msisdn_from
 from workbench.domain.scenarios import APPROVE, LATE

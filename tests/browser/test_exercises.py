@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from workbench.lab.exercises.tasks.start_here import SECOND_PAYMENT
+from workbench.lab.exercises.on_payments import SECOND_PAYMENT
 from workbench.resources import notebooks
 
 if TYPE_CHECKING:

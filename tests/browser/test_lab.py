@@ -45,7 +45,7 @@ def test_a_widget_answers(lab: "Lab"):
 
 def test_the_kernel_runs_this_checkout_and_is_live(lab: "Lab"):
     lab.open(cells=["1 + 1"])
-    assert lab.run("from workbench.live import is_live; is_live()") == "True"
+    assert lab.run("from workbench.render import is_live; is_live()") == "True"
     lab.run("kept = 1")
     lab.reopen()
     assert lab.run("kept") == "1"

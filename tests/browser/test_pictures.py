@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from workbench.lab.server.layout import layout
+from workbench.lab.server import layout
 from workbench.resources import fixture, notebooks
 
 if TYPE_CHECKING:

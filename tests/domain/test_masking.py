@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain.masking import Secret, mask, mask_secrets
-from workbench.domain.wire.panel import Input
+from workbench.domain.wire.control import Input
 
 TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
 WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=16, max_size=32)

@@ -7,16 +7,20 @@ from hypothesis import strategies as st
 
 from workbench.domain.ledger import (
     GENESIS,
+    IN,
+    OUT,
     RECIPES,
     SETTLEMENTS,
     TRACKED,
     JournalEntry,
+    Movement,
     Posting,
+    key_and_batch,
     mirrored,
+    movements_of,
     postings_for,
     settlement_postings,
 )  # fmt: skip
-from workbench.domain.movements import IN, OUT, Movement, key_and_batch, movements_of
 
 FLOAT, BANK = "operator:mtn:float", "bank:settlement"
 PARTIES = {"operator": "mtn", "merchant": "plants"}

@@ -12,9 +12,10 @@ from workbench.domain.payments import (
     PAYOUT_TRANSITIONS,
     REFUND_TRANSITIONS,
     Fees,
+    Transitions,
     fees_of,
+    next_state,
 )
-from workbench.domain.transitions import Transitions, next_state
 from workbench.errors import IllegalTransition
 
 INTENT_STATES = ("requires_payment_method", "requires_action", "processing", "succeeded", "canceled")

@@ -3,9 +3,16 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain import receipts, ussd
-from workbench.domain.receipts import RECEIPT_KINDS, RECEIPT_TEXTS, Receipt, receipt_of, receipt_of_return, receipt_text
-from workbench.domain.ussd import UssdSession
+from workbench.domain import ussd
+from workbench.domain.ussd import (
+    RECEIPT_KINDS,
+    RECEIPT_TEXTS,
+    Receipt,
+    UssdSession,
+    receipt_of,
+    receipt_of_return,
+    receipt_text,
+)
 
 AT_MS = 1_767_592_860_000
 """2026-01-05, 08:01 in Lusaka."""
@@ -52,7 +59,7 @@ def test_money_that_came_back_is_told_with_its_own_amount():
 
 
 def test_every_kind_has_a_text():
-    assert {*RECEIPT_KINDS.values(), receipts.RETURNED} == set(RECEIPT_TEXTS)
+    assert {*RECEIPT_KINDS.values(), ussd.RETURNED} == set(RECEIPT_TEXTS)
 
 
 @given(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.t_accounts import t_accounts
+from workbench.domain.ledger import t_accounts
 
 FLOAT, FEE = (1100, "operator:mtn:float"), (4000, "income:merchant_fee")
 

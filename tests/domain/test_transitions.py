@@ -1,6 +1,6 @@
 import pytest
 
-from workbench.domain.transitions import next_state
+from workbench.domain.payments import next_state
 from workbench.errors import IllegalTransition
 
 TABLE = {("closed", "open"): "open", ("open", "close"): "closed", ("open", "break"): "broken"}

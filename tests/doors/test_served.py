@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from workbench import Workbench
+from workbench.bench import Served
 from workbench.errors import (
     AuthenticationFailed,
     LiveKeyRefused,
@@ -27,7 +28,6 @@ from workbench.errors import (
     ServiceUnreachable,
     UnexpectedResponse,
 )
-from workbench.in_process import Served
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
@@ -257,9 +257,9 @@ class TestHttp:
         def fails(*_: object, **__: object) -> None:
             raise RuntimeError(f"no room for {own.secret_key!s}")
 
-        monkeypatch.setattr("workbench.sandbox.exchange.forms.check_version", fails)
+        monkeypatch.setattr("workbench.sandbox.exchange.check_version", fails)
         assert wire.get("/v1/charges/ch_1").status_code == 500
-        monkeypatch.setattr("workbench.sandbox.logbook.write_down", fails)
+        monkeypatch.setattr("workbench.sandbox.trace.write_down", fails)
         assert wire.get("/v1/charges/ch_1").status_code == 500
         assert "RuntimeError" in caplog.text
         assert str(own.secret_key) not in caplog.text

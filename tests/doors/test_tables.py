@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from workbench import PaymentsClient, Workbench, control
-from workbench.analysis import ledger_shapes, shapes
+from workbench.analysis import shapes
 from workbench.analysis.frames import money
 from workbench.analysis.ledger import Ledger
 from workbench.analysis.shapes import Columns
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.conftest import Shop
 
 FLOAT, BANK = "operator:mtn:float", "bank:settlement"
-OF_LEDGER = {"accounts": ledger_shapes.ACCOUNTS, "entries": ledger_shapes.ENTRIES, "postings": ledger_shapes.POSTINGS}
+OF_LEDGER = {"accounts": shapes.ACCOUNTS, "entries": shapes.ENTRIES, "postings": shapes.POSTINGS}
 OF_MERCHANT = {
     "payments": shapes.PAYMENTS, "charges": shapes.CHARGES, "refunds": shapes.REFUNDS, "payouts": shapes.PAYOUTS,
     "events": shapes.EVENTS, "deliveries": shapes.DELIVERIES,
@@ -235,7 +235,7 @@ class TestMoments:
         now = shop.bench.clock.now
         for hours in (0, 1, 24, 30, 72):
             trial = shop.bench.ledger.trial_balance(as_of=now - timedelta(hours=hours))
-            assert columns_of(trial) == ledger_shapes.TRIAL_BALANCE
+            assert columns_of(trial) == shapes.TRIAL_BALANCE
             assert int(trial["debit_minor"].sum()) == int(trial["credit_minor"].sum())
         pd.testing.assert_frame_equal(shop.bench.ledger.trial_balance(), shop.bench.ledger.trial_balance(as_of=now))
         assert shop.bench.ledger.trial_balance(as_of=datetime(2000, 1, 1, tzinfo=UTC)).empty

@@ -14,8 +14,8 @@ from workbench.domain.moments import LUSAKA
 from workbench.domain.webhooks import DEAD_LETTER
 from workbench.lab.board import Board
 from workbench.lab.dashboard import Dashboard
-from workbench.lab.parts.clock import ClockSection
-from workbench.lab.parts.pages import SIZE
+from workbench.lab.dashboard.settings_tab import ClockSection
+from workbench.lab.sections import SIZE
 
 DEAF = "http://127.0.0.1:9/hooks"
 """Nothing listens there."""

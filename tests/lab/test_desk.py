@@ -15,10 +15,8 @@ from workbench import Workbench
 from workbench.control import SandboxControl
 from workbench.domain.wire import TraceRow
 from workbench.errors import WorkbenchError
-from workbench.lab.desk import Desk
-from workbench.lab.parts import draft
-from workbench.lab.parts.part import Message
-from workbench.lab.parts.seen import Gathered
+from workbench.lab.desk import Desk, draft
+from workbench.lab.sections import Gathered, Message
 from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, Steps, as_data
 
 NUMBER, OTHER = "+260961234567", "+260971234567"

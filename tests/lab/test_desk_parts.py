@@ -5,18 +5,15 @@ from typing import Any
 
 import pytest
 
-from workbench.domain.t_accounts import t_accounts
+from workbench.domain.ledger import t_accounts
 from workbench.domain.wire import Delivery, DeliveryAttempt, LedgerAccount
-from workbench.lab import drawn, views
-from workbench.lab.board import Board
-from workbench.lab.parts import draft
-from workbench.lab.parts.answer import responses, was_replayed
-from workbench.lab.parts.ledger import ledger
-from workbench.lab.parts.part import BoardSection
-from workbench.lab.parts.payment import news
-from workbench.lab.parts.seen import Payment, pretty
-from workbench.lab.parts.timeline import steps, timeline
-from workbench.lab.parts.webhooks import verified_at, webhooks
+from workbench.lab import views
+from workbench.lab.board import Board, html
+from workbench.lab.desk import draft
+from workbench.lab.desk.ledger_section import ledger
+from workbench.lab.desk.progress_section import news, steps, timeline, verified_at, webhooks
+from workbench.lab.desk.request_section import responses, was_replayed
+from workbench.lab.sections import BoardSection, Payment, pretty
 from workbench.receiver import Arrival
 
 AT = "2026-01-05T06:00:00.000Z"
@@ -260,4 +257,4 @@ class TestWhereNoWidgetRuns:
         assert [each.on for each in views.slots(board.sections()[0].items)] == ["+260961234567"]
         assert widget.view["name"] == "typed"
         assert views.as_data(board.sections()) == widget.view["sections"]
-        assert drawn.html("t", board.sections()).count("<h4>") == 1
+        assert html("t", board.sections()).count("<h4>") == 1

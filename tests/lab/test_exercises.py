@@ -15,9 +15,8 @@ import pytest
 
 from workbench import Workbench, exercises, resources
 from workbench.errors import ApiError, ExerciseNotDone, ServiceUnreachable
-from workbench.lab.exercises.progress import FILE_VARIABLE, progress
+from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise, done
-from workbench.lab.exercises.tasks import EXERCISES
 
 PHONE, PROVIDER, PREFIX = "+260961234567", "mtn", "+26096"
 BY_NAME = {each.name: each for each in EXERCISES}

@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from workbench import Workbench
-from workbench.lab.raw_http import METHODS, Mistyped, read
+from workbench.lab.magics import METHODS, Mistyped, read
 
 BASE = "http://sandbox.localhost"
 KEY = "Authorization: Bearer $bench.secret_key"

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from workbench import Workbench
 from workbench.control import SandboxControl
 from workbench.domain import ussd, wire
-from workbench.domain.wire import panel
+from workbench.domain.wire import control
 from workbench.errors import ServiceUnreachable, WorkbenchError
 from workbench.handset import Phone
-from workbench.lab.phone import CLOSED, PhoneWidget
-from workbench.lab.phone_view import EMPTY, MOST_MESSAGES, OUTCOMES, Now, PhoneState, View, view_of
+from workbench.lab.phone import CLOSED, EMPTY, MOST_MESSAGES, OUTCOMES, Now, PhoneState, PhoneWidget, View, view_of
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SOON_S = 5
@@ -383,8 +382,8 @@ def handset(**more: object) -> wire.Handset:
     return wire.Handset(**screen)
 
 
-def message(seq: int) -> panel.Message:
-    return panel.Message(
+def message(seq: int) -> control.Message:
+    return control.Message(
         seq=seq, at="", kind="paid", sender="MTN MoMo", text=str(seq), amount_minor=1, currency="ZMW", merchant="",
         transaction=None,
     )  # fmt: skip

@@ -24,9 +24,9 @@ from workbench import Workbench
 from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.errors import ApiError
-from workbench.sandbox import operations, panel
+from workbench.sandbox import control, operations
 from workbench.snippets import snippet
-from workbench.snippets.calls import CALLS, NO_CALL
+from workbench.snippets.typed import CALLS, NO_CALL
 from workbench.trace import Trace, rows_of
 
 _ECHO = 'curl() { printf "%s\\0" "$@"; }\n'
@@ -232,7 +232,7 @@ CASES = [
     Case("POST", "/sandbox/reset"),
 ]
 # fmt: on
-TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
+TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 
 
 def path_matches(pattern: str, path: str) -> bool:

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from workbench import Workbench
 from workbench.errors import InvalidRequest
-from workbench.latency import Latencies
 from workbench.trace import KINDS, Trace
-from workbench.trace.sequence import SequenceDiagram
-from workbench.trace.steps import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
+from workbench.trace.diagram import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram
+from workbench.trace.inspector import Latencies
 
 NUMBER = "+260961234567"
 SVG = "{http://www.w3.org/2000/svg}"

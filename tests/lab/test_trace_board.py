@@ -11,10 +11,10 @@ import pytest
 from workbench import Workbench
 from workbench.control import SandboxControl
 from workbench.domain.wire import TraceRow
+from workbench.lab import trace_board as trace_part
 from workbench.lab.board import Board
-from workbench.lab.parts import trace as trace_part
 from workbench.lab.trace_board import trace_board
-from workbench.live import is_live
+from workbench.render import is_live
 from workbench.trace import Trace
 
 NUMBER = "+260961234567"

@@ -19,7 +19,7 @@ from workbench import PaymentsClient
 from workbench.domain.gaps import Gaps
 from workbench.errors import StateConflict
 from workbench.sandbox import driver
-from workbench.sandbox.dispatch import MAX_IN_FLIGHT
+from workbench.sandbox.delivery import MAX_IN_FLIGHT
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.store import Settings, Transaction
 

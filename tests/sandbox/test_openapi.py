@@ -10,12 +10,12 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.domain.webhooks import EVENT_TYPES
-from workbench.sandbox import operations, panel
+from workbench.sandbox import control, operations
 from workbench.sandbox.openapi import document, examples
 
 Document = dict[str, Any]
 
-TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
+TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 ROUTED = [(row.method.lower(), row.path) for row in TABLE]
 ALTERNATIVES = [(gap.name, value) for gap in REGISTER for value in gap.alternatives]
 

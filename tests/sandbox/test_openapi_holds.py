@@ -1,5 +1,6 @@
 """The description against what the sandbox does: real answers fit their schemas, and the two agree on what is valid."""
 
+import dis
 import itertools
 import json
 import re
@@ -22,14 +23,14 @@ from workbench.domain.gaps import REGISTER
 from workbench.domain.masking import mask
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import ApiError, IllegalTransition
-from workbench.sandbox import forms, operations, panel, provenance
+from workbench.sandbox import control, exchange, operations, provenance
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request
 from workbench.sandbox.openapi import examples
 
 Schema = dict[str, Any]
 
-TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
+TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 HOST = "http://merchant.localhost"
 ROUTES = [(row, re.compile(re.sub(r"\{\w+\}", "[^/]+", row.path))) for row in TABLE]
 EXAMPLES = Path(examples.__file__).with_name(examples.FILE)
@@ -440,7 +441,7 @@ def refused(request: pytest.FixtureRequest) -> Iterator[Story]:
         Workbench(seed=9, gaps={"delivery_timeout_s": 5, **request.param}) as bench,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(forms, "MAX_BODY_BYTES", MOST_BYTES)
+        patch.setattr(exchange, "MAX_BODY_BYTES", MOST_BYTES)
         told = Story(bench)
         for row in TABLE:
             refuse_as_any(told, row)
@@ -614,7 +615,8 @@ def raised_by(run: Callable[..., object]) -> set[int]:
 
 def named_in(code: CodeType, scope: dict[str, Any]) -> Iterator[object]:
     """What the global names of some code stand for, modules' members and tables' values too."""
-    for value in (scope[name] for name in code.co_names if name in scope):
+    named = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
+    for value in (scope[name] for name in code.co_names if name in named and name in scope):
         yield value
         if isinstance(value, ModuleType) and value.__name__.startswith("workbench."):
             yield from (getattr(value, name) for name in code.co_names if hasattr(value, name))

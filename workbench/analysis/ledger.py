@@ -1,8 +1,12 @@
-"""The ledger as DataFrames: balances, entries, postings, and what a statement of an account would say."""
+"""The ledger as DataFrames and T-accounts, and breaks settled by posting what they propose."""
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
+from html import escape
+from itertools import zip_longest
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -11,16 +15,104 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from workbench.analysis.frames import frame, table, typed
-from workbench.analysis.ledger_shapes import ACCOUNTS, ENTRIES, POSTINGS, TRIAL_BALANCE
-from workbench.analysis.shapes import LEDGER_MOVEMENT, Columns
-from workbench.analysis.t_accounts import TAccounts
+from workbench.analysis.shapes import ACCOUNTS, ENTRIES, LEDGER_MOVEMENT, POSTINGS, TRIAL_BALANCE, Columns
 from workbench.control import SandboxControl
 from workbench.domain import wire
-from workbench.domain.ledger import CHART, DEBIT, KIND_BY_CODE, SUSPENSE, TRACKED
+from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED, Side, TAccount, t_accounts
 from workbench.domain.moments import LUSAKA, milliseconds, rfc3339
-from workbench.domain.movements import IN
 from workbench.domain.phones import OPERATORS
-from workbench.errors import LedgerRefused
+from workbench.errors import LedgerRefused, StateConflict
+from workbench.render import bundle
+from workbench.visible import visible
+
+_HALF = 18
+
+
+class TAccounts:
+    """Every account posted to, from rows of postings (`account`, `side`, `amount_minor`, `currency`, `number`)."""
+
+    def __init__(self, postings: list[dict[str, Any]]) -> None:
+        self._accounts = t_accounts({**row, "entry": f"#{row['number']}"} for row in postings)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(_text, self._accounts)) or "(no postings yet)"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(repr(self), "".join(map(_html, self._accounts)))
+
+
+def _cells(account: TAccount) -> list[tuple[str, str]]:
+    """Pairs of debit and credit cells."""
+    return list(zip_longest(map(_cell, account.debits), map(_cell, account.credits), fillvalue=""))
+
+
+def _title(account: TAccount) -> str:
+    return visible(f"{account.code} {account.account} ({account.currency})")
+
+
+def _cell(side: Side) -> str:
+    return f"{side.entry}  {side.money.plain}"
+
+
+def _text(account: TAccount) -> str:
+    left, right = account.balance
+    lines = [f"{a:>{_HALF}} │{b:>{_HALF}}".rstrip() for a, b in _cells(account)]
+    rule, title = "─" * _HALF, _title(account)
+    total = f"{left:>{_HALF}} │{right:>{_HALF}}"
+    return "\n".join([title, f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total.rstrip()])
+
+
+def _html(account: TAccount) -> str:
+    left, right = account.balance
+    number = ' style="text-align:right;min-width:8em"'
+    body = "".join(f"<tr><td{number}>{a}</td><td{number}>{b}</td></tr>" for a, b in _cells(account))
+    foot = f"<tr><th{number}>{left}</th><th{number}>{right}</th></tr>"
+    return (
+        '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top">'
+        f'<caption style="white-space:nowrap">{escape(_title(account))}</caption>'
+        '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
+        f"<tbody>{body}</tbody><tfoot>{foot}</tfoot></table>"
+    )
+
+
+def settle(control: SandboxControl, item: object) -> pd.DataFrame:
+    """Post what a break proposes; the entries, as `bench.ledger.entries` shows them.
+
+    Where a part of it was posted before, only the rest is.
+    Raises LedgerRefused: it proposes nothing. Raises StateConflict: all of it was posted before.
+    """
+    posted, conflict = [], None
+    for body in _bodies(item):
+        try:
+            posted.append(asdict(control.settle(body)))
+        except StateConflict as error:
+            if error.code != "already_settled":
+                raise
+            conflict = error
+    if conflict and not posted:
+        raise conflict
+    return frame(posted, ENTRIES)
+
+
+def _bodies(item: object) -> list[dict[str, Any]]:
+    """The proposal of a mapping, a row of a DataFrame or a named tuple.
+
+    Raises LedgerRefused: there is none, or it is no list of entries in JSON.
+    """
+    proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
+    if not isinstance(proposal, str):
+        raise LedgerRefused(
+            "This proposes no entry, so nothing can be posted for it.",
+            hint="Settle a row of `result.breaks` with a `proposal`; `settlement` tells what to do about the others.",
+        )
+    try:
+        bodies = json.loads(proposal)
+    except json.JSONDecodeError:
+        bodies = None
+    if not (isinstance(bodies, list) and bodies and all(isinstance(each, dict) for each in bodies)):
+        raise LedgerRefused(f"The proposal is no list of entries in JSON: {proposal[:60]!r}.")
+    return bodies
+
 
 _OF_CHART = {
     kind.name.format(operator=name)

@@ -1,8 +1,4 @@
-"""The columns of every table: names and pandas types, declared once.
-
-Amounts are int64 in minor units (ngwee) with the currency beside them, Int64 where a cell may be
-empty; moments are UTC to the millisecond; `business_date` is the day in Lusaka. No column is float.
-"""
+"""The columns of every table: names and pandas types, declared once."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -292,3 +288,57 @@ AHEAD: Columns = {"account": "string", "entry": "string", "business_date": DAY}
 
 ANSWER: Columns = {"statement": "string", "line": "Int64", "key": "string", "code": "string"}
 """A break as it was planted."""
+
+
+ACCOUNTS: Columns = {
+    "account": "string",
+    "code": "int64",
+    "normal_side": "category",
+    "currency": "category",
+    "balance_minor": "int64",
+}
+"""Each account posted to; the balance is positive on the account's normal side."""
+
+TRIAL_BALANCE: Columns = {
+    "account": "string",
+    "code": "int64",
+    "currency": "category",
+    "debit_minor": "int64",
+    "credit_minor": "int64",
+}
+"""Each account's balance on the side where it stands; the two columns have one sum for each currency."""
+
+ENTRIES: Columns = {
+    "number": "int64",
+    "id": "string",
+    "kind": "category",
+    "payment": "string",
+    "description": "string",
+    "occurred_at": MOMENT,
+    "recorded_at": MOMENT,
+    "business_date": DAY,
+    "reverses": "string",
+    "settles": "string",
+    "external_reference": "string",
+    "prev_hash": "string",
+    "hash": "string",
+    "seq": "int64",
+}
+"""Each entry, in the order of the chain; `hash` covers its postings and the entry before."""
+
+POSTINGS: Columns = {
+    "number": "int64",
+    "line": "int64",
+    "account": "string",
+    "code": "int64",
+    "side": "category",
+    "amount_minor": "int64",
+    "currency": "category",
+    "kind": "category",
+    "payment": "string",
+    "occurred_at": MOMENT,
+    "business_date": DAY,
+    "external_reference": "string",
+    "entry": "string",
+}
+"""Each posting; within an entry debits equal credits."""

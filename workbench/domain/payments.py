@@ -1,4 +1,4 @@
-"""Intents, charges, refunds and payouts: their fields, and their states."""
+"""Payments: their states and the transitions between them, operators, failures, bounds and fees."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -7,7 +7,24 @@ import msgspec
 
 from workbench.domain import money
 from workbench.domain.gaps import Gaps
-from workbench.domain.transitions import Transitions
+from workbench.errors import IllegalTransition
+
+Transitions = Mapping[tuple[str, str], str]
+
+
+def next_state(transitions: Transitions, state: str, event: str) -> str:
+    """The state after `event`. Raises IllegalTransition with the events that `state` takes."""
+    try:
+        return transitions[state, event]
+    except KeyError:
+        allowed = tuple(each for (start, each) in transitions if start == state)
+        raise IllegalTransition(
+            f"{event} is not possible in state {state}, which takes {', '.join(allowed) or 'nothing more'}.",
+            state=state,
+            event=event,
+            allowed=allowed,
+        ) from None
+
 
 REQUIRES_PAYMENT_METHOD: Final = "requires_payment_method"
 REQUIRES_ACTION: Final = "requires_action"

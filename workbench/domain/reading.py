@@ -1,10 +1,8 @@
-"""Reading a request's body strictly: bytes to JSON to struct, each fault with the field's name.
-
-msgspec's JSON reader accepts what money cannot bear (a string for a number, the last of duplicate keys, 1e400, a stack
-overflow), so each of these is refused here first.
-"""
+"""What arrives, read as a struct: JSON bodies and query strings, with every fault named by its field."""
 
 import json
+import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn, TypeVar, get_args
 
@@ -266,3 +264,28 @@ def _decimal(text: str) -> Decimal:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_decimal, parse_int=_integer, parse_constant=lambda _: _NO_NUMBER
 )
+
+
+Q = TypeVar("Q", bound=Struct)
+_WHOLE = re.compile("[0-9]{1,19}")
+
+
+def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[Q], *, unknown: str = "ignored") -> Q:
+    """The parameters of a query as a `shape`; one that stands several times comes as a sequence.
+
+    Raises InvalidRequest: a parameter twice, or one that is not what it must be.
+    """
+    known = {each.encode_name: each.type for each in msgspec.structs.fields(shape)}
+    read: dict[str, object] = dict(parameters)
+    for name, value in parameters.items():
+        if name in known and not isinstance(value, str):
+            problem = FieldProblem(f"/{name}", "stands more than once")
+            message = f"{name} stands more than once."
+            raise InvalidRequest(message, code="parameter_repeated", param=name, problems=(problem,))
+        if isinstance(value, str) and _WHOLE.fullmatch(value) and _is_whole(known.get(name)):
+            read[name] = int(value)
+    return struct_from(read, shape, unknown=unknown)
+
+
+def _is_whole(kind: Any) -> bool:  # noqa: ANN401  a type
+    return int in (kind, *(inner for each in get_args(kind) for inner in (each, *get_args(each))))

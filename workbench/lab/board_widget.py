@@ -1,13 +1,23 @@
-"""The widget that draws a board in the browser. Nothing else of a board loads ipywidgets."""
+"""What a browser draws of a board: the widget that carries a view there and a press back; loaded when one looks."""
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
-from workbench.lab.assets import asset
-from workbench.lab.parts.part import Reveal
+from workbench.lab.sections import Reveal
+
+BROKEN = "Something in the workbench failed; the kernel's log says what."
+_STATIC = Path(__file__).parent / "static"
+
+
+@cache
+def asset(*names: str) -> str:
+    """The text of files of `static/`, one after the other: a widget's script is one module of several files."""
+    return "\n".join((_STATIC / name).read_text("utf-8") for name in names)
 
 
 class BoardWidget(anywidget.AnyWidget):

@@ -1,9 +1,191 @@
 """The trace as a board: a sequence diagram, a table, and each exchange to look into. It follows what happens."""
 
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from workbench.domain.ledger import DEBIT
+from workbench.domain.money import Money
+from workbench.domain.wire.trace_rows import entry_of, screen_of, webhook_of
 from workbench.lab.board import Board
-from workbench.lab.parts.trace import TraceSection
+from workbench.lab.sections import BoardSection, Values
+from workbench.lab.views import (
+    Action,
+    Actions,
+    Beside,
+    Code,
+    Facts,
+    Field,
+    Fold,
+    Form,
+    Grid,
+    Heading,
+    Item,
+    Picture,
+    Row,
+    Section,
+    headings,
+)
+from workbench.render import indented
 from workbench.session import Session
-from workbench.trace import Trace, TraceReader, rows_of
+from workbench.trace import KINDS, Exchange, Trace, TraceReader, rows_of
+from workbench.trace.inspector import message
+
+
+def exchange(looked_at: Exchange) -> tuple[Item, ...]:
+    """Request and response side by side, how long it took, and the same call in code."""
+    known = [("status", str(looked_at.status))]
+    if looked_at.latency_ms is not None:
+        known.append(("answered in", f"{looked_at.latency_ms} ms"))
+    copies = (Code("curl", looked_at.curl), Code("httpx", looked_at.httpx), Code("Python", looked_at.python))
+    return (
+        Facts(tuple(known)),
+        Beside((Code("Request", looked_at.request), Code("Answer", looked_at.response))),
+        Fold("code", "The same call in curl, httpx and Python", copies),
+    )
+
+
+def details(row: Mapping[str, Any]) -> tuple[Item, ...]:
+    """Of a row that is no call."""
+    return _DETAILS[row["kind"]](row)
+
+
+def _screen(row: Mapping[str, Any]) -> tuple[Item, ...]:
+    screen = screen_of(row)
+    pressed = (("pressed", screen.pressed),) if screen.pressed else ()
+    return Facts((("handset", screen.phone), *pressed)), Code("Screen", screen.words)
+
+
+def _entry(row: Mapping[str, Any]) -> tuple[Item, ...]:
+    rows = []
+    for place, (side, account, minor, currency) in enumerate(entry_of(row).postings):
+        amount = Money(minor, currency).plain
+        rows.append(
+            Row(str(place), (account, amount if side == DEBIT else "", "" if side == DEBIT else amount, currency))
+        )
+    columns = headings("account", "debit", "credit", "currency", numeric=("debit", "credit"))
+    return (Grid("Postings", columns, tuple(rows)),)
+
+
+def _webhook(row: Mapping[str, Any]) -> tuple[Item, ...]:
+    attempt = webhook_of(row)
+    response = attempt.answer or attempt.fault or "(nothing)"
+    sent = message("POST (the endpoint's URL) HTTP/1.1", attempt.headers, attempt.body)
+    named = (("event", attempt.event), ("delivery", attempt.delivery), ("endpoint", attempt.endpoint))
+    return Facts(named), Beside((Code("Message", sent), Code("Answer", indented(response))))
+
+
+_DETAILS: Mapping[str, Callable[[Mapping[str, Any]], tuple[Item, ...]]] = {
+    "screen": _screen,
+    "entry": _entry,
+    "webhook": _webhook,
+}
+
+
+PAGE: Final = 50
+MOST_PAYMENTS: Final = 200
+"""A list of more is none that anybody looks through."""
+_ALL: Final = ""
+_KINDS: Final = ((_ALL, "all"), *((kind, f"{kind}s" if kind != "entry" else "entries") for kind in KINDS))
+_COLUMNS: Final[tuple[Heading, ...]] = headings("seq", "moment (UTC)", "kind", "what", "result", numeric=("seq",))
+_SAYS: Final = "Sequence diagram: who told whom what. The table beneath tells the same."
+
+
+class TraceSection(BoardSection):
+    """Rows of one payment or of all, of one kind or of all; the latest page first, in the order in which they came.
+
+    The latest page moves on with what happens. An older one stays, and so does one with a row that is looked into.
+    """
+
+    id = "trace"
+    handlers = ("follow", "unfold", "turn")
+
+    def __init__(self, trace: Trace) -> None:
+        self._payment = _ALL
+        self._kind = _ALL
+        self._end: int | None = None
+        """How many of the rows that were chosen come before the end of the page; None for the latest page."""
+        self._open = ""
+        self.grow(trace)
+
+    def grow(self, trace: Trace) -> None:
+        """Show this trace from now on: the one before with what came since, or after a reset another."""
+        self._trace = trace
+        self._payments = tuple(dict.fromkeys(row["payment"] for row in reversed(trace) if row["payment"]))
+
+    def section(self) -> Section:
+        """What is to be seen of the rows that were chosen."""
+        chosen = self._chosen()
+        last = self._last(chosen)
+        shown = chosen[max(0, last - PAGE) : last]
+        items: list[Item] = [self._choice()]
+        if len(shown):
+            items.append(Fold("diagram", "Who told whom what", (Picture(shown.sequence.svg, _SAYS),), open=True))
+        items.append(Grid("Trace, in order, secrets masked", _COLUMNS, self._rows(shown)))
+        items += self._turns(last, len(chosen))
+        return Section(self.id, "What happened", tuple(items), wide=True)
+
+    def follow(self, _on: str, values: Values) -> None:
+        """Another payment or kind was chosen."""
+        self._payment = values.get("payment", _ALL) if values.get("payment") in self._payments else _ALL
+        self._kind = values.get("of_kind", _ALL) if values.get("of_kind") in KINDS else _ALL
+        self._end = None
+
+    def unfold(self, on: str, _values: Values) -> None:
+        """Look into one row, or fold it up."""
+        self._open = "" if on == self._open else on
+
+    def turn(self, on: str, _values: Values) -> None:
+        """Older rows, or newer ones."""
+        self._open = ""
+        chosen = self._chosen()
+        last = self._last(chosen)
+        end = last + PAGE if on != "older" else last - PAGE if last > PAGE else last
+        self._end = end if end < len(chosen) else None
+
+    def _chosen(self) -> Trace:
+        trace = self._trace.for_(self._payment) if self._payment else self._trace
+        return trace.only(self._kind) if self._kind else trace
+
+    def _last(self, chosen: Trace) -> int:
+        """How many rows come before the end of the page that is shown."""
+        if self._end is None and self._open:
+            place = bisect_left(chosen, int(self._open), key=lambda row: row["seq"])
+            if place < len(chosen) - PAGE and str(chosen[place]["seq"]) == self._open:
+                self._end = place + PAGE
+        if self._end is not None and self._end >= len(chosen):
+            self._end = None
+        return len(chosen) if self._end is None else self._end
+
+    def _choice(self) -> Form:
+        listed = tuple(dict.fromkeys((*self._payments[:MOST_PAYMENTS], *filter(None, [self._payment]))))
+        payments = ((_ALL, "all of this trace"), *((each, each) for each in listed))
+        fields = (
+            Field("payment", "Payment", self._payment, "select", payments),
+            Field("of_kind", "Kind", self._kind, "select", _KINDS),
+        )
+        return Form("choice", "Which rows", fields, follow=True, row=True)
+
+    def _rows(self, shown: Trace) -> tuple[Row, ...]:
+        calls = iter(shown.exchanges)
+        by_seq = {row["seq"]: next(calls) for row in shown if row["kind"] == "call"}
+        cells = shown.as_dicts()
+        return tuple(self._row(row, texts, by_seq) for row, texts in zip(shown, cells, strict=True))
+
+    def _row(self, row: Mapping[str, Any], texts: Mapping[str, str], calls: Mapping[int, Exchange]) -> Row:
+        identifier = str(row["seq"])
+        is_open = identifier == self._open
+        beneath = () if not is_open else exchange(calls[row["seq"]]) if row["kind"] == "call" else details(row)
+        look = Action("unfold", "Look", identifier, expanded="yes" if is_open else "no")
+        return Row(identifier, tuple(texts.values()), (look,), beneath=beneath)
+
+    def _turns(self, last: int, rows: int) -> tuple[Item, ...]:
+        if rows <= PAGE:
+            return ()
+        is_first, is_last = last >= rows, last <= PAGE
+        newer = Action("turn", "Newer", "newer", off="These are the newest." if is_first else "")
+        older = Action("turn", "Older", "older", off="These are the oldest." if is_last else "")
+        return (Actions("Pages of the trace", (newer, older)),)
 
 
 def trace_board(trace: Trace, session: Session) -> Board:

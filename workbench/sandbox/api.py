@@ -10,16 +10,16 @@ import msgspec
 
 from workbench.domain import wire
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
-from workbench.sandbox import operations, panel
+from workbench.sandbox import control, operations
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.hosts import Hosts
 from workbench.sandbox.messages import MAX_BODY_BYTES, NOT_WHOLE, Request, Response
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.live_keys import holds_live_key
+from workbench.sandbox.service.checks import holds_live_key
 
-_TABLE = (*operations.OPERATIONS, *panel.OPERATIONS)
+_TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 _NOTED_HEADERS = (
     "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
 )  # fmt: skip
@@ -96,14 +96,14 @@ class _Resource:
             # From within a delivery that moves the clock, no time can be let go by.
             with suppress(StateConflict):
                 self._driver.pass_time(_SLOW_S)
-        if operation is not panel.ADVANCE or response.status != 200:  # noqa: PLR2004  OK
+        if operation is not control.ADVANCE or response.status != 200:  # noqa: PLR2004  OK
             return response
         # What is due is run outside of the transaction that read by how much to move.
         try:
             self._driver.advance(msgspec.json.decode(response.body, type=int))
         except StateConflict as error:
             return self._exchanges.refuse(request, error, operation)
-        return self._exchanges.respond(request, panel.CLOCK)
+        return self._exchanges.respond(request, control.CLOCK)
 
 
 class _Page:

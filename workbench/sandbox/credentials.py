@@ -7,9 +7,9 @@ from typing import NamedTuple
 from workbench.domain.ids import REVOKED, ROLLED
 from workbench.errors import AuthenticationFailed, PermissionDenied
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.caller import NOBODY, Caller
-from workbench.sandbox.service.live_keys import holds_live_key, live_key
-from workbench.sandbox.service.tokens import LIFETIME_MS
+from workbench.sandbox.service.checks import holds_live_key, live_key
+from workbench.sandbox.service.keys import LIFETIME_MS
+from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.creation import digest_of
 

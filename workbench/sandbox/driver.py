@@ -6,16 +6,15 @@ from contextlib import contextmanager
 
 from workbench.errors import StateConflict
 from workbench.sandbox import delivery
-from workbench.sandbox.delivery import Sending
-from workbench.sandbox.dispatch import Dispatch
-from workbench.sandbox.faults import log_fault
+from workbench.sandbox.delivery import Dispatch, Sending
+from workbench.sandbox.driver_lock import DriverLock
+from workbench.sandbox.messages import log_fault
 from workbench.sandbox.outbound import Outbound, Reply
-from workbench.sandbox.service import attempts, nights, payouts, refunds
-from workbench.sandbox.service.caller import BY_ITSELF
-from workbench.sandbox.service.events import DELIVER
+from workbench.sandbox.service import attempts, clearing, payouts, refunds
+from workbench.sandbox.service.deliveries import DELIVER
+from workbench.sandbox.service.lists import BY_ITSELF
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.records import Job
-from workbench.sandbox.turns import DriverLock
 
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
@@ -36,12 +35,12 @@ def _late_money(tx: Transaction, session_id: str) -> None:
 
 
 def _clear(tx: Transaction, ref: str) -> None:
-    moved = nights.clear_and_sweep(tx)
+    moved = clearing.clear_and_sweep(tx)
     paid = payouts.pay_those_due(tx)
     # Another night as long as there was anything to do: what was swept is credited in the next.
     tx.unschedule(ref)
     if moved or paid:
-        nights.expect(tx)
+        clearing.expect(tx)
 
 
 def _prompt_timeout(tx: Transaction, session_id: str) -> None:
@@ -54,7 +53,7 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     attempts.ACTS: _customer_acts,
     attempts.PROMPT_TIMEOUT: _prompt_timeout,
     attempts.LATE_MONEY: _late_money,
-    nights.CLEARING: _clear,
+    clearing.CLEARING: _clear,
     refunds.SENT: refunds.send,
     payouts.RETURN: payouts.give_back,
 }

@@ -9,7 +9,7 @@ import msgspec
 
 from workbench.domain import wire
 from workbench.errors import InvalidRequest
-from workbench.sandbox import api, faults, threaded
+from workbench.sandbox import api, messages, threaded
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.hosts import Hosts
@@ -36,7 +36,7 @@ class Engine:
 
     def app_to_serve(self, hosts: Hosts) -> WSGIApplication:
         """The application for a real port: a bug is logged, masked, and answered as a 500."""
-        return faults.guarded(api.build(Exchanges(self.store, raise_bugs=False), self._driver, hosts))
+        return messages.guarded(api.build(Exchanges(self.store, raise_bugs=False), self._driver, hosts))
 
     def listening(
         self, port: int, *, allow_hosts: Iterable[str], after_each: Callable[[], object]

@@ -1,4 +1,4 @@
-"""One HTTP exchange from request to answer, in one transaction: who, again?, what, run, write down."""
+"""One HTTP exchange from request to response, in one transaction: its form, who, again?, what, run, write down."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -7,22 +7,102 @@ import msgspec
 
 from workbench.domain import scenarios, wire
 from workbench.domain.gaps import Gaps
+from workbench.domain.reading import json_from, query_from, struct_from
 from workbench.errors import (
     ApiError,
     AuthenticationFailed,
     IllegalTransition,
     InvalidRequest,
+    PayloadTooLarge,
     ServiceFailed,
     StateConflict,
+    UnsupportedMediaType,
+    field_problem,
 )
-from workbench.sandbox import encode, forms, idempotency, logbook, provenance
+from workbench.sandbox import idempotency, provenance, trace, views
 from workbench.sandbox.credentials import caller_of, challenges, credential_in
-from workbench.sandbox.faults import log_fault
-from workbench.sandbox.messages import JSON, Request, Response
+from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Request, Response, log_fault
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.caller import Caller, Cause, Refused
-from workbench.sandbox.service.scenarios import take_fault
+from workbench.sandbox.service.attempts import take_fault
+from workbench.sandbox.service.lists import Caller, Cause, Refused
 from workbench.sandbox.store import Store, Transaction
+
+
+def body_of(tx: Transaction, request: Request, operation: Operation, shape: type[msgspec.Struct]) -> msgspec.Struct:
+    """The body as the struct that the operation reads.
+
+    Raises InvalidRequest or UnsupportedMediaType with what is wrong.
+    """
+    if not request.body and operation.body_optional:
+        return shape()
+    _check_form(request, operation)
+    return struct_from(json_from(request.body), shape, unknown=tx.gaps.unknown_fields)
+
+
+def check_size(request: Request, operation: Operation) -> None:
+    """Raises PayloadTooLarge: a body over the limit, whether the operation reads one or not."""
+    if len(request.body) > MAX_BODY_BYTES:
+        raise _of_body(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
+
+
+def _of_body(operation: Operation, error: ApiError) -> ApiError:
+    """Where the interface documents 400 for whatever is wrong with the body, it is 400."""
+    return InvalidRequest(error.message, code=error.code) if operation.plain_400 else error
+
+
+def _check_form(request: Request, operation: Operation) -> None:
+    if not request.body:
+        raise InvalidRequest("The body is empty; it must be a JSON object.", code="body_missing")
+    given = request.headers.get("Content-Type", "")
+    media_type, _, parameters = given.partition(";")
+    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
+    if media_type.strip().lower() != JSON or (parameters.strip() and charset != "utf-8"):
+        message = f"Content-Type must be {JSON}, not {given[:60] or 'missing'}."
+        raise _of_body(operation, UnsupportedMediaType(message, param="Content-Type"))
+
+
+def name_field(error: ApiError, operation: Operation) -> None:
+    """Let an error about one field say which, and list it where it is of the body, as those about several do."""
+    if isinstance(error, InvalidRequest) and error.param:
+        name = error.param.rpartition(".")[2]
+        error.say(error.message if name in error.message else f"{name}: {error.message}")
+    fields = operation.body.__struct_fields__ if operation.body else ()
+    if error.param and error.param.partition(".")[0] in fields and not error.problems:
+        error.problems = (field_problem(error.param, error.message),)
+
+
+def check_version(tx: Transaction, request: Request) -> None:
+    """Raises InvalidRequest: a version that there is not."""
+    asked = request.headers.get("Api-Version", wire.API_VERSION)
+    if asked != wire.API_VERSION and tx.gaps.version_header == "api_version":
+        raise InvalidRequest(
+            f"There is no version {asked[:40]!r}; the current one is {wire.API_VERSION}.",
+            code="version_unknown",
+            param="Api-Version",
+        )
+
+
+def query_of(tx: Transaction, request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
+    """The query as the struct that the operation reads. Raises InvalidRequest."""
+    return query_from(request.query, shape, unknown=tx.gaps.unknown_fields)
+
+
+def scenario_of(request: Request, operation: Operation) -> str | None:
+    """What the call asks to go wrong.
+
+    Raises InvalidRequest: what cannot be asked for here. Ignored, it would let the test of a decline
+    pass as a success.
+    """
+    asked = request.headers.get("Sandbox-Scenario")
+    if asked is None or asked in operation.scenarios:
+        return asked
+    offered = ", ".join(operation.scenarios)
+    raise InvalidRequest(
+        f"Sandbox-Scenario {asked[:40]!r} is not offered here.",
+        code="scenario_unknown",
+        param="Sandbox-Scenario",
+        hint=f"Offered are {offered}." if offered else "This operation takes none.",
+    )
 
 
 class _Call(NamedTuple):
@@ -126,15 +206,15 @@ def _finished(
         own["Cache-Control"] = "no-store"
     response = response._replace(headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq:
-        logbook.write_down(tx, request, operation, response, request_id=call.request_id, seq=call.seq)
+        trace.write_down(tx, request, operation, response, request_id=call.request_id, seq=call.seq)
     return response
 
 
 def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -> Response:
     caller = _caller(tx, request, operation)
-    forms.check_size(request, operation)
-    forms.check_version(tx, request)
-    asked = forms.scenario_of(request, operation)
+    check_size(request, operation)
+    check_version(tx, request)
+    asked = scenario_of(request, operation)
     key = idempotency.key_of(tx, request, operation)
     # What a person does on the panel is no request of the merchant's: events name no request for it.
     caller = caller._replace(cause=Cause(call.request_id, key) if call.seq else Cause(None, key), scenario=asked)
@@ -168,7 +248,7 @@ def _keep_failure(tx: Transaction, request: Request, operation: Operation, respo
 
 
 def _result(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Response:
-    body = None if operation.body is None else forms.body_of(tx, request, operation, operation.body)
+    body = None if operation.body is None else body_of(tx, request, operation, operation.body)
     if operation.phone is not None:
         caller = caller._replace(scenario=take_fault(tx, operation.phone(body), asked=caller.scenario))
     if caller.scenario in _BEFORE:
@@ -176,7 +256,7 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
         return _problem(tx, call, request, operation, _BEFORE[caller.scenario]())
     named: dict[str, Any] = dict(request.path_params)
     if operation.query is not None:
-        named["query"] = forms.query_of(tx, request, operation.query)
+        named["query"] = query_of(tx, request, operation.query)
     arguments = (tx, caller) if body is None else (tx, caller, body)
     result = operation.run(*arguments, **named)
     if caller.scenario == scenarios.SERVER_ERROR_AFTER:
@@ -205,11 +285,11 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
 def _problem(tx: Transaction, call: _Call, request: Request, operation: Operation | None, error: ApiError) -> Response:
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
     if operation is not None:
-        forms.name_field(error, operation)
+        name_field(error, operation)
     if allowed := error.facts.get("allow"):
         headers["Allow"] = allowed
     documented = operation is not None and operation.plain_400 and isinstance(error, InvalidRequest)
-    media_type, members = encode.ERROR_FORMATS["plain" if documented else tx.gaps.error_format]
+    media_type, members = views.ERROR_FORMATS["plain" if documented else tx.gaps.error_format]
     body = wire.to_json(members(error, call.request_id, request.path))
     relied = provenance.of_error(operation, error.code) if operation else ()
     return Response(error.status, media_type, body, headers, error.facts.get("charge"), relied=relied)

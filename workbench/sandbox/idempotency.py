@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from workbench.errors import ApiError, IdempotencyKeyReused, InvalidRequest, StateConflict
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import KeptResponse
 

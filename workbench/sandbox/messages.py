@@ -1,11 +1,39 @@
-"""A request as it arrived and an answer as it goes back, free of any framework."""
+"""A request as it arrived and a response as it goes back, free of any framework; faults of our own, logged."""
 
-from collections.abc import Mapping
+import logging
+import traceback
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from workbench.domain import wire
+from workbench.domain.masking import mask
 from workbench.errors import InvalidRequest, RequestTimeout
+from workbench.visible import visible
+
+_LOG = logging.getLogger(__name__)
+_HEADERS = [("Content-Type", "text/plain"), ("Content-Length", "0")]
+
+
+def log_fault(what: str, error: BaseException) -> None:
+    """Say what failed and how, with nothing in it that must not be shown."""
+    _LOG.error("%s", visible(mask("".join([what, ": ", *traceback.format_exception(error)])), lines=True))
+
+
+def guarded(app: WSGIApplication) -> WSGIApplication:
+    """The last guard: what not even the answer of a failure survives, a server would write out as it is."""
+
+    def response(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            return app(environ, start_response)
+        except Exception as error:  # noqa: BLE001  whatever it is
+            log_fault("a request failed", error)
+            start_response("500 Internal Server Error", _HEADERS)
+            return [b""]
+
+    return response
+
 
 MAX_BODY_BYTES: Final = 1 << 20
 MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES

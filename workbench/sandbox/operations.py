@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from workbench.domain import scenarios, wire
 from workbench.sandbox.messages import JSON
-from workbench.sandbox.service import charges, deliveries, endpoints, intents, keys, payouts, plants, refunds, tokens
+from workbench.sandbox.service import charges, deliveries, endpoints, intents, keys, payouts, plants, refunds
 
 BEARER: Final = ("Bearer",)
 BASIC: Final = ("Basic",)
@@ -173,10 +173,10 @@ OPERATIONS: tuple[Operation, ...] = (
               refuses=(409,), relies=("key_revocation",)),
     Operation("createPlant", "POST", "/plants", BEARER, plants.create, wire.Plant, "2.4, 4", body=wire.NewPlant,
               plain_400=True, shows=((200, JSON), (400, JSON))),
-    Operation("issueToken", "POST", "/v1/auth/token", NO_KEY, tokens.issue, wire.Token, "4, 5",
+    Operation("issueToken", "POST", "/v1/auth/token", NO_KEY, keys.issue, wire.Token, "4, 5",
               body=wire.TokenRequest, no_store=True, relies=("token_credentials",),
               links=(Link("refresh", "refreshToken", "refresh_token", gives="refresh_token", in_body=True),)),
-    Operation("refreshToken", "POST", "/v1/auth/refresh", NO_KEY, tokens.refresh, wire.Token, "4, 5",
+    Operation("refreshToken", "POST", "/v1/auth/refresh", NO_KEY, keys.refresh, wire.Token, "4, 5",
               body=wire.RefreshRequest, no_store=True, body_optional=True, relies=("refresh_request",)),
 )
 # fmt: on

@@ -19,8 +19,7 @@ from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from workbench.errors import ApiError
-from workbench.sandbox.faults import log_fault
-from workbench.sandbox.messages import BODY_S, MAX_READ_BYTES, NOT_WHOLE, body_incomplete, body_late
+from workbench.sandbox.messages import BODY_S, MAX_READ_BYTES, NOT_WHOLE, body_incomplete, body_late, log_fault
 from workbench.sandbox.ports import LOOPBACK, free_port
 
 _POLL_S = 0.05

@@ -10,9 +10,8 @@ variable of its field's name, for you to set.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from workbench.snippets.request import IN_PROCESS_URL, Request, read
+from workbench.snippets.pieces import IN_PROCESS_URL, Request, curl, httpx, read
 from workbench.snippets.typed import typed
-from workbench.snippets.written import curl, httpx
 
 __all__ = ["IN_PROCESS_URL", "Snippet", "snippet"]
 

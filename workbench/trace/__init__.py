@@ -7,12 +7,10 @@ from typing import Any, NamedTuple, TypeAlias, overload
 from msgspec.structs import asdict
 
 from workbench.domain import wire
-from workbench.domain.wire.trace import CALL, KINDS, WEBHOOK, call_of, webhook_of
-from workbench.live import Widget, with_widget
-from workbench.render import Table, bundle, table
-from workbench.trace.exchange import Exchange, TraceContext
-from workbench.trace.sequence import SequenceDiagram
-from workbench.trace.words import MASK_NOTE, clock_of, short
+from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
+from workbench.render import Table, Widget, bundle, table, with_widget
+from workbench.trace.diagram import MASK_NOTE, SequenceDiagram, clock_of, short
+from workbench.trace.inspector import Exchange, TraceContext
 
 __all__ = ["KINDS", "Exchange", "SequenceDiagram", "Trace", "TraceContext", "TraceReader", "rows_of"]
 

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import pytest
 
 from workbench.analysis.breaks import BUCKETS
-from workbench.analysis.report import Figures, draw, totals
+from workbench.analysis.report import Figures, figures, totals
 from workbench.analysis.report.totals import Net
 from workbench.domain.money import major_text
 from workbench.errors import ReportRefused
@@ -49,21 +49,21 @@ class TestPictures:
 
 class TestDrawing:
     def test_what_is_above_and_below_differs_by_more_than_colour(self):
-        figure = draw.ageing(["0", "1"], [Net(2, 100, -50), Net(1, 0, -7)], "ZMW")
+        figure = figures.ageing(["0", "1"], [Net(2, 100, -50), Net(1, 0, -7)], "ZMW")
         above, below = figure.axes[0].containers
         assert [bar.get_height() for bar in above] == [100, 0]
         assert [bar.get_height() for bar in below] == [-50, -7]
         assert {bar.get_hatch() for bar in above} != {bar.get_hatch() for bar in below}
 
     def test_days_without_breaks_leave_room(self):
-        figure = draw.daily_variance([date(2026, 1, 1), date(2026, 3, 1)], [Net(1, 5, 0), Net(1, 0, -5)], "ZMW")
+        figure = figures.daily_variance([date(2026, 1, 1), date(2026, 3, 1)], [Net(1, 5, 0), Net(1, 0, -5)], "ZMW")
         axes = figure.axes[0]
         assert [round(bar.get_x() + bar.get_width() / 2) for bar in axes.containers[0]] == [0, 59]
         assert [each.get_text() for each in axes.get_xticklabels()][:2] == ["2026-01-01", "2026-01-11"]
 
     def test_a_share_that_is_not_whole_is_not_drawn_whole(self):
         nearly = totals.Account("a", "ZMW", 1, 1, 1, 0, 10**12, 10**12 - 1, 1)
-        figure = draw.match_rate([nearly])
+        figure = figures.match_rate([nearly])
         assert [bar.get_width() for each in figure.axes[0].containers for bar in each] == [9_999, 1]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from workbench.analysis.breaks import BREAK_CODES
 from workbench.analysis.report import page, write_page
-from workbench.analysis.report.words import headline, proofs
+from workbench.analysis.report.captions import headline, proofs
 from workbench.errors import ReportRefused
 
 Make = Callable[..., SimpleNamespace]

@@ -4,7 +4,7 @@ The rules are written once, as expressions that DuckDB, Polars, pandas and Spark
 """
 
 from workbench.analysis.breaks import BUCKETS, CODES
-from workbench.analysis.reconcile.carry import CarryForward
+from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.result import Reconciliation
 from workbench.analysis.reconcile.rules import Tolerance
 from workbench.analysis.reconcile.run import reconcile

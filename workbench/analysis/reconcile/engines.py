@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.analysis.reconcile.columns import DATE, INSTANT, NUMBER, TEXT, WHOLE, Frame, Kinds, Shape
+from workbench.analysis.reconcile.rules import DATE, INSTANT, NUMBER, TEXT, WHOLE, Frame, Kinds, Shape
 
 DUCKDB, POLARS, PANDAS, SPARK = "duckdb", "polars", "pandas", "spark"
 _ARROW = {nw.Int64: pa.int64(), nw.String: pa.string(), nw.Boolean: pa.bool_()}

@@ -1,15 +1,300 @@
-"""What is reconciled: a ledger, statements, and what an earlier run left open; loaded and told apart."""
+"""What is reconciled: a ledger, statements and what was left open; recognised, checked, brought to one shape."""
 
+import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
+import narwhals.stable.v2 as nw
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, SPARK, Engine
-from workbench.analysis.reconcile.sources import PATHS, THE_LEDGER, THE_STATEMENT, Source, source
+from workbench.analysis.frames import schema_of
+from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine, conform
+from workbench.analysis.reconcile.rules import (
+    DATE,
+    INSTANT,
+    LEDGER,
+    NUMBER,
+    ROW,
+    STATEMENT,
+    TEXT,
+    WHOLE,
+    WORD,
+    Frame,
+    Kinds,
+)
+from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
+from workbench.domain.moments import DAY_MS
 from workbench.errors import ReconcileRefused
+
+PATHS, ARROW = "paths", "arrow"
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    TEXT: lambda kind: kind in (nw.String, nw.Categorical, nw.Enum),
+    WHOLE: lambda kind: kind.is_integer(),
+    INSTANT: lambda kind: isinstance(kind, nw.Datetime) and kind.time_zone is not None,
+    DATE: lambda kind: kind == nw.Date,
+}
+
+
+class Side(NamedTuple):
+    """What messages say of the table of a side: its name, where its columns come from, and what else may be given."""
+
+    called: str
+    columns_from: str
+    file_from: str
+    first: str
+
+
+THE_LEDGER: Final = Side(
+    "The ledger",
+    "`bench.ledger` has them, and so have `bench.ledger.statement_of(account)` and a `ledger.parquet`; they are "
+    "declared in workbench.analysis.shapes as LEDGER_MOVEMENT.",
+    "A ledger in CSV is read with its types by workbench.analysis.files.read(path, LEDGER_MOVEMENT).",
+    "`bench.ledger`, ",
+)
+THE_STATEMENT: Final = Side(
+    "The statement",
+    "An operator's file is read with read_statement(); the columns are declared in workbench.analysis.shapes as "
+    "STATEMENT_ROW.",
+    "A statement as an operator exports it is read with read_statement() first.",
+    "what read_statement() gives, ",
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table as it was given: `kind` is the engine whose own it is, or `arrow` or `paths`."""
+
+    kind: str
+    given: Any
+    side: Side
+
+    def load(self, engine: Engine, kinds: Kinds) -> Frame:
+        """The columns of `kinds` as a frame of the engine.
+
+        Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
+        """
+        _check_columns(self.schema(kinds), kinds, self.side)
+        try:
+            if self.kind == PATHS:
+                return engine.paths(self.given, kinds)
+            if self.kind == engine.name:
+                return engine.own(self.given, kinds)
+            return engine.arrow(self.arrow(kinds), kinds)
+        except (pa.ArrowException, OSError) as problem:
+            raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
+
+    def schema(self, kinds: Kinds) -> Mapping[str, Any]:
+        """Column → type, without reading rows where that can be helped."""
+        if self.kind == PATHS:
+            try:
+                return _schema(pq.read_schema(self.given[0]).empty_table())
+            except (pa.ArrowException, OSError) as problem:
+                raise ReconcileRefused(
+                    f"{self.given[0].name} is no Parquet file: {problem}",
+                    hint=self.side.file_from,
+                ) from problem
+        if self.kind == PANDAS:
+            here = self.given[[name for name in kinds if name in self.given.columns]]
+            # The type of a column tells what is in it, but for `object`.
+            is_typed = all(str(kind) != "object" for kind in here.dtypes)
+            return _schema(self._from_pandas(here.head(0) if is_typed else here))
+        return _schema(self.given)
+
+    def arrow(self, kinds: Kinds) -> pa.Table:
+        """The columns of `kinds` as an Arrow table."""
+        if self.kind == ARROW:
+            return self.given.select(list(kinds))
+        if self.kind == PANDAS:
+            return self._from_pandas(self.given[list(kinds)])
+        if self.kind == POLARS:
+            return self.given.lazy().select(list(kinds)).collect().to_arrow()
+        if self.kind == DUCKDB:
+            return self.given.select(*kinds).to_arrow_table()
+        return self.given.select(*kinds).toArrow()
+
+    def _from_pandas(self, frame: pd.DataFrame) -> pa.Table:
+        try:
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        except pa.ArrowException as problem:
+            raise ReconcileRefused(f"{self.side.called} has a column of mixed types: {problem}") from problem
+
+    @property
+    def hashed(self) -> str | None:
+        """SHA-256 of the bytes of the files, one after another; null where there are none."""
+        if self.kind != PATHS:
+            return None
+        digest = hashlib.sha256()
+        for path in self.given:
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        return digest.hexdigest()
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without its folder, or the kind of table."""
+        if self.kind != PATHS:
+            return f"{type(self.given).__module__.split('.')[0].lstrip('_')} {type(self.given).__name__}"
+        return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
+
+
+@runtime_checkable
+class Movements(Protocol):
+    """The ledger of a Workbench, which is read page by page."""
+
+    def movements(self, *accounts: str) -> Iterator[pa.Table]:
+        """The rows of some accounts, or of all that somebody else keeps books of too."""
+
+
+def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the point
+    """What `given` is. Raises ReconcileRefused: no table, or a path where nothing is."""
+    if isinstance(given, str | Path):
+        return Source(PATHS, _files(Path(given), side), side)
+    if isinstance(given, pd.DataFrame):
+        return Source(PANDAS, given, side)
+    if isinstance(given, pa.Table):
+        return Source(ARROW, given, side)
+    root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
+    known = {("polars", "DataFrame"): POLARS, ("polars", "LazyFrame"): POLARS, ("duckdb", "DuckDBPyRelation"): DUCKDB}
+    kind = SPARK if (root, name) == ("pyspark", "DataFrame") else known.get((root, name))
+    if kind is None and isinstance(given, Movements) and side is THE_LEDGER:
+        return Source(ARROW, pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]), side)
+    if kind is None:
+        raise ReconcileRefused(
+            f"{side.called} is a {type(given).__name__}, which is no table that can be reconciled.",
+            hint=f"Give {side.first}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB "
+            "relation or Parquet's path.",
+        )
+    return Source(kind, given, side)
+
+
+def _check_columns(schema: Mapping[str, Any], kinds: Kinds, side: Side) -> None:
+    """Raises ReconcileRefused naming every column that is missing or of another type."""
+    missing = [name for name in kinds if name not in schema]
+    if missing:
+        raise ReconcileRefused(
+            f"{side.called} has no column {', '.join(missing)}.", hint=side.columns_from, missing=missing
+        )
+    wrong = {name: schema[name] for name, kind in kinds.items() if not _fits(schema[name], kind)}
+    if wrong:
+        text = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
+        raise ReconcileRefused(
+            f"{side.called} has columns of another type: {text}.",
+            hint="No float holds money: give minor units as integers."
+            if any(name.endswith("_minor") for name in wrong)
+            else side.file_from,
+            wrong=tuple(wrong),
+        )
+
+
+def _fits(found: Any, kind: str) -> bool:  # noqa: ANN401  a type of narwhals
+    # A column of nothing but nulls has no type of its own, and holds nothing wrong.
+    return found == nw.Unknown or _FITS[kind](found)
+
+
+def _schema(native: Any) -> Mapping[str, Any]:  # noqa: ANN401  any table
+    return dict(nw.from_native(native).collect_schema())
+
+
+def _files(path: Path, side: Side) -> list[Path]:
+    # A file may be called `ledger[1].parquet`.
+    if has_magic(str(path)) and not path.exists():
+        found = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
+    else:
+        found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    there = [each for each in found if each.is_file()]
+    if not there:
+        raise ReconcileRefused(f"{side.called}: no file is at {path}.")
+    return there
+
+
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
+    STATEMENT: {
+        "source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem",
+    },
+}  # fmt: skip
+"""The row's name of a column → the side's own."""
+
+
+def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = (), carried: bool = False) -> Frame:
+    """The rows of one side in the shape ROW, but for the account, which is still its name.
+
+    `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`; those numbers
+    named by `keep` stand at the end. An empty text names nothing: many a table has it where a null belongs.
+    """
+    names = _NAMES[side]
+    given = frame.select(
+        "account", "direction", "currency", "status", "phone",
+        *(nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")),
+        *(nw.col(theirs).alias(ours) for ours, theirs in names.items()),
+        *(nothing("account").alias(name) for name in ("source", "entry", "state", "problem") if name not in names),
+        was=nw.col("was") if carried else nothing("account"),
+        at=nw.col("occurred_at"), day=nw.col("business_date"),
+        amount=nw.col("amount_minor"), fee=nw.col("fee_minor"), **{name: nw.col(name) for name in keep},
+    )  # fmt: skip
+    return conform(
+        engine,
+        given,
+        {**ROW, "account": WORD, **dict.fromkeys(keep, NUMBER)},
+        side=nw.lit(side),
+        g=nw.coalesce("batch", "key"),
+        order=nw.coalesce(nw.col("at"), nw.col("day") * DAY_MS).fill_null(0),
+        moves=(nw.col("status") == COMPLETED).fill_null(value=False),
+        signed=effect(),
+    )
+
+
+def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
+    """The rows with the places of their accounts in `accounts` for the names: the shape ROW."""
+    place = nw.when(nw.col("account") == accounts[0]).then(0)
+    for number, account in enumerate(accounts[1:], start=1):
+        place = place.when(nw.col("account") == account).then(number)
+    return conform(engine, rows, ROW, account=place)
+
+
+def named(table: pa.Table, accounts: Sequence[str]) -> pa.Table:
+    """A collected table with the names of its accounts again."""
+    names = pa.array(accounts, pa.string()).take(table["account"])
+    return table.set_column(table.schema.get_field_index("account"), "account", names)
+
+
+def effect(prefix: str = "") -> nw.Expr:
+    """What a row does to its account, signed; nothing where that cannot be told."""
+    status, direction, amount, fee = (nw.col(f"{prefix}{name}") for name in ("status", "direction", "amount", "fee"))
+    moved = nw.when(direction == "in").then(amount).otherwise(-amount) - fee.fill_null(0)
+    reported = (status == COMPLETED) & _either(f"{prefix}direction", DIRECTIONS)
+    return nw.when(reported).then(moved).otherwise(0).fill_null(0)
+
+
+def nothing(like: str) -> nw.Expr:
+    """Null, of the type of the column `like`: a literal null has no type in some engines."""
+    return nw.when(nw.col(like).is_null()).then(nw.col(like))
+
+
+def unreadable() -> nw.Expr:
+    """True for a row that no rule can work with: a key is missing, or a field that every movement has."""
+    missing = [nw.col(name).is_null() for name in ("key", "amount", "fee", "currency", "day")]
+    odd = [nw.col("amount") < 0, nw.col("fee") < 0, ~nw.col("problem").is_null()]
+    strange = [~_either("direction", DIRECTIONS), ~_either("status", STATUSES)]
+    wrong = missing[0]
+    for each in (*missing[1:], *(check.fill_null(value=False) for check in odd), *strange):
+        wrong = wrong | each
+    return wrong
+
+
+def _either(name: str, words: tuple[str, ...]) -> nw.Expr:
+    found = nw.col(name) == words[0]
+    for word in words[1:]:
+        found = found | (nw.col(name) == word)
+    return found.fill_null(value=False)
 
 
 @runtime_checkable

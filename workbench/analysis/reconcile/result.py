@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from workbench.analysis.breaks import TIMING
-from workbench.analysis.reconcile.carry import CarryForward
+from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.shapes import EXACT
 from workbench.closing import Closing
 from workbench.domain.money import money_text

@@ -1,9 +1,93 @@
-"""What the rules go by: tolerances, limits, and the codes in the order in which they are given."""
+"""What reconciling goes by: tolerances, limits, and the columns of a row and of a pair."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+import narwhals.stable.v2 as nw
+
+from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_ROW, Columns
 from workbench.errors import ReconcileRefused
+
+TEXT: Final = "text"
+WHOLE: Final = "a whole number"
+INSTANT: Final = "a moment with its time zone"
+DATE: Final = "a date"
+
+Frame = nw.LazyFrame[Any]
+Kinds = Mapping[str, str]
+"""Column → one of the four kinds."""
+
+LEDGER: Final = "ledger"
+STATEMENT: Final = "statement"
+SIDES: Final = (LEDGER, STATEMENT)
+
+_KIND_OF_TYPE: Kinds = {
+    "string": TEXT, "category": TEXT, "int64": WHOLE, "Int64": WHOLE, MOMENT: INSTANT, DAY: DATE,
+}  # fmt: skip
+_UNREAD = {"payment", "description"}
+
+
+def _kinds_of(columns: Columns) -> Kinds:
+    """The kinds of those columns that are read."""
+    return {name: _KIND_OF_TYPE[kind] for name, kind in columns.items() if name not in _UNREAD}
+
+
+LEDGER_READ: Kinds = _kinds_of(LEDGER_MOVEMENT)
+STATEMENT_READ: Kinds = _kinds_of(STATEMENT_ROW)
+
+NUMBER, WORD, FLAG = nw.Int64, nw.String, nw.Boolean
+Shape = Mapping[str, Any]
+"""Column → type, as narwhals names it."""
+
+ROW: Shape = {
+    "side": WORD,
+    "account": NUMBER,
+    "g": WORD,
+    "key": WORD,
+    "batch": WORD,
+    "source": WORD,
+    "no": NUMBER,
+    "at": NUMBER,
+    "order": NUMBER,
+    "day": NUMBER,
+    "direction": WORD,
+    "amount": NUMBER,
+    "fee": NUMBER,
+    "currency": WORD,
+    "status": WORD,
+    "phone": WORD,
+    "moves": FLAG,
+    "signed": NUMBER,
+    "entry": WORD,
+    "kind": WORD,
+    "refers": WORD,
+    "state": WORD,
+    "problem": WORD,
+    "was": WORD,
+}
+"""A row of either side. The account is its place in the list of accounts: numbers are compared sooner than names.
+
+`g` is the group, `source` and `no` the statement and line, or nothing and the entry's number; `at` may be
+null, `order` stands for it then; `kind` is the ledger's kind or the statement's type, `refers` what a reversal
+reverses, and `was` the code that an earlier run gave a row that is carried forward.
+"""
+
+OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "order", "was"})
+
+PAIR: Shape = {
+    "account": NUMBER,
+    "g": WORD,
+    "code": WORD,
+    "rows": NUMBER,
+    "told_twice": FLAG,
+    **{f"l_{name}": ROW[name] for name in OF_SIDE},
+    **{f"s_{name}": ROW[name] for name in OF_SIDE},
+}
+"""What is said of one thing by both sides, or by one: then the other side's `no` is null.
+
+For a group of several rows the fields are those of its first row on each side, and `signed` is the sum.
+"""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from workbench.analysis.frames import day_number, frame
-from workbench.analysis.reconcile.breaks import Broken, breaks_of, broken_rows, collect_broken
-from workbench.analysis.reconcile.carry import (
+from workbench.analysis.reconcile.break_rows import Broken, breaks_of, broken_rows, collect_broken
+from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
     closed_rows,
@@ -19,8 +19,22 @@ from workbench.analysis.reconcile.carry import (
     rows_ahead,
     with_carried,
 )
-from workbench.analysis.reconcile.classify import Classified, classify
-from workbench.analysis.reconcile.columns import (
+from workbench.analysis.reconcile.classify import Classified, classify, resolve
+from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of
+from workbench.analysis.reconcile.proof import (
+    Book,
+    Sums,
+    ageing_of,
+    books,
+    check_accounts,
+    matches_of,
+    proof_line,
+    summary_of,
+    totals,
+)
+from workbench.analysis.reconcile.result import Reconciliation
+from workbench.analysis.reconcile.rules import (
     LEDGER,
     LEDGER_READ,
     NUMBER,
@@ -29,17 +43,9 @@ from workbench.analysis.reconcile.columns import (
     STATEMENT_READ,
     WORD,
     Frame,
+    Tolerance,
+    check_whole,
 )
-from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.inputs import Inputs, read_inputs
-from workbench.analysis.reconcile.matches import matches_of
-from workbench.analysis.reconcile.onesided import resolve
-from workbench.analysis.reconcile.proof import Sums, proof_line
-from workbench.analysis.reconcile.result import Reconciliation
-from workbench.analysis.reconcile.rows import numbered, rows_of
-from workbench.analysis.reconcile.rules import Tolerance, check_whole
-from workbench.analysis.reconcile.summary import ageing_of, summary_of
-from workbench.analysis.reconcile.totals import Book, books, check_accounts, totals
 from workbench.analysis.shapes import AHEAD, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 

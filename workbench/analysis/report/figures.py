@@ -1,13 +1,132 @@
-"""The figures of a reconciliation as pictures with words: in a notebook, on a page, and for who does not see them."""
+"""The figures of a reconciliation, with words for who does not see them: the same bytes in every run."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
+from typing import Any, Final
+
+from matplotlib import rc_context, rcdefaults
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from workbench.analysis.report import totals
+from workbench.analysis.report.captions import counted
 from workbench.analysis.report.source import Reconciled
-from workbench.analysis.report.words import counted
-from workbench.domain.money import major_text
+from workbench.analysis.report.totals import Account, Net
+from workbench.domain.money import decimals_of, major_text
 from workbench.render import Picture, percent, picture
+
+_BLUE, _ORANGE, _GREY = "#0072b2", "#e69f00", "#bbbbbb"
+"""Of the Okabe-Ito palette, which colour-blind people tell apart; lightness differs too."""
+_INK: Final = "#333333"
+_WIDTH, _HEIGHT, _BAR_HEIGHT = 7.2, 3.4, 0.55
+_MAX_DATES: Final = 6
+_MAX_LABELS: Final = 8
+_WHOLE: Final = 10_000
+"""Shares are drawn in ten-thousandths: whole numbers are enough for a picture."""
+
+
+@contextmanager
+def own_look() -> Iterator[None]:
+    """Draw and save with matplotlib's own settings, whatever a notebook has set."""
+    with rc_context():
+        rcdefaults()
+        yield
+
+
+def ageing(buckets: Sequence[str], nets: Sequence[Net], currency: str) -> Figure:
+    """Variance of the open breaks by age, above and below zero, with the number of breaks below each bar."""
+    figure, axes = _canvas()
+    _up_and_down(axes, nets, currency)
+    axes.set_xticks(
+        range(len(buckets)), [f"{bucket}\n{net.breaks:,}" for bucket, net in zip(buckets, nets, strict=True)]
+    )
+    axes.set_xlabel("age in days, and how many breaks")
+    return figure
+
+
+def daily_variance(days: Sequence[date], nets: Sequence[Net], currency: str) -> Figure:
+    """Variance of the breaks by business date, above and below zero."""
+    figure, axes = _canvas()
+    places = [(day - days[0]).days for day in days]
+    _up_and_down(axes, nets, currency, places)
+    if days:
+        wanted = range(0, places[-1] + 1, -(-(places[-1] + 1) // _MAX_DATES))
+        axes.set_xticks(wanted, [date.fromordinal(days[0].toordinal() + place).isoformat() for place in wanted])
+        axes.set_xlim(-0.8, places[-1] + 0.8)
+    axes.set_xlabel("business date")
+    return figure
+
+
+def match_rate(accounts: Sequence[Account]) -> Figure:
+    """The share of each account's value that matched, with the percentage beside it."""
+    figure, axes = _canvas(1.1 + _BAR_HEIGHT * max(len(accounts), 1))
+    for place, each in enumerate(accounts):
+        share = each.matched_minor * _WHOLE // each.value_minor if each.value_minor else 0
+        axes.barh(place, share, height=0.6, color=_BLUE)
+        if share < _WHOLE:
+            axes.barh(place, _WHOLE - share, left=share, height=0.6, color="white", edgecolor=_ORANGE, hatch="////")
+        total = f"{each.currency} {major_text(each.value_minor, each.currency)}"
+        label = f"{percent(each.matched_minor, each.value_minor)} of {total}"
+        axes.annotate(
+            label, (0, place), xytext=(6, 0), textcoords="offset points", va="center", color="black", fontsize=9,
+            bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none"},
+        )  # fmt: skip
+    axes.set_yticks(range(len(accounts)), [each.account for each in accounts])
+    axes.invert_yaxis()
+    axes.set_xlim(0, _WHOLE)
+    axes.set_xticks(range(0, _WHOLE + 1, _WHOLE // 4), ["0 %", "25 %", "50 %", "75 %", "100 %"])
+    axes.set_xlabel("share of the net value on both sides; hatched: in breaks")
+    return figure
+
+
+def _canvas(height: float = _HEIGHT) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=9, colors=_INK)
+    return figure, axes
+
+
+def _up_and_down(axes: Axes, nets: Sequence[Net], currency: str, places: Sequence[int] | None = None) -> None:
+    places = range(len(nets)) if places is None else places
+    looks: tuple[dict[str, Any], ...] = (
+        {"color": _BLUE, "label": "the ledger has more"},
+        {"color": _ORANGE, "hatch": "////", "edgecolor": _INK, "linewidth": 0.6, "label": "the statement has more"},
+    )
+    heights = ([net.up_minor for net in nets], [net.down_minor for net in nets])
+    for each, look in zip(heights, looks, strict=True):
+        axes.bar(places, each, width=0.7, **look)
+    if len(nets) <= _MAX_LABELS:
+        _label(axes, places, nets, currency)
+    axes.axhline(0, color=_INK, linewidth=0.8)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.margins(y=0.18)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.yaxis.set_major_formatter(FuncFormatter(_in_major_units(currency)))
+    axes.set_ylabel(f"net variance in {currency}" if currency else "net variance", fontsize=9)
+    axes.legend(frameon=False, fontsize=9, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+
+def _label(axes: Axes, places: Sequence[int], nets: Sequence[Net], currency: str) -> None:
+    """The amounts at the ends of the bars, where there are few."""
+    for place, net in zip(places, nets, strict=True):
+        for minor, offset, anchor in ((net.up_minor, 3, "bottom"), (net.down_minor, -3, "top")):
+            if minor:
+                text = major_text(minor, currency, signed=True)
+                axes.annotate(
+                    text, (place, minor), xytext=(0, offset), textcoords="offset points", ha="center", va=anchor,
+                    fontsize=8, color=_INK,
+                )  # fmt: skip
+
+
+def _in_major_units(currency: str) -> Callable[[Any, Any], str]:
+    """The words at a line of the axis; what is between two ngwee has none."""
+    places = decimals_of(currency)
+    return lambda minor, _: major_text(int(minor), currency).removesuffix("." + "0" * places)
+
 
 _MOST_NAMED: Final = 8
 
@@ -26,33 +145,27 @@ class Figures:
 
     def ageing(self, currency: str | None = None) -> Picture:
         """How much is open, by age. Raises ReportRefused: several currencies, and none was named."""
-        from workbench.analysis.report import draw
-
         currency = totals.currency_of(self._result, currency)
         found = totals.by_bucket(self._result, currency)
-        with draw.own_look():
-            figure = draw.ageing(list(found), list(found.values()), currency)
+        with own_look():
+            figure = ageing(list(found), list(found.values()), currency)
             named = {f"{bucket} days": net for bucket, net in found.items()}
             return picture(figure, _in_words(f"Open breaks by age, in {currency}", named, currency))
 
     def daily_variance(self, currency: str | None = None) -> Picture:
         """How far the sides are apart, by business date. Raises ReportRefused: as for `ageing`."""
-        from workbench.analysis.report import draw
-
         currency = totals.currency_of(self._result, currency)
         found = totals.by_day(self._result, currency)
-        with draw.own_look():
-            figure = draw.daily_variance(list(found), list(found.values()), currency)
+        with own_look():
+            figure = daily_variance(list(found), list(found.values()), currency)
             named = {day.isoformat(): net for day, net in found.items()}
             return picture(figure, _in_words(f"Variance by business date, in {currency}", named, currency))
 
     def match_rate(self) -> Picture:
         """The share of the net value that matched, by account."""
-        from workbench.analysis.report import draw
-
         found = totals.by_account(self._result)
-        with draw.own_look():
-            return picture(draw.match_rate(found), _rates_in_words(found))
+        with own_look():
+            return picture(match_rate(found), _rates_in_words(found))
 
 
 def _in_words(title: str, nets: Mapping[str, totals.Net], currency: str) -> str:

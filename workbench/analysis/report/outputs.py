@@ -8,11 +8,9 @@ from typing import Final
 import pandas as pd
 
 from workbench.analysis import files
-from workbench.analysis.report.cells import BLANKS, FORMULA_SIGNS, begins_as_formula
 from workbench.analysis.report.page import write_page
-from workbench.analysis.report.source import Reconciled
-from workbench.analysis.report.whole import written_whole
-from workbench.analysis.report.workbook import write_workbook
+from workbench.analysis.report.source import Reconciled, written_whole
+from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS, begins_as_formula, write_workbook
 from workbench.analysis.shapes import BREAK
 from workbench.errors import ReportRefused
 

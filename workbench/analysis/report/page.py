@@ -10,11 +10,10 @@ from typing import Any, Final
 
 from workbench.analysis.breaks import BREAK_CODES
 from workbench.analysis.frames import python_rows
-from workbench.analysis.report import tables, totals
+from workbench.analysis.report import short_tables, totals
+from workbench.analysis.report.captions import counted, headline, is_proven, proofs
 from workbench.analysis.report.figures import Figures
-from workbench.analysis.report.source import Reconciled
-from workbench.analysis.report.whole import written_whole
-from workbench.analysis.report.words import counted, headline, is_proven, proofs
+from workbench.analysis.report.source import Reconciled, written_whole
 from workbench.domain.money import major_text
 from workbench.render import Picture, shortened
 from workbench.visible import visible
@@ -43,13 +42,13 @@ def page(result: Reconciled) -> str:
             headline=headline(result),
             is_proven=is_proven(result),
             proofs=proofs(result),
-            accounts=tables.accounts(result),
-            proof=tables.proof(result),
-            codes=tables.codes(result),
+            accounts=short_tables.accounts(result),
+            proof=short_tables.proof(result),
+            codes=short_tables.codes(result),
             sections=list(_sections(result)),
             money=[_money(result, figures, each) for each in currencies],
             rates=figures.match_rate(),
-            inputs=tables.inputs(result),
+            inputs=short_tables.inputs(result),
             statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
         )
     )
@@ -59,8 +58,8 @@ def _money(result: Reconciled, figures: Figures, currency: str) -> dict[str, obj
     """What is shown for the accounts in one currency."""
     return {
         "currency": currency,
-        "ages": tables.ageing(result, currency),
-        "days": tables.days(result, currency),
+        "ages": short_tables.ageing(result, currency),
+        "days": short_tables.days(result, currency),
         "ageing": figures.ageing(currency),
         "daily": figures.daily_variance(currency),
     }

@@ -1,24 +1,150 @@
-"""The results of a reconciliation as a workbook to hand over: a sheet for each frame, numbers that can be summed.
+"""The results of a reconciliation as a workbook to hand over: a sheet for each frame, numbers that can be summed."""
 
-Nothing in it is a formula: every text of the inputs is written as text. The same results give the same bytes.
-"""
-
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 from xlsxwriter import Workbook
 from xlsxwriter.exceptions import XlsxWriterException
+from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from workbench.analysis.frames import python_rows
-from workbench.analysis.report.cells import HEADINGS, PROOF_HEADINGS, Cells, Write, heading
-from workbench.analysis.report.source import Reconciled
-from workbench.analysis.report.whole import written_whole
+from workbench.analysis.report.source import Reconciled, written_whole
+from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
+
+MAX_TEXT: Final = 32_767
+"""A cell holds so many units of UTF-16."""
+CUT_MARK: Final = " … (cut)"
+_MAX_DIGITS: Final = 15
+"""A spreadsheet holds and shows so many digits of a number; the next one is lost."""
+_FIRST_DAY: Final = date(1900, 3, 1)
+"""Spreadsheets believe in a 29 February 1900: what is before is written as text."""
+FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
+"""With the wide ones, which are taken for the narrow ones."""
+BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
+_FORMULA: Final = re.compile(rf"[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}]")
+HEADINGS: Final[Mapping[str, str]] = {
+    "business_date": "business date",
+    "occurred_at": "occurred at (UTC)",
+    "age_days": "age in days",
+    "sha256": "SHA-256",
+    "statement": "statement file",
+    "ledger_minor": "ledger net",
+    "statement_minor": "statement net",
+    "variance_minor": "net variance",
+    "ledger_value_minor": "ledger net value",
+    "statement_value_minor": "statement net value",
+    "signed_minor": "net, signed",
+}
+"""Where the heading is not the column's name without `_minor` and underscores. Net is with the fee."""
+PROOF_HEADINGS: Final[Mapping[str, str]] = {
+    "ledger_minor": "ledger closing",
+    "statement_minor": "statement closing",
+    "brought_minor": "from earlier runs",
+    "opening_minor": "openings differ by",
+    "gap_minor": "gap in the file's balances",
+}
+"""The same for the proof, whose amounts are balances and their parts."""
+
+Write = Callable[[Worksheet, int, int, Any, Any], str]
+"""Write a value that is not None into a cell, given the value of the currency; what is shown of it."""
+
+
+class Cells:
+    """Writes the cells of a workbook, each with the look of its kind."""
+
+    def __init__(self, book: Workbook) -> None:
+        def look(num_format: str, **more: object) -> Format:
+            return book.add_format({"num_format": num_format, "valign": "top", **more})
+
+        self.heading = book.add_format(
+            {"bold": True, "bottom": 1, "valign": "top", "text_wrap": True, "num_format": "@"}
+        )
+        self._plain = look("@")
+        # With the prefix it stays text even when somebody goes into the cell and leaves it again.
+        self._hostile = look("@", quote_prefix=True)
+        self._number = look("0")
+        self._amounts = {places: look("#,##0" + ("." + "0" * places if places else "")) for places in range(4)}
+        self._date = look("yyyy-mm-dd", align="left")
+        self._time = look("yyyy-mm-dd hh:mm:ss.000", align="left")
+
+    def writer(self, name: str, kind: Any) -> Write:  # noqa: ANN401  pandas has types of many classes
+        """How the values of a column of this name and type are written."""
+        if name.endswith("_minor"):
+            return self._money
+        if pd.api.types.is_bool_dtype(kind):
+            return self._yes_or_no
+        if pd.api.types.is_integer_dtype(kind):
+            return self._whole
+        if "date32" in str(kind):
+            return self._day
+        return self._moment if str(kind).startswith("datetime64") else self._text
+
+    def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
+        places = decimals_of(currency)
+        # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
+        sheet.write_number(row, column, _held(Decimal(f"{value}e-{places}"), value), self._amounts[places])
+        return f"{value:,}."
+
+    def _whole(self, sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
+        sheet.write_number(row, column, _held(Decimal(value), value), self._number)
+        return str(value)
+
+    def _yes_or_no(self, sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
+        sheet.write_boolean(row, column, value, self._plain)
+        return str(value)
+
+    def _day(self, sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:
+        if value < _FIRST_DAY:
+            return self._text(sheet, row, column, value.isoformat(), currency)
+        sheet.write_datetime(row, column, value, self._date)
+        return value.isoformat()
+
+    def _moment(self, sheet: Worksheet, row: int, column: int, value: datetime, currency: object) -> str:
+        if value.date() < _FIRST_DAY:
+            return self._text(sheet, row, column, value.isoformat(), currency)
+        sheet.write_datetime(row, column, value.replace(tzinfo=None), self._time)
+        return value.isoformat()[:23]
+
+    def _text(self, sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
+        text = cut(str(value))
+        sheet.write_string(row, column, text, self._hostile if begins_as_formula(text) else self._plain)
+        return text
+
+
+def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
+    """The words above a column."""
+    return headings.get(name, name.removesuffix("_minor").replace("_", " "))
+
+
+def cut(text: str) -> str:
+    """Text as long as a cell can hold, marked where it is not whole."""
+    if len(text) <= MAX_TEXT // 2 or len(text.encode("utf-16-le")) <= 2 * MAX_TEXT:
+        return text
+    kept = text.encode("utf-16-le")[: 2 * (MAX_TEXT - len(CUT_MARK))]
+    return kept.decode("utf-16-le", "ignore") + CUT_MARK
+
+
+def begins_as_formula(text: str) -> bool:
+    """Whether a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
+    return _FORMULA.match(text) is not None
+
+
+def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes a Decimal and declares a float
+    if abs(units) >= 10**_MAX_DIGITS:
+        raise ReportRefused(
+            f"{number:,} has more than {_MAX_DIGITS} digits, and a spreadsheet would lose the last.",
+            hint="Write the breaks to a .csv or .parquet file, which hold every digit.",
+        )
+    return number
+
 
 SHEETS: Final = ("summary", "matches", "breaks", "ageing", "proof", "inputs")
 MAX_ROWS: Final = 1_048_576

@@ -1,14 +1,18 @@
-"""Every kind of break: on which rows it can be planted, and what it makes of them."""
+"""Every kind of break and decoy: on which rows it can be planted, what it makes of them, and how many are asked for."""
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.simulate.chances import Chances
-from workbench.analysis.simulate.rows import PAID_OUT, SECURED, Known, Row
-from workbench.domain.moments import DAY_MS, LUSAKA, moment
-from workbench.domain.movements import CREDITED, OUT
+from workbench.analysis.breaks import LATE_SUCCESS
+from workbench.analysis.simulate.plan import Chances
+from workbench.analysis.simulate.rows import ACCOUNTS, PAID_OUT, SECURED, Known, Row
+from workbench.analysis.statements import LAYOUTS, Layout
+from workbench.domain.ledger import CREDITED, OUT
+from workbench.domain.moments import DAY_MS, LUSAKA, day_start_ms, moment
+from workbench.errors import SimulationRefused
 
 _SECOND_MS: Final = 1_000
 MINUTE_MS: Final = 60_000
@@ -213,3 +217,123 @@ BREAKS: Final[Mapping[str, Kind]] = {
 """How each code of `analysis.breaks` is planted, those that fewest rows can carry first."""
 PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
 """The last is planted while the month is driven, not in a statement."""
+
+
+_LATE_HOURS_MS: Final = 3 * 3_600_000
+_THOUSAND_MINOR: Final = 100_000
+_NATIONAL: Final = len("+260")
+
+
+def _paid_on_the_last_day(known: Known, closing: date) -> bool:
+    """What was paid earlier has been swept to the bank, and the operator has nothing left to give back."""
+    return is_payment(known, closing) and known.day == closing
+
+
+def _late_evening(known: Known, closing: date) -> bool:
+    at_ms = known.rows[0].at_ms
+    return (
+        is_payment(known, closing) and known.day < closing and day_start_ms(at_ms, days_on=1) - at_ms <= _LATE_HOURS_MS
+    )
+
+
+def _thousands(known: Known, closing: date) -> bool:
+    row = known.rows[0]
+    return is_payment(known, closing) and row.amount_minor >= _THOUSAND_MINOR and bool(_layout(row).thousands)
+
+
+def _next_morning(row: Row, making: Making) -> Row:
+    after_ms = making.between(MINUTE_MS, 120 * MINUTE_MS, "next morning", row.natural_key)
+    return row._replace(at_ms=min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms))
+
+
+def _with_thousands(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
+    layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
+    text = f"{whole:,}".replace(",", layout.thousands)
+    return _written(row, amount=f"{text}{layout.decimal}{part:02}")
+
+
+def _written(row: Row, **cells: str) -> Row:
+    return row._replace(cells=cells)
+
+
+def _layout(row: Row) -> Layout:
+    return LAYOUTS[ACCOUNTS[row.account]]
+
+
+def _kind(says: str, change: Callable[[Row, Making], Row], fits: Callable[[Known, date], bool] = is_payment) -> Kind:
+    """A row that is written in another way."""
+    return Kind(fits, lambda known, making: Planted((change(known.rows[0], making)._replace(decoy=says),)), says=says)
+
+
+_REVERSED: Final = "a reversal that both sides know"
+
+
+def _both_reverse(known: Known, making: Making) -> Planted:
+    """Net of the fee, which an operator gives back, too; the file names the payment as the whole of both rows."""
+    row = known.rows[0]
+    at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row.natural_key))
+    net_minor = row.amount_minor - row.fee_minor
+    back = reversal_of(row, making, at_ms=at_ms, amount_minor=net_minor, batch=row.key, decoy=_REVERSED)
+    return Planted((row, back), reversed=True)
+
+
+DECOYS: Final[Mapping[str, Kind]] = {
+    "reversed_on_both": Kind(_paid_on_the_last_day, _both_reverse, says=_REVERSED),
+    "next_morning": _kind("dated the next morning, within the tolerance", _next_morning, _late_evening),
+    "thousands": _kind("separators of thousands in the amount", _with_thousands, _thousands),
+    "spaces": _kind("spaces around the key", lambda row, _: _written(row, key=f"  {row.key} ")),
+    "national": _kind(
+        "the number in national form", lambda row, _: _written(row, phone=f"0{(row.phone or '')[_NATIONAL:]}")
+    ),
+    "other_word": _kind("another word for completed", lambda row, _: _written(row, status="Completed")),
+}
+"""Name → what is done, two of each where there are rows for it.
+
+Others come with the traffic: the same customer and amount within the minute under two right keys, attempts
+that failed and were paid after, a payment repeated whose first try the ledger never heard of, fees of zero,
+a night's sweeps that the bank credits as one, and a payout that it sends in tranches.
+"""
+
+
+ALL: Final = "all"
+
+
+def by_default() -> dict[str, int]:
+    """Some of every kind, as far as there are rows for them."""
+    return {**{name: kind.by_default for name, kind in BREAKS.items()}, LATE_SUCCESS: 1}
+
+
+def checked(breaks: Mapping[str, int], payments: int) -> dict[str, int]:
+    """What was asked for, by kind; `all` stands for each that is not named.
+
+    Raises SimulationRefused: no such kind, no number of them, or more of one than there are payments.
+    """
+    for name, number in breaks.items():
+        if name not in (*PLANTABLE, ALL):
+            near = difflib.get_close_matches(str(name), PLANTABLE, n=1)
+            raise SimulationRefused(
+                f"{name!r} is no kind of break; they are {', '.join(PLANTABLE)}, and {ALL} for each of them.",
+                hint=f"Did you mean {near[0]}?" if near else "",
+                kinds=PLANTABLE,
+            )
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise SimulationRefused(f"The number of {name} is a whole number from 0, not {number!r}.", kind=name)
+        if number > payments:
+            raise SimulationRefused(f"{number} of {name} were asked for, of {payments} payments.", kind=name)
+    return {name: breaks.get(name, breaks.get(ALL, 0)) for name in PLANTABLE}
+
+
+def breaks_from(texts: Iterable[str]) -> dict[str, int]:
+    """Kinds and numbers from texts such as `amount_mismatch=3`.
+
+    Raises SimulationRefused: a text of another form, or a kind named twice.
+    """
+    breaks: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if not (number.isascii() and number.isdigit() and len(number) <= 7):  # noqa: PLR2004  ten million
+            raise SimulationRefused(f"{text!r} is not KIND=NUMBER, such as amount_mismatch=3.")
+        if name in breaks:
+            raise SimulationRefused(f"{name} is asked for twice.")
+        breaks[name] = int(number)
+    return breaks

@@ -1,15 +1,135 @@
-"""The plan of a month: every payment with its moment, amount, customer and fate, one at a time in time order."""
+"""The plan of a month: each payment with its moment, amount, customer and scenario, drawn by keyed hash."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import accumulate, count
+from statistics import NormalDist
 from typing import Final, NamedTuple
 
-from workbench.analysis.simulate.chances import Chances
-from workbench.analysis.simulate.traffic import Traffic
+from workbench.domain.ids import Draws
 from workbench.domain.moments import DAY_MS
 from workbench.domain.phones import COUNTRY_CODE, OPERATORS
 from workbench.domain.scenarios import APPROVE, LATE, UNKNOWN
+
+_BITS = 53
+_NORMAL = NormalDist()
+
+
+class Chances:
+    """Shares and choices by their natural key; asking for one more shifts none of the others."""
+
+    def __init__(self, seed: str) -> None:
+        self._draws = Draws(seed)
+
+    def share(self, *natural_key: str | int) -> float:
+        """A number above 0 and below 1. It decides how much money there is, and never holds any."""
+        drawn = int.from_bytes(self._draws.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
+        return (drawn + 0.5) / (1 << _BITS)
+
+    def normal(self, *natural_key: str | int) -> float:
+        """A number of the standard normal distribution."""
+        return _NORMAL.inv_cdf(self.share(*natural_key))
+
+    def rank(self, *natural_key: str | int) -> int:
+        """Where something stands when all of its kind are shuffled: the lowest are taken first."""
+        return int.from_bytes(self._draws.digest("rank", *natural_key, size=8), "big")
+
+    def below(self, bound: int, *natural_key: str | int) -> int:
+        """A whole number from 0 up to, not including, `bound`."""
+        return self._draws.below(bound, *natural_key)
+
+    def between(self, bounds: tuple[int, int], *natural_key: str | int) -> int:
+        """A whole number from the first to the last of `bounds`."""
+        low, high = bounds
+        return low + self.below(high - low + 1, *natural_key)
+
+    def happens(self, per_100k: int, *natural_key: str | int) -> bool:
+        """Whether something that happens so often in a hundred thousand happens here."""
+        return self.below(100_000, *natural_key) < per_100k
+
+    def one_of(self, weights: Mapping[str, int], *natural_key: str | int) -> str:
+        """One of the names, as often as its weight says."""
+        at = self.below(sum(weights.values()), *natural_key)
+        return next(name for name, reached in zip(weights, accumulate(weights.values()), strict=True) if at < reached)
+
+
+HOURLY_SHARES: Final = (
+    3.97, 1.43, 0.35, 0.03, 0.01, 0.01, 0.09, 0.42, 1.01, 1.38, 1.13, 1.57,
+    2.33, 3.37, 4.10, 4.19, 5.66, 6.53, 9.88, 12.23, 12.73, 10.68, 9.32, 7.59,
+)  # fmt: skip
+"""Share of a day's merchant payments in each hour of Lusaka, in percent (PaySim's aggregate); their sum is no 100."""
+MEAN_MINOR: Final = 20_200
+"""The national average of a mobile-money transaction in 2023, K202; merchants' payments are taken to have the same."""
+SIGMA: Final = 0.81
+"""Of the logarithm of the amount: amounts are lognormal."""
+SMALLEST_MINOR: Final = 100
+LARGEST_MINOR: Final = 2_000_000
+"""K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
+MAX_CUSTOMERS: Final = 3_000
+"""Of one operator: a masked number tells three prefixes and three digits, and each customer has another one."""
+
+
+class Failure(NamedTuple):
+    """How many payments in a hundred thousand fail so; `told` where the operator's statement shows the attempt."""
+
+    per_100k: int
+    reported: bool
+
+
+FAILURES: Final[Mapping[str, Failure]] = {
+    "insufficient_funds": Failure(3_500, reported=True),
+    "prompt_timeout": Failure(2_000, reported=True),
+    "declined_by_customer": Failure(1_200, reported=True),
+    "wrong_pin": Failure(800, reported=True),
+    "limit_reached": Failure(400, reported=True),
+    "operator_unavailable": Failure(300, reported=False),
+    "payer_not_found": Failure(250, reported=False),
+    "payer_busy": Failure(150, reported=False),
+}
+"""By our code. Nobody publishes rates; these come to a success rate of nine in ten."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """What may be set of a month. Shares are of a hundred thousand payments, unless they say otherwise."""
+
+    hourly_shares: tuple[float, ...] = HOURLY_SHARES
+    mean_minor: int = MEAN_MINOR
+    sigma: float = SIGMA
+    smallest_minor: int = SMALLEST_MINOR
+    largest_minor: int = LARGEST_MINOR
+    operators: Mapping[str, int] = field(default_factory=lambda: {"mtn": 46, "airtel": 42, "zamtel": 12})
+    """Operator → its weight among payments."""
+    customers: int = 1_500
+    """How many customers an operator has; some pay often, most now and then."""
+    intents_per_100k: int = 30_000
+    """How many are paid by an intent and a PIN on the handset; the others are charged in one call."""
+    failures: Mapping[str, Failure] = field(default_factory=lambda: dict(FAILURES))
+    late_per_100k: int = 150
+    """Money that arrives after its prompt has expired."""
+    unknown_per_100k: int = 100
+    """Money that moves without a word from the operator."""
+    again_per_100k: int = 2_000
+    """How often the same customer pays the same amount again within the minute."""
+    refunds_per_100k: int = 2_500
+    full_refunds_per_100k: int = 60_000
+    """Of the refunds, those of the whole amount."""
+    refund_after_ms: tuple[int, int] = (600_000, 172_800_000)
+    """Money is given back so long after it was paid: ten minutes to two days."""
+    payout_every_days: int = 7
+    payout_on_day: int = 2
+    """The first is asked for on the third day, for what is available then."""
+    payout_at_ms: int = 36_000_000
+    """At ten o'clock."""
+    pin_after_ms: tuple[int, int] = (4_000, 45_000)
+    """How long people look for their PIN."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.customers <= MAX_CUSTOMERS:
+            message = f"customers is from 1 to {MAX_CUSTOMERS}, so many can be told apart by a masked number"
+            raise ValueError(message)
+
 
 _HOUR_MS: Final = 3_600_000
 _AGAIN_MS: Final = (15_000, 55_000)

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time
 from typing import Final, NamedTuple
 
-from workbench.analysis.simulate.chances import Chances
-from workbench.analysis.simulate.decoys import DECOYS
-from workbench.analysis.simulate.kinds import BREAKS, Kind, Making, Planted
+from workbench.analysis.simulate.kinds import BREAKS, DECOYS, Kind, Making, Planted
+from workbench.analysis.simulate.plan import Chances
 from workbench.analysis.simulate.rows import ACCOUNTS, Known, Row, own_key
 from workbench.domain.moments import LUSAKA, milliseconds
 from workbench.errors import SimulationRefused

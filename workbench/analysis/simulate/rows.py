@@ -1,25 +1,66 @@
-"""A row of a statement as its operator or bank knows it, and how the ledger's movements become such rows."""
+"""A row of a statement as its operator or bank knows it, from the ledger's movements and what only operators know."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from datetime import date
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Any, Final, NamedTuple, Self
 
 from workbench.analysis.breaks import LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
-from workbench.analysis.simulate.chances import Chances
-from workbench.analysis.simulate.notes import StatementInfo
-from workbench.analysis.simulate.plan import phone_of
+from workbench.analysis.simulate.plan import Chances, phone_of
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
-from workbench.domain.ledger import BANK, FLOAT
+from workbench.domain.ledger import BANK, CREDITED, FLOAT, IN, IN_SUSPENSE
 from workbench.domain.moments import LUSAKA, milliseconds, moment
 from workbench.domain.money import ZMW
-from workbench.domain.movements import CREDITED, IN, IN_SUSPENSE
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import OPERATORS
 from workbench.domain.references import reference
 from workbench.domain.scenarios import UNKNOWN
+
+
+class StatementInfo(NamedTuple):
+    """A payment that failed, or whose money moved without a word: `fate` is our code for it."""
+
+    at_ms: int
+    number: int
+    operator: str
+    amount_minor: int
+    phone: str
+    scenario: str
+
+
+class Notes:
+    """Operator by operator in time order, in files that vanish, so that memory does not grow with them."""
+
+    def __init__(self) -> None:
+        self._closing = ExitStack()
+        self._files: dict[str, IO[str]] = {
+            operator: self._closing.enter_context(TemporaryFile("w+", encoding="utf-8"))  # noqa: SIM115  closed with the notes
+            for operator in OPERATORS
+        }
+
+    def add(self, reported: StatementInfo) -> None:
+        """Write one down."""
+        self._files[reported.operator].write(json.dumps(reported) + "\n")
+
+    def of(self, operator: str) -> Iterator[StatementInfo]:
+        """Those of an operator, from the first; one reader at a time."""
+        file = self._files.get(operator)
+        if file is not None:
+            file.seek(0)
+            for line in file:
+                yield StatementInfo(*json.loads(line))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
 
 FAILED: Final = "failed"
 SECURED: Final = "funds_secured"

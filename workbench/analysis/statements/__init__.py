@@ -3,10 +3,8 @@
 >>> read_statement("statements/mtn.csv").rows  # doctest: +SKIP
 """
 
-from workbench.analysis.statements.known import LAYOUTS
-from workbench.analysis.statements.layouts import Layout
-from workbench.analysis.statements.reading import read_statement
-from workbench.analysis.statements.statement import Statement
+from workbench.analysis.statements.layouts import LAYOUTS, Layout
+from workbench.analysis.statements.statement import Statement, read_statement
 from workbench.analysis.statements.writing import Preamble, StatementWriter, statement_writer, write_statement
 
 __all__ = [

@@ -1,8 +1,13 @@
-"""A layout: how one operator or bank writes its statements, declared as a table."""
+"""A layout: how one operator or bank writes its statements, declared as a table; those that ship, and TOML files."""
 
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, get_type_hints
+
+import msgspec
 
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
@@ -134,3 +139,126 @@ class Layout:
 def heading_key(heading: str) -> str:
     """A heading, or a word of a cell, as it is compared."""
     return " ".join(heading.split()).casefold()
+
+
+_STATUSES = {"Successful": "completed", "Completed": "completed", "Failed": "failed", "Pending": "pending"}
+_CUSTOMER_TYPES = {
+    "Payment": "payment", "Refund": "refund", "Reversal": "reversal", "Transfer": "transfer",
+    "Disbursement": "payout", "Charge": "fee", "Adjustment": "other",
+}  # fmt: skip
+_EXTENSIONS = {"currency": "Currency", "batch": "Batch Id", "related": "Original Id"}
+_ADDED_TO_MTN = {"description": "Message", **_EXTENSIONS}
+_ADDED_TO_AIRTEL = {"type": "Transaction Type", "phone": "Customer MSISDN", **_EXTENSIONS}
+_AIRTEL_BEGINS = {
+    "key": "Transaction ID", "moment": "Transaction Date", "description": "Description", "status": "Status",
+    "amount": "Transaction Amount",
+}  # fmt: skip
+_AIRTEL_ENDS = {"fee": "Fee", "balance": "Balance", **_ADDED_TO_AIRTEL}
+
+MTN = Layout(
+    name="mtn",
+    account="operator:mtn:float",
+    columns={
+        "key": "Id", "moment": "Date", "status": "Status", "type": "Type", "from": "From", "to": "To",
+        "amount": "Amount", "fee": "Fee", "balance": "Balance", **_ADDED_TO_MTN,
+    },
+    optional=frozenset(_ADDED_TO_MTN),
+    dates=("%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S"),
+    own="FRI:*/USER",
+    party="FRI:{phone}/MSISDN",
+    statuses=_STATUSES,
+    types=_CUSTOMER_TYPES,
+)  # fmt: skip
+
+AIRTEL = Layout(
+    name="airtel",
+    account="operator:airtel:float",
+    columns={**_AIRTEL_BEGINS, "direction": "Credit/Debit", **_AIRTEL_ENDS},
+    optional=frozenset(_ADDED_TO_AIRTEL),
+    dates=("%d-%b-%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
+    thousands=",",
+    directions={"Credit": "in", "Debit": "out", "CR": "in", "DR": "out"},
+    statuses={"Transaction Success": "completed", "Transaction Failed": "failed", **_STATUSES},
+    types=_CUSTOMER_TYPES,
+)
+
+AIRTEL_SIGNED = replace(AIRTEL, name="airtel_signed", columns={**_AIRTEL_BEGINS, **_AIRTEL_ENDS}, directions={})
+
+ZAMTEL = Layout(
+    name="zamtel",
+    account="operator:zamtel:float",
+    columns={
+        "key": "Receipt No", "moment": "Completion Time", "description": "Details", "type": "Reason Type",
+        "status": "Transaction Status", "debit": "Withdrawn", "credit": "Paid In", "fee": "Charge",
+        "balance": "Running Balance", "phone": "Other Party", "currency": "Currency", "batch": "Batch No",
+        "related": "Linked Receipt No",
+    },
+    optional=frozenset({"description", "currency", "batch", "related"}),
+    dates=("%d.%m.%Y %H:%M:%S",),
+    delimiter=";",
+    decimal=",",
+    thousands=".",
+    statuses=_STATUSES,
+    types=_CUSTOMER_TYPES,
+)  # fmt: skip
+
+AGGREGATOR = Layout(
+    name="aggregator",
+    account="bank:settlement",
+    columns={
+        "key": "Transaction Ref", "batch": "Settlement Ref", "moment": "Booked At", "description": "Narrative",
+        "type": "Category", "status": "State", "direction": "CR/DR", "amount": "Gross Amount", "fee": "Charges",
+        "balance": "Ledger Balance", "currency": "Ccy", "phone": "Counterparty", "related": "Related Ref",
+    },
+    optional=frozenset({"currency", "phone", "related"}),
+    dates=("%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
+    directions={"CR": "in", "DR": "out"},
+    statuses={"Booked": "completed", "Rejected": "failed", "Pending": "pending"},
+    types={
+        "Collection": "payment", "Refund": "refund", "Reversal": "reversal", "Settlement": "transfer",
+        "Payout": "payout", "Charges": "fee", "Other": "other",
+    },
+    preamble={
+        "account": "Account", "currency": "Currency", "first": "Period From", "last": "Period To",
+        "opening": "Opening Balance", "closing": "Closing Balance",
+    },
+    footers=("Total", "End of statement"),
+)  # fmt: skip
+
+LAYOUTS: Final[Mapping[str, Layout]] = MappingProxyType(
+    {layout.name: layout for layout in (MTN, AIRTEL, AIRTEL_SIGNED, ZAMTEL, AGGREGATOR)}
+)
+"""Name → layout; a file is recognised as one of these."""
+
+
+SUFFIX: Final = ".toml"
+
+
+def layout_in(path: Path) -> Layout:
+    """The layout in a file: the names of `Layout` as keys, mappings as tables; `name` is the file's, if it has none.
+
+    Raises StatementRefused: the file cannot be read, has a key that a layout has not, or makes no layout.
+    """
+    try:
+        declared = {"name": path.stem, **tomllib.loads(path.read_text("utf-8"))}
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise StatementRefused(f"The layout in {path.name} cannot be read: {why}.", file=path.name) from error
+    kinds = get_type_hints(Layout)
+    lacking = [each for each in ("columns", "dates") if each not in declared]
+    unknown = [each for each in declared if each not in kinds]
+    if lacking or unknown:
+        text = f"lacks {', '.join(lacking)}" if lacking else f"has {', '.join(unknown)}, which no layout has"
+        raise StatementRefused(
+            f"The layout in {path.name} {text}.",
+            hint=f"A layout has {', '.join(each.name for each in fields(Layout))}.",
+            file=path.name,
+        )
+    return Layout(**{name: _as_declared(path, name, value, kinds[name]) for name, value in declared.items()})
+
+
+def _as_declared(path: Path, name: str, value: object, kind: Any) -> Any:  # noqa: ANN401  whatever the field holds
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise StatementRefused(f"In the layout in {path.name}, {name}: {error}.", file=path.name) from None

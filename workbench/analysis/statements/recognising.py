@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 
 from workbench.analysis.shapes import MOVEMENT
 from workbench.analysis.statements.cells import Cell, error_in, text_of
-from workbench.analysis.statements.grids import CellRows, CsvRows, Line
-from workbench.analysis.statements.known import LAYOUTS
-from workbench.analysis.statements.layouts import Layout, heading_key
+from workbench.analysis.statements.dialect import CellRows, CsvRows, Line
+from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 
 _HEADER_WITHIN: Final = 50

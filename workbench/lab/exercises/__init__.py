@@ -1,23 +1,127 @@
-"""The notebooks' exercises: check what was done, ask for a hint, see a solution, and how far one has come.
+"""Exercises in the notebooks: tasks, hints, and checks of what a person has done; kept where they work."""
 
->>> from workbench import exercises
->>> exercises.check("exact_amount", bench)  # doctest: +SKIP
-Done: K87.35 to the ngwee, for order A-17.
-
-What an answer lacks is printed and never raised, so that a notebook runs on whatever is not done yet. A run that
-must be right, `workbench run --solutions`, asks for the opposite by the variable `WORKBENCH_EXERCISES_MUST_BE_DONE`.
-"""
-
+import json
 import os
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from textwrap import fill
 
 from workbench.errors import ExerciseNotDone
-from workbench.lab.exercises.judging import verdict_on
-from workbench.lab.exercises.progress import progress
-from workbench.lab.exercises.shape import DONE, Exercise, State
-from workbench.lab.exercises.tasks import EXERCISES
-from workbench.render import Table, table
+from workbench.lab.exercises.on_books import LARGEST_BREAK, NET_OF_39, ONE_ACCOUNT, SMALLEST_FEE, WEEKENDS
+from workbench.lab.exercises.on_payments import (
+    EXACT_AMOUNT,
+    FROM_THE_APP,
+    LOST_ANSWER,
+    PATIENCE,
+    SECOND_PAYMENT,
+    SECOND_TRY,
+)
+from workbench.lab.exercises.on_reliability import CHARGE_SURELY, LOST_AND_FOUND, OWN_MESSAGE, REFUSED_ORDER
+from workbench.lab.exercises.shape import DONE, Exercise, State, verdict_on
+from workbench.render import Table, is_live, table
 from workbench.visible import visible
+
+FILE_VARIABLE = "WORKBENCH_PROGRESS"
+_BESIDE_THE_NOTEBOOKS = Path(".workbench") / "progress.json"
+_NAMES = {State.WRONG: "tried", State.DONE: "done"}
+_KEPT_STATES = {word: state for state, word in _NAMES.items()}
+
+
+class Progress:
+    """How far each exercise is, by its name; without a file only as long as this process lives."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._here: dict[str, State] = {}
+
+    def states(self) -> dict[str, State]:
+        """Those that were tried or done, here or in another notebook."""
+        return _further(self._read(), self._here)
+
+    def note(self, name: str, state: State) -> None:
+        """Keep how far an exercise has come. What was done once stays done."""
+        if state is State.NOT_YET:
+            return
+        self._here = _further(self._here, {name: state})
+        kept = self._read()
+        together = _further(kept, self._here)
+        if self._path is not None and together != kept:
+            self._write(self._path, together)
+
+    def _read(self) -> dict[str, State]:
+        if self._path is None:
+            return {}
+        try:
+            rows = json.loads(self._path.read_text("utf-8"))["exercises"]
+            return {str(name): _KEPT_STATES[word] for name, word in rows.items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return self._give_up("read", error)
+
+    def _write(self, path: Path, states: dict[str, State]) -> None:
+        """Whole or not at all: another notebook may read it in this moment."""
+        text = json.dumps({"exercises": {name: _NAMES[states[name]] for name in sorted(states)}}, indent=2) + "\n"
+        written = ""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+                written = file.name
+                file.write(text)
+            Path(written).replace(path)
+        except OSError as error:
+            self._give_up("written", error)
+            with suppress(OSError):
+                Path(written).unlink()
+
+    def _give_up(self, what: str, error: Exception) -> dict[str, State]:
+        why = getattr(error, "strerror", None) or "it holds something else"
+        name = self._path.name if self._path else ""
+        problem = f"{name}, which keeps your progress, cannot be {what}: {why}."
+        print(f"{problem} From here on it is kept in this notebook alone.")  # noqa: T201  for a cell
+        self._path = None
+        return {}
+
+
+@cache
+def progress() -> Progress:
+    """The progress of the person who runs this process."""
+    named = os.environ.get(FILE_VARIABLE)
+    if named:
+        return Progress(Path(named))
+    return Progress(_BESIDE_THE_NOTEBOOKS.absolute() if is_live() else None)
+
+
+def _further(*all_states: dict[str, State]) -> dict[str, State]:
+    """What is done in any of them is done."""
+    together: dict[str, State] = {}
+    for states in all_states:
+        for name, state in states.items():
+            if together.get(name) is not State.DONE:
+                together[name] = state
+    return together
+
+
+EXERCISES = (
+    SECOND_PAYMENT,
+    EXACT_AMOUNT,
+    SECOND_TRY,
+    NET_OF_39,
+    SMALLEST_FEE,
+    OWN_MESSAGE,
+    LOST_ANSWER,
+    FROM_THE_APP,
+    PATIENCE,
+    LOST_AND_FOUND,
+    CHARGE_SURELY,
+    REFUSED_ORDER,
+    WEEKENDS,
+    LARGEST_BREAK,
+    ONE_ACCOUNT,
+)
+
 
 __all__ = ["MUST_BE_DONE", "check", "hint", "report", "solution"]
 

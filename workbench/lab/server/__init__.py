@@ -1,1 +1,309 @@
-"""JupyterLab on a folder of notebooks: what `workbench lab` brings, lays out and serves."""
+"""`workbench lab`: JupyterLab on a copy of the notebooks, on this machine's loopback, with a token and no way out."""
+
+import hashlib
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+from urllib.parse import quote
+
+import nbformat
+from jupyter_server.base.handlers import JupyterHandler
+from jupyterlab.labapp import LabApp
+from jupyterlab_server.workspaces_handler import WorkspacesManager
+from nbformat.sign import NotebookNotary
+from tornado.web import HTTPError, authenticated
+from traitlets.config import Config
+
+from workbench.errors import LabRefused, NotFound
+
+OURS: Final = ".workbench"
+"""The folder within theirs that holds what the workbench remembers of it."""
+_BROUGHT: Final = "brought.json"
+"""Name → SHA-256 of each notebook as it was last brought: what still has it was not changed since."""
+_READABLE: Final = 0o644
+
+
+class Copies(NamedTuple):
+    """The names of the shipped notebooks, by what became of each."""
+
+    new: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    theirs: tuple[str, ...] = ()
+    """Changed by the person, or never brought by the workbench: left as they are."""
+
+    @property
+    def shipped(self) -> tuple[str, ...]:
+        """Those that are as they were shipped."""
+        return (*self.new, *self.updated, *self.same)
+
+    def __str__(self) -> str:
+        counted = [(self.new, "new"), (self.updated, "brought up to date"), (self.same, "as shipped")]
+        parts = [f"{len(names)} {outcome}" for names, outcome in counted if names]
+        if self.theirs:
+            parts.append(f"{len(self.theirs)} of your own, left as they are ({', '.join(self.theirs)})")
+        return ", ".join(parts)
+
+
+def bring(shipped: Iterable[Path], folder: Path) -> Copies:
+    """Copy the shipped notebooks into a folder, which is made where there is none.
+
+    A notebook that is not there is written; one that is as it was last brought is replaced by a newer one; any other
+    is left alone, whatever it is. To have one anew, delete it.
+
+    Raises LabRefused: the folder cannot be made or written.
+    """
+    try:
+        remembered = folder / OURS / _BROUGHT
+        remembered.parent.mkdir(parents=True, exist_ok=True)
+        before = _read(remembered)
+        became: dict[str, list[str]] = {name: [] for name in Copies._fields}
+        hashes = dict(before)
+        for source in sorted(shipped):
+            content = source.read_bytes()
+            outcome = _outcome(folder / source.name, _hash(content), before.get(source.name))
+            became[outcome].append(source.name)
+            if outcome in {"new", "updated"}:
+                _write(folder / source.name, content)
+            if outcome != "theirs":
+                hashes[source.name] = _hash(content)
+        if hashes != before:
+            _write(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = "Name another folder: workbench lab FOLDER."
+        raise LabRefused(f"The notebooks cannot be written into {folder}: {reason}.", hint=hint) from None
+    return Copies(**{outcome: tuple(names) for outcome, names in became.items()})
+
+
+def _outcome(target: Path, shipped: str, brought: str | None) -> str:
+    """What becomes of a shipped notebook whose content has this hash, as a field of Copies."""
+    if not os.path.lexists(target):
+        return "new"
+    found = _hash(target.read_bytes()) if target.is_file() and not target.is_symlink() else None
+    if found == shipped:
+        return "same"
+    return "updated" if found and found == brought else "theirs"
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read(path: Path) -> dict[str, str]:
+    """What was remembered; nothing where it cannot be understood, and then every other notebook is theirs."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {str(name): str(each) for name, each in found.items()} if isinstance(found, dict) else {}
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all, even when this process is ended in the midst."""
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    half = Path(name)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+        half.chmod(_READABLE)
+        half.replace(path)
+    except OSError:
+        half.unlink(missing_ok=True)
+        raise
+
+
+_PARAMETER: Final = "{name}"
+
+
+class Page(Protocol):
+    """A page, as it is served."""
+
+    @property
+    def content_type(self) -> str:
+        """Of the body."""
+
+    @property
+    def body(self) -> bytes:
+        """The page."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Further headers of the response."""
+
+
+Pages = Mapping[str, Callable[[str], Page]]
+"""Path → what it shows, given the name that stands for `{name}` in the path.
+
+Raises NotFound: the name is none of those that there are.
+"""
+
+
+class _PageHandler(JupyterHandler):
+    """One of the pages, as a served sandbox answers it; JupyterLab alone may show it in a frame."""
+
+    def initialize(self, show: Callable[[str], Page]) -> None:
+        self._show = show
+
+    @authenticated
+    def get(self, name: str = "") -> None:
+        """Answer with the page, or 404 for a file that none of the pages needs."""
+        try:
+            page = self._show(name)
+        except NotFound:
+            raise HTTPError(404) from None
+        self.set_header("Content-Type", page.content_type)
+        for header, value in page.headers.items():
+            self.set_header(header, value.replace("frame-ancestors 'none'", "frame-ancestors 'self'"))
+        self.finish(page.body)
+
+
+def handlers(pages: Pages) -> list[tuple[str, type[_PageHandler], dict[str, Any]]]:
+    """Every page at its own path, as Tornado takes them."""
+    return [(path.replace(_PARAMETER, "([^/]+)"), _PageHandler, {"show": show}) for path, show in pages.items()]
+
+
+START: Final = "00_start_here.ipynb"
+HANDSET: Final = "handset"
+_SHARES: Final = (0.66, 0.34)
+"""Of the width: notebook and handset."""
+
+
+def first_notebook(folder: Path) -> Path:
+    """The notebook to begin with, by its name.
+
+    Raises LabRefused: there is none.
+    """
+    found = sorted(folder.glob("*.ipynb"))
+    if not found:
+        raise LabRefused(f"There is no notebook in {folder}.")
+    return folder / START if folder / START in found else found[0]
+
+
+def layout(notebook: Path) -> dict[str, Any]:
+    """A workspace of JupyterLab with this notebook and, where one of its cells is tagged so, its handset."""
+    views: dict[str, dict[str, str | int]] = {
+        f"notebook:{notebook.name}": {"path": notebook.name, "factory": "Notebook"}
+    }
+    place = _handset_in(notebook)
+    if place is not None:
+        views[f"cloned-outputs:{notebook.name}:{place}"] = {"path": notebook.name, "index": place}
+    areas = [{"type": "tab-area", "currentIndex": 0, "widgets": [name]} for name in views]
+    sizes = _SHARES if len(areas) > 1 else (1,)
+    dock = {"type": "split-area", "orientation": "horizontal", "sizes": sizes, "children": areas}
+    restored = {"main": {"dock": dock, "current": next(iter(views))}}
+    data = {"layout-restorer:data": restored, **{name: {"data": view} for name, view in views.items()}}
+    return {"data": data, "metadata": {"id": "default"}}
+
+
+def _handset_in(notebook: Path) -> int | None:
+    """The place of the cell that shows a handset, counted from 0; None for a notebook that has none."""
+    try:
+        cells = json.loads(notebook.read_bytes())["cells"]
+        tagged = (place for place, cell in enumerate(cells) if HANDSET in cell["metadata"].get("tags", ()))
+        return next(tagged, None)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None  # a notebook of theirs may be anything; JupyterLab shows what is wrong with it
+
+
+class Address(Protocol):
+    """Where to listen."""
+
+    @property
+    def address(self) -> str:
+        """Of this machine, as a number."""
+
+    @property
+    def port(self) -> int:
+        """The port."""
+
+    @property
+    def base_url(self) -> str:
+        """What a browser on this machine opens."""
+
+
+_EXTENSIONS: Final = Path(__file__).with_name("extension")
+_SETTINGS: Final = Path(__file__).with_name("settings")
+_ERRORS: Final = 40
+"""The lowest level that is printed."""
+_TOKEN_BYTES: Final = 24
+_EVERY_HOST: Final = ".*$"
+
+
+def launch(
+    folder: Path,
+    at: Address,
+    *,
+    trusted: Iterable[str],
+    pages: Pages,
+    browser: bool,
+    tell: Callable[[str], None],
+) -> None:
+    """Serve JupyterLab until it is interrupted; its kernels end with it.
+
+    `trusted` names notebooks whose outputs are shown as they are, pictures and all, before they are run; `pages` are
+    the documentation; `tell` is given the address to open.
+
+    Raises LabRefused: no notebook is in the folder.
+    """
+    notebook = first_notebook(folder)
+    workspaces = folder / OURS / "workspaces"
+    _lay_out(workspaces, notebook)
+    token = secrets.token_hex(_TOKEN_BYTES)
+    path = f"/lab/tree/{quote(notebook.name)}"
+    LabApp.clear_instance()
+    server = LabApp.initialize_server(
+        argv=[], config=_config(folder, workspaces, at, token=token, path=path, browser=browser)
+    )
+    _trust(server.contents_manager.notary, (folder / name for name in trusted))
+    server.web_app.add_handlers(_EVERY_HOST, handlers(pages))
+    tell(f"{at.base_url}{path}?token={token}")
+    server.start()
+
+
+def _config(folder: Path, workspaces: Path, at: Address, *, token: str, path: str, browser: bool) -> Config:
+    """What is asked of the server, whatever its owner has configured otherwise."""
+    return Config({
+        "ServerApp": {
+            "ip": at.address,
+            "port": at.port,
+            "port_retries": 0,
+            "base_url": "/",
+            "root_dir": str(folder.resolve()),
+            "open_browser": browser,
+            "allow_root": True,
+            "answer_yes": True,
+            "log_level": _ERRORS,
+        },
+        "IdentityProvider": {"token": token},
+        "KernelManager": {"transport_encryption": "auto"},
+        "LabApp": {
+            "log_level": _ERRORS,
+            "default_url": path,
+            "open_browser": browser,
+            "extra_labextensions_path": [str(_EXTENSIONS)],
+            "workspaces_dir": str(workspaces),
+            # A notebook that is opened again shows its widgets as they were last; else it would show errors.
+            "app_settings_dir": str(_SETTINGS),
+            # Nothing is asked of other machines: no news, no newer versions, no lists of extensions.
+            "news_url": None,
+            "check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
+            "extension_manager": "readonly",
+        },
+    })  # fmt: skip
+
+
+def _trust(notary: NotebookNotary, paths: Iterable[Path]) -> None:
+    for path in paths:
+        notary.sign(nbformat.read(path, as_version=nbformat.NO_CONVERT))
+
+
+def _lay_out(workspaces: Path, notebook: Path) -> None:
+    """The first layout; the one that JupyterLab has kept since is left alone."""
+    if not any(workspaces.glob("*")):
+        workspaces.mkdir(parents=True, exist_ok=True)
+        WorkspacesManager(str(workspaces)).save("default", json.dumps(layout(notebook)))

@@ -7,14 +7,14 @@ from typing import Any, Final, get_type_hints
 from workbench.domain import scenarios, wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.webhooks import EVENT_TYPES
-from workbench.sandbox import operations, panel
+from workbench.sandbox import control, operations
 from workbench.sandbox.idempotency import KEY
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.openapi import examples, responses, schemas
 from workbench.sandbox.operations import ANY_POST, Operation
 
 Schema = dict[str, Any]
-TABLE: Final = (*operations.OPERATIONS, *panel.OPERATIONS)
+TABLE: Final = (*operations.OPERATIONS, *control.OPERATIONS)
 
 _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No real money, no real customer.
 

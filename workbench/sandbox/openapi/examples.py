@@ -13,7 +13,7 @@ import msgspec
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.errors import FieldProblem
-from workbench.sandbox import encode
+from workbench.sandbox import views
 
 Example = dict[str, Any]
 FILE: Final = "examples.json"
@@ -125,7 +125,7 @@ def _of_a_run() -> dict[str, dict[str, Example]]:
 def refusal(status: int, gaps: Gaps) -> Example:
     """An error of this status, written by what writes those of the service."""
     code, detail, others = _MEMBERS[status]
-    _, members = encode.ERROR_FORMATS[gaps.error_format]
+    _, members = views.ERROR_FORMATS[gaps.error_format]
     error = CODES[code].kind(detail, code=code, **others)
     written: Example = msgspec.to_builtins(members(error, _REQUEST, "/v1/payment_intents"))
     return written

@@ -8,7 +8,7 @@ from workbench.domain import wire
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.wire import Source
-from workbench.sandbox import encode
+from workbench.sandbox import views
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.openapi import examples, schemas
 from workbench.sandbox.operations import Link, Operation
@@ -193,7 +193,7 @@ def _link(link: Link) -> Schema:
 
 
 def _refusal(status: int, gaps: Gaps) -> Schema:
-    media_type, _ = encode.ERROR_FORMATS[gaps.error_format]
+    media_type, _ = views.ERROR_FORMATS[gaps.error_format]
     content = {
         media_type: {"schema": schemas.reference(_SHAPES[gaps.error_format]), "example": examples.refusal(status, gaps)}
     }

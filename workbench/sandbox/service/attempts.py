@@ -1,18 +1,237 @@
-"""One attempt to move money: a hold, a prompt, the customer's answer, the operator's, and what follows.
+"""One attempt to move money: its scenario, the hold, the prompt, the customer, the operator, the outcome."""
 
-Intents and charges share this; a charge with a `payment_intent` moves its intent along.
-"""
+from collections.abc import Sequence
 
-from workbench.domain import payments, scenarios, ussd
-from workbench.domain.payments import Charge
-from workbench.domain.phones import Msisdn, msisdn_from
+from workbench.domain import ledger, payments, scenarios, ussd, wire
+from workbench.domain.money import Money
+from workbench.domain.payments import CHARGE_TRANSITIONS, INTENT_TRANSITIONS, Charge, PaymentIntent, next_state
+from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from, operator_named
+from workbench.domain.references import reference
 from workbench.domain.scenarios import SCENARIOS, Scenario
 from workbench.domain.ussd import UssdSession
-from workbench.sandbox.service import outcomes
-from workbench.sandbox.service.caller import BY_ITSELF, Caller, Cause
-from workbench.sandbox.service.scenarios import scenario_for
+from workbench.domain.wire import control
+from workbench.errors import InvalidRequest, StateConflict
+from workbench.sandbox import views
+from workbench.sandbox.service import clearing
+from workbench.sandbox.service.deliveries import emit
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import Screen
+from workbench.sandbox.store.records import Hold, Outage, Screen, Script
+
+
+def hold(tx: Transaction, charge: Charge, change: str = "opened") -> None:
+    """Record one end of a hold."""
+    tx.holds.add(
+        Hold(seq=tx.next_seq(), at_ms=tx.now_ms, charge=charge.id, change=change, amount_minor=charge.amount_minor)
+    )
+
+
+def pin_accepted(tx: Transaction, cause: Cause, charge: Charge) -> None:
+    """The customer has agreed; the operator has not answered yet."""
+    _move_intent_of(tx, cause, charge, "pin_accepted", "payment_intent.processing")
+
+
+def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
+    """The operator says that the money is there, and that it moved at a moment, now unless it says another.
+
+    Said again, it changes nothing.
+    """
+    now = tx.charges.get(charge.id)
+    if now is None or now.status != payments.PENDING:
+        return
+    fees = payments.fees_of(charge.amount_minor, tx.gaps)
+    amounts = {
+        "gross": charge.amount_minor,
+        "net": charge.amount_minor - fees.merchant_minor,
+        "merchant_fee": fees.merchant_minor,
+        "operator_fee": fees.operator_minor,
+    }
+    hold(tx, charge, "ended")
+    _post(tx, charge, "funds_secured", amounts, f"{_money(charge)} received through {charge.provider}", moved_ms)
+    clearing.expect(tx)
+    _move_charge(tx, cause, charge, "funds_secured", "charge.succeeded")
+    _move_intent_of(tx, cause, charge, "funds_secured", "payment_intent.succeeded")
+
+
+def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
+    """The operator is asked about a charge that it never told of: the money had moved.
+
+    Raises StateConflict: the charge does not wait for an answer.
+    """
+    session = tx.sessions.first(charge=charge.id)
+    if charge.status != payments.PENDING or session is None or session.screen != ussd.APPROVED:
+        raise StateConflict(
+            f"The charge is {charge.status} and waits for no answer of the operator.",
+            code="nothing_to_ask",
+            param="charge",
+            current=charge.status,
+        )
+    # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
+    last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
+    secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
+    return views.charge(tx.charges.get(charge.id) or charge, tx.gaps)
+
+
+def late_success(tx: Transaction, cause: Cause, charge: Charge) -> None:
+    """The money arrives although the attempt has failed: it waits in suspense, the payment stays as it is."""
+    fees = payments.fees_of(charge.amount_minor, tx.gaps)
+    amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
+    _post(tx, charge, "late_success", amounts, f"{_money(charge)} arrived late through {charge.provider}")
+    clearing.expect(tx)
+    emit(tx, cause, charge.account, "charge.late_success", views.charge(charge, tx.gaps))
+    if intent := tx.intents.get(charge.payment_intent) if charge.payment_intent else None:
+        shown = views.payment_intent(intent, tx.gaps, secret=False)
+        emit(tx, cause, charge.account, "payment_intent.late_success", shown)
+
+
+def fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
+    """The attempt has failed; a canceled intent stays canceled."""
+    hold(tx, charge, "ended")
+    _move_charge(tx, cause, charge, "attempt_failed", "charge.failed", failure_code=code)
+    if code != "canceled_by_merchant":
+        _move_intent_of(tx, cause, charge, "attempt_failed", "payment_intent.payment_failed", failure_code=code)
+
+
+def move_intent(
+    tx: Transaction,
+    cause: Cause,
+    intent: PaymentIntent,
+    event: str,
+    event_type: str,
+    *,
+    prompt: UssdSession | None = None,
+    **changes: str | int | None,
+) -> PaymentIntent:
+    """Take an intent along its table, with `changes`, and tell of it."""
+    before = intent.status
+    moved = tx.intents.put(intent, status=next_state(INTENT_TRANSITIONS, before, event), **changes)
+    shown = views.payment_intent(moved, tx.gaps, prompt=prompt, secret=False)
+    emit(tx, cause, intent.account, event_type, shown, before={"status": before})
+    return moved
+
+
+def _move_intent_of(
+    tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
+) -> None:
+    intent = tx.intents.get(charge.payment_intent) if charge.payment_intent else None
+    if intent is not None:
+        move_intent(tx, cause, intent, event, event_type, failure_code=failure_code)
+
+
+def _move_charge(
+    tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
+) -> None:
+    before = charge.status
+    moved = tx.charges.put(charge, status=next_state(CHARGE_TRANSITIONS, before, event), failure_code=failure_code)
+    emit(tx, cause, charge.account, event_type, views.charge(moved, tx.gaps), before={"status": before})
+
+
+def _post(
+    tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, moved_ms: int | None = None
+) -> None:
+    postings = ledger.postings_for(recipe, amounts, charge.currency, operator=charge.provider, merchant=charge.account)
+    tx.post(
+        recipe,
+        postings,
+        description=description,
+        payment=charge.payment_intent or charge.id,
+        reference=reference(charge.provider, tx.now_ms if moved_ms is None else moved_ms, seq=charge.seq),
+    )
+
+
+def _money(charge: Charge) -> Money:
+    return Money(charge.amount_minor, charge.currency)
+
+
+def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str | None) -> str:
+    """The name of the scenario of a charge that has just been stored; `asked` is what its call asks for."""
+    if asked in scenarios.ASKABLE:
+        return asked
+    if tx.gaps.failure_triggers == "header":
+        return scenarios.PERSON
+    if _is_down(tx, charge.provider):
+        return scenarios.UNAVAILABLE
+    # One answer of a script for each call: a fault of the service that was asked for is that call's.
+    if asked is None and (scripted := tx.scripts.first(order="seq", phone=charge.phone)):
+        tx.scripts.remove(scripted)
+        return scripted.play
+    first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
+    return scenarios.scenario_on(
+        phone.ending,
+        attempt=_attempt(tx, charge),
+        since_first_ms=tx.now_ms - (first or charge).created_ms,
+    )
+
+
+def take_fault(tx: Transaction, number: str, *, asked: str | None) -> str | None:
+    """What a call on a number asks to go wrong, or else the fault that its script has next, which is used up."""
+    scripted = tx.scripts.first(order="seq", phone=number)
+    if scripted is None or scripted.play not in scenarios.FAULTS:
+        return asked
+    is_heard = asked is None and tx.gaps.failure_triggers != "header"
+    if is_heard and not _is_down(tx, msisdn_from(number, param="phone").operator.id):
+        tx.scripts.remove(scripted)
+        return scripted.play
+    return asked
+
+
+def _attempt(tx: Transaction, charge: Charge) -> int:
+    """Attempts are counted for each intent; those of charges for each phone and reference."""
+    if charge.payment_intent is not None:
+        return tx.charges.count(payment_intent=charge.payment_intent)
+    return tx.charges.count(account=charge.account, phone=charge.phone, reference=charge.reference, payment_intent=None)
+
+
+def _is_down(tx: Transaction, provider: str) -> bool:
+    outage = tx.outages.get(provider)
+    return outage is not None and tx.now_ms < outage.until_ms
+
+
+def script(tx: Transaction, number: str, answers: Sequence[str]) -> control.Scripted:
+    """Set what the next attempts on a number come to; an empty list forgets what was set.
+
+    Raises InvalidRequest: a number without a wallet, or an answer that there is not.
+    """
+    phone = msisdn_from(number, param="phone").e164
+    for response in answers:
+        if response not in scenarios.SCRIPTABLE:
+            raise InvalidRequest(
+                f"{response[:40]!r} cannot be scripted; what can is {', '.join(scenarios.SCRIPTABLE)}.",
+                code="scenario_unknown",
+                param="answers",
+            )
+    if len(answers) > control.MAX_ANSWERS:
+        raise InvalidRequest(f"answers are at most {control.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
+    for each in tx.scripts.all(phone=phone):
+        tx.scripts.remove(each)
+    for response in answers:
+        tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, play=response))
+    return control.Scripted(phone, list(answers))
+
+
+def outage(tx: Transaction, named: str, for_ms: int) -> control.OperatorState:
+    """Take an operator down for so many milliseconds from now, or up again for 0.
+
+    Raises InvalidRequest: no such scenarios.
+    """
+    provider = operator_named(named, param="provider").id
+    if before := tx.outages.get(provider):
+        tx.outages.remove(before)
+    if not for_ms:
+        return control.OperatorState(provider, None)
+    ends = tx.outages.add(Outage(provider=provider, until_ms=tx.now_ms + for_ms))
+    return control.OperatorState(provider, ends.until_ms // 1000)
+
+
+def states(tx: Transaction) -> list[control.OperatorState]:
+    """Each operator, and until when it is down."""
+    return [control.OperatorState(each, _down_until_s(tx, each)) for each in OPERATORS]
+
+
+def _down_until_s(tx: Transaction, provider: str) -> int | None:
+    outage = tx.outages.get(provider)
+    return outage.until_ms // 1000 if outage and tx.now_ms < outage.until_ms else None
+
 
 ACTS = "customer_acts"
 PROMPT_TIMEOUT = "prompt_timeout"
@@ -21,7 +240,7 @@ LATE_MONEY = "late_money"
 
 def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
     """Hold the amount and send the prompt; its time-out is due from now on."""
-    outcomes.hold(tx, charge)
+    hold(tx, charge)
     scenario = scenario_for(tx, charge, phone, asked=caller.scenario)
     session = tx.sessions.add(
         UssdSession(
@@ -88,7 +307,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     session = ussd.after(session, "late_pin")
     _show(tx, session, "•" * _msisdn(session).operator.pin_length)
     tx.sessions.put(session)
-    outcomes.late_success(tx, BY_ITSELF, charge)
+    late_success(tx, BY_ITSELF, charge)
 
 
 def _press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, pressed: str) -> UssdSession:
@@ -113,13 +332,13 @@ def _settle(tx: Transaction, cause: Cause, session: UssdSession, scenario: Scena
     if charge is None:
         return
     if session.screen in (ussd.APPROVED, ussd.REFUSED):
-        outcomes.pin_accepted(tx, cause, charge)
+        pin_accepted(tx, cause, charge)
     if session.screen == ussd.APPROVED:
         for _ in range(scenario.answers):
-            outcomes.secure_funds(tx, cause, charge)
+            secure_funds(tx, cause, charge)
     else:
         own = {ussd.REFUSED: scenario.refusal, ussd.REJECTED: scenario.rejection}.get(session.screen)
-        outcomes.fail(tx, cause, charge, own or ussd.FAILURE_OF[session.screen])
+        fail(tx, cause, charge, own or ussd.FAILURE_OF[session.screen])
 
 
 def _scenario(session: UssdSession) -> Scenario:

@@ -4,10 +4,10 @@ from workbench.domain import payments, wire
 from workbench.domain.payments import Charge
 from workbench.domain.phones import msisdn_from, operator_named
 from workbench.errors import NotFound, PaymentDeclined
-from workbench.sandbox import encode
-from workbench.sandbox.service import attempts, lists, rules
-from workbench.sandbox.service.caller import Caller, Refused
-from workbench.sandbox.service.events import emit
+from workbench.sandbox import views
+from workbench.sandbox.service import attempts, checks, lists
+from workbench.sandbox.service.deliveries import emit
+from workbench.sandbox.service.lists import Caller, Refused
 from workbench.sandbox.store import Transaction
 
 URL = "/v1/charges"
@@ -15,13 +15,13 @@ URL = "/v1/charges"
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
     """POST /v1/charges: ask the customer and, by default, answer within the call."""
-    with rules.EveryFault() as every:
-        every.read(rules.read_currency, tx.gaps, body.currency, str.lower)
-        money = every.read(rules.charge_money, tx.gaps, body.amount, rules.currency_or_only(body.currency))
-        every.read(rules.check_type, body.type, "type")
+    with checks.EveryFault() as every:
+        every.read(checks.read_currency, tx.gaps, body.currency, str.lower)
+        money = every.read(checks.charge_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
+        every.read(checks.check_type, body.type, "type")
         asked = every.read(operator_named, body.channel, param="channel")
         phone = every.read(msisdn_from, body.phone, param="phone")
-        every.read(rules.check_reference, tx.gaps, body.reference)
+        every.read(checks.check_reference, tx.gaps, body.reference)
     charge = tx.charges.add(
         Charge(
             id=tx.new_id("ch"),
@@ -34,7 +34,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
             phone=phone.e164,
             reference=body.reference,
             metadata=body.metadata,
-            warnings=rules.warnings_of(tx.gaps, asked, phone, "channel"),
+            warnings=checks.warnings_of(tx.gaps, asked, phone, "channel"),
             created_ms=tx.now_ms,
         )
     )
@@ -42,18 +42,18 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
     attempts.act(tx, caller.cause, session)
     charge = found(tx, caller, charge.id)
     if charge.status == payments.PENDING:
-        emit(tx, caller.cause, charge.account, "charge.pending", encode.charge(charge, tx.gaps))
+        emit(tx, caller.cause, charge.account, "charge.pending", views.charge(charge, tx.gaps))
     return _response(tx, charge)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, charge_id: wire.PathCharge) -> wire.Charge:
     """GET /v1/charges/{charge_id}: a charge as it is now."""
-    return encode.charge(found(tx, caller, charge_id), tx.gaps)
+    return views.charge(found(tx, caller, charge_id), tx.gaps)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.Charge]:
     """GET /v1/charges: the charges, those of intents too, newest first."""
-    return lists.page(caller, tx.charges, query, URL, lambda each: encode.charge(each, tx.gaps))
+    return lists.page(caller, tx.charges, query, URL, lambda each: views.charge(each, tx.gaps))
 
 
 def found(tx: Transaction, caller: Caller, charge_id: str, *, param: str = "id") -> Charge:
@@ -69,6 +69,6 @@ def found(tx: Transaction, caller: Caller, charge_id: str, *, param: str = "id")
 
 def _response(tx: Transaction, charge: Charge) -> wire.Charge | Refused:
     if charge.failure_code is None or tx.gaps.declined_status == "200":
-        return encode.charge(charge, tx.gaps)
+        return views.charge(charge, tx.gaps)
     why = payments.FAILURES[charge.failure_code]
     return Refused(PaymentDeclined(why, decline_code=charge.failure_code, charge=charge.id))

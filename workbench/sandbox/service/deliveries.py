@@ -1,17 +1,78 @@
-"""Events and their deliveries, read back; dead letters, and what is sent again."""
+"""Events and their deliveries: written in the commit of what they tell, read back, and sent again."""
+
+from decimal import Decimal
+from typing import Any
 
 import msgspec
 
 from workbench.domain import webhooks, wire
-from workbench.domain.moments import milliseconds_in
-from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
+from workbench.domain.moments import milliseconds_in, rfc3339
+from workbench.domain.webhooks import OUT_OF_ORDER, Delivery, Endpoint, StoredEvent
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import encode
+from workbench.sandbox import views
 from workbench.sandbox.service import lists
-from workbench.sandbox.service.caller import Caller
-from workbench.sandbox.service.events import DELIVER, new_delivery
-from workbench.sandbox.store import Transaction, searches
+from workbench.sandbox.service.lists import Caller, Cause
+from workbench.sandbox.store import Transaction, transaction
 from workbench.sandbox.store.table import Condition
+
+DELIVER = "deliver"
+HELD_BACK_MS = 10_000
+"""How much later every other event comes where disorder was asked for."""
+Told = wire.PaymentIntent | wire.Charge | wire.Refund | wire.Payout | wire.WebhookEndpoint
+
+
+def emit(
+    tx: Transaction,
+    cause: Cause,
+    account: str,
+    event_type: str,
+    shown: Told,
+    *,
+    before: dict[str, Any] | None = None,
+) -> None:
+    """Record that something happened to `shown`; `before` holds the values that it changed from."""
+    event = wire.Event(
+        id=tx.new_id("evt"),
+        type=event_type,
+        timestamp=rfc3339(tx.now_ms),
+        data=wire.EventData(msgspec.to_builtins(shown, builtin_types=_KEPT, enc_hook=wire.plain), before or {}),
+        request=wire.EventRequest(cause.request_id, cause.idempotency_key),
+    )
+    stored = tx.events.add(
+        StoredEvent(
+            id=event.id,
+            seq=tx.next_seq(),
+            account=account,
+            type=event_type,
+            object_id=shown.id,
+            body=wire.to_json(event).decode(),
+            created_ms=tx.now_ms,
+        )
+    )
+    for endpoint in tx.endpoints.all(account=account):
+        if endpoint.wants(event_type):
+            new_delivery(tx, stored, endpoint)
+
+
+def new_delivery(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
+    """Put an event on its way to an endpoint, now; every other one later where it asked for disorder."""
+    delivery = tx.deliveries.add(
+        Delivery(
+            id=tx.new_id("del"),
+            seq=tx.next_seq(),
+            account=event.account,
+            event=event.id,
+            endpoint=endpoint.id,
+            created_ms=tx.now_ms,
+        )
+    )
+    held_back = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
+    tx.schedule(DELIVER, delivery.id, in_ms=HELD_BACK_MS if held_back else 0)
+    return delivery
+
+
+_KEPT = (Decimal,)
+
 
 URL = "/v1/deliveries"
 EVENTS_URL = "/v1/events"
@@ -30,9 +91,9 @@ def events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> wire.
         webhooks.check_filter([query.type], param="type")
         equals["type"] = webhooks.types_named(query.type)
     if query.created_since is not None:
-        also.append(searches.since(milliseconds_in(query.created_since, param="created_since")))
+        also.append(transaction.since(milliseconds_in(query.created_since, param="created_since")))
     if query.search is not None:
-        also.append(searches.about(query.search))
+        also.append(transaction.about(query.search))
 
     def shown(stored: StoredEvent) -> msgspec.Raw:
         return msgspec.Raw(stored.body.encode())
@@ -104,7 +165,7 @@ def _all(tx: Transaction, url: str, deliveries: list[Delivery]) -> wire.List[wir
 
 def _shown(tx: Transaction, delivery: Delivery) -> wire.Delivery:
     job = tx.jobs.first(order="due_ms", ref=delivery.id)
-    return encode.delivery(
+    return views.delivery(
         delivery,
         tx.events.get(delivery.event),
         tx.endpoints.get(delivery.endpoint),

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from workbench.domain import webhooks, wire
 from workbench.domain.webhooks import Endpoint, OldSecret, check_filter
-from workbench.domain.wire import panel
+from workbench.domain.wire import control
 from workbench.errors import InvalidRequest, NotFound
-from workbench.sandbox import encode
+from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
-from workbench.sandbox.service import lists, rules
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service import checks, lists
+from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
 URL = "/v1/webhook_endpoints"
@@ -20,7 +20,7 @@ _KEPT = (webhooks.ENABLED, webhooks.DISABLED)
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the answer holds its signing secret, once."""
-    with rules.EveryFault() as every:
+    with checks.EveryFault() as every:
         every.read(check_url, body.url)
         every.read(check_filter, body.enabled_events)
     identifier = tx.new_id("we")
@@ -35,12 +35,12 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) ->
             created_ms=tx.now_ms,
         )
     )
-    return encode.webhook_endpoint(stored, tx.now_ms, secret=True)
+    return views.webhook_endpoint(stored, tx.now_ms, secret=True)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.WebhookEndpoint:
     """GET /v1/webhook_endpoints/{endpoint_id}: an endpoint, without its secret."""
-    return encode.webhook_endpoint(found(tx, caller, endpoint_id), tx.now_ms, secret=False)
+    return views.webhook_endpoint(found(tx, caller, endpoint_id), tx.now_ms, secret=False)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.WebhookEndpoint]:
@@ -50,7 +50,7 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.Li
         tx.endpoints,
         query,
         URL,
-        lambda each: encode.webhook_endpoint(each, tx.now_ms, secret=False),
+        lambda each: views.webhook_endpoint(each, tx.now_ms, secret=False),
         status=_KEPT,
     )
 
@@ -70,7 +70,7 @@ def update(
         if body.status not in _KEPT:
             raise InvalidRequest(f"status is {' or '.join(_KEPT)}.", code="parameter_invalid", param="status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
-    return encode.webhook_endpoint(stored, tx.now_ms, secret=False)
+    return views.webhook_endpoint(stored, tx.now_ms, secret=False)
 
 
 def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.WebhookEndpoint:
@@ -82,7 +82,7 @@ def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoi
         rolls=stored.rolls + 1,
         old_secrets=(OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms)),
     )
-    return encode.webhook_endpoint(rolled, tx.now_ms, secret=True)
+    return views.webhook_endpoint(rolled, tx.now_ms, secret=True)
 
 
 def delete(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.Deleted:
@@ -92,7 +92,7 @@ def delete(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -
     return wire.Deleted(stored.id, "webhook_endpoint")
 
 
-def set_faults(tx: Transaction, caller: Caller, faults: Sequence[str], endpoint_id: str) -> panel.FaultyEndpoint:
+def set_faults(tx: Transaction, caller: Caller, faults: Sequence[str], endpoint_id: str) -> control.FaultyEndpoint:
     """Make deliveries to an endpoint misbehave, or behave again.
 
     Raises InvalidRequest: a fault that there is not.
@@ -105,13 +105,13 @@ def set_faults(tx: Transaction, caller: Caller, faults: Sequence[str], endpoint_
             param="faults",
         )
     stored = tx.endpoints.put(found(tx, caller, endpoint_id), faults=tuple(faults))
-    return panel.FaultyEndpoint(stored.id, list(stored.faults))
+    return control.FaultyEndpoint(stored.id, list(stored.faults))
 
 
-def faults(tx: Transaction, caller: Caller) -> list[panel.FaultyEndpoint]:
+def faults(tx: Transaction, caller: Caller) -> list[control.FaultyEndpoint]:
     """How deliveries to each of the caller's endpoints misbehave, newest first."""
     kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_KEPT)
-    return [panel.FaultyEndpoint(each.id, list(each.faults)) for each in kept]
+    return [control.FaultyEndpoint(each.id, list(each.faults)) for each in kept]
 
 
 def found(tx: Transaction, caller: Caller, endpoint_id: str) -> Endpoint:

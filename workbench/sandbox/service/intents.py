@@ -3,15 +3,14 @@
 import hmac
 
 from workbench.domain import payments, wire
-from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent
+from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent, next_state
 from workbench.domain.phones import Msisdn, Operator
-from workbench.domain.transitions import next_state
 from workbench.domain.ussd import UssdSession
 from workbench.errors import IllegalTransition, InvalidRequest, NotFound, PermissionDenied, StateConflict
-from workbench.sandbox import encode
-from workbench.sandbox.service import attempts, lists, outcomes, rules
-from workbench.sandbox.service.caller import Caller
-from workbench.sandbox.service.events import emit
+from workbench.sandbox import views
+from workbench.sandbox.service import attempts, checks, lists
+from workbench.sandbox.service.deliveries import emit
+from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
 URL = "/v1/payment_intents"
@@ -25,10 +24,10 @@ _WHY_NOT = {
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: register an attempt to be paid."""
-    with rules.EveryFault() as every:
-        every.read(rules.read_currency, tx.gaps, body.currency, str.upper)
-        money = every.read(rules.intent_money, tx.gaps, body.amount, rules.currency_or_only(body.currency))
-        every.read(rules.check_method_types, tx.gaps, body.payment_method_types)
+    with checks.EveryFault() as every:
+        every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
+        money = every.read(checks.intent_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
+        every.read(checks.check_method_types, tx.gaps, body.payment_method_types)
     identifier = tx.new_id("pi")
     intent = tx.intents.add(
         PaymentIntent(
@@ -45,9 +44,9 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
         )
     )
     emit(
-        tx, caller.cause, caller.account, "payment_intent.created", encode.payment_intent(intent, tx.gaps, secret=False)
+        tx, caller.cause, caller.account, "payment_intent.created", views.payment_intent(intent, tx.gaps, secret=False)
     )
-    return encode.payment_intent(intent, tx.gaps)
+    return views.payment_intent(intent, tx.gaps)
 
 
 def confirm(
@@ -58,17 +57,17 @@ def confirm(
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
-    asked, phone = rules.read_method(body.payment_method)
-    warnings = rules.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
+    asked, phone = checks.read_method(body.payment_method)
+    warnings = checks.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
     _check_takes(intent, "confirm")
     charge = tx.charges.add(_charge_of(tx, intent, asked, phone, warnings))
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
     session = attempts.begin(tx, caller, charge, phone, intent.description)
-    intent = outcomes.move_intent(
+    intent = attempts.move_intent(
         tx, caller.cause, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
     )
     attempts.let_act(tx, session)
-    return encode.payment_intent(intent, tx.gaps, prompt=session)
+    return views.payment_intent(intent, tx.gaps, prompt=session)
 
 
 def cancel(
@@ -79,7 +78,7 @@ def cancel(
     _check_takes(intent, "cancel")
     if prompt := _prompt_of(tx, intent):
         attempts.press(tx, caller.cause, prompt, "withdraw")
-    canceled = outcomes.move_intent(
+    canceled = attempts.move_intent(
         tx,
         caller.cause,
         intent,
@@ -88,7 +87,7 @@ def cancel(
         cancellation_reason=body.cancellation_reason,
         canceled_ms=tx.now_ms,
     )
-    return encode.payment_intent(canceled, tx.gaps)
+    return views.payment_intent(canceled, tx.gaps)
 
 
 def retrieve(
@@ -97,7 +96,7 @@ def retrieve(
     """GET /v1/payment_intents/{intent_id}: an intent as it is now."""
     intent = found(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
-    return encode.payment_intent(intent, tx.gaps, prompt=_prompt_of(tx, intent))
+    return views.payment_intent(intent, tx.gaps, prompt=_prompt_of(tx, intent))
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.PaymentIntent]:
@@ -107,7 +106,7 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.Li
         tx.intents,
         query,
         URL,
-        lambda each: encode.payment_intent(each, tx.gaps, prompt=_prompt_of(tx, each)),
+        lambda each: views.payment_intent(each, tx.gaps, prompt=_prompt_of(tx, each)),
     )
 
 

@@ -1,21 +1,25 @@
-"""API keys: listed masked, created, rolled and revoked; a value is shown once. And other accounts, to be apart from."""
+"""API keys and the token flow: listed masked, created, rolled and revoked; other accounts, to be apart from."""
 
 from workbench.domain import wire
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.wire import panel
-from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import encode
+from workbench.domain.wire import control
+from workbench.domain.wire.bodies import EMAIL
+from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, StateConflict
+from workbench.sandbox import views
 from workbench.sandbox.service import lists
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.checks import holds_live_key, live_key
+from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import Account, ApiKey
+from workbench.sandbox.store.creation import digest_of
+from workbench.sandbox.store.files import MERCHANT_ID
+from workbench.sandbox.store.records import Account, ApiKey, TokenPair
 
 URL = "/v1/api_keys"
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.ApiKey]:
     """GET /v1/api_keys: the keys, masked, newest first."""
-    return lists.page(caller, tx.api_keys, query, URL, encode.api_key)
+    return lists.page(caller, tx.api_keys, query, URL, views.api_key)
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
@@ -41,26 +45,26 @@ def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.Api
         raise StateConflict(
             "It is the last secret key: without one nobody could call.", code="key_is_last", hint="Roll it instead."
         )
-    return encode.api_key(tx.api_keys.put(key, status=REVOKED))
+    return views.api_key(tx.api_keys.put(key, status=REVOKED))
 
 
-def new_account(tx: Transaction, name: str) -> panel.NewAccountKeys:
+def new_account(tx: Transaction, name: str) -> control.NewAccountKeys:
     """Another merchant with keys of its own: what belongs to one is not found by the other.
 
     Raises InvalidRequest: a name that is empty, or longer than a prompt has room for.
     """
-    if not name.strip() or len(name) > panel.MAX_NAME:
-        raise InvalidRequest(f"name is 1 to {panel.MAX_NAME} characters.", code="parameter_invalid", param="name")
+    if not name.strip() or len(name) > control.MAX_NAME:
+        raise InvalidRequest(f"name is 1 to {control.MAX_NAME} characters.", code="parameter_invalid", param="name")
     account = tx.accounts.add(Account(id=tx.new_id("acct"), name=name.strip()))
     values = {kind: tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
-    return panel.NewAccountKeys(
+    return control.NewAccountKeys(
         id=account.id, name=account.name, secret_key=values["secret"], publishable_key=values["publishable"]
     )
 
 
 def _new(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
     key, value = tx.new_key(account, kind)
-    return encode.api_key(key, value=value)
+    return views.api_key(key, value=value)
 
 
 def _active(tx: Transaction, caller: Caller, key_id: str) -> ApiKey:
@@ -70,3 +74,59 @@ def _active(tx: Transaction, caller: Caller, key_id: str) -> ApiKey:
     if key.status != ACTIVE:
         raise StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
     return key
+
+
+LIFETIME_MS = 86_400_000
+WRONG_PASSWORD = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
+
+
+def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:  # noqa: ARG001  one signature
+    """POST /v1/auth/token: any e-mail address, any password but `wrong`."""
+    if not EMAIL.fullmatch(body.email):
+        raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
+    if not body.password:
+        raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
+    if body.password == WRONG_PASSWORD:
+        raise AuthenticationFailed("email and password do not fit.", code="credentials_wrong", param="password")
+    return _new_pair(tx, MERCHANT_ID)
+
+
+def refresh(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
+    """POST /v1/auth/refresh: a new pair for the old, by its refresh token or by its bearer."""
+    pair = _pair_of(tx, caller, body)
+    tx.tokens.put(pair, retired=1)
+    return _new_pair(tx, pair.account)
+
+
+def _pair_of(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> TokenPair:
+    if body.refresh_token is not None:
+        if holds_live_key(body.refresh_token):
+            raise live_key()
+        pair = tx.tokens.first(refresh_digest=digest_of(body.refresh_token))
+    elif caller.bearer is not None and tx.gaps.refresh_request == "body_or_header":
+        pair = tx.tokens.first(access_digest=digest_of(caller.bearer))
+    else:
+        raise InvalidRequest("refresh_token is required.", code="parameter_missing", param="refresh_token")
+    if pair is None or pair.retired:
+        raise AuthenticationFailed(
+            "The refresh token is unknown or was used before; ask for a new token.",
+            code="refresh_token_invalid",
+            param="refresh_token",
+        )
+    return pair
+
+
+def _new_pair(tx: Transaction, account: str) -> wire.Token:
+    identifier = tx.new_id("tok")
+    access, renewal = (f"{kind}_{tx.draws.token(kind, identifier)}" for kind in ("at", "rt"))
+    tx.tokens.add(
+        TokenPair(
+            id=identifier,
+            seq=tx.next_seq(),
+            account=account,
+            access_digest=digest_of(access),
+            refresh_digest=digest_of(renewal),
+            issued_ms=tx.now_ms,
+        )
+    )
+    return wire.Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)

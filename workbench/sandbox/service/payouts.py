@@ -4,14 +4,13 @@ from workbench.domain import ledger, payments, scenarios, wire
 from workbench.domain.ledger import AccountKind
 from workbench.domain.moments import day_start_ms
 from workbench.domain.money import CURRENCIES, Money, currency_named, money_from_major
-from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout
+from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout, next_state
 from workbench.domain.references import reference
-from workbench.domain.transitions import next_state
 from workbench.errors import NotFound, StateConflict
-from workbench.sandbox import encode
-from workbench.sandbox.service import lists, nights, rules
-from workbench.sandbox.service.caller import BY_ITSELF, Caller
-from workbench.sandbox.service.events import emit
+from workbench.sandbox import views
+from workbench.sandbox.service import checks, clearing, lists
+from workbench.sandbox.service.deliveries import emit
+from workbench.sandbox.service.lists import BY_ITSELF, Caller
 from workbench.sandbox.store import Transaction
 
 URL = "/v1/payouts"
@@ -20,10 +19,10 @@ RETURN = "payout_returned"
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
-    with rules.EveryFault() as every:
+    with checks.EveryFault() as every:
         every.read(currency_named, body.currency)
-        money = every.read(money_from_major, body.amount, rules.currency_or_only(body.currency))
-    available = nights.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
+        money = every.read(money_from_major, body.amount, checks.currency_or_only(body.currency))
+    available = clearing.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
         raise StateConflict(
             f"{money} is more than the {Money(max(0, available), money.currency)} that are available.",
@@ -45,9 +44,9 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
         )
     )
     _post(tx, payout, "payout_asked", f"{money} to be paid out")
-    nights.expect(tx)
-    emit(tx, caller.cause, caller.account, "payout.created", encode.payout(payout))
-    return encode.payout(payout)
+    clearing.expect(tx)
+    emit(tx, caller.cause, caller.account, "payout.created", views.payout(payout))
+    return views.payout(payout)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> wire.Payout:
@@ -55,12 +54,12 @@ def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> 
     payout = tx.payouts.first(id=payout_id, account=caller.account)
     if payout is None:
         raise NotFound(f"There is no payout {payout_id[:60]!r}.", code="payout_not_found", param="id")
-    return encode.payout(payout)
+    return views.payout(payout)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.Payout]:
     """GET /v1/payouts: the payouts, newest first."""
-    return lists.page(caller, tx.payouts, query, URL, encode.payout)
+    return lists.page(caller, tx.payouts, query, URL, views.payout)
 
 
 def balance(tx: Transaction, caller: Caller) -> wire.Balance:
@@ -68,7 +67,7 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
 
     def amounts(kind: AccountKind) -> list[wire.Amount]:
         return [
-            wire.Amount(Money(nights.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
+            wire.Amount(Money(clearing.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
             for code in CURRENCIES
         ]
 
@@ -102,7 +101,7 @@ def give_back(tx: Transaction, payout_id: str) -> None:
         returned = reference("return", tx.now_ms, seq=payout.seq)
         _post(tx, payout, "payout_returned", f"{_money(payout)} returned by the bank", returned)
         _move(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
-        nights.expect(tx)
+        clearing.expect(tx)
 
 
 def paid(tx: Transaction, payout_id: str) -> Payout:
@@ -130,7 +129,7 @@ def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_
     moved = tx.payouts.put(
         payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=failure_code
     )
-    emit(tx, BY_ITSELF, payout.account, event_type, encode.payout(moved), before={"status": payout.status})
+    emit(tx, BY_ITSELF, payout.account, event_type, views.payout(moved), before={"status": payout.status})
 
 
 def _post(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:

@@ -1,23 +1,29 @@
-"""The handsets: what one shows, and what a person presses on it."""
+"""The handsets: what one shows, what a person presses on it, and the operator's messages in its inbox."""
+
+from collections.abc import Iterator
 
 from workbench.domain import ussd
+from workbench.domain.ledger import DEBIT, JournalEntry
+from workbench.domain.moments import rfc3339
+from workbench.domain.payments import SUCCEEDED, Charge
 from workbench.domain.phones import msisdn_from
-from workbench.domain.ussd import UssdSession
-from workbench.domain.wire import panel
+from workbench.domain.references import reference
+from workbench.domain.ussd import Receipt, UssdSession
+from workbench.domain.wire import control
 from workbench.errors import StateConflict
 from workbench.sandbox.service import attempts
-from workbench.sandbox.service.caller import BY_ITSELF, Refused
+from workbench.sandbox.service.lists import BY_ITSELF, Refused
 from workbench.sandbox.store import Transaction
 
 
-def show(tx: Transaction, phone: str) -> panel.Handset:
+def show(tx: Transaction, phone: str) -> control.Handset:
     """The prompt that waits on a handset, else how the last one ended, else nothing."""
     number = msisdn_from(phone, param="phone")
     there = [each for each in tx.sessions.all(phone=number.e164, ended_seq=None) if each.screen not in ussd.HIDDEN]
     prompts = [each for each in there if each.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
     session = waiting or next(iter(there), None) or tx.last_session(number.e164)
-    return panel.Handset(
+    return control.Handset(
         phone=number.e164,
         operator=number.operator.id,
         screen=ussd.screen_text(session) if session else ussd.IDLE_TEXT,
@@ -30,7 +36,7 @@ def show(tx: Transaction, phone: str) -> panel.Handset:
     )
 
 
-def enter(tx: Transaction, phone: str, text: str) -> panel.Handset | Refused:
+def enter(tx: Transaction, phone: str, text: str) -> control.Handset | Refused:
     """A PIN is typed and sent."""
     session = _waiting(tx, phone)
     if session.expires_ms <= tx.now_ms:
@@ -39,7 +45,7 @@ def enter(tx: Transaction, phone: str, text: str) -> panel.Handset | Refused:
     return show(tx, phone)
 
 
-def press(tx: Transaction, phone: str, given: str) -> panel.Handset | Refused:
+def press(tx: Transaction, phone: str, given: str) -> control.Handset | Refused:
     """`cancel` is pressed, or the prompt is left unanswered (`ignore`)."""
     session = _waiting(tx, phone)
     if session.expires_ms <= tx.now_ms:
@@ -62,3 +68,58 @@ def _waiting(tx: Transaction, phone: str) -> UssdSession:
             "No prompt waits for an answer on this handset.", code="no_prompt", param="phone", current="idle"
         )
     return session
+
+
+REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
+
+
+def messages(tx: Transaction, phone: str) -> control.Rows[control.Message]:
+    """What operators have texted to a number, oldest first."""
+    number = msisdn_from(phone, param="phone")
+    # Of each prompt its last screen: that is where and when it ended.
+    last = {each.charge: each for each in tx.screens.all(phone=number.e164)}
+    meaning: list[Receipt] = []
+    for screen in last.values():
+        session, charge = tx.sessions.get(screen.session), tx.charges.get(screen.charge)
+        if session is None or charge is None:
+            continue
+        known_as = reference(charge.provider, screen.at_ms, seq=charge.seq)
+        receipt = ussd.receipt_of(session, seq=screen.seq, at_ms=screen.at_ms, transaction=known_as)
+        if receipt is not None:
+            meaning += [receipt, *_returns(tx, session, charge, known_as)]
+    return control.Rows([_shown(each) for each in sorted(meaning, key=lambda each: each.seq)])
+
+
+def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
+    """Money of a charge that came back to the wallet."""
+    for entry in tx.journal.of_payment(charge.payment_intent or charge.id, (REFUND_SENT, LATE_MONEY_RETURNED)):
+        if _is_of(tx, entry, charge, known_as):
+            yield ussd.receipt_of_return(
+                session,
+                seq=entry.seq,
+                at_ms=entry.recorded_ms,
+                amount_minor=sum(each.amount_minor for each in entry.postings if each.side == DEBIT),
+                transaction=entry.external_reference or "",
+            )
+
+
+def _is_of(tx: Transaction, entry: JournalEntry, charge: Charge, known_as: str) -> bool:
+    """Whether an entry is about this attempt, of the several that an intent may have had."""
+    if entry.kind == REFUND_SENT:
+        return charge.status == SUCCEEDED
+    settled = tx.journal.get(entry.settles) if entry.settles else None
+    return settled is not None and settled.external_reference == known_as
+
+
+def _shown(receipt: Receipt) -> control.Message:
+    return control.Message(
+        seq=receipt.seq,
+        at=rfc3339(receipt.at_ms),
+        kind=receipt.kind,
+        sender=receipt.operator,
+        text=ussd.receipt_text(receipt),
+        amount_minor=receipt.amount_minor,
+        currency=receipt.currency,
+        merchant=receipt.merchant,
+        transaction=receipt.transaction,
+    )

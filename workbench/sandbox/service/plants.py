@@ -3,7 +3,7 @@
 from typing import Any
 
 from workbench.domain import wire
-from workbench.sandbox.service.caller import Caller
+from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
 

@@ -4,14 +4,13 @@ from decimal import Decimal
 
 from workbench.domain import ledger, payments, scenarios, wire
 from workbench.domain.money import CURRENCIES, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
-from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund
+from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund, next_state
 from workbench.domain.references import reference
-from workbench.domain.transitions import next_state
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import encode
-from workbench.sandbox.service import charges, intents, lists, nights, rules
-from workbench.sandbox.service.caller import BY_ITSELF, Caller
-from workbench.sandbox.service.events import emit
+from workbench.sandbox import views
+from workbench.sandbox.service import charges, checks, clearing, intents, lists
+from workbench.sandbox.service.deliveries import emit
+from workbench.sandbox.service.lists import BY_ITSELF, Caller
 from workbench.sandbox.store import Transaction
 
 SENT = "refund_sent"
@@ -49,8 +48,8 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
     )
     charge = tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
     tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
-    emit(tx, caller.cause, caller.account, "refund.created", encode.refund(refund, tx.gaps))
-    return encode.refund(refund, tx.gaps)
+    emit(tx, caller.cause, caller.account, "refund.created", views.refund(refund, tx.gaps))
+    return views.refund(refund, tx.gaps)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> wire.Refund:
@@ -58,13 +57,13 @@ def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> 
     refund = tx.refunds.first(id=refund_id, account=caller.account)
     if refund is None:
         raise NotFound(f"There is no refund {refund_id[:60]!r}.", code="refund_not_found", param="id")
-    return encode.refund(refund, tx.gaps)
+    return views.refund(refund, tx.gaps)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> wire.List[wire.Refund]:
     """GET /v1/refunds: the refunds, newest first, of one charge where it is named."""
     equals = {} if query.charge is None else {"charge": query.charge}
-    return lists.page(caller, tx.refunds, query, URL, lambda each: encode.refund(each, tx.gaps), **equals)
+    return lists.page(caller, tx.refunds, query, URL, lambda each: views.refund(each, tx.gaps), **equals)
 
 
 def send(tx: Transaction, refund_id: str) -> None:
@@ -86,10 +85,10 @@ def send(tx: Transaction, refund_id: str) -> None:
         BY_ITSELF,
         refund.account,
         "refund.succeeded",
-        encode.refund(refund, tx.gaps),
+        views.refund(refund, tx.gaps),
         before={"status": payments.PENDING},
     )
-    emit(tx, BY_ITSELF, charge.account, "charge.refunded", encode.charge(charge, tx.gaps))
+    emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(charge, tx.gaps))
 
 
 def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
@@ -97,15 +96,13 @@ def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
     _give_back_recovered(tx, charge)
     tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, "failed"), failure_code=code)
-    emit(
-        tx, BY_ITSELF, refund.account, "refund.failed", encode.refund(moved, tx.gaps), before={"status": refund.status}
-    )
-    nights.expect(tx)
+    emit(tx, BY_ITSELF, refund.account, "refund.failed", views.refund(moved, tx.gaps), before={"status": refund.status})
+    clearing.expect(tx)
 
 
 def _give_back_recovered(tx: Transaction, charge: Charge) -> None:
     """What a night took of the merchant for a refund that then failed is available again."""
-    over = -nights.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
+    over = -clearing.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
     if over > 0:
         words = f"{Money(over, charge.currency)} given back, taken for what was not owed"
         _post(tx, charge, "recovery_returned", {"owed": over}, words)
@@ -154,7 +151,7 @@ def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool)
     currency = CURRENCIES[charge.currency]
     if of_intent:
         money = money_from_major(amount, currency)
-        rules.check_whole(tx.gaps, money)
+        checks.check_whole(tx.gaps, money)
         return money.amount_minor
     # What has no decimals is below the largest amount before it is taken for an integer: 1e999999 never is one.
     check_size(amount, MAX_MAJOR_DIGITS + currency.decimals)
@@ -169,7 +166,7 @@ def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool)
 def _take(tx: Transaction, charge: Charge, amount_minor: int) -> str:
     """Take the amount from the merchant, as far as each account reaches; the entry that did."""
     held = {
-        name: nights.balance_of(tx, kind, charge.currency, merchant=charge.account)
+        name: clearing.balance_of(tx, kind, charge.currency, merchant=charge.account)
         for name, kind in (("available", ledger.MERCHANT_AVAILABLE), ("pending", ledger.MERCHANT_PENDING))
     }
     split = ledger.refund_split(amount_minor, available_minor=held["available"], pending_minor=held["pending"])
@@ -180,7 +177,7 @@ def _take(tx: Transaction, charge: Charge, amount_minor: int) -> str:
 def _top_up(tx: Transaction, charge: Charge, refund: Refund) -> None:
     """What the operator pays out must be there: a sweep on its way is called back, then the bank fills what lacks."""
     held, on_its_way = (
-        max(0, nights.balance_of(tx, kind, charge.currency, operator=charge.provider))
+        max(0, clearing.balance_of(tx, kind, charge.currency, operator=charge.provider))
         for kind in (ledger.FLOAT, ledger.IN_TRANSIT)
     )
     short = max(0, refund.amount_minor - held)

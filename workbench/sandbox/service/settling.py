@@ -1,10 +1,13 @@
-"""Settling: a difference between the ledger and somebody else's books is answered by an ordinary entry."""
+"""Settling: a difference from somebody else's books is answered by an ordinary entry, traced to its charge."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from workbench.domain import ledger, payments
 from workbench.domain.ledger import (
+    IN_SUSPENSE,
+    LATE,
+    POSTED,
     ROUNDING,
     SETTLEMENTS,
     SUSPENSE,
@@ -16,11 +19,64 @@ from workbench.domain.ledger import (
     mirrored,
 )
 from workbench.domain.moments import business_date, milliseconds_in
+from workbench.domain.payments import Charge
+from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
-from workbench.domain.wire.panel import Settle
+from workbench.domain.wire.control import Settle
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox.service import nights, origins, payouts, rules
+from workbench.sandbox.service import checks, clearing, payouts
 from workbench.sandbox.store import Transaction
+
+_OF_CUSTOMERS: Final = ("funds_secured", LATE, "refund_asked", "refund_sent")
+"""Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
+
+_DECISIONS: Final = ("suspense_settled", "suspense_returned")
+
+
+def known_as(tx: Transaction, entry: JournalEntry) -> str | None:
+    """The external reference of an entry, or for a reversal without one that of what it reverses."""
+    if entry.external_reference is None and entry.reverses is not None:
+        reversed_one = tx.journal.get(entry.reverses)
+        return reversed_one.external_reference if reversed_one else None
+    return entry.external_reference
+
+
+def phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
+    """The customer's number, masked; None where there is no customer."""
+    first = _first(tx, entry)
+    charge = charge_of(tx, first) if first.kind in _OF_CUSTOMERS else None
+    return mask_phone(charge.phone) if charge else None
+
+
+def state_of(tx: Transaction, entry: JournalEntry) -> str:
+    """Whether late money still waits for a decision."""
+    if entry.kind != LATE:
+        return POSTED
+    answered = any(each.reverses or each.kind in _DECISIONS for each in tx.journal.answers_to(entry.id))
+    return POSTED if answered else IN_SUSPENSE
+
+
+def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
+    """The attempt that an entry is about.
+
+    Of several attempts at one intent it is the one that the entry's reference was made for, else the one that was paid.
+    """
+    if entry.payment is None:
+        return None
+    tried = tx.charges.all(payment_intent=entry.payment) or tx.charges.all(id=entry.payment)
+    known = (
+        each for each in tried if reference(each.provider, entry.occurred_ms, seq=each.seq) == entry.external_reference
+    )
+    paid = (each for each in tried if each.status == payments.SUCCEEDED)
+    return next(known, None) or next(paid, None)
+
+
+def _first(tx: Transaction, entry: JournalEntry) -> JournalEntry:
+    """The entry at the beginning of a line of reversals and settlements."""
+    while (before := entry.reverses or entry.settles) and (found := tx.journal.get(before)):
+        entry = found
+    return entry
+
 
 REVERSED, REPOSTED, RETURNED = "reversed", "reposted", "payout_returned"
 _UNDONE_BY: Final = ("suspense_settled", "suspense_returned", RETURNED)
@@ -50,12 +106,12 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
             code="recipe_unknown",
             param="recipe",
         )
-    currency = rules.read_currency(tx.gaps, body.currency, str.upper).code
+    currency = checks.read_currency(tx.gaps, body.currency, str.upper).code
     occurred_ms = tx.now_ms if body.occurred_at is None else milliseconds_in(body.occurred_at, param="occurred_at")
     posted = (
         _of_entry(tx, body, row, occurred_ms) if row.takes_entry else _as_told(tx, body, row, currency, occurred_ms)
     )
-    nights.expect(tx)
+    clearing.expect(tx)
     return posted
 
 
@@ -190,17 +246,17 @@ def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> No
 
 
 def _mirror(tx: Transaction, entry: JournalEntry) -> Settled:
-    return Settled(mirrored(entry.postings), origins.known_as(tx, entry))
+    return Settled(mirrored(entry.postings), known_as(tx, entry))
 
 
 def _again(tx: Transaction, entry: JournalEntry) -> Settled:
-    return Settled(entry.postings, origins.known_as(tx, entry))
+    return Settled(entry.postings, known_as(tx, entry))
 
 
 def _to_merchant(tx: Transaction, entry: JournalEntry) -> Settled:
     """Late money is the merchant's after all, less the fee that it would have paid."""
     suspended, operator = _suspended(entry)
-    charge = origins.charge_of(tx, entry)
+    charge = charge_of(tx, entry)
     fee = payments.fees_of(suspended.amount_minor, tx.gaps).merchant_minor
     amounts = {"gross": suspended.amount_minor, "net": suspended.amount_minor - fee, "merchant_fee": fee}
     merchant = charge.account if charge else ""

@@ -1,0 +1,227 @@
+"""What one run carries forward to the next: the open rows, and how far each account was gone through."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import Any, Final
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from workbench.analysis.breaks import DUPLICATE
+from workbench.analysis.frames import day_number, frame, untyped
+from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.inputs import nothing
+from workbench.analysis.reconcile.rules import (
+    LEDGER,
+    LEDGER_READ,
+    NUMBER,
+    SIDES,
+    STATEMENT,
+    STATEMENT_READ,
+    TEXT,
+    WORD,
+    Frame,
+    Kinds,
+)
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, Columns
+from workbench.domain.money import money_text
+from workbench.domain.phones import mask_column
+from workbench.errors import ReconcileRefused
+from workbench.render import Column, Table, table
+
+_OURS = {
+    "occurred_at": "at", "business_date": "day", "amount_minor": "amount", "fee_minor": "fee", "number": "no",
+    "line": "no", "reverses": "refers", "related": "refers", "statement": "source", "type": "kind",
+}  # fmt: skip
+_ONLY = {
+    LEDGER: {"entry", "number", "kind", "reverses", "state"},
+    STATEMENT: {"statement", "line", "type", "related"},
+}
+_WAS: Kinds = {"was": TEXT}
+KEPT: Final[Mapping[str, Columns]] = {"rows": CARRIED, "closed": CLOSED, "ahead": AHEAD}
+"""The tables that one run leaves for the next."""
+
+
+@dataclass(frozen=True, repr=False)
+class CarryForward:
+    """The tables of KEPT: the rows that are open, the accounts that were closed, and what was matched ahead of that.
+
+    Customers' numbers are masked in it, those of rows that an earlier version kept whole too.
+    """
+
+    rows: pd.DataFrame
+    closed: pd.DataFrame
+    ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
+
+    def __post_init__(self) -> None:
+        for kept, columns in KEPT.items():
+            missing = [name for name in columns if name not in getattr(self, kept).columns]
+            if missing:
+                raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {kept}.")
+        phones = self.rows["phone"]
+        masked = phones.map(mask_column, na_action="ignore").astype(phones.dtype)
+        object.__setattr__(self, "rows", self.rows.assign(phone=masked))
+
+    def of(self, accounts: Sequence[str]) -> "CarryForward":
+        """The part of some accounts."""
+        return CarryForward(*(each[each["account"].isin(accounts)] for each in (self.rows, self.closed, self.ahead)))
+
+    def and_of(self, others: "CarryForward") -> "CarryForward":
+        """This, and what was kept of other accounts."""
+        both = {name: [getattr(each, name) for each in (self, others)] for name in KEPT}
+        return CarryForward(
+            **{name: pd.concat(each, ignore_index=True).astype(dict(KEPT[name])) for name, each in both.items()}
+        )
+
+    def closed_of(self, account: str) -> Mapping[str, Any]:
+        """What the account was left with, or nothing of it."""
+        mine = self.closed[self.closed["account"] == account]
+        return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
+
+    def _told(self) -> Table:
+        counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
+        rows = [
+            (
+                line["account"],
+                f"{line['closing_date']}",
+                *(f"{counted.get((line['account'], side), 0):,}" for side in SIDES),
+                money_text(line["statement_minor"], line["currency"]),
+            )
+            for line in self.closed.to_dict("records")
+        ]
+        open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
+        return table(f"Carried forward: {open_rows}", _HEADINGS, rows)
+
+    def __repr__(self) -> str:
+        return str(self._told())
+
+    def _repr_html_(self) -> str:
+        return self._told().html()
+
+
+_HEADINGS = [
+    Column(name, numeric=name not in {"account", "gone through to"})
+    for name in ("account", "gone through to", "open in the ledger", "on the statement", "statement's balance")
+]
+
+
+def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> tuple[Frame, Frame]:
+    """Both sides as they are loaded, without what was gone through, and with what was left open.
+
+    The column `was` has the code that an open row was given then, and null for every other row.
+    """
+    left = _open(engine, carried, LEDGER, {**_WAS, **LEDGER_READ})
+    was = left.group_by("account", "entry").agg(was=nw.col("was").min())
+    marked = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="anti").join(
+        was, on=["account", "entry"], how="left"
+    )
+    again = marked.filter(~_gone(carried.closed) | ~nw.col("was").is_null())
+    # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
+    absent = left.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
+    reported = _open(engine, carried, STATEMENT, {**_WAS, **STATEMENT_READ})
+    new = statement.with_columns(was=nothing("account"))
+    return (
+        nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
+        nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, reported)]),
+    )
+
+
+def closed_rows(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
+    """The ledger's rows that were gone through and are not open: what was matched before."""
+    opened = _open(engine, carried, LEDGER, LEDGER_READ).select("account", "entry")
+    matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
+    return nw.concat([matched, ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")])
+
+
+def _ahead(engine: Engine, carried: CarryForward) -> Frame:
+    return engine.arrow(
+        untyped(carried.ahead, {"account": "string", "entry": "string"}), {"account": TEXT, "entry": TEXT}
+    )
+
+
+def rows_ahead(
+    engine: Engine, ledger: Frame, broken: pd.DataFrame, accounts: Sequence[str], closing: Mapping[str, int]
+) -> pd.DataFrame:
+    """The rows of the ledger after the closing date that are not open, in the shape AHEAD.
+
+    `ledger` has the places of `accounts` for names, and `broken` are the rows that are part of breaks.
+    """
+    ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
+    later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
+    found = engine.collect(conform(engine, later, {"account": NUMBER, "entry": WORD, "day": NUMBER}))
+    mine = broken[broken["side"] == LEDGER]
+    opened = set(zip(mine["account"], mine["entry"], strict=True))
+    rows = [
+        {"account": accounts[row["account"]], "entry": row["entry"], "business_date": row["day"]}
+        for row in found.to_pylist()
+    ]
+    left = [row for row in rows if (row["account"], row["entry"]) not in opened]
+    return frame(sorted(left, key=lambda row: (row["account"], row["business_date"], row["entry"])), AHEAD)
+
+
+def refuse_told_before(engine: Engine, closed: Frame, theirs: Frame, carried: CarryForward) -> None:
+    """Raises ReconcileRefused: a statement tells again what was matched before: the same file, or periods overlap."""
+    ends = [
+        (nw.col("account") == row["account"]) & (nw.col("day") <= day_number(row["closing_date"]))
+        for row in carried.closed.to_dict("records")
+    ]
+    if not ends:
+        return
+    known = closed.filter(~nw.col("g").is_null()).group_by("account", "g").agg(n=nw.len())
+    again = theirs.filter(reduce(or_, ends)).filter(~nw.col("g").is_null()).join(known, on=["account", "g"], how="semi")
+    reported = again.group_by("source").agg(rows=nw.len(), first=nw.col("no").min())
+    found = engine.collect(conform(engine, reported, {"source": WORD, "rows": NUMBER, "first": NUMBER})).to_pylist()
+    if found:
+        text = "; ".join(
+            f"{row['source']} in {row['rows']} lines, the first of them {row['first']}"
+            for row in sorted(found, key=lambda row: row["source"] or "")
+        )
+        raise ReconcileRefused(
+            f"What is carried forward was reconciled already, and is told again: {text}.",
+            hint="Give the statement that follows; of periods that overlap, the lines since the closing date.",
+        )
+
+
+def _gone(closed: pd.DataFrame) -> nw.Expr:
+    """Rows both dated and numbered within what was gone through: what was booked since is read, however dated."""
+    day = nw.col("business_date").fill_null(0)
+    each = [
+        (nw.col("account") == row["account"])
+        & (day <= day_number(row["closing_date"]))
+        & (nw.col("number") <= row["last_number"])
+        for row in closed.to_dict("records")
+        if not pd.isna(row["last_number"])
+    ]
+    return reduce(or_, each, nw.col("number") < nw.col("number"))
+
+
+def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Frame:
+    """The open rows of a side, with these columns; `was` is the code that they have."""
+    columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in kinds}
+    mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
+    return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), kinds)
+
+
+def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
+    """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
+
+    A ledger row after the closing date is read again then, and a line told twice has no effect: neither is carried.
+    A further row of a duplicate always is, since its first row may not be read again.
+    """
+    ends = rows["account"].map(closing)
+    later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
+    later &= rows["code"] != DUPLICATE[LEDGER]
+    kept = rows[~later & ~rows["told_twice"].fillna(value=False)]
+    cells = zip(*(_carried(kept, name) for name in CARRIED), strict=True)
+    made = frame((dict(zip(CARRIED, each, strict=True)) for each in cells), CARRIED)
+    return made.sort_values(["side", "account", "business_date", "statement", "line", "number"], ignore_index=True)
+
+
+def _carried(rows: pd.DataFrame, name: str) -> list[Any]:
+    values = rows[_OURS.get(name, name)]
+    for side, only in _ONLY.items():
+        if name in only:
+            values = values.where(rows["side"] == side)
+    return [None if pd.isna(each) else each for each in values]

@@ -1,0 +1,567 @@
+"""The merchant's server-side client: the interface of the service over HTTP, and nothing else."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import httpx
+
+from workbench.calls import Calls, checked_text, host_of, segment
+from workbench.closing import Closing
+from workbench.domain import wire
+from workbench.domain.payments import CANCELED, REQUIRES_PAYMENT_METHOD, SUCCEEDED
+from workbench.errors import InvalidRequest, WaitExpired, WorkbenchError
+
+
+class Identified(Protocol):
+    """What is listed has an id."""
+
+    id: str
+
+
+T = TypeVar("T", bound=Identified)
+
+
+class Sender(Protocol):
+    """What a group needs of its client."""
+
+    calls: Calls
+    base_url: str
+    charges_url: str
+    plants_url: str
+
+
+class Resource:
+    """One group of calls."""
+
+    def __init__(self, client: Sender) -> None:
+        self._client = client
+
+
+class Listed(Resource, Generic[T]):
+    """A group whose objects can be listed and retrieved.
+
+    `_path` follows the host that `_host` names, `_shape` is one object and `_page` a page of them. A group
+    that can be filtered names its filters, so that a misspelt one is no argument.
+    """
+
+    _host = "base_url"
+    _path: str
+    _shape: Any
+    _page: Any
+
+    def retrieve(self, identifier: str) -> T:
+        """The object as it is now. Raises NotFound."""
+        made: T = self._client.calls.send("GET", self._url(identifier), self._shape)
+        return made
+
+    def list(
+        self, *, limit: int = 10, starting_after: str | None = None, ending_before: str | None = None
+    ) -> wire.List[T]:
+        """A page of 1 to 100 objects, newest first: older than the id `starting_after`, newer than `ending_before`."""
+        return self._listed(limit=str(limit), starting_after=starting_after, ending_before=ending_before)
+
+    def each(self) -> Iterator[T]:
+        """Every object, newest first, page after page; those that arrive meanwhile are not among them."""
+        return self._every()
+
+    def _listed(self, **asked: str | None) -> wire.List[T]:
+        query = {name: checked_text(name, value) for name, value in asked.items() if value is not None}
+        page: wire.List[T] = self._client.calls.send("GET", self._url(), self._page, query=query)
+        return page
+
+    def _every(self, **filters: str | None) -> Iterator[T]:
+        after: str | None = None
+        while True:
+            page = self._listed(limit="100", starting_after=after, **filters)
+            yield from page.data
+            if not page.has_more:
+                return
+            after = page.data[-1].id
+
+    def _url(self, *segments: str) -> str:
+        return "/".join([f"{getattr(self._client, self._host)}{self._path}", *(segment(each) for each in segments)])
+
+
+def exact(amount: Decimal | int) -> Decimal | int:
+    """The amount, when no float and nothing infinite. Raises InvalidRequest."""
+    if isinstance(amount, bool) or not isinstance(amount, Decimal | int):
+        raise not_exact(amount, 'a Decimal, such as Decimal("150.00"), or an int')
+    if isinstance(amount, Decimal) and not amount.is_finite():
+        raise not_exact(amount, "a finite amount")
+    return amount
+
+
+def whole(amount: Decimal | int) -> int:
+    """The amount in ngwee, when an int. Raises InvalidRequest."""
+    if isinstance(amount, bool) or not isinstance(amount, int):
+        raise not_exact(amount, "a whole number of the charge's unit (ngwee in the sandbox), as an int")
+    return amount
+
+
+def not_exact(amount: object, wanted: str) -> InvalidRequest:
+    """The error for an amount of another type."""
+    return InvalidRequest(
+        f"amount must be {wanted}, not {type(amount).__name__} ({amount!r}).", code="amount_not_exact", param="amount"
+    )
+
+
+def keyed(idempotency_key: str | None) -> dict[str, str]:
+    """The header of an idempotency key, if there is one. Raises InvalidRequest: not a string."""
+    if idempotency_key is None:
+        return {}
+    return {"Idempotency-Key": checked_text("idempotency_key", idempotency_key, such_as="order-1")}
+
+
+def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
+    """A list of names. Raises InvalidRequest: one bare string, whose letters would be the names, or no list."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidRequest(
+            f'{name} must be a list, such as ["{such_as}"], not {values!r}.', code="parameter_invalid", param=name
+        )
+    return [*values]
+
+
+class Auth(Resource):
+    """Section 4, the illustrative token flow."""
+
+    def token(self, *, email: str, password: str) -> wire.Token:
+        """A bearer token, good for 86,400 seconds."""
+        url = f"{self._client.base_url}/v1/auth/token"
+        return self._client.calls.send("POST", url, wire.Token, body={"email": email, "password": password}, key="")
+
+    def refresh(self, refresh_token: str) -> wire.Token:
+        """A new pair for the old, which ends."""
+        url = f"{self._client.base_url}/v1/auth/refresh"
+        return self._client.calls.send("POST", url, wire.Token, body={"refresh_token": refresh_token}, key="")
+
+
+class ApiKeys(Listed[wire.ApiKey]):
+    """Test keys, masked; a value is shown once. Assumed."""
+
+    _path, _shape, _page = "/v1/api_keys", wire.ApiKey, wire.List[wire.ApiKey]
+
+    def create(self, kind: str = "secret") -> wire.ApiKey:
+        """Another key, `secret` or `publishable`; `value` is there this once."""
+        return self._client.calls.send("POST", self._url(), wire.ApiKey, body={"kind": kind})
+
+    def roll(self, key_id: str) -> wire.ApiKey:
+        """A new key in place of one, which ends at once."""
+        return self._client.calls.send("POST", self._url(key_id) + "/roll", wire.ApiKey)
+
+    def revoke(self, key_id: str) -> wire.ApiKey:
+        """End a key at once. Raises StateConflict for the last secret key."""
+        return self._client.calls.send("DELETE", self._url(key_id), wire.ApiKey)
+
+
+class Balance(Resource):
+    """What is pending, available and owed."""
+
+    def retrieve(self) -> wire.Balance:
+        """The balance as it is now."""
+        return self._client.calls.send("GET", f"{self._client.base_url}/v1/balance", wire.Balance)
+
+
+class Payouts(Listed[wire.Payout]):
+    """Available money on its way to the merchant's bank."""
+
+    _path, _shape, _page = "/v1/payouts", wire.Payout, wire.List[wire.Payout]
+
+    def create(
+        self,
+        *,
+        amount: Decimal | int,
+        currency: str = "ZMW",
+        destination: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> wire.Payout:
+        """Pay out `amount` kwacha at the coming midnight. Raises StateConflict: more than is available."""
+        body = {"amount": exact(amount), "currency": currency, "destination": destination, "metadata": metadata}
+        return self._client.calls.send("POST", self._url(), wire.Payout, body=body, headers=keyed(idempotency_key))
+
+
+class Plants(Resource):
+    """Section 2.4, the sample plant store."""
+
+    def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> wire.Plant:  # noqa: A002  the field's name
+        """Add a plant; `token` is a bearer to use in place of the key."""
+        body = {"id": id, "name": name, "tag": tag}
+        return self._client.calls.send("POST", f"{self._client.plants_url}/plants", wire.Plant, body=body, key=token)
+
+
+class PaymentIntents(Listed[wire.PaymentIntent]):
+    """Sections 2.1 and 2.2; listing and canceling are assumed."""
+
+    _path, _shape, _page = "/v1/payment_intents", wire.PaymentIntent, wire.List[wire.PaymentIntent]
+
+    def create(
+        self,
+        *,
+        amount: Decimal | int,
+        currency: str = "ZMW",
+        payment_method_types: Sequence[str] = ("mobile_money",),
+        description: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> wire.PaymentIntent:
+        """Register an attempt to be paid; `amount` is in kwacha, at most two decimals.
+
+        >>> pay.payment_intents.create(amount=Decimal("150.00"), currency="ZMW")  # doctest: +SKIP
+        """
+        body = {
+            "amount": exact(amount),
+            "currency": currency,
+            "payment_method_types": listed("payment_method_types", payment_method_types, "mobile_money"),
+            "description": description,
+            "metadata": metadata,
+        }
+        url = self._url()
+        return self._client.calls.send("POST", url, wire.PaymentIntent, body=body, headers=keyed(idempotency_key))
+
+    def confirm(
+        self,
+        intent_id: str,
+        *,
+        phone: str,
+        provider: str,
+        client_secret: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> wire.PaymentIntent:
+        """Send the prompt to the customer's phone, `+260` and nine digits.
+
+        `client_secret` is needed where the client holds a publishable key.
+        """
+        method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}
+        body = {"payment_method": method, "client_secret": client_secret}
+        url = self._url(intent_id) + "/confirm"
+        return self._client.calls.send("POST", url, wire.PaymentIntent, body=body, headers=keyed(idempotency_key))
+
+    def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> wire.PaymentIntent:
+        """The intent as it is now."""
+        query = {"client_secret": client_secret} if client_secret else None
+        url = self._url(intent_id)
+        return self._client.calls.send("GET", url, wire.PaymentIntent, query=query)
+
+    def cancel(
+        self, intent_id: str, *, cancellation_reason: str | None = None, idempotency_key: str | None = None
+    ) -> wire.PaymentIntent:
+        """End an intent; a prompt that is open is withdrawn. Raises StateConflict when it is paid or being paid."""
+        body = {"cancellation_reason": cancellation_reason}
+        url = self._url(intent_id) + "/cancel"
+        return self._client.calls.send("POST", url, wire.PaymentIntent, body=body, headers=keyed(idempotency_key))
+
+
+class Charges(Listed[wire.Charge]):
+    """Section 2.3; listing is assumed."""
+
+    _host = "charges_url"
+    _path, _shape, _page = "/v1/charges", wire.Charge, wire.List[wire.Charge]
+
+    def create(  # noqa: PLR0913  the fields of the request
+        self,
+        *,
+        amount: int,
+        channel: str,
+        phone: str,
+        idempotency_key: str,
+        currency: str = "zmw",
+        type: str = "mobile_money",  # noqa: A002  the field's name in the interface
+        reference: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> wire.Charge:
+        """Ask a customer for money in one call; `amount` is a whole number (ngwee in the sandbox).
+
+        `idempotency_key` is yours to choose and to keep: the same key with the same body never
+        charges twice. An order's number is a good one.
+        Raises PaymentDeclined; `facts["charge"]` names the charge.
+        """
+        body = {
+            "amount": whole(amount),
+            "currency": currency,
+            "type": type,
+            "channel": channel,
+            "phone": phone,
+            "reference": reference,
+            "metadata": metadata,
+        }
+        url = self._url()
+        return self._client.calls.send("POST", url, wire.Charge, body=body, headers=keyed(idempotency_key), basic=True)
+
+    def retrieve(self, charge_id: str) -> wire.Charge:
+        """The charge as it is now."""
+        url = self._url(charge_id)
+        return self._client.calls.send("GET", url, wire.Charge, basic=True)
+
+
+class Refunds(Listed[wire.Refund]):
+    """Money given back; assumed. `list` and `each` take `charge`."""
+
+    _path, _shape, _page = "/v1/refunds", wire.Refund, wire.List[wire.Refund]
+
+    def list(
+        self,
+        *,
+        limit: int = 10,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        charge: str | None = None,
+    ) -> wire.List[wire.Refund]:
+        """A page, newest first; of one `charge`, if named."""
+        return self._listed(limit=str(limit), starting_after=starting_after, ending_before=ending_before, charge=charge)
+
+    def each(self, *, charge: str | None = None) -> Iterator[wire.Refund]:
+        """Every refund, newest first; of one `charge`, if named."""
+        return self._every(charge=charge)
+
+    def create(
+        self,
+        *,
+        charge: str | None = None,
+        payment_intent: str | None = None,
+        amount: Decimal | int | None = None,
+        reason: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> wire.Refund:
+        """Refund a charge or an intent, in part or all that is left.
+
+        `amount` is in the unit of what is named: whole ngwee of a charge, as an int, kwacha of an intent.
+        Raises InvalidRequest: more than is left, or not exact. Raises StateConflict: nothing was paid.
+        """
+        if amount is not None:
+            amount = exact(amount) if charge is None else whole(amount)
+        body = {
+            "charge": charge,
+            "payment_intent": payment_intent,
+            "amount": amount,
+            "reason": reason,
+            "metadata": metadata,
+        }
+        return self._client.calls.send("POST", self._url(), wire.Refund, body=body, headers=keyed(idempotency_key))
+
+
+class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
+    """Where events go; the interface does not show how an endpoint is registered."""
+
+    _path, _shape, _page = "/v1/webhook_endpoints", wire.WebhookEndpoint, wire.List[wire.WebhookEndpoint]
+
+    def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:
+        """Register an endpoint; the answer holds its signing secret, this once."""
+        body = {"url": url, "enabled_events": listed("enabled_events", enabled_events, "charge.*")}
+        return self._client.calls.send("POST", self._url(), wire.WebhookEndpoint, body=body)
+
+    def update(
+        self,
+        endpoint_id: str,
+        *,
+        url: str | None = None,
+        enabled_events: Sequence[str] | None = None,
+        status: str | None = None,
+    ) -> wire.WebhookEndpoint:
+        """Change what is given; `status` is enabled or disabled."""
+        wanted = None if enabled_events is None else listed("enabled_events", enabled_events, "charge.*")
+        body = {"url": url, "enabled_events": wanted, "status": status}
+        return self._client.calls.send("PATCH", self._url(endpoint_id), wire.WebhookEndpoint, body=body)
+
+    def roll_secret(self, endpoint_id: str) -> wire.WebhookEndpoint:
+        """A new signing secret, this once; for a day messages are signed with both."""
+        return self._client.calls.send("POST", self._url(endpoint_id) + "/roll_secret", wire.WebhookEndpoint)
+
+    def delete(self, endpoint_id: str) -> wire.Deleted:
+        """Remove an endpoint: nothing more is sent there."""
+        return self._client.calls.send("DELETE", self._url(endpoint_id), wire.Deleted)
+
+
+class Events(Listed[wire.Event]):
+    """What happened; `list` and `each` take `type`, `created_since` and `search`."""
+
+    _path, _shape, _page = "/v1/events", wire.Event, wire.List[wire.Event]
+
+    def list(
+        self,
+        *,
+        limit: int = 10,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        type: str | None = None,  # noqa: A002  the field's name
+        created_since: str | None = None,
+        search: str | None = None,
+    ) -> wire.List[wire.Event]:
+        """A page, newest first.
+
+        Of one `type` or a family such as `charge.*`; of the moment `created_since`, such as
+        `2026-01-05T06:00:00Z`, and later; in which the text `search` stands, or of a number that ends so.
+        """
+        return self._listed(
+            limit=str(limit),
+            starting_after=starting_after,
+            ending_before=ending_before,
+            type=type,
+            created_since=created_since,
+            search=search,
+        )
+
+    def each(
+        self,
+        *,
+        type: str | None = None,  # noqa: A002  the field's name
+        created_since: str | None = None,
+        search: str | None = None,
+    ) -> Iterator[wire.Event]:
+        """Every event, newest first; filtered as `list` is."""
+        return self._every(type=type, created_since=created_since, search=search)
+
+    def replay(self, event_id: str) -> wire.List[wire.Delivery]:
+        """Send an event again to every enabled endpoint that wants it."""
+        return self._client.calls.send("POST", self._url(event_id) + "/replay", wire.List[wire.Delivery])
+
+
+class Deliveries(Listed[wire.Delivery]):
+    """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
+
+    _path, _shape, _page = "/v1/deliveries", wire.Delivery, wire.List[wire.Delivery]
+
+    def list(
+        self,
+        *,
+        limit: int = 10,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        status: str | None = None,
+        event: str | None = None,
+        endpoint: str | None = None,
+    ) -> wire.List[wire.Delivery]:
+        """A page, newest first; in one `status` or several, separated by commas, of one `event`, to one `endpoint`."""
+        return self._listed(
+            limit=str(limit),
+            starting_after=starting_after,
+            ending_before=ending_before,
+            status=status,
+            event=event,
+            endpoint=endpoint,
+        )
+
+    def each(
+        self, *, status: str | None = None, event: str | None = None, endpoint: str | None = None
+    ) -> Iterator[wire.Delivery]:
+        """Every delivery, newest first; filtered as `list` is."""
+        return self._every(status=status, event=event, endpoint=endpoint)
+
+    def replay(self, delivery_id: str) -> wire.Delivery:
+        """Send it again: same event id and body, new timestamp and signature, the schedule from its beginning."""
+        return self._client.calls.send("POST", self._url(delivery_id) + "/replay", wire.Delivery)
+
+    def replay_dead_letters(self) -> wire.List[wire.Delivery]:
+        """Send every dead letter again whose endpoint is enabled."""
+        url = f"{self._client.base_url}/v1/dead_letters/replay"
+        return self._client.calls.send("POST", url, wire.List[wire.Delivery])
+
+
+_STANDS: Final = (
+    "The sandbox's clock stands still, and nothing falls due: move it with bench.clock.advance, or with "
+    "POST /sandbox/clock/advance."
+)
+
+
+class PaymentsClient(Closing):
+    """`payment_intents`, `charges`, `refunds`, `payouts`, `webhook_endpoints` and the rest of one account.
+
+    `secret_key` may also be a publishable key or an access token: it is sent as it is. The documented
+    hosts of charges and plants differ from that of intents; `charges_url` and `plants_url` default to
+    `base_url`. All three go without /v1: the client writes the paths. `http` is the httpx client to send
+    with; one is made, and closed, when none is given.
+    Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for what is no such URL.
+    """
+
+    def __init__(  # noqa: PLR0913  one argument per part of the interface that differs by deployment
+        self,
+        base_url: str,
+        secret_key: str,
+        *,
+        charges_url: str | None = None,
+        plants_url: str | None = None,
+        http: httpx.Client | None = None,
+        allow_live: bool = False,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._owned = http is None
+        self._http = http or httpx.Client()
+        self.calls = Calls(secret_key, self._http, allow_live=allow_live)
+        self._sleep = sleep
+        self.base_url = host_of(base_url)
+        self.charges_url = host_of(charges_url, "charges_url") if charges_url else self.base_url
+        self.plants_url = host_of(plants_url, "plants_url") if plants_url else self.base_url
+        self.payment_intents = PaymentIntents(self)
+        self.charges = Charges(self)
+        self.refunds = Refunds(self)
+        self.payouts = Payouts(self)
+        self.balance = Balance(self)
+        self.events = Events(self)
+        self.webhook_endpoints = WebhookEndpoints(self)
+        self.deliveries = Deliveries(self)
+        self.api_keys = ApiKeys(self)
+        self.auth = Auth(self)
+        self.plants = Plants(self)
+
+    def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> wire.PaymentIntent:
+        """Poll an intent until its attempt has ended, one way or the other.
+
+        Nobody answered is not yet nobody paid: after `prompt_timeout`, no new prompt until ten minutes after
+        the last one, and none at all once late money has come. A wait that runs out decides nothing.
+        Raises WaitExpired after `timeout_s` seconds, those of polling and those of its answers, and at once if it was
+        never confirmed. Raises InvalidRequest: seconds in which it could not end.
+        """
+        _check_spans(timeout_s=timeout_s, poll_s=poll_s)
+        started, slept_s = time.monotonic(), 0.0
+        while True:
+            intent = self.payment_intents.retrieve(intent_id)
+            if intent.status in (SUCCEEDED, CANCELED) or (
+                intent.status == REQUIRES_PAYMENT_METHOD and intent.last_payment_error
+            ):
+                return intent
+            if intent.status == REQUIRES_PAYMENT_METHOD:
+                raise WaitExpired(
+                    f"{intent_id} has not been confirmed: there is nothing to wait for.", status=intent.status
+                )
+            passed_s = time.monotonic() - started
+            left_s = timeout_s - max(slept_s, passed_s)
+            if left_s <= 0:
+                hint = self._why_it_stands(passed_s, timeout_s)
+                message = f"{intent_id} is still {intent.status} after {timeout_s:g} s."
+                raise WaitExpired(message, hint=hint, status=intent.status)
+            self._sleep(min(poll_s, left_s))
+            slept_s += min(poll_s, left_s)
+
+    def _why_it_stands(self, passed_s: float, timeout_s: float) -> str:
+        """Where real time was let pass at a sandbox whose clock does not go by it: that it stands still."""
+        if passed_s < timeout_s or not self.calls.is_sandbox:
+            return ""
+        try:
+            clock = self.calls.send("GET", f"{self.base_url}/sandbox/clock", dict[str, object])
+        except WorkbenchError:
+            return ""
+        return _STANDS if clock.get("mode") == "manual" else ""
+
+    def close(self) -> None:
+        """Close the httpx client, if it was made here."""
+        if self._owned:
+            self._http.close()
+
+    def __repr__(self) -> str:
+        return f"PaymentsClient({self.base_url!r}, {self.calls.key!r})"
+
+
+def _check_spans(*, timeout_s: float, poll_s: float) -> None:
+    """Raises InvalidRequest: a limit below zero, or polls between which no time passes."""
+    for name, value, holds, wanted in (
+        ("timeout_s", timeout_s, timeout_s >= 0, "not negative"),
+        ("poll_s", poll_s, poll_s > 0, "more than zero"),
+    ):
+        if not holds or math.isnan(value):
+            raise InvalidRequest(f"{name} must be {wanted}, not {value!r}.", code="parameter_invalid", param=name)
+
+
+__all__ = ["PaymentsClient"]

@@ -1,0 +1,310 @@
+"""`workbench simulate` and `workbench reconcile`: a month of statements, and a ledger compared with them."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from workbench.errors import ReconcileRefused
+from workbench.visible import visible
+
+if TYPE_CHECKING:
+    from workbench.analysis.reconcile import CarryForward, Reconciliation, Tolerance
+
+
+@click.command()
+@click.option("--payments", type=int, required=True, help="How many payments customers try to make.")
+@click.option("--days", type=int, default=30, show_default=True, help="Over how many days.")
+@click.option("--seed", metavar="TEXT", help="One seed is one folder, byte for byte; without it, one is drawn.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="An empty or new folder for ledger.parquet, statements/ and answers.csv.",
+)
+@click.option(
+    "--breaks",
+    multiple=True,
+    metavar="KIND=N",
+    help="Plant so many breaks of a kind, and none that is not named; may be repeated. all=N is for every kind, "
+    "all=0 for none. By default some of each, as far as there are rows for them.",
+)
+def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tuple[str, ...]) -> None:
+    """Drive a month of a merchant's life through a sandbox, and write what each side tells of it.
+
+    The kinds of breaks are timing, payout_unpaid, batch_mismatch, date_mismatch, missing_in_statement,
+    missing_in_ledger, invalid_row, duplicate_in_statement, duplicate_in_ledger, ambiguous, currency_mismatch,
+    status_mismatch, direction_mismatch, amount_mismatch, fee_mismatch, wrong_reference, reversed_unmatched and
+    late_success. Some happen by themselves; answers.csv has them all.
+
+    Exit status 0 when the folder is written, 2 when it cannot be as asked.
+    """
+    from workbench.analysis.simulate import breaks_from
+    from workbench.bench import Workbench
+
+    planted = breaks_from(breaks) if breaks else None
+    began = time.monotonic()
+    with Workbench(seed=seed) as bench:
+        made = bench.simulate(payments=payments, days=days, seed=seed, out=out, breaks=planted, show_progress=True)
+    took_s = time.monotonic() - began
+    click.echo(made)
+    click.echo(f"{payments / took_s:,.0f} payments a second, {took_s:.1f} s in all.", err=True)
+
+
+Say = Callable[[str], None]
+
+_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+_TABLE: Final = ".parquet"
+_DIFFERENCES: Final = ("amount", "fee", "days")
+_TO_SETTLE: Final = 1
+_SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
+_SPARK_PARTS: Final = "spark.sql.shuffle.partitions"
+"""Its default of two hundred is for a cluster."""
+_SPARK_ALONE: Final[dict[str, Any]] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Spark on this machine alone: nobody else can reach it, and it prints nothing on standard error."""
+
+
+@click.command()
+@click.argument("ledger", type=_FILE)
+@click.argument("statements", metavar="STATEMENT...", nargs=-1, required=True, type=_FILE)
+@click.option(
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the results here: .xlsx the workbook, .html the page, .csv or .parquet the breaks. May be repeated.",
+)
+@click.option(
+    "--excel",
+    is_flag=True,
+    help="Write .csv for a spreadsheet: a UTF-8 mark, and an apostrophe before text that would run as a formula. "
+    "Without it .csv holds each text as it came.",
+)
+@click.option(
+    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="What does the work."
+)
+@click.option(
+    "--layout",
+    metavar="NAME|FILE",
+    help="The layout of the statements, named or in a .toml file; else it is recognised.",
+)
+@click.option("--account", metavar="NAME", help="The ledger account of the statements, where they do not say it.")
+@click.option(
+    "--date-format",
+    metavar="FORMAT",
+    help="How the statements write dates, such as %d/%m/%Y, where it could be one or another.",
+)
+@click.option(
+    "--tolerance",
+    "tolerances",
+    nargs=2,
+    multiple=True,
+    metavar="WHAT VALUE",
+    help="How far two rows of one key may differ: amount or fee in kwacha, or days. May be repeated.",
+)
+@click.option(
+    "--cut-off",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="For so many days before the closing date, what one side lacks may still follow.",
+)
+@click.option("--carry-forward", "brought", metavar="FOLDER", type=_FOLDER, help="What an earlier run left open.")
+@click.option("--carry-to", "kept", metavar="FOLDER", type=_FOLDER, help="Leave here what is open, for the next run.")
+def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
+    ledger: Path,
+    statements: tuple[Path, ...],
+    outs: tuple[Path, ...],
+    excel: bool,  # noqa: FBT001  an option of the command line
+    engine: str,
+    layout: str | None,
+    account: str | None,
+    date_format: str | None,
+    tolerances: tuple[tuple[str, str], ...],
+    cut_off: int,
+    brought: Path | None,
+    kept: Path | None,
+) -> None:
+    """Hold LEDGER, a table of movements (.parquet or .csv), against each STATEMENT (.csv, .xlsx or .parquet).
+
+    Every row of both sides is matched or is part of a break. The summary and the proof are printed: ledger
+    closing less statement closing is what the breaks add up to.
+
+    Exit status 0 when nothing is open but what the next days may bring, 1 when there are breaks or the proof
+    does not hold, 2 when the input cannot be used.
+    """
+    from workbench.analysis.reconcile import reconcile as run
+    from workbench.analysis.report import outputs
+    from workbench.analysis.report.captions import counted, is_proven
+
+    tolerance = _tolerance(tolerances)
+    outputs.check(outs, (ledger, *statements))
+    texts = [out for out in outs if outputs.is_csv(out)]
+    if excel and not texts:
+        raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
+    with _spark(engine), _progress() as say:
+        read = [_statement(each, say, layout=layout, account=account, date_format=date_format) for each in statements]
+        carried = None if brought is None else _brought(brought)
+        say("Reconciling")
+        result = run(_ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried, engine=engine)
+        for out in outs:
+            say(f"Writing {out.name}")
+            outputs.write(result, out, excel=excel)
+        if kept is not None:
+            _keep(result.carry_forward, kept)
+    _report(result, [*outs, *([] if kept is None else [kept])])
+    if texts and not excel and (many := outputs.formulas(result)):
+        names = " and ".join(out.name for out in texts)
+        click.echo(
+            f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
+            "open the file in none, or write it with --excel.",
+            err=True,
+        )
+    result.close()
+    sys.exit(0 if result.is_clean and is_proven(result) else 1)
+
+
+def _report(result: "Reconciliation", written: Sequence[Path]) -> None:
+    from workbench.analysis.report import short_tables
+    from workbench.analysis.report.captions import headline
+
+    shown = [short_tables.accounts(result), short_tables.codes(result), short_tables.proof(result)]
+    click.echo("\n\n".join([visible(headline(result)), *(str(each) for each in shown if each.rows)]))
+    if unusable := short_tables.unusable(result).rows:
+        click.echo(f"\n{short_tables.unusable(result)}")
+    if written:
+        click.echo("\nWritten: " + visible(", ".join(map(str, written))))
+    elif unusable or not result.is_clean:
+        click.echo("\nEach break with its reason: --out breaks.csv, or .xlsx, or .html")
+
+
+def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN401  a statement or a path
+    """The statement in a file; the engine itself reads a Parquet file."""
+    from workbench.analysis.statements import read_statement
+
+    say(f"Reading {path.name}")
+    return path if path.suffix.lower() == _TABLE else read_statement(path, **options)
+
+
+def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path
+    """The ledger; the engine itself reads a Parquet file, no more of it than it needs."""
+    from workbench.analysis import files
+    from workbench.analysis.reconcile.rules import LEDGER_READ
+    from workbench.analysis.shapes import LEDGER_MOVEMENT
+
+    if path.suffix.lower() == _TABLE:
+        return path
+    if not path.exists():
+        raise ReconcileRefused(f"The ledger cannot be read: there is no file {path}.")
+    try:
+        return files.read(path, {name: kind for name, kind in LEDGER_MOVEMENT.items() if name in LEDGER_READ})
+    except (OSError, ValueError) as error:
+        reason = _reason(error)
+        hint = "The ledger comes first, a table of movements, and the statements after it."
+        raise ReconcileRefused(
+            f"The ledger cannot be read: {reason}", hint=hint if "has no column" in reason else ""
+        ) from None
+
+
+def _tolerance(given: Sequence[tuple[str, str]]) -> "Tolerance":
+    """The tolerances asked for; amounts are given in major units."""
+    from workbench.analysis.reconcile import Tolerance
+
+    values: dict[str, int] = {}
+    for what, value in given:
+        if what not in _DIFFERENCES:
+            raise click.BadParameter(f"{what!r} is none of {', '.join(_DIFFERENCES)}.", param_hint="--tolerance")
+        if what == "days":
+            values[what] = _whole(value)
+        else:
+            values[f"{what}_minor"] = _whole(value, units=100)
+    return Tolerance(**values)
+
+
+def _whole(text: str, *, units: int = 1) -> int:
+    """A number, times `units`, as a whole one."""
+    try:
+        number = Decimal(text) * units
+    except InvalidOperation:
+        number = Decimal(-1)
+    if not number.is_finite() or number < 0 or number != number.to_integral_value():
+        raise click.BadParameter(f"{text!r} is no such number; half a kwacha is 0.50.", param_hint="--tolerance")
+    return int(number)
+
+
+def _brought(folder: Path) -> "CarryForward":
+    from workbench.analysis import files
+    from workbench.analysis.reconcile.carry_forward import KEPT, CarryForward
+
+    try:
+        return CarryForward(**{name: files.read(folder / f"{name}{_TABLE}", shape) for name, shape in KEPT.items()})
+    except (OSError, ValueError) as error:
+        raise ReconcileRefused(
+            f"{folder} holds nothing carried forward: {_reason(error)}", hint="A run with --carry-to leaves it."
+        ) from None
+
+
+def _keep(carried: "CarryForward", folder: Path) -> None:
+    from workbench.analysis import files
+    from workbench.analysis.reconcile.carry_forward import KEPT
+    from workbench.analysis.report.source import written_whole
+
+    for name, shape in KEPT.items():
+        with written_whole(folder / f"{name}{_TABLE}", makes_folder=True) as path:
+            files.write(getattr(carried, name), path, shape)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+@contextmanager
+def _spark(engine: str) -> Iterator[None]:
+    """A session of Spark while the block runs, if Spark is the engine.
+
+    Raises ReconcileRefused: it is not installed, or lacks the Java that it runs on.
+    """
+    if engine != "spark":
+        yield
+        return
+    if find_spec("pyspark") is None:
+        raise ReconcileRefused("Spark is not installed.", hint="pip install 'mobile-money-workbench[spark]'")
+    if "JAVA_HOME" not in os.environ and which("java") is None:
+        raise ReconcileRefused("Spark runs on Java, and there is none.", hint="Install one, or set JAVA_HOME.")
+    from pyspark.sql import SparkSession
+
+    # A Spark that somebody has set up stays as it is.
+    options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE | {_SPARK_PARTS: str(os.cpu_count() or 1)}
+    session = SparkSession.builder.config(map=options).getOrCreate()
+    try:
+        yield
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _progress() -> Iterator[Say]:
+    """Shows a person at a terminal what is being done, and nobody else."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("Reading") as status:
+        yield lambda text: status.update(visible(text))

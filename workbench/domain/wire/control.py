@@ -1,0 +1,334 @@
+"""The bodies of `/sandbox`, as structs."""
+
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Final, Generic, TypeVar
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from workbench.domain import ussd
+from workbench.domain.gaps import Gaps
+from workbench.domain.ledger import SETTLEMENTS, TRACKED
+from workbench.domain.phones import OPERATORS
+from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE
+from workbench.domain.webhooks import FAULTS
+from workbench.domain.wire.base import (
+    MOMENT,
+    ChargeId,
+    DateTime,
+    EndpointId,
+    MaskedPhone,
+    NeverNegative,
+    OperatorName,
+    Phone,
+    Positive,
+    Schema,
+    Seconds,
+    Source,
+    UpperCurrency,
+    View,
+    is_id,
+    meaning,
+    one_of,
+    only,
+)
+
+T = TypeVar("T")
+Minor = Annotated[int, Meta(ge=0, le=10**12 - 1)]
+"""Minor units; at most ten digits before the point."""
+MAX_ADVANCE_S = 10 * 366 * 86_400
+MAX_OUTAGE_S: Final = 30 * 86_400
+MAX_ANSWERS: Final = 100
+MAX_NAME: Final = 40
+Minutes = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 60)]
+Hours = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 3600)]
+Days = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 86_400)]
+
+
+def _seconds_up_to(most: int) -> Any:  # noqa: ANN401  what describes a field
+    return meaning("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
+
+
+class OfSandbox(View):
+    """What no real service has."""
+
+    __source__: ClassVar[Source] = Source(gap="")
+
+
+class Rows(View, Generic[T]):
+    """All rows at once, in order."""
+
+    data: list[T]
+    object: str = "list"
+
+
+class Page(View, Generic[T]):
+    """Rows in order; `has_more` tells whether there are entries beyond the last."""
+
+    data: list[T]
+    has_more: bool = False
+    object: str = "list"
+
+
+class Input(OfSandbox):
+    """What is typed on a handset; not kept anywhere."""
+
+    text: Annotated[str, meaning(f"The PIN; {SANDBOX_PIN} is right.", pattern="^[0-9]{4}$")]
+
+    def __repr__(self) -> str:
+        return f"Input({'•' * len(self.text)})"
+
+
+def _by_something(gaps: Gaps) -> Schema:  # noqa: ARG001  one signature
+    return {"anyOf": [{"required": [name]} for name in Advance.__struct_fields__]}
+
+
+class Advance(OfSandbox):
+    """By how much the clock moves: what is named adds up."""
+
+    __whole__ = _by_something
+    seconds: Annotated[Decimal, _seconds_up_to(MAX_ADVANCE_S)] | UnsetType = UNSET
+    minutes: Annotated[Minutes, meaning("Whole minutes.")] | UnsetType = UNSET
+    hours: Annotated[Hours, meaning("Whole hours.")] | UnsetType = UNSET
+    days: Annotated[Days, meaning("Whole days.")] | UnsetType = UNSET
+
+
+class Script(OfSandbox):
+    """What the next attempts on a number come to, one answer each."""
+
+    phone: Phone
+    answers: Annotated[list[str], meaning(items={"enum": list(SCRIPTABLE)}, maxItems=MAX_ANSWERS)]
+
+
+class Outage(OfSandbox):
+    """An operator is down for so long from now; 0 ends it."""
+
+    provider: OperatorName
+    seconds: Annotated[Decimal, _seconds_up_to(MAX_OUTAGE_S)]
+
+
+class OperatorQuery(OfSandbox):
+    """The operator is asked what became of a charge."""
+
+    charge: str
+
+
+class NewAccount(OfSandbox):
+    """Another merchant in the same sandbox; `name` is what a customer reads in the prompt."""
+
+    name: Annotated[str, meaning(minLength=1, maxLength=MAX_NAME, pattern=r"[^\s\x1c-\x1f\x85]")]
+
+
+class DeliveryFaults(OfSandbox):
+    """How deliveries to an endpoint misbehave: `duplicate`, `out_of_order`, both or neither."""
+
+    faults: Annotated[list[str], meaning(items={"enum": list(FAULTS)})] = field(default_factory=list)
+
+
+class Clock(OfSandbox):
+    """The sandbox's clock; `mode` is manual or running.
+
+    `seq` is the place of the latest thing that happened, in the order of the trace: what has it has seen all.
+    """
+
+    mode: Annotated[str, one_of(["manual", "running"])]
+    now: DateTime
+    now_ms: int
+    business_date: Annotated[str, meaning("In Lusaka.", format="date")]
+    seq: int
+    object: Annotated[str, only("clock")] = "clock"
+
+
+class Handset(OfSandbox):
+    """A customer's phone: what it shows, of which charge, and whether that waits for an answer."""
+
+    phone: str
+    operator: Annotated[str, one_of(OPERATORS)]
+    screen: str
+    state: Annotated[str, one_of(["idle", *dict.fromkeys(ussd.SCREEN_TEXTS)])]
+    waiting: bool
+    tries_left: Positive | None
+    expires_at: Seconds | None
+    queued: NeverNegative
+    charge: ChargeId | None
+    object: Annotated[str, only("phone")] = "phone"
+
+
+class Message(OfSandbox):
+    """What an operator texted to a customer; `transaction` is its own reference, None where no money moved."""
+
+    seq: int
+    at: DateTime
+    kind: Annotated[str, one_of(ussd.RECEIPT_TEXTS)]
+    sender: str
+    text: str
+    amount_minor: Positive
+    currency: str
+    merchant: str
+    transaction: str | None
+    object: Annotated[str, only("message")] = "message"
+
+
+class LedgerAccount(OfSandbox):
+    """An account posted to, and the sums of its two sides."""
+
+    account: str
+    code: int
+    currency: str
+    debit_minor: int
+    credit_minor: int
+
+
+class LedgerEntry(OfSandbox):
+    """An entry of the journal; `hash` covers its postings and the entry before."""
+
+    id: str
+    seq: int
+    number: int
+    kind: str
+    description: str
+    payment: str | None
+    reverses: str | None
+    occurred_at: str
+    recorded_at: str
+    business_date: str
+    external_reference: str | None
+    settles: str | None
+    prev_hash: str
+    hash: str
+
+
+class LedgerPosting(OfSandbox):
+    """One side of one account."""
+
+    entry: str
+    number: int
+    line: int
+    kind: str
+    payment: str | None
+    occurred_at: str
+    business_date: str
+    account: str
+    code: int
+    side: Annotated[str, one_of(["debit", "credit"])]
+    amount_minor: Positive
+    currency: str
+    external_reference: str | None
+
+
+class LedgerMovement(OfSandbox):
+    """What an entry does to one account, as a statement would tell it.
+
+    `key` is the id by which the other side knows it, `batch` that of the whole of which it is a part.
+    """
+
+    entry: str
+    number: int
+    kind: str
+    payment: str | None
+    reverses: str | None
+    account: str
+    key: str | None
+    batch: str | None
+    occurred_at: str
+    business_date: str
+    direction: Annotated[str, one_of(["in", "out"])]
+    amount_minor: Positive
+    fee_minor: NeverNegative
+    currency: str
+    status: Annotated[str, only("completed")]
+    phone: MaskedPhone | None
+    state: Annotated[str, one_of(["posted", "in_suspense"])]
+
+
+def _settles(*, entry: bool, fee: bool) -> Schema:
+    """What the recipes of one sort need: an entry, or the account, the reference and the amount."""
+    recipes = [name for name, row in SETTLEMENTS.items() if (row.takes_entry, row.takes_fee) == (entry, fee)]
+    named: Schema = {"recipe": {"enum": recipes}}
+    if entry:
+        return {"required": ["entry"], "properties": {**named, "entry": {"type": "string"}}}
+    stated: Schema = {
+        "account": {"type": "string"},
+        "reference": {"type": "string"},
+        "amount_minor": {"minimum": 1},
+    }
+    fees: Schema = {} if fee else {"fee_minor": {"const": 0}}
+    return {"required": ["account", "reference", "amount_minor"], "properties": {**named, **stated, **fees}}
+
+
+def _by_recipe(gaps: Gaps) -> Schema:  # noqa: ARG001  one signature
+    return {
+        "oneOf": [_settles(entry=True, fee=False), _settles(entry=False, fee=True), _settles(entry=False, fee=False)]
+    }
+
+
+class Settle(OfSandbox):
+    """A difference from a statement, and the recipe that settles it; amounts in minor units.
+
+    `account` is the one that differs, `reference` the id by which the other side knows the movement, and
+    `entry` the one that it is about: needed by the recipes whose amounts follow from it.
+    """
+
+    __whole__ = _by_recipe
+    recipe: Annotated[str, one_of(SETTLEMENTS)]
+    amount_minor: Minor = 0
+    fee_minor: Minor = 0
+    currency: UpperCurrency = "ZMW"
+    account: Annotated[str, one_of(TRACKED)] | None = None
+    reference: Annotated[str, meaning(minLength=1)] | None = None
+    entry: str | None = None
+    occurred_at: Annotated[str, meaning(**{**MOMENT, "type": ["string", "null"]})] | None = None
+    description: str = ""
+
+
+class LedgerVerified(OfSandbox):
+    """Whether the chain holds: its length and head, or where it breaks and why."""
+
+    holds: bool
+    entries: int | UnsetType = UNSET
+    head: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    entry: str | UnsetType = UNSET
+    place: int | UnsetType = UNSET
+    damage: str | UnsetType = UNSET
+    object: str = "ledger"
+
+
+class Scripted(OfSandbox):
+    """What a number has before it."""
+
+    phone: str
+    answers: Annotated[list[str], meaning(items={"enum": list(SCRIPTABLE)})]
+    object: Annotated[str, only("operator_script")] = "operator_script"
+
+
+class OperatorState(OfSandbox):
+    """Until when an operator is down, None when it is up."""
+
+    provider: Annotated[str, one_of(OPERATORS)]
+    down_until: Seconds | None
+    object: Annotated[str, only("operator")] = "operator"
+
+
+class NewAccountKeys(OfSandbox):
+    """A merchant's keys, this once."""
+
+    id: Annotated[str, is_id("acct")]
+    name: str
+    secret_key: str
+    publishable_key: str
+    object: Annotated[str, only("account")] = "account"
+
+
+class FaultyEndpoint(OfSandbox):
+    """An endpoint and how deliveries to it misbehave."""
+
+    id: EndpointId
+    faults: Annotated[list[str], meaning(items={"enum": list(FAULTS)})]
+    object: str = "webhook_endpoint"
+
+
+class WasReset(OfSandbox):
+    """What a reset left: the clock, the keys and the webhook endpoints."""
+
+    endpoints: list[str]
+    object: Annotated[str, only("reset")] = "reset"

@@ -1,0 +1,114 @@
+"""The rows of the trace, as structs."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import field
+
+from workbench.domain.wire.base import DateTime, meaning, one_of
+from workbench.domain.wire.control import OfSandbox
+
+CALL: Final = "call"
+SCREEN: Final = "screen"
+ENTRY: Final = "entry"
+WEBHOOK: Final = "webhook"
+KINDS: Final = (CALL, SCREEN, ENTRY, WEBHOOK)
+
+
+class TracedRequest(OfSandbox):
+    """What was sent, masked."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str = ""
+
+
+class TracedResponse(OfSandbox):
+    """What went back, masked."""
+
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str = ""
+
+
+class TracedCall(OfSandbox):
+    """One HTTP exchange; `target` is the method, path and query."""
+
+    request: TracedRequest = field(default_factory=TracedRequest)
+    response: TracedResponse = field(default_factory=TracedResponse)
+    target: str = ""
+
+
+class TracedScreen(OfSandbox):
+    """What a handset showed, and what had been pressed to get there: None for a prompt that came by itself."""
+
+    phone: str = ""
+    pressed: str | None = None
+    words: str = ""
+
+
+class TracedPosting(NamedTuple):
+    """One side of an entry."""
+
+    side: str
+    account: str
+    amount_minor: int
+    currency: str
+
+
+class TracedEntry(OfSandbox):
+    """The postings of an entry of the ledger."""
+
+    postings: list[TracedPosting] = field(default_factory=list)
+
+
+class TracedWebhook(OfSandbox):
+    """One attempt to deliver an event; `fault` says why no answer came."""
+
+    event: str = ""
+    endpoint: str = ""
+    delivery: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str = ""
+    answer: str | None = None
+    fault: str | None = None
+
+
+class TraceRow(OfSandbox):
+    """A call, screen, entry or webhook, at its place in the order of all that happened."""
+
+    seq: int
+    at: DateTime
+    kind: Annotated[str, one_of(KINDS)]
+    payment: str | None
+    what: str
+    result: str
+    detail: Annotated[Any, meaning(type="object")]
+    """A `TracedCall`, `TracedScreen`, `TracedEntry` or `TracedWebhook`, by the kind."""
+
+
+D = TypeVar("D")
+
+
+def call_of(row: Mapping[str, Any]) -> TracedCall:
+    """What a row of the kind `call` holds."""
+    return _detail(row, TracedCall)
+
+
+def screen_of(row: Mapping[str, Any]) -> TracedScreen:
+    """What a row of the kind `screen` holds."""
+    return _detail(row, TracedScreen)
+
+
+def entry_of(row: Mapping[str, Any]) -> TracedEntry:
+    """What a row of the kind `entry` holds."""
+    return _detail(row, TracedEntry)
+
+
+def webhook_of(row: Mapping[str, Any]) -> TracedWebhook:
+    """What a row of the kind `webhook` holds."""
+    return _detail(row, TracedWebhook)
+
+
+def _detail(row: Mapping[str, Any], shape: type[D]) -> D:
+    return msgspec.convert(row["detail"], shape)

@@ -1,0 +1,298 @@
+"""The dashboard's deliveries and endpoints, with the attempts of each delivery."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from workbench.domain import wire
+from workbench.domain.ids import short_id
+from workbench.domain.masking import Secret, mask, shortened
+from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, FAULTS, PENDING
+from workbench.lab.sections import NEWEST, Message, PagedSection, Reveal, Values, counted, span, when
+from workbench.lab.views import (
+    BAD,
+    GOOD,
+    PLAIN,
+    WARN,
+    Action,
+    Actions,
+    Facts,
+    Field,
+    Form,
+    Grid,
+    Item,
+    Note,
+    Row,
+    Section,
+    headings,
+)
+
+_MAX_RESPONSE: Final = 300
+"""So many characters are shown of a receiver's response."""
+STATUS_TEXTS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
+
+
+def deliveries_grid(caption: str, rows: Sequence[Row]) -> Grid:
+    """A table of deliveries."""
+    return Grid(caption, headings("Delivery", "Event, and where to", "Status"), tuple(rows), "None.", cards=True)
+
+
+def delivery_cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
+    """A delivery's cells in that table."""
+    status = [STATUS_TEXTS.get(delivery.status, delivery.status)]
+    if delivery.status != DELIVERED or len(delivery.attempts) > 1:
+        status.append(counted(len(delivery.attempts), "attempt"))
+    if delivery.next_attempt_at is not None:
+        status.append(f"next in {span(delivery.next_attempt_at - now_s)}")
+    place = delivery.url.partition("://")[2] or delivery.url
+    return (short_id(delivery.id), f"{delivery.event_type} to {place}", ", ".join(status))
+
+
+def attempts_of(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
+    """Each attempt, and what follows."""
+    rows = tuple(_attempt(each) for each in delivery.attempts)
+    columns = headings("No.", "Time (Lusaka)", "Status", "Took", "Answer", numeric=("No.", "Took"))
+    return (Grid(f"Attempts at delivery {delivery.id}", columns, rows, "None yet.", cards=True), _next(delivery, now_s))
+
+
+def _attempt(attempt: wire.DeliveryAttempt) -> Row:
+    status = "none" if attempt.status_code is None else str(attempt.status_code)
+    response = shortened(mask(attempt.answer.strip() or attempt.fault or "(empty)"), _MAX_RESPONSE)
+    number = str(attempt.number)
+    return Row(number, (number, when(attempt.at), status, f"{attempt.latency_ms} ms", response))
+
+
+def _next(delivery: wire.Delivery, now_s: int) -> Note:
+    if delivery.status == DELIVERED:
+        return Note("Delivered.", GOOD)
+    if delivery.status == DEAD_LETTER:
+        return Note("Given up: a dead letter. Mend the receiver, then replay it.", BAD)
+    if delivery.next_attempt_at is None:
+        return Note("It is being sent.")
+    left = span(delivery.next_attempt_at - now_s)
+    return Note(f"The next attempt is due at {when(delivery.next_attempt_at)} in Lusaka, in {left}.")
+
+
+_FILTERS: Final = {"": "all", PENDING: "on their way", DELIVERED: "delivered", DEAD_LETTER: "dead letters"}
+_DELIVERIES: Final = "/v1/deliveries"
+_OUTCOMES: Final = {
+    DELIVERED: ("Sent again, and delivered.", GOOD),
+    PENDING: ("Sent again, and not taken: it is tried again later.", WARN),
+}
+"""What came of sending a delivery again, as far as that is known, by its status."""
+
+
+class DeliveriesSection(PagedSection[wire.Delivery]):
+    """The deliveries, newest first, of one status or of all; one of them unfolded."""
+
+    id = "deliveries"
+    handlers = ("show", "follow", "unfold", "replay", "replay_all", "turn")
+    group = "deliveries"
+    _status = ""
+
+    def section(self) -> Section:
+        """What is to be seen now."""
+        now_s = self._now_s()
+        rows = [self._row(each, now_s) for each in self._pages.rows(status=self._status or None)]
+        dead = self._looking.deliveries.list(status=DEAD_LETTER, limit=1).data
+        grid = deliveries_grid(f"Deliveries: {_FILTERS[self._status]}", rows)
+        items = (self._form(), *_dead_letters(has_some=bool(dead)), grid, *self._pages.buttons("Deliveries"))
+        return Section(self.id, "Developers: deliveries", items, wide=True)
+
+    def show(self, on: str, values: Values) -> Message:
+        """Of one status."""
+        self._status = values.get("status", on)
+        self._pages.turn(NEWEST)
+        query = {"status": self._status} if self._status else {}
+        return Message(f"Shown: {_FILTERS.get(self._status, '')}.", code=self._code("GET", _DELIVERIES, query=query))
+
+    def follow(self, _on: str, values: Values) -> None:
+        """Of the status that was just chosen."""
+        if values.get("status", "") in _FILTERS:
+            self._status = values["status"]
+            self._pages.turn(NEWEST)
+
+    def replay(self, on: str, _values: Values) -> Message:
+        """Send one again."""
+        self._pay.deliveries.replay(on)
+        status = self._looking.deliveries.retrieve(on).status
+        text, tone = _OUTCOMES.get(status, ("Sent again.", PLAIN))
+        return Message(text, tone, self._code("POST", f"{_DELIVERIES}/{on}/replay"))
+
+    def replay_all(self, _on: str, _values: Values) -> Message:
+        """Send every dead letter again whose endpoint is enabled."""
+        sent = self._pay.deliveries.replay_dead_letters()
+        code = self._code("POST", "/v1/dead_letters/replay")
+        if not sent.data:
+            return Message("No dead letter has an endpoint that is enabled: enable it first.", WARN, code)
+        return Message(f"{counted(len(sent.data), 'dead letter')} sent again.", code=code)
+
+    def _form(self) -> Form:
+        status = Field("status", "Status", self._status, "select", tuple(_FILTERS.items()))
+        show = Action("show", "Show", primary=True)
+        return Form("filter", "Which deliveries", (status,), (show,), follow=True, row=True)
+
+    def _row(self, delivery: wire.Delivery, now_s: int) -> Row:
+        is_open = delivery.id == self._open
+        unfold = Action("unfold", "Attempts", delivery.id, expanded="yes" if is_open else "no")
+        beneath = attempts_of(delivery, now_s) if is_open else ()
+        actions = (unfold, Action("replay", "Replay", delivery.id))
+        return Row(delivery.id, delivery_cells(delivery, now_s), actions, beneath=beneath)
+
+
+def _dead_letters(*, has_some: bool) -> tuple[Note | Actions, ...]:
+    if not has_some:
+        return (Note("There are no dead letters."),)
+    question = "Every dead letter whose endpoint is enabled is sent again. Replay all?"
+    again = Action("replay_all", "Replay all dead letters", confirm=question)
+    return (Note("There are dead letters: events that were given up.", WARN), Actions("Dead letters", (again,)))
+
+
+_ENDPOINTS: Final = "/v1/webhook_endpoints"
+_STATUS_TEXTS: Final = {ENABLED: "enabled", DISABLED: "paused"}
+_HINT: Final = "* for all, or types and families, separated by commas: charge.*, refund.failed"
+_FAULT_LABELS: Final = {"duplicate": "Deliver everything twice", "out_of_order": "Deliver out of order"}
+_HAND_OVER: Final = "bench.receiver.secrets.append({}.secret)"
+"""What makes the bench's own receiver know the new secret."""
+_PAUSED: Final = (
+    "Paused: nothing is sent there. What waits becomes a dead letter when it is due; what happens meanwhile is sent "
+    "nowhere, and can be replayed from the events once it is enabled."
+)
+_ENABLED: Final = "Enabled: events go there from now on; dead letters can be replayed."
+_NEW: Final = Form(
+    "new",
+    "A new endpoint",
+    (
+        Field("url", "URL", hint="Of this machine, such as http://127.0.0.1:8000/webhooks"),
+        Field("events", "Events", "*", hint=_HINT),
+    ),
+    (Action("add", "Add endpoint", primary=True),),
+    row=True,
+)
+
+
+class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
+    """The endpoints, newest first. The bench's own receiver is handed the secrets that it needs."""
+
+    id = "endpoints"
+    handlers = ("add", "save", "pause", "enable", "roll", "delete", "misbehave", "turn")
+    group = "webhook_endpoints"
+
+    def section(self) -> Section:
+        """What is to be seen now."""
+        faults = {each.id: each.faults for each in self._session.untraced.delivery_faults()}
+        rows = tuple(self._row(each, faults.get(each.id, [])) for each in self._pages.rows())
+        columns = headings("URL", "Events", "Status", "Signing secret")
+        items = (Grid("Endpoints", columns, rows, "None: events go nowhere."), *self._pages.buttons("Endpoints"), _NEW)
+        return Section(self.id, "Developers: webhook endpoints", items, wide=True)
+
+    def add(self, _on: str, values: Values) -> Message:
+        """Register an endpoint."""
+        url, types = _filled_in(values)
+        made = self._pay.webhook_endpoints.create(url=url, enabled_events=types)
+        also = self._handed_over(made)
+        return Message(
+            f"Added: events go to {url}. Copy the signing secret now, it is shown this once.{also}",
+            code=self._code("POST", _ENDPOINTS, {"url": url, "enabled_events": types}),
+            reveal=_reveal(made),
+        )
+
+    def save(self, on: str, values: Values) -> Message:
+        """Another address or filter."""
+        url, types = _filled_in(values)
+        self._pay.webhook_endpoints.update(on, url=url, enabled_events=types)
+        return Message("Saved.", code=self._code("PATCH", f"{_ENDPOINTS}/{on}", {"url": url, "enabled_events": types}))
+
+    def pause(self, on: str, _values: Values) -> Message:
+        """Send nothing there for now."""
+        return self._set_status(on, DISABLED, _PAUSED)
+
+    def enable(self, on: str, _values: Values) -> Message:
+        """Send there again."""
+        return self._set_status(on, ENABLED, _ENABLED)
+
+    def roll(self, on: str, _values: Values) -> Message:
+        """A new secret; for a day messages are signed with both."""
+        made = self._pay.webhook_endpoints.roll_secret(on)
+        until = f" Until {when(made.secret_overlap_until)} messages are signed with the one before too."
+        return Message(
+            f"Rolled.{until} Copy the new secret now, it is shown this once.{self._handed_over(made)}",
+            code=self._code(
+                "POST", f"{_ENDPOINTS}/{on}/roll_secret", python=_HAND_OVER if self._is_own(made) else "{}"
+            ),
+            reveal=_reveal(made),
+        )
+
+    def delete(self, on: str, _values: Values) -> Message:
+        """Remove it."""
+        self._pay.webhook_endpoints.delete(on)
+        return Message("Deleted: nothing more is sent there.", code=self._code("DELETE", f"{_ENDPOINTS}/{on}"))
+
+    def misbehave(self, on: str, values: Values) -> Message:
+        """Make deliveries misbehave, or behave again."""
+        faults = [each for each in FAULTS if values.get(each)]
+        self._session.control.set_delivery_faults(on, faults)
+        labels = " and ".join(_FAULT_LABELS[each].lower() for each in faults)
+        text = f"From now on: {labels}." if faults else "Deliveries behave again."
+        return Message(text, code=self._code("POST", f"/sandbox/webhook_endpoints/{on}/faults", {"faults": faults}))
+
+    def _set_status(self, on: str, status: str, text: str) -> Message:
+        self._pay.webhook_endpoints.update(on, status=status)
+        return Message(text, code=self._code("PATCH", f"{_ENDPOINTS}/{on}", {"status": status}))
+
+    def _handed_over(self, made: wire.WebhookEndpoint) -> str:
+        """The bench's own receiver verifies with the new secret too."""
+        if not self._is_own(made):
+            return ""
+        self._session.receiver.secrets.append(Secret(made.secret))
+        return " The bench's own receiver has it already."
+
+    def _is_own(self, endpoint: wire.WebhookEndpoint) -> bool:
+        return endpoint.url == self._session.receiver_url
+
+    def _row(self, endpoint: wire.WebhookEndpoint, faults: list[str]) -> Row:
+        status = [_STATUS_TEXTS.get(endpoint.status, endpoint.status), *(each.replace("_", " ") for each in faults)]
+        secret = "two, for a while" if endpoint.secret_overlap_until else "whsec_••••"
+        cells = (endpoint.url, ", ".join(endpoint.enabled_events), ", ".join(status), secret)
+        manage = _manage(endpoint, faults, is_own=self._is_own(endpoint))
+        return Row(endpoint.id, cells, more=manage, more_label="Manage")
+
+
+def _manage(endpoint: wire.WebhookEndpoint, faults: list[str], *, is_own: bool) -> tuple[Item, ...]:
+    until, own = endpoint.secret_overlap_until, "this bench's own receiver, bench.receiver"
+    facts = [("Id", endpoint.id), ("Made (Lusaka)", when(endpoint.created))]
+    facts += [("Signed with both secrets until", when(until))] if until else []
+    facts += [("It is", own)] if is_own else []
+    fields = (
+        Field("url", "URL", endpoint.url),
+        Field("events", "Events", ", ".join(endpoint.enabled_events), hint=_HINT),
+    )
+    checks = tuple(Field(each, _FAULT_LABELS[each], "yes" if each in faults else "", "check") for each in FAULTS)
+    save = Action("save", "Save", endpoint.id, primary=True)
+    misbehave = Action("misbehave", "Set faults", endpoint.id)
+    return (
+        Facts(tuple(facts)),
+        Form(f"edit-{endpoint.id}", "Address and filter", fields, (save,), row=True),
+        Form(f"faults-{endpoint.id}", "To test a receiver", checks, (misbehave,), row=True),
+        Actions("This endpoint", _actions(endpoint, is_own=is_own)),
+    )
+
+
+def _actions(endpoint: wire.WebhookEndpoint, *, is_own: bool) -> tuple[Action, ...]:
+    switch, label = ("pause", "Pause") if endpoint.status == ENABLED else ("enable", "Enable")
+    own = " The bench's own receiver would hear nothing more." if is_own else ""
+    roll = "A new secret; for a day the old one signs too. Roll it?"
+    return (
+        Action(switch, label, endpoint.id),
+        Action("roll", "Roll secret", endpoint.id, confirm=roll),
+        Action("delete", "Delete", endpoint.id, confirm=f"Nothing more is sent there.{own} Delete it?"),
+    )
+
+
+def _filled_in(values: Values) -> tuple[str, list[str]]:
+    """The address and the types of events that a form holds."""
+    types = [each.strip() for each in values.get("events", "").split(",") if each.strip()]
+    return values.get("url", "").strip(), types
+
+
+def _reveal(endpoint: wire.WebhookEndpoint) -> Reveal:
+    return Reveal("Signing secret", str(endpoint.secret))

@@ -1,0 +1,391 @@
+"""The request on the desk: its form, how it is sent, and the response to it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, NamedTuple, cast
+
+import httpx
+from msgspec.structs import replace
+
+from workbench.calls import error_from
+from workbench.domain.masking import mask
+from workbench.domain.phones import mask_phone
+from workbench.domain.wire.trace_rows import call_of
+from workbench.errors import ApiError, PaymentDeclined, ServiceUnreachable, WorkbenchError
+from workbench.lab.desk import draft
+from workbench.lab.desk.draft import CHARGE, INTENT, MADE_ID, DraftRequest
+from workbench.lab.desk.progress_section import news, verified_at
+from workbench.lab.sections import BoardSection, Gathered, Message, Rows, TraceRow, Values, json_in, pretty, short_path
+from workbench.lab.views import BAD, GOOD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Note, Section
+from workbench.session import Session
+
+_AGAIN = "The answer of before, given again (Idempotent-Replayed: true): nothing was done a second time."
+_REPLAYED = "Idempotent-Replayed"
+_HEADERS = ("Request-Id", _REPLAYED, "Api-Version")
+
+
+def responses(calls: Rows) -> tuple[Item, ...]:
+    """Status, headers and body of each call; the last one open."""
+    if not calls:
+        return (Note("Nothing was sent yet."),)
+    *before, last = calls
+    return (*(Fold(str(call["seq"]), _title(call), _response(call)) for call in before), *_response(last))
+
+
+def was_replayed(calls: Rows) -> bool:
+    """Whether every response was that of before."""
+    return bool(calls) and all(_REPLAYED in call_of(call).response.headers for call in calls)
+
+
+def _response(call: TraceRow) -> tuple[Item, ...]:
+    request, response = call_of(call).request, call_of(call).response
+    is_good = response.status < HTTPStatus.BAD_REQUEST
+    items: list[Item] = [Note(_title(call), GOOD if is_good else BAD)]
+    body = json_in(response.body)
+    if not is_good and isinstance(body, dict) and isinstance(body.get("param"), str):
+        items.append(Note(f"The field is {body['param']}.", WARN))
+    if was_replayed([call]):
+        items.append(Note(_AGAIN))
+    head = [f"{name}: {response.headers[name]}" for name in _HEADERS if name in response.headers]
+    items.append(Code("Answer", "\n".join([*head, "", pretty(response.body)])))
+    lines = [call["what"], *(f"{name}: {value}" for name, value in request.headers.items()), ""]
+    sent = Code("Request", "\n".join([*lines, pretty(request.body)]))
+    return (*items, Fold(f"{call['seq']}sent", "Request as it was sent", (sent,)))
+
+
+def _title(call: TraceRow) -> str:
+    status = call_of(call).response.status
+    method, _, path = str(call["what"]).partition(" ")
+    return f"{method} {short_path(path)} → {status} {HTTPStatus(status).phrase}"
+
+
+class Outcome(NamedTuple):
+    """The id of what was made, empty if nothing was; the calls as the trace has them; what was raised."""
+
+    made: str
+    calls: Rows
+    error: Exception | None
+
+
+class Sending:
+    """Sends the requests of a draft, one after the other, until one is refused."""
+
+    def __init__(self, session: Session, gathered: Gathered) -> None:
+        self._session = session
+        self._gathered = gathered
+        self._made = ""
+
+    def send(
+        self, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str, *, as_written: bool
+    ) -> Outcome:
+        """Send, and report what came of it; raises only where the trace cannot be read."""
+        before, error = self._gathered.seq(), None
+        self._made = ""
+        try:
+            if as_written:
+                self._as_written(values, requests, key)
+            else:
+                self._by_client(values, key)
+        except (WorkbenchError, httpx.HTTPError, httpx.InvalidURL, UnicodeError) as raised:
+            error = raised
+            facts = raised.facts if isinstance(raised, ApiError) else {}
+            self._made = self._made or str(facts.get("charge") or "")
+        calls = tuple(row for row in self._gathered.calls_since(before) if _is_ours(row, key))
+        return Outcome(self._made, calls, error)
+
+    def _by_client(self, values: Mapping[str, str], key: str) -> None:
+        session, phone, provider = self._session, values["phone"], values["provider"]
+        # What is no int was refused before; if it were not, it would be here.
+        amount = cast("int", draft.amount_of(values, self._gathered.unit_minor))
+        described = values["description"] or None
+        pay = session.client if values["key"] == draft.SECRET else session.client_with(session.publishable_key)
+        if values["operation"] == CHARGE:
+            self._made = pay.charges.create(
+                amount=amount, channel=provider, phone=phone, idempotency_key=key, reference=described
+            ).id
+            return
+        self._made = pay.payment_intents.create(
+            amount=amount,
+            currency="ZMW",
+            payment_method_types=["mobile_money"],
+            description=described,
+            idempotency_key=key or None,
+        ).id
+        pay.payment_intents.confirm(self._made, phone=phone, provider=provider, idempotency_key=key or None)
+
+    def _as_written(self, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str) -> None:
+        for each in requests:
+            body = json_in(self._post(values, each.path.replace(MADE_ID, self._made), each.text, key).text)
+            made = body.get("id") if isinstance(body, dict) else None
+            self._made = self._made or (made if isinstance(made, str) else "")
+            if not self._made:
+                return
+
+    def _post(self, values: Mapping[str, str], path: str, text: str, key: str) -> httpx.Response:
+        http, secret = self._session.http, str(getattr(self._session, values["key"]))
+        if http.is_closed:
+            raise ServiceUnreachable("This Workbench is closed.")
+        headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
+        auth: tuple[str, str] | None = (secret, "") if values["operation"] == CHARGE else None
+        if auth is None:
+            headers["Authorization"] = f"Bearer {secret}"
+        try:
+            response = http.post(path, content=text.encode(), headers=headers, auth=auth or httpx.USE_CLIENT_DEFAULT)
+        except httpx.TransportError as error:
+            raise ServiceUnreachable(f"POST {path} got no answer: {error}.") from error
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
+            raise error_from(response)
+        return response
+
+
+def _is_ours(row: TraceRow, key: str) -> bool:
+    sent = {name.lower(): value for name, value in call_of(row).request.headers.items()}
+    return str(sent.get("idempotency-key", "")) == mask(key)
+
+
+_LONGEST = 20_000
+"""What is endless is cut."""
+_KEY = "idempotency_key"
+_KEY_PROBLEM = "An idempotency key is 1 to 255 printable ASCII characters."
+_MAX_KEY = 255
+_FORM, _JSON = "form", "json"
+_PROMPTED = "its handset shows the prompt. Type the PIN there; it is 1234."
+_WAITS = "no handset shows a prompt yet. Let time pass to see what comes of it."
+_FOLLOWS = "Follows the form. What you write here is sent as it stands."
+_WRITTEN = "Written by hand: sent as it stands. Typing in the form replaces it."
+
+
+class RequestSection(BoardSection):
+    """The form, the JSON, the headers, the keys, and the code of it all. `new_key` draws an idempotency key."""
+
+    id = "request"
+    handlers = ("follow", "send", "again", "new_key", "follow_form")
+
+    def __init__(self, session: Session, gathered: Gathered, new_key: Callable[[], str]) -> None:
+        self._session = session
+        self._gathered = gathered
+        self._draw_key = new_key
+        self._sending = Sending(session, gathered)
+        self.values = {**draft.START, _KEY: ""}
+        self._texts: tuple[str, ...] | None = None
+        """The bodies as somebody wrote them; None while they follow the form."""
+        self._errors: dict[str, str] = {}
+        self._has_key = False
+        self._last_key = ""
+        """The idempotency key of what was sent last."""
+        self.calls: Rows = ()
+        """What was sent last, as the trace has it."""
+
+    # What is to be seen
+
+    def section(self) -> Section:
+        """What would be sent now, and as what."""
+        self._draw_first()
+        requests = self._requests()
+        facts = Facts((*self._endpoints(requests), *self._headers()))
+        code = Fold("code", "The same in Python and curl", self._code(requests, self.values[_KEY]))
+        return Section(self.id, "Request", (self._form(), facts, self._json(requests), code))
+
+    def _form(self) -> Form:
+        is_charge = self.values["operation"] == CHARGE
+        last = self._last_key
+        key_hint = f"The last request was sent with {last}." if last else "However often it is sent, it is done once."
+        fields = [
+            self._field("operation", "What to send", type="select", options=draft.OPERATIONS),
+            self._field("amount", "Amount in kwacha (ZMW)", type="number", hint=self._amount_hint()),
+            self._field("phone", "Customer's number", hint=draft.phone_hint(self.values)),
+            self._field("provider", "Operator", type="select", options=draft.PROVIDERS),
+            self._field("description", "Reference of your order" if is_charge else "Description"),
+            self._field(_KEY, "Idempotency key", hint=key_hint),
+        ]
+        if self._session.publishable_key:
+            fields.append(self._field("key", "Sent with", type="select", options=draft.KEYS))
+        actions = (
+            Action("send", "Send request", primary=True),
+            Action("again", "Send again with the same key", off="" if last else "Nothing was sent yet."),
+            Action("new_key", "New key"),
+        )
+        return Form(_FORM, "Payment to ask for", tuple(fields), actions, follow=True)
+
+    def _field(self, name: str, label: str, **more: Any) -> Field:  # noqa: ANN401  a field's own members
+        return Field(name, label, self.values[name], error=self._errors.get(name, ""), **more)
+
+    def _amount_hint(self) -> str:
+        amount = draft.amount_of(self.values, self._gathered.unit_minor)
+        if self.values["operation"] != CHARGE or not isinstance(amount, int):
+            return ""
+        return f"Sent as {amount}, in whole {'ngwee' if self._gathered.unit_minor == 1 else 'kwacha'}."
+
+    def _endpoints(self, requests: tuple[DraftRequest, ...]) -> tuple[tuple[str, str], ...]:
+        first, *others = (each.path.replace(MADE_ID, "{id}") for each in requests)
+        return (("Endpoint", f"POST {self._session.base_url}{first}"), *(("then", f"POST {each}") for each in others))
+
+    def _headers(self) -> tuple[tuple[str, str], ...]:
+        key = mask(str(getattr(self._session, self.values["key"])))
+        is_charge = self.values["operation"] == CHARGE
+        return (
+            ("Authorization", f"Basic {key}: (the key is the user name)" if is_charge else f"Bearer {key}"),
+            ("Content-Type", "application/json"),
+            ("Idempotency-Key", self.values[_KEY] or "(none)"),
+        )
+
+    def _json(self, requests: tuple[DraftRequest, ...]) -> Form:
+        labels = ("JSON",) if len(requests) == 1 else ("JSON to create it", "JSON to confirm it")
+        fields = [
+            Field(f"body{place}", label, each.text, "area")
+            for place, (label, each) in enumerate(zip(labels, requests, strict=True))
+        ]
+        hint = _FOLLOWS if self._texts is None else _WRITTEN
+        fields[0] = replace(fields[0], hint=hint, error=self._errors.get(_JSON, ""))
+        back = (Action("follow_form", "Take the form's again"),) if self._texts is not None else ()
+        return Form(_JSON, "The same as raw JSON", tuple(fields), back, follow=True)
+
+    def _code(self, requests: tuple[DraftRequest, ...], idempotency_key: str, made_id: str = "") -> tuple[Item, ...]:
+        python, curl = draft.code_of(
+            requests,
+            idempotency_key=idempotency_key,
+            key=self.values["key"],
+            base_url=self._session.base_url,
+            as_written=self._texts is not None,
+            made_id=made_id,
+        )
+        return (Code("Python", python), Code("curl", curl))
+
+    def _requests(self) -> tuple[DraftRequest, ...]:
+        requests = draft.requests_of(self.values, self._gathered.unit_minor)
+        if self._texts is None:
+            return requests
+        return tuple(DraftRequest(each.path, text) for each, text in zip(requests, self._texts, strict=True))
+
+    # What is pressed
+
+    def follow(self, on: str, values: Values) -> None:
+        """What is typed: the JSON follows the form, until it is written by hand."""
+        if on == _JSON:
+            self._take_texts(values)
+        else:
+            self._take(values)
+
+    def send(self, _on: str, values: Values) -> Message:
+        """Send what stands there, with the key that stands there."""
+        self._take(values)
+        return self._send(self.values[_KEY])
+
+    def again(self, _on: str, values: Values) -> Message:
+        """Send what stands there with the key of before."""
+        self._take(_without_key(values))
+        if not self._last_key:
+            return Message("Nothing was sent yet.", WARN)
+        self.values[_KEY] = self._last_key
+        return self._send(self._last_key)
+
+    def new_key(self, _on: str, values: Values) -> Message:
+        """Another idempotency key."""
+        self._take(_without_key(values))
+        self.values[_KEY] = self._draw_key()
+        self._errors.pop(_KEY, None)
+        return Message(f"The next request is sent with {self.values[_KEY]}.")
+
+    def follow_form(self, _on: str, _values: Values) -> Message:
+        """Forget the JSON that was written by hand."""
+        self._texts = None
+        return Message("The JSON follows the form again.")
+
+    def _draw_first(self) -> None:
+        """The first key is drawn when it is first needed; who empties the field afterwards wants none."""
+        if not self._has_key:
+            self._has_key = True
+            self.values[_KEY] = self._draw_key()
+
+    def _take(self, values: Values) -> None:
+        """Take over what a form holds; whatever of it is new goes before JSON that was written by hand."""
+        self._draw_first()
+        cleaned = {name: value[:_LONGEST] for name, value in values.items() if name in self.values}
+        changed = {name for name, value in cleaned.items() if value != self.values[name]}
+        self.values |= cleaned
+        for name in changed:
+            self._errors.pop(name, None)
+        if changed - {_KEY, "key"}:
+            self._texts = None
+            self._errors.pop(_JSON, None)
+
+    def _take_texts(self, values: Values) -> None:
+        requests = self._requests()
+        texts = tuple(values.get(f"body{place}", each.text)[:_LONGEST] for place, each in enumerate(requests))
+        if texts != tuple(each.text for each in requests):
+            self._texts = texts
+            self._errors.pop(_JSON, None)
+
+    # What comes of it
+
+    def _send(self, key: str) -> Message:
+        self._errors = {}
+        if problem := self._problem(key):
+            return problem
+        requests = self._requests()
+        outcome = self._sending.send(self.values, requests, key, as_written=self._texts is not None)
+        self._last_key, self.calls = key, outcome.calls
+        code = self._code(requests, key, outcome.made)
+        if outcome.made:
+            phone = draft.phone_of([each.text for each in requests]) or self.values["phone"]
+            self._gathered.numbers[outcome.made] = phone
+            self._gathered.choose(outcome.made)
+        message = self._refused(outcome, outcome.error) if outcome.error else self._done()
+        self._renew(key)
+        return message._replace(code=code)
+
+    def _problem(self, key: str) -> Message | None:
+        """What cannot even be sent."""
+        if not (key.isascii() and key.isprintable() and len(key) <= _MAX_KEY):
+            self._errors[_KEY] = _KEY_PROBLEM
+        if self._texts is None and (wrong := draft.amount_problem(self.values, self._gathered.unit_minor)):
+            self._errors["amount"] = wrong
+        if not self._errors:
+            return None
+        return Message(f"Nothing was sent. {' '.join(self._errors.values())}", BAD)
+
+    def _refused(self, outcome: Outcome, error: Exception) -> Message:
+        if isinstance(error, ApiError):
+            field = draft.field_of(error.param) if self._texts is None else ""
+            if field or error.param or self._texts is not None:
+                self._errors[field or _JSON] = error.message
+        text = str(error) if isinstance(error, WorkbenchError) else f"Nothing was sent: {error}."
+        is_half = outcome.made and self.values["operation"] == INTENT
+        return Message(f"{text} The intent was created and is not confirmed." if is_half else text, BAD)
+
+    def _done(self) -> Message:
+        gathered, payment = self._gathered, self._gathered.payment
+        if was_replayed(self.calls):
+            return Message("The service gave the answer of before: nothing was done a second time.")
+        if not payment.id:
+            return Message("Sent.")
+        if payment.status == "requires_action":
+            number = mask_phone(gathered.numbers.get(payment.id, ""))
+            is_shown = any(row["kind"] == "screen" for row in gathered.rows)
+            return Message(f"{payment.money} asked of {number}: {_PROMPTED if is_shown else _WAITS}")
+        ended = news(payment, is_verified=bool(verified_at(gathered.rows, gathered.arrivals)))
+        return ended or Message(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
+
+    def _renew(self, key: str) -> None:
+        """Another key for the next payment, once this one has come to something."""
+        status = call_of(self.calls[-1]).response.status if self.calls else None
+        is_over = status is not None and (status < HTTPStatus.BAD_REQUEST or status == PaymentDeclined.status)
+        if is_over and self.values[_KEY] == key:
+            self.values[_KEY] = self._draw_key()
+
+
+class ResponseSection(BoardSection):
+    """The response to what was sent last."""
+
+    id = "answer"
+
+    def __init__(self, request: RequestSection) -> None:
+        self._request = request
+
+    def section(self) -> Section:
+        """Status, headers, body."""
+        return Section(self.id, "Answer", responses(self._request.calls))
+
+
+def _without_key(values: Values) -> dict[str, str]:
+    return {name: value for name, value in values.items() if name != _KEY}

@@ -1,0 +1,507 @@
+"""Notebooks run headlessly: in parallel, with parameters and solutions, and with a report that names what failed."""
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from decimal import Decimal, InvalidOperation
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import ModuleType
+from typing import NamedTuple, cast
+from xml.etree import ElementTree as ET
+
+import nbformat
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from workbench.domain.masking import xml_text
+from workbench.errors import RunRefused
+from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
+from workbench.visible import visible
+
+
+def papermill() -> ModuleType:
+    """The module, without a parser that its schema checker uses where it is installed.
+
+    That parser of internationalised addresses takes a second to load and checks nothing in a notebook.
+    """
+    sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))  # None is how an import is barred
+    return import_module("papermill")
+
+
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_READ: Mapping[str, Callable[[str], object]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": lambda text: _TRUTH[text.lower()],
+    "Decimal": lambda text: str(Decimal(text)),
+    "None": str,
+}
+
+
+def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
+    """For each notebook, those of `parameters` that it declares.
+
+    Raises RunRefused: a name that none declares, or a text that is not of the declared type.
+    """
+    if not parameters:
+        return {each: {} for each in notebooks}
+    declared = {each: _declared(each) for each in notebooks}
+    known = {name for names in declared.values() for name in names}
+    if not any(map(_cell, notebooks)):
+        raise RunRefused(
+            f"No cell of {', '.join(each.name for each in notebooks)} is tagged parameters: -p has nothing to set.",
+            hint="Tag the cell that assigns them.",
+        )
+    if unknown := sorted(set(parameters) - known):
+        raise RunRefused(
+            f"No notebook takes a parameter {', '.join(unknown)}; they take {', '.join(sorted(known)) or 'none'}.",
+            unknown=unknown,
+        )
+    return {
+        each: {name: _read(name, text, names[name]) for name, text in parameters.items() if name in names}
+        for each, names in declared.items()
+    }
+
+
+def _cell(notebook: Path) -> nbformat.NotebookNode | None:
+    """The cell tagged `parameters`, if there is one; a notebook that cannot be read fails when it is run."""
+    try:
+        cells = nbformat.read(notebook, as_version=4).cells
+    except Exception:  # noqa: BLE001  whatever a file that is no notebook leads to
+        return None
+    return next((each for each in cells if "parameters" in each.metadata.get("tags", ())), None)
+
+
+def _declared(notebook: Path) -> dict[str, str]:
+    """The names in the cell tagged `parameters`, and their types, as papermill reads them."""
+    papermill()
+    from papermill.translators import PythonTranslator
+
+    cell = _cell(notebook)
+    try:
+        return {each.name: each.inferred_type_name for each in PythonTranslator.inspect(cell)} if cell else {}
+    except Exception:  # noqa: BLE001  a cell that cannot be read fails when it is run
+        return {}
+
+
+def _read(name: str, text: str, kind: str) -> object:
+    try:
+        return _READ.get(kind, str)(text)
+    except (ValueError, KeyError, InvalidOperation):
+        raise RunRefused(f"The parameter {name} is of type {kind}, which {text!r} is not.", name=name) from None
+
+
+_TAG = "exercise"
+_CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
+
+
+def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook with the code of its solutions above each check.
+
+    An exercise's cell is tagged `exercise` and ends with `exercises.check("its_name", …)`.
+    Raises RunRefused: no check at the beginning of a line, or the check of an unknown exercise.
+    """
+    codes = {each.name: each.solution for each in EXERCISES}
+    for cell in node.cells:
+        if _TAG in cell.metadata.get("tags", ()):
+            check = _CHECK.search(cell.source)
+            if check is None or check[1] not in codes:
+                named = f"of {check[1]!r}, which is no exercise" if check else "of no exercise"
+                raise RunRefused(f"A cell tagged {_TAG} has the check {named}:\n{cell.source}")
+            cell["source"] = f"{codes[check[1]]}\n{cell.source[check.start() :]}"
+    return node
+
+
+_OFFLINE = """
+{%- extends 'lab/index.html.j2' -%}
+{%- block html_head_js -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block jupyter_widgets -%}{%- endblock -%}
+{%- block data_png scoped -%}
+<div class="jp-RenderedImage jp-OutputArea-output {{ extra_class }}">
+<img src="data:image/png;base64,{{ output.data['image/png'] | escape_html }}"
+ alt="{{ (output | get_metadata('alt', 'image/png')) or output.data.get('text/plain', '') | escape_html }}">
+</div>
+{%- endblock -%}
+{%- block data_svg scoped -%}
+<div class="jp-RenderedSVG jp-OutputArea-output {{ extra_class }}">
+<img src="data:image/svg+xml;base64,{{ output.data['image/svg+xml'] | text_base64 | escape_html }}"
+ alt="{{ (output | get_metadata('alt', 'image/svg+xml')) or output.data.get('text/plain', '') | escape_html }}">
+</div>
+{%- endblock -%}
+{%- block extra_css -%}
+<link rel="icon" href="data:,">
+<style>
+  main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
+  .jp-RenderedHTMLCommon caption { text-align: left; font-weight: 600; padding: .3rem 0; caption-side: top; }
+  .jp-RenderedMarkdown .highlight { margin: 0 0 1em; }
+  .jp-OutputArea-output { overflow-x: auto; padding-left: .6rem; }
+  .jp-OutputArea-output > img { max-width: 100%; height: auto; }
+  main .jp-OutputArea-prompt { box-sizing: border-box; width: 76px; }
+  main .jp-OutputArea-output pre { word-break: normal; overflow-wrap: anywhere; }
+</style>
+{%- endblock -%}
+"""
+"""The Lab's own look, without the four scripts that it would fetch, and with descriptions of pictures."""
+
+_NEXT = re.compile(r'href="([\w-]+)\.ipynb"')
+"""A link to another notebook, whose page stands beside this one."""
+
+_PRIORITY = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
+"""No widgets: a page shows the HTML or text beside them."""
+
+
+def write_page(node: nbformat.NotebookNode, path: Path) -> None:
+    """Write the page of a notebook; its images are in it."""
+    from jinja2 import DictLoader
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
+    exporter = HTMLExporter(
+        config=Config(NbConvertBase={"display_data_priority": _PRIORITY}),
+        extra_loaders=[DictLoader({"offline.html.j2": _OFFLINE})],
+        template_file="offline.html.j2",
+        embed_images=True,
+    )
+    body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
+    path.write_text(_NEXT.sub(r'href="\1.html"', body), "utf-8")
+
+
+_CELL_TIMEOUT_S = 600
+_RUN_METADATA = ("papermill", "execution", "widgets")
+_INJECTED = "injected-parameters"
+_ERROR_TAG = "papermill-error-cell-tag"
+_UNEXPLAINED = "CellExecutionError: "
+
+
+class Task(NamedTuple):
+    """A notebook to execute, where to write, and its parameters."""
+
+    notebook: Path
+    out: Path
+    parameters: dict[str, object]
+    solutions: bool = False
+    """Whether each exercise is done by its solution, and its check must pass."""
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self.notebook.stem
+
+
+class Failure(NamedTuple):
+    """The first cell that failed, counted from 1 as on the page, or 0 for the notebook itself."""
+
+    notebook: str
+    cell: int
+    source: str
+    error: str
+    traceback: str
+
+    def __str__(self) -> str:
+        if not self.cell:
+            return visible(f"  notebook {self.notebook}\n  {self.error}", lines=True)
+        source = "\n".join(f"    {line}" for line in self.source.splitlines())
+        return visible(f"  notebook {self.notebook}, cell {self.cell}:\n{source}\n  {self.error}", lines=True)
+
+
+class Timing(NamedTuple):
+    """A code cell's first line and how long it took."""
+
+    cell: int
+    line: str
+    seconds: float
+    ran: bool
+
+
+class Result(NamedTuple):
+    """The outcome of one notebook."""
+
+    name: str
+    seconds: float
+    timings: tuple[Timing, ...]
+    failure: Failure | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every cell ran."""
+        return self.failure is None
+
+    @property
+    def cells(self) -> int:
+        """How many code cells ran."""
+        return sum(each.ran for each in self.timings)
+
+
+def execute(task: Task) -> Result:
+    """Execute a notebook; a failure is in the result, never raised."""
+    started = time.monotonic()
+    written = task.out / task.notebook.name
+    written.unlink(missing_ok=True)
+    failure = _run(task, written)
+    timings: tuple[Timing, ...] = ()
+    if written.is_file():
+        try:
+            node = nbformat.read(written, as_version=4)
+            timings = tuple(_timings(node))
+            failure = failure and _placed(failure, node)
+            nbformat.write(_cleaned(node), written)
+            write_page(node, written.with_suffix(".html"))
+        except Exception as error:  # noqa: BLE001  what was executed is no notebook: this one failed, the rest run
+            failure = failure or _failed(task, error)
+    return Result(task.name, time.monotonic() - started, timings, failure)
+
+
+def _run(task: Task, written: Path) -> Failure | None:
+    for last in (False, True):
+        try:
+            _execute(task, written)
+        except papermill().PapermillExecutionError as error:
+            trace = papermill().exceptions.strip_color("\n".join(error.traceback))
+            return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+        except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
+            if last or not _died_at_its_start(error, written):
+                return _failed(task, error)
+        else:
+            return None
+    return None
+
+
+def _execute(task: Task, written: Path) -> None:
+    # A check that does not pass raises in a run with the solutions. Else it prints, as for a person.
+    os.environ[MUST_BE_DONE] = "1" if task.solutions else "0"
+    papermill().execute_notebook(
+        solved(nbformat.read(task.notebook, as_version=4)) if task.solutions else str(task.notebook),
+        str(written),
+        parameters=task.parameters,
+        kernel_name="python3",
+        language="python",
+        cwd=str(task.notebook.parent),
+        progress_bar=False,
+        # Saved after each cell: a kernel that dies leaves its outputs, and which cell it was at.
+        request_save_on_cell_execute=True,
+        execution_timeout=_CELL_TIMEOUT_S,
+        extra_arguments=["--log-level=CRITICAL", "--IPKernelApp.extra_extensions=workbench.asserts"],
+    )
+
+
+def _failed(task: Task, error: Exception) -> Failure:
+    """The notebook itself failed; only the first paragraph, as a library's message may fill a page."""
+    message = str(error).strip().partition("\n\n")[0]
+    return Failure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
+
+
+def _died_at_its_start(error: Exception, written: Path) -> bool:
+    """Whether a kernel died before its first cell: two that start at once may choose one port."""
+    if not isinstance(error, RuntimeError) or not written.is_file():
+        return False
+    cells = nbformat.read(written, as_version=4).cells
+    return not any(each.metadata.get("papermill", {}).get("start_time") for each in cells)
+
+
+def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """The cells of the user's own file, without those that papermill added."""
+    return [cell for cell in node.cells if not {_INJECTED, _ERROR_TAG} & set(cell.metadata.get("tags", ()))]
+
+
+def _placed(failure: Failure, node: nbformat.NotebookNode) -> Failure:
+    """The failure with its cell: the one that raised, or the last that began when the kernel died."""
+    began = [
+        (bool(cell.metadata.papermill.exception), place, cell.source, _last_on_stderr(cell))
+        for place, cell in enumerate(_own_cells(node), start=1)
+        if cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
+    ]
+    if not began:
+        return failure
+    raised, place, source, message = max(began)
+    # A magic that refuses has no error output; its message is on stderr.
+    error = message if raised and message and failure.error.startswith(_UNEXPLAINED) else failure.error
+    return failure._replace(cell=place, source=source, error=error)
+
+
+def _last_on_stderr(cell: nbformat.NotebookNode) -> str:
+    lines = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
+    return lines[-1] if lines else ""
+
+
+def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
+    for place, cell in enumerate(_own_cells(node), start=1):
+        if cell.cell_type == "code":
+            line = next(iter(cell.source.strip().splitlines()), "")
+            seconds = cell.metadata.get("papermill", {}).get("duration") or 0.0
+            yield Timing(place, line, seconds, cell.execution_count is not None)
+
+
+def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook without what differs from run to run, so that two runs are one file to the byte."""
+    for part in (node, *node.cells):
+        for name in _RUN_METADATA:
+            part.metadata.pop(name, None)
+    node.metadata.get("language_info", {}).pop("version", None)
+    for place, cell in enumerate(node.cells):
+        if not cell.metadata.get("tags", True):
+            del cell.metadata["tags"]  # papermill puts an empty list where there was none
+        if _INJECTED in cell.metadata.get("tags", ()):
+            cell["id"] = _INJECTED
+        if _ERROR_TAG in cell.metadata.get("tags", ()):
+            cell["id"] = f"error-{place}"
+        if cell.cell_type == "code":
+            cell["outputs"] = _coalesced(cell.outputs)
+    return node
+
+
+def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Neighbouring pieces of one stream as one: where they are cut differs from run to run."""
+    whole: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        last = whole[-1] if whole else None
+        if last and output.output_type == "stream" == last.output_type and output.name == last.name:
+            last["text"] += output.text
+        else:
+            whole.append(output)
+    return whole
+
+
+def write_junit(results: Sequence[Result], path: Path) -> None:
+    """Write `junit.xml`; times are in seconds."""
+    root = ET.Element("testsuites", name="notebooks")
+    for result in results:
+        root.append(_suite(result))
+    ET.indent(root)
+    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _suite(result: Result) -> ET.Element:
+    suite = ET.Element("testsuite", name=result.name, time=f"{result.seconds:.3f}")
+    failure = result.failure
+    for each in result.timings:
+        case = _case(suite, result.name, f"cell {each.cell}: {each.line}", each.seconds)
+        if failure and failure.cell == each.cell:
+            _failure(case, failure)
+        elif not each.ran:
+            ET.SubElement(case, "skipped", message="a cell before it failed")
+    if failure and all(failure.cell != each.cell for each in result.timings):
+        _failure(_case(suite, result.name, "notebook", result.seconds), failure)
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(len(suite.findall("testcase/failure"))))
+    suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
+    return suite
+
+
+def _case(suite: ET.Element, notebook: str, name: str, seconds: float) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=notebook, name=xml_text(name), time=f"{seconds:.3f}")
+
+
+def _failure(case: ET.Element, failure: Failure) -> None:
+    element = ET.SubElement(case, "failure", message=xml_text(failure.error))
+    element.text = xml_text(f"{failure}\n\n{failure.traceback}")
+
+
+__all__ = ["Result", "run"]
+
+_SUMMARY = "{0.name}: {0.cells} cells in {0.seconds:.1f} s"
+
+
+def run(
+    notebooks: Sequence[Path],
+    *,
+    parameters: Mapping[str, str] | None = None,
+    out: Path = Path("executed"),
+    jobs: int = 2,
+    solutions: bool = False,
+) -> list[Result]:
+    """Execute `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
+
+    `out` receives each executed notebook (`.ipynb`), its self-contained page (`.html`), and `junit.xml`.
+    `parameters` are texts; each becomes the type that the notebook's parameters cell declares. `solutions` does the
+    exercises; a check that does not pass then fails.
+    Raises RunRefused: a missing notebook, a parameter that no notebook takes, or no folder to write to.
+    """
+    tasks = [each._replace(solutions=solutions) for each in _tasks(notebooks, parameters or {}, out)]
+    names = [task.name for task in tasks]
+    _make(out)
+    results: list[Result] = []
+    console = Console(stderr=True, highlight=False)
+    try:
+        with _progress(console) as progress:
+            bar = progress.add_task("notebooks", total=len(tasks))
+            for result in _executed(tasks, jobs):
+                results.append(result)
+                progress.advance(bar)
+                _report(console, result)
+    finally:
+        results.sort(key=lambda each: names.index(each.name))
+        write_junit(results, out / "junit.xml")
+    failed = sum(not each.passed for each in results)
+    console.print(f"{len(results) - failed} passed, {failed} failed; see {visible(str(out))}", markup=False)
+    return results
+
+
+def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
+    pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn"), initializer=_prepare_worker)
+    running = {pool.submit(execute, task): task for task in tasks}
+    try:
+        for done in as_completed(running):
+            try:
+                result = done.result()
+            except BrokenProcessPool:
+                name = running[done].name
+                result = Result(name, 0, (), Failure(name, 0, "", "The process that ran it was killed.", ""))
+            yield result
+    except KeyboardInterrupt:
+        raise RunRefused("Interrupted; what had ended is written.") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _prepare_worker() -> None:
+    """Set what the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
+    os.environ["PYTHONHASHSEED"] = "0"  # hashes of strings decide the order of sets: two runs print the same
+    os.environ.pop("JPY_SESSION_NAME", None)  # set in a notebook that starts a run, and no person looks at the run
+    os.environ.pop("WORKBENCH_PROGRESS", None)  # a run neither reads nor changes somebody's progress
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path) -> list[Task]:
+    missing = [str(each) for each in notebooks if not each.is_file() or each.suffix != ".ipynb"]
+    if missing or not notebooks:
+        raise RunRefused(f"No notebook (.ipynb) is at {', '.join(missing) or 'any of these'}.", missing=missing)
+    names = [each.stem for each in notebooks]
+    if twice := {each for each in names if names.count(each) > 1}:
+        raise RunRefused(f"Two notebooks are named {', '.join(sorted(twice))}: run them with two --out.")
+    if any(each.resolve() == (out / each.name).resolve() for each in notebooks):
+        raise RunRefused(f"{out} holds the notebooks themselves, which are never written over: name another --out.")
+    values = typed(notebooks, parameters)
+    return [Task(each.resolve(), out.resolve(), values[each]) for each in notebooks]
+
+
+def _make(out: Path) -> None:
+    """Make the folder, and try to write in it: better refused now than after the first notebook."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise RunRefused(f"Nothing can be written to {out}: {error.strerror}.", hint="Name another --out.") from None
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
+
+
+def _report(console: Console, result: Result) -> None:
+    if result.failure is None:
+        console.print(f"ok      {visible(_SUMMARY.format(result))}", markup=False)
+    else:
+        console.print(f"FAILED  {visible(_SUMMARY.format(result))}\n{result.failure}", markup=False, soft_wrap=True)

@@ -1,0 +1,195 @@
+"""The table of operations under `/sandbox`: what no real service has."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from msgspec import UNSET
+
+from workbench.domain import wire
+from workbench.domain.gaps import REGISTER
+from workbench.domain.moments import business_date, rfc3339
+from workbench.domain.wire import control as shapes
+from workbench.errors import InvalidRequest
+from workbench.sandbox import trace
+from workbench.sandbox.operations import BEARER, Operation
+from workbench.sandbox.service import attempts, charges, endpoints, keys, ledger_pages, phones
+from workbench.sandbox.service import attempts as scripts
+from workbench.sandbox.service.lists import Caller, Refused
+from workbench.sandbox.store import Transaction
+
+_UNITS_MS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
+
+
+def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one signature
+    """GET /sandbox/clock: the moment, and how the clock goes."""
+    return shapes.Clock(
+        mode=tx.clock_mode(),
+        now=rfc3339(tx.now_ms),
+        now_ms=tx.now_ms,
+        business_date=business_date(tx.now_ms),
+        seq=tx.last_seq(),
+    )
+
+
+def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # noqa: ARG001  one signature
+    """POST /sandbox/clock/advance: move the clock; all that falls due on the way happens.
+
+    The answer is the milliseconds to move by, which is done outside of a transaction.
+    Raises InvalidRequest: no unit is named, or one negative, over ten years, or finer than a millisecond.
+    """
+    moved = {name: each for name in body.__struct_fields__ if (each := getattr(body, name)) is not UNSET}
+    if not moved:
+        message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
+        raise InvalidRequest(message, code="parameter_missing", param="seconds")
+    seconds_ms = whole_ms(moved.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
+    return seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in moved.items())
+
+
+def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset:  # noqa: ARG001  one signature
+    """GET /sandbox/phones/{phone}: what a customer's phone shows."""
+    return phones.show(tx, phone)
+
+
+def read_messages(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Rows[shapes.Message]:  # noqa: ARG001  one signature
+    """GET /sandbox/phones/{phone}/messages: what operators have texted to a customer, oldest first."""
+    return phones.messages(tx, phone)
+
+
+def enter(
+    tx: Transaction,
+    caller: Caller,  # noqa: ARG001  one signature
+    body: shapes.Input,
+    *,
+    phone: wire.PathPhone,
+) -> shapes.Handset | Refused:
+    """POST /sandbox/phones/{phone}/input: a PIN is typed and sent."""
+    return phones.enter(tx, phone, body.text)
+
+
+def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | Refused:  # noqa: ARG001  one signature
+    """POST /sandbox/phones/{phone}/cancel: the customer refuses."""
+    return phones.press(tx, phone, "cancel")
+
+
+def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | Refused:  # noqa: ARG001  one signature
+    """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
+    return phones.press(tx, phone, "ignore")
+
+
+def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noqa: ARG001  one signature
+    """GET /sandbox/gaps: the register of what the interface leaves open, and what is in force."""
+    return shapes.Rows([{**each.as_record(), "value": getattr(tx.gaps, each.name)} for each in REGISTER])
+
+
+def script(tx: Transaction, caller: Caller, body: shapes.Script) -> shapes.Scripted:  # noqa: ARG001  one signature
+    """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
+    return scripts.script(tx, body.phone, body.answers)
+
+
+def outage(tx: Transaction, caller: Caller, body: shapes.Outage) -> shapes.OperatorState:  # noqa: ARG001  one signature
+    """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
+    return scripts.outage(tx, body.provider, whole_ms(body.seconds, shapes.MAX_OUTAGE_S))
+
+
+def operators(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.OperatorState]:  # noqa: ARG001  one signature
+    """GET /sandbox/operator: each operator, and until when it is down."""
+    return shapes.Rows(scripts.states(tx))
+
+
+def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
+    """POST /sandbox/operator/query: ask the operator what became of a charge that it never told of."""
+    return attempts.settled_by_query(tx, charges.found(tx, caller, body.charge, param="charge"))
+
+
+def new_account(tx: Transaction, caller: Caller, body: shapes.NewAccount) -> shapes.NewAccountKeys:  # noqa: ARG001  one signature
+    """POST /sandbox/accounts: another merchant in the same sandbox; its keys, once."""
+    return keys.new_account(tx, body.name)
+
+
+def delivery_faults(
+    tx: Transaction, caller: Caller, body: shapes.DeliveryFaults, *, endpoint_id: wire.PathEndpoint
+) -> shapes.FaultyEndpoint:
+    """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
+    return endpoints.set_faults(tx, caller, body.faults, endpoint_id)
+
+
+def endpoints_faults(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.FaultyEndpoint]:
+    """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
+    return shapes.Rows(endpoints.faults(tx, caller))
+
+
+def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
+    """POST /sandbox/reset: forget all payments, events and entries; keys, endpoints and clock stay.
+
+    Those of every account of the sandbox: a test of several merchants begins anew by one call.
+    """
+    tx.forget()
+    return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
+
+
+def whole_ms(seconds: Decimal, most_s: int) -> int:
+    """Seconds as whole milliseconds.
+
+    Raises InvalidRequest: negative, more than `most_s`, or finer than a millisecond.
+    """
+    in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
+    if not in_bounds or seconds * 1000 != int(seconds * 1000):
+        raise InvalidRequest(
+            f"seconds is from 0 to {most_s}, in whole milliseconds.", code="parameter_invalid", param="seconds"
+        )
+    return int(seconds * 1000)
+
+
+def _row(  # noqa: PLR0913  the columns that differ
+    method: str,
+    path: str,
+    run: Callable[..., Any],
+    response: Any,  # noqa: ANN401  a type, generic ones too
+    *,
+    body: type[wire.View] | None = None,
+    query: type[wire.View] | None = None,
+    no_store: bool = False,
+    refuses: tuple[int, ...] = (),
+) -> Operation:
+    """A row; the operation is named for the function that it runs."""
+    named = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
+    return Operation(
+        named, method, f"/sandbox/{path}", BEARER, run, response, "sandbox",
+        body=body, query=query, no_store=no_store, refuses=refuses, traced=False,
+    )  # fmt: skip
+
+
+CLOCK = _row("GET", "clock", clock, shapes.Clock)
+ADVANCE = _row("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
+
+# fmt: off
+OPERATIONS: tuple[Operation, ...] = (
+    CLOCK,
+    ADVANCE,
+    _row("GET", "phones/{phone}", show_phone, shapes.Handset),
+    _row("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
+    _row("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
+    _row("POST", "phones/{phone}/cancel", cancel, shapes.Handset, refuses=(409,)),
+    _row("POST", "phones/{phone}/ignore", ignore, shapes.Handset, refuses=(409,)),
+    _row("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
+    _row("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
+    _row("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
+    _row("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
+    _row("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
+    _row("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
+    _row("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
+         body=shapes.DeliveryFaults),
+    _row("GET", "ledger/accounts", ledger_pages.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
+    _row("GET", "ledger/entries", ledger_pages.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
+    _row("POST", "ledger/entries", ledger_pages.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
+    _row("POST", "ledger/entries/{entry_id}/repeat", ledger_pages.repeat, shapes.LedgerEntry, refuses=(409,)),
+    _row("GET", "ledger/postings", ledger_pages.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
+    _row("GET", "ledger/movements", ledger_pages.movements, shapes.Page[shapes.LedgerMovement],
+         query=wire.MovementsQuery),
+    _row("GET", "ledger/verify", ledger_pages.verify, shapes.LedgerVerified),
+    _row("GET", "trace", trace.trace, shapes.Rows[wire.TraceRow], query=wire.TraceQuery),
+    _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
+    _row("POST", "reset", reset, shapes.WasReset),
+)
+# fmt: on

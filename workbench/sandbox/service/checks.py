@@ -1,0 +1,170 @@
+"""The checks of a request's values beyond their types, each by one row of the register; live keys are refused."""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import ParamSpec, Self, TypeVar, cast
+
+from workbench.domain import wire
+from workbench.domain.gaps import Gaps
+from workbench.domain.money import (
+    CURRENCIES,
+    ZMW,
+    Currency,
+    Money,
+    currency_named,
+    money_from_integer,
+    money_from_major,
+)
+from workbench.domain.payments import BOUNDS_MINOR, MOBILE_MONEY, UNITS_MINOR
+from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
+from workbench.errors import AuthenticationFailed, InvalidRequest, field_problem
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class EveryFault:
+    """A block of reads of which each is made, so that a caller learns of all faults at once.
+
+    What `read` returns is for after the block, which raises the first InvalidRequest there was, with the fields of
+    all in `problems`.
+    """
+
+    def __init__(self) -> None:
+        self._faults: list[InvalidRequest] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What one read returns."""
+        try:
+            return value(*args, **kwargs)
+        except InvalidRequest as fault:
+            self._faults.append(fault)
+            return cast("T", None)  # never seen: the block raises
+
+    def __exit__(self, *raised: object) -> None:
+        if raised[0] is None and self._faults:
+            first = self._faults[0]
+            first.problems = tuple(field_problem(each.param or "", each.message) for each in self._faults)
+            raise first
+
+
+def currency_or_only(text: str) -> Currency:
+    """The currency named, or the one that there is, so that an amount can be judged beside a wrong name."""
+    return CURRENCIES.get(text.upper(), ZMW)
+
+
+def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
+    """The currency that is named.
+
+    Raises InvalidRequest: none of this service, or in another case where only the documented one is taken.
+    """
+    currency = currency_named(text)
+    if gaps.currency_case == "strict" and text != documented(text):
+        raise InvalidRequest(f"currency is written {documented(text)!r} here.", param="currency")
+    return currency
+
+
+def check_bounds(gaps: Gaps, money: Money) -> None:
+    """Raises InvalidRequest: outside the bounds in force."""
+    least, most = BOUNDS_MINOR[gaps.amount_bounds]
+    if money.amount_minor < least or (most is not None and money.amount_minor > most):
+        raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
+
+
+def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
+    """The amount of an intent.
+
+    Raises InvalidRequest: no amount, out of bounds, or one that its charge could not tell.
+    """
+    money = money_from_major(amount, currency)
+    check_bounds(gaps, money)
+    check_whole(gaps, money)
+    return money
+
+
+def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
+    """The amount of a charge.
+
+    Raises InvalidRequest: no amount, or out of bounds.
+    """
+    money = money_from_integer(amount, currency, units_minor=UNITS_MINOR[gaps.charge_amount_unit])
+    check_bounds(gaps, money)
+    return money
+
+
+def check_reference(gaps: Gaps, reference: str | None) -> None:
+    """Raises InvalidRequest: a charge needs a reference here."""
+    if reference is None and gaps.required_fields == "with_reference":
+        raise InvalidRequest("reference is required.", code="parameter_missing", param="reference")
+
+
+def check_whole(gaps: Gaps, money: Money) -> None:
+    """Raises InvalidRequest: the charge of this intent could not tell its amount in whole units."""
+    if money.amount_minor % UNITS_MINOR[gaps.charge_amount_unit]:
+        raise InvalidRequest(
+            f"{money} is not whole, and charges count in whole units of {money.currency} here.",
+            code="amount_too_precise",
+            param="amount",
+        )
+
+
+def check_method_types(gaps: Gaps, types: list[str]) -> None:
+    """Raises InvalidRequest: mobile_money is not there, or not alone where it must be."""
+    if MOBILE_MONEY not in types or (gaps.payment_method_types == "only" and set(types) != {MOBILE_MONEY}):
+        raise InvalidRequest(
+            f"payment_method_types must include {MOBILE_MONEY!r}.",
+            code="parameter_invalid",
+            param="payment_method_types",
+        )
+
+
+def check_type(text: str, param: str) -> None:
+    """Raises InvalidRequest unless the type is mobile_money."""
+    if text != MOBILE_MONEY:
+        raise InvalidRequest(
+            f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", code="parameter_invalid", param=param
+        )
+
+
+def read_method(method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:
+    """The operator asked for and the customer's number."""
+    details, within = method.mobile_money, "payment_method.mobile_money"
+    with EveryFault() as every:
+        every.read(check_type, method.type, "payment_method.type")
+        asked = every.read(operator_named, details.provider, param=f"{within}.provider")
+        phone = every.read(msisdn_from, details.phone, param=f"{within}.phone")
+    return asked, phone
+
+
+def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
+    """What the merchant should know though the request is accepted.
+
+    Raises InvalidRequest where a mismatch of operator and number is refused.
+    """
+    if asked == phone.operator:
+        return ()
+    mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
+    if gaps.operator_mismatch == "refused":
+        raise InvalidRequest(f"{mismatch}.", code="operator_mismatch", param=param)
+    return (f"{mismatch}, which is asked for the money.",)
+
+
+_LIVE = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
+
+
+def holds_live_key(text: str) -> bool:
+    """Whether something in `text` begins as a live key does."""
+    return _LIVE.search(text) is not None
+
+
+def live_key() -> AuthenticationFailed:
+    """The answer to a live key."""
+    return AuthenticationFailed(
+        "This is a live key, and this is the sandbox: nothing live was touched, no money moved.",
+        code="live_key_in_sandbox",
+        hint="Use a key that begins sk_test_ or pk_test_, and roll the live key if others could see this call.",
+    )

@@ -1,0 +1,93 @@
+"""Clearing at midnight in Lusaka: pending money becomes available, floats are swept to the bank, payouts are paid."""
+
+from workbench.domain import ledger
+from workbench.domain.ledger import AccountKind
+from workbench.domain.moments import day_start_ms
+from workbench.domain.money import CURRENCIES, Money
+from workbench.domain.phones import OPERATORS
+from workbench.domain.references import reference
+from workbench.sandbox.store import Transaction
+
+CLEARING = "night"
+
+
+def expect(tx: Transaction) -> None:
+    """See that the coming midnight finds its work."""
+    if not tx.is_scheduled(CLEARING):
+        tx.schedule(CLEARING, CLEARING, in_ms=day_start_ms(tx.now_ms, days_on=1) - tx.now_ms)
+
+
+def clear_and_sweep(tx: Transaction) -> bool:
+    """Clear every merchant and sweep every float of what came before today; whether anything was moved.
+
+    What was swept the night before is credited by the bank first.
+    """
+    midnight_ms = day_start_ms(tx.now_ms)
+    moved = False
+    for currency in CURRENCIES:
+        for operator in OPERATORS:
+            moved |= _credit_sweep(tx, operator, currency)
+        for account in tx.accounts.all(order="id"):
+            moved |= _clear(tx, account.id, currency, midnight_ms)
+        for operator in OPERATORS:
+            moved |= _sweep(tx, operator, currency, midnight_ms)
+    return moved
+
+
+def balance_of(tx: Transaction, kind: AccountKind, currency: str, *, before_ms: int | None = None, **party: str) -> int:
+    """What an account holds on its normal side, in minor units; `party` is `operator` or `merchant`."""
+    net = tx.journal.balance(kind.name.format(**party), currency, before_ms=before_ms)
+    return net if kind.normal_side == ledger.DEBIT else -net
+
+
+def _clear(tx: Transaction, merchant: str, currency: str, midnight_ms: int) -> bool:
+    pending = [
+        balance_of(tx, ledger.MERCHANT_PENDING, currency, before_ms=bound, merchant=merchant)
+        for bound in (midnight_ms, None)
+    ]
+    # A refund of today may have taken from what was pending yesterday.
+    net = max(0, min(pending))
+    if net:
+        _post(tx, "cleared", {"net": net}, currency, f"{Money(net, currency)} cleared", merchant=merchant)
+    owed = min(
+        balance_of(tx, ledger.RECEIVABLE, currency, merchant=merchant),
+        balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=merchant),
+    )
+    if owed > 0:
+        words = f"{Money(owed, currency)} taken of what was owed"
+        _post(tx, "receivable_recovered", {"owed": owed}, currency, words, merchant=merchant)
+    return bool(net) or owed > 0
+
+
+def _credit_sweep(tx: Transaction, operator: str, currency: str) -> bool:
+    swept = balance_of(tx, ledger.IN_TRANSIT, currency, operator=operator)
+    if swept > 0:
+        words = f"{Money(swept, currency)} credited by the bank from {operator}"
+        credit = reference("credit", tx.now_ms)
+        _post(tx, "sweep_credited", {"swept": swept}, currency, words, known_as=credit, operator=operator)
+    return swept > 0
+
+
+def _sweep(tx: Transaction, operator: str, currency: str, midnight_ms: int) -> bool:
+    swept = min(
+        balance_of(tx, ledger.FLOAT, currency, before_ms=bound, operator=operator) for bound in (midnight_ms, None)
+    )
+    if swept > 0:
+        words = f"{Money(swept, currency)} swept from {operator} to the bank"
+        sweep = reference("sweep", tx.now_ms, operator=operator)
+        _post(tx, "swept", {"swept": swept}, currency, words, known_as=sweep, operator=operator)
+    return swept > 0
+
+
+def _post(
+    tx: Transaction,
+    recipe: str,
+    amounts: dict[str, int],
+    currency: str,
+    description: str,
+    *,
+    known_as: str | None = None,
+    **party: str,
+) -> None:
+    postings = ledger.postings_for(recipe, amounts, currency, **party)
+    tx.post(recipe, postings, description=description, payment=None, reference=known_as)

@@ -1,0 +1,294 @@
+"""The trace as a sequence diagram: its rows as steps, drawn as SVG, or written a line a step."""
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, Final, NamedTuple
+
+from workbench.domain.ids import with_short_ids
+from workbench.domain.masking import shortened, xml_text
+from workbench.domain.wire.trace_rows import call_of, screen_of
+from workbench.render import Table, table
+from workbench.visible import visible
+
+WIDEST = 64
+MASK_NOTE = "secrets masked"
+
+
+def short(text: str, widest: int = WIDEST) -> str:
+    """Text with short identifiers, cut to `widest`; the row holds all of it."""
+    return shortened(with_short_ids(text), widest)
+
+
+def clock_of(at: str) -> str:
+    """The moment of a row, to the second."""
+    return at[:19].replace("T", " ")
+
+
+MERCHANT: Final = "your server"
+SERVICE: Final = "payment service"
+PHONE: Final = "customer's phone"
+LEDGER: Final = "ledger"
+RECEIVER: Final = "webhook receiver"
+LANES: Final[tuple[str, ...]] = (MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER)
+"""From left to right."""
+LONGEST: Final = 52
+_OK: Final = range(200, 400)
+_CODE = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
+_ASKING = " Enter PIN to approve:"
+_BY_THE_SERVICE = ("timeout", "withdraw")
+"""What nobody pressed."""
+
+
+class Step(NamedTuple):
+    """One arrow, and the response's arrow if one came."""
+
+    at: str
+    """The moment, UTC, to the second."""
+    kind: str
+    source: str
+    target: str
+    label: str
+    response: str = ""
+    is_bad: bool = False
+    """Refused, failed or without a response."""
+
+
+def steps_of(rows: Iterable[dict[str, Any]]) -> list[Step]:
+    """The steps of some rows, in their order."""
+    return [_OF_KIND[row["kind"]](row) for row in rows]
+
+
+def _call(row: dict[str, Any]) -> Step:
+    response = call_of(row).response
+    status, code = response.status, _CODE.search(response.body)
+    result = f"{status} {code[1]}" if code else str(status)
+    return _step(row, MERCHANT, SERVICE, row["what"], result, is_bad=status not in _OK)
+
+
+def _screen(row: dict[str, Any]) -> Step:
+    screen = screen_of(row)
+    lines, pressed = screen.words.split("\n"), screen.pressed
+    text = " ".join(lines[1:] or lines).removesuffix(_ASKING)
+    if pressed is None or pressed in _BY_THE_SERVICE:
+        return _step(row, SERVICE, PHONE, text)
+    if pressed == "ignore":
+        return _step(row, PHONE, SERVICE, text)
+    return _step(row, PHONE, SERVICE, f"PIN {pressed}" if "•" in pressed else pressed, text)
+
+
+def _entry(row: dict[str, Any]) -> Step:
+    return _step(row, SERVICE, LEDGER, row["what"])
+
+
+def _webhook(row: dict[str, Any]) -> Step:
+    return _step(row, SERVICE, RECEIVER, row["what"], row["result"], is_bad=not row["result"].startswith("2"))
+
+
+_OF_KIND = {"call": _call, "screen": _screen, "entry": _entry, "webhook": _webhook}
+
+
+def _step(
+    row: dict[str, Any], source: str, target: str, label: str, response: str = "", *, is_bad: bool = False
+) -> Step:
+    label, response = (short(visible(" ".join(each.split())), LONGEST) for each in (label, response))
+    return Step(clock_of(row["at"]), row["kind"], source, target, label, response, is_bad)
+
+
+_LETTER: Final = 6.5
+_LEFT: Final = 96
+"""Where the times stand."""
+_RIGHT, _HEAD, _HEAD_BOX, _NARROWEST = 24, 76, 30, 150
+_STEP, _RESPONSE, _DAY, _AFTER = 34, 26, 30, 8
+"""How far down each goes."""
+_LONG: Final = 900
+"""A picture of this height repeats the names of the lanes at its end."""
+_PAPER, _INK, _FAINT, _RULE, _BAD = "#fdfcf9", "#22262b", "#5c6670", "#c9ced4", "#b3261e"
+_COLOURS: Final = {"call": "#1a5fa8", "screen": "#7a3e9d", "entry": "#1b6e45", "webhook": "#94500a"}
+_FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+
+
+class _Place(NamedTuple):
+    """Where the lanes stand."""
+
+    lanes: dict[str, int]
+    width: int
+
+
+def drawn(steps: Sequence[Step], title: str, note: str = "") -> str:
+    """The SVG of some steps; `note` stands below the title."""
+    place = _placed(steps)
+    body, bottom = _steps(steps, place)
+    height = bottom + 20 + (_HEAD_BOX if bottom > _LONG else 0)
+    label = f"{title}. {len(steps)} steps between {', '.join(place.lanes)}."
+    start = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{place.width}" height="{height}" '
+        f'viewBox="0 0 {place.width} {height}" role="img" aria-label="{_text(label)}" '
+        f'font-family="{_FONT}" font-size="12" style="max-width:100%;height:auto">'
+    )
+    parts = [
+        start,
+        f"<title>{_text(title)}</title>",
+        f"<desc>{_text(' '.join(map(_spoken, steps)))}</desc>",
+        _box(0.5, 0.5, place.width - 1, height - 1, fill=_PAPER, stroke=_RULE),
+        _label(16, 24, title, _INK, size=13, weight=600),
+        _label(place.width - 16, 24, note, _FAINT, size=11, anchor="end") if note else "",
+        *_lanes(place, bottom),
+        *body,
+        "</svg>",
+    ]
+    return "\n".join(each for each in parts if each)
+
+
+def _spoken(step: Step) -> str:
+    response = f", answered {step.response}" if step.response else ""
+    return f"{step.at}: {step.source} to {step.target}: {step.label}{response}."
+
+
+def _placed(steps: Sequence[Step]) -> _Place:
+    """The lanes in use, so far apart that every label fits between the two that it is about."""
+    used = {each for step in steps for each in (step.source, step.target)}
+    names = [each for each in LANES if each in used]
+    gaps = dict.fromkeys(names[:-1], _NARROWEST)
+    # Labels between neighbours first: what reaches further then needs less.
+    for step in sorted(steps, key=lambda step: abs(names.index(step.source) - names.index(step.target))):
+        first, last = sorted((names.index(step.source), names.index(step.target)))
+        between = names[first:last]
+        wanted = _width(max(step.label, step.response, key=len)) + 44
+        missing = wanted - sum(gaps[each] for each in between)
+        if missing > 0:
+            gaps[between[-1]] += missing
+    lanes, x = {}, _LEFT + 64
+    for name in names:
+        lanes[name] = x
+        x += gaps.get(name, 0)
+    return _Place(lanes, max(x + 64 + _RIGHT, 420))
+
+
+def _width(text: str) -> int:
+    return round(len(text) * _LETTER)
+
+
+def _lanes(place: _Place, bottom: int) -> list[str]:
+    """The lifelines, with their names above; in a long picture below, too."""
+    heads = [_HEAD - _HEAD_BOX, bottom] if bottom > _LONG else [_HEAD - _HEAD_BOX]
+    parts = []
+    for name, x in place.lanes.items():
+        half = _width(name) // 2 + 14
+        parts.append(f'<line x1="{x}" y1="{_HEAD}" x2="{x}" y2="{bottom}" stroke="{_RULE}" stroke-width="1.5"/>')
+        for y in heads:
+            parts.append(_box(x - half, y, 2 * half, _HEAD_BOX, fill="#ffffff", stroke=_INK))
+            parts.append(_label(x, y + 19, name, _INK, weight=600, anchor="middle"))
+    return parts
+
+
+def _box(x: float, y: float, width: int, height: int, *, fill: str, stroke: str) -> str:
+    return f'<rect x="{x:g}" y="{y:g}" width="{width}" height="{height}" rx="6" fill="{fill}" stroke="{stroke}"/>'
+
+
+def _steps(steps: Sequence[Step], place: _Place) -> tuple[list[str], int]:
+    """The arrows from top to bottom, and where they end."""
+    parts: list[str] = []
+    y, day, time = _HEAD + 6, "", ""
+    for step in steps:
+        if step.at[:10] != day:
+            day, time = step.at[:10], ""
+            y += _DAY
+            parts += _new_day(day, y - 8, place.width)
+        y += _STEP
+        if step.at[11:] != time:
+            time = step.at[11:]
+            parts.append(_label(16, y + 4, time, _FAINT, size=11))
+        parts += _arrow(step, step.source, step.target, y, place)
+        if step.response:
+            y += _RESPONSE
+            parts += _arrow(step, step.target, step.source, y, place)
+        y += _AFTER
+    return parts, y + 8
+
+
+def _new_day(day: str, y: int, width: int) -> list[str]:
+    return [
+        f'<line x1="{_LEFT - 8}" y1="{y - 4}" x2="{width - 16}" y2="{y - 4}" stroke="{_RULE}" stroke-dasharray="1 4"/>',
+        _label(16, y, day, _FAINT, size=11, weight=600),
+    ]
+
+
+def _arrow(step: Step, source: str, target: str, y: int, place: _Place) -> list[str]:
+    """An arrow with its text above it; a response is dashed, and what went wrong has a cross."""
+    is_response = source != step.source
+    start, end = place.lanes[source], place.lanes[target]
+    sign = 1 if end > start else -1
+    is_bad = step.is_bad and (is_response or not step.response)
+    colour = _BAD if is_bad else _COLOURS[step.kind]
+    text = step.response if is_response else step.label
+    dashes = ' stroke-dasharray="6 4"' if is_response else ""
+    tip = f"{end},{y} {end - sign * 9},{y - 4.5:g} {end - sign * 9},{y + 4.5:g}"
+    return [
+        f'<line x1="{start}" y1="{y}" x2="{end - sign * 8}" y2="{y}" stroke="{colour}" stroke-width="1.6"{dashes}/>',
+        f'<polygon points="{tip}" fill="{colour}"/>',
+        f'<circle cx="{start}" cy="{y}" r="3.2" fill="{colour}"/>',
+        _label((start + end) // 2, y - 7, f"✗ {text}" if is_bad else text, colour, anchor="middle", halo=True),
+    ]
+
+
+def _label(  # noqa: PLR0913  one argument per attribute
+    x: int,
+    y: int,
+    text: str,
+    colour: str,
+    *,
+    size: int = 12,
+    weight: int = 400,
+    anchor: str = "start",
+    halo: bool = False,
+) -> str:
+    """Text; a halo keeps the line behind it from running through it."""
+    behind = f' stroke="{_PAPER}" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
+    return (
+        f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" font-weight="{weight}" '
+        f'text-anchor="{anchor}"{behind}>{_text(text)}</text>'
+    )
+
+
+def _text(text: str) -> str:
+    return escape(xml_text(text))
+
+
+MOST_ROWS: Final = 60
+"""Nobody reads a larger picture."""
+_COLUMNS = ("moment (UTC)", "from", "to", "what", "answer")
+_TITLE = "Who told whom what"
+
+
+class SequenceDiagram:
+    """The steps of the last rows of a trace."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.steps: list[Step] = steps_of(rows[-MOST_ROWS:])
+        left_out = len(rows) - len(self.steps)
+        self.note = f"the last {len(self.steps)} of {len(rows):,} steps" if left_out else ""
+
+    @property
+    def svg(self) -> str:
+        """The picture; the same steps give the same text."""
+        return drawn(self.steps, _TITLE, "; ".join(each for each in (self.note, "UTC", MASK_NOTE) if each))
+
+    @property
+    def table(self) -> Table:
+        """The same as a table, one row for each step."""
+        rows = [(each.at, each.source, each.target, *_texts(each)) for each in self.steps]
+        return table(", ".join(each for each in (_TITLE, self.note, MASK_NOTE) if each), _COLUMNS, rows)
+
+    def __repr__(self) -> str:
+        return str(self.table)
+
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        # No HTML beside it: where both are offered, the picture would not be shown.
+        return {"text/plain": repr(self), "image/svg+xml": self.svg}, {"image/svg+xml": {"alt": repr(self)}}
+
+
+def _texts(step: Step) -> tuple[str, str]:
+    """Label and response; a cross stands before the response that went wrong, or before the label if none came."""
+    cross = "✗ " if step.is_bad else ""
+    return (step.label, f"{cross}{step.response}") if step.response else (f"{cross}{step.label}", "")

@@ -1,0 +1,191 @@
+"""One call of the trace to look into: request, response, how long it took, and the texts that do the same."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from workbench.domain.masking import mask
+from workbench.domain.wire.trace_rows import call_of
+from workbench.errors import InvalidRequest
+from workbench.render import bundle, indented, is_live, preformatted
+from workbench.snippets import Snippet, snippet
+from workbench.visible import visible
+
+_KEPT = 1000
+_STARTED = "workbench.started"
+
+
+class Latencies:
+    """How long each of the latest responses took, by its Request-Id; kept in memory alone."""
+
+    def __init__(self, kept: int = _KEPT) -> None:
+        self._kept = kept
+        self._ms: OrderedDict[str, int] = OrderedDict()
+
+    def watch(self, client: httpx.Client) -> None:
+        """Measure this client's requests from now on, up to the headers of the response."""
+        client.event_hooks["request"].append(self._start)
+        client.event_hooks["response"].append(self._end)
+
+    def of(self, request_id: str) -> int | None:
+        """Whole milliseconds; None for another client's response, or one that is no longer kept."""
+        return self._ms.get(request_id)
+
+    def _start(self, request: httpx.Request) -> None:
+        # Calls of /sandbox are in no trace, and a board makes many.
+        if not request.url.path.startswith("/sandbox/"):
+            request.extensions[_STARTED] = time.perf_counter()
+
+    def _end(self, response: httpx.Response) -> None:
+        request_id = response.headers.get("Request-Id")
+        started = response.request.extensions.get(_STARTED)
+        if request_id is None or started is None:
+            return
+        self._ms[request_id] = round((time.perf_counter() - started) * 1000)
+        while len(self._ms) > self._kept:
+            self._ms.popitem(last=False)
+
+
+_OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
+"""How a masked credential begins, and whose it is; what begins otherwise is the secret key."""
+
+
+@dataclass(frozen=True)
+class TraceContext:
+    """What a trace's rows do not hold: where the sandbox is, and how long its responses took."""
+
+    base_url: str = ""
+    latencies: Latencies = field(default_factory=Latencies)
+
+
+class Exchange:
+    """One HTTP request and its response, as sent; keys and numbers are masked. Its repr shows controls as symbols."""
+
+    def __init__(self, row: dict[str, Any], context: TraceContext | None = None) -> None:
+        self._call = call_of(row)
+        self._row = row
+        self._context = context or TraceContext()
+
+    @property
+    def request(self) -> str:
+        """Request line, headers, body."""
+        return message(f"{self._call.target} HTTP/1.1", self._call.request.headers, self._call.request.body)
+
+    @property
+    def response(self) -> str:
+        """Status line, headers, body."""
+        first_line = f"HTTP/1.1 {self.status} {reason(self.status)}".rstrip()
+        return message(first_line, self._call.response.headers, self._call.response.body)
+
+    @property
+    def status(self) -> int:
+        """The response's status."""
+        return self._call.response.status
+
+    @property
+    def latency_ms(self) -> int | None:
+        """Milliseconds that this bench waited for the response; None for another client's call.
+
+        None in a headless run too: two runs of one notebook print the same.
+        """
+        return self._context.latencies.of(self._call.response.headers.get("Request-Id", "")) if is_live() else None
+
+    @property
+    def python(self) -> str:
+        """The same call in Python; fill in what is masked."""
+        return self._snippet.python
+
+    @property
+    def httpx(self) -> str:
+        """The same with `bench.http`."""
+        return self._snippet.httpx
+
+    @property
+    def curl(self) -> str:
+        """The same for a shell in which SECRET_KEY is set."""
+        return self._snippet.curl
+
+    def unmasked(self, number: str) -> "Exchange":
+        """The same with the customer's whole number, which the sandbox does not keep, so that it can be sent again.
+
+        Raises InvalidRequest: the number is not in this call.
+        """
+        masked, spelled = mask(number), {"+": number, "%2B": quote(number, safe="")}
+        texts = {f"{start}{masked[1:]}": whole for start, whole in spelled.items()}
+        request = msgspec.structs.replace(
+            self._call.request,
+            headers={name: _replaced(each, texts) for name, each in self._call.request.headers.items()},
+            body=_replaced(self._call.request.body, texts),
+        )
+        call = msgspec.structs.replace(self._call, target=_replaced(self._call.target, texts), request=request)
+        if masked == number or call == self._call:
+            message = f"number is not one that is masked in this call: {masked} does not stand in it."
+            raise InvalidRequest(message, code="parameter_invalid", param="number")
+        return Exchange({**self._row, "detail": msgspec.to_builtins(call)}, self._context)
+
+    @cached_property
+    def _snippet(self) -> Snippet:
+        method, _, path = self._call.target.partition(" ")
+        body = self._call.request.body or None
+        # A body that was sent without this header is repeated without it.
+        headers = {**({"Content-Type": ""} if body else {}), **self._call.request.headers}
+        scheme, _, credential = headers.get("Authorization", "").partition(" ")
+        key = next((name for start, name in _OWN_KEYS if credential.startswith(start)), "secret_key")
+        return snippet(
+            method,
+            path,
+            body,
+            headers=headers,
+            scheme=scheme.title() if scheme.title() in {"Bearer", "Basic"} else "none",
+            key=key,
+            base_url=self._context.base_url,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The exchange as plain values."""
+        return {
+            "seq": self._row["seq"],
+            "at": self._row["at"],
+            "line": self._call.target,
+            "status": self.status,
+            "reason": reason(self.status),
+            "request": {"headers": self._call.request.headers, "body": indented(self._call.request.body)},
+            "response": {"headers": self._call.response.headers, "body": indented(self._call.response.body)},
+            "latency_ms": self.latency_ms,
+            **self._snippet._asdict(),
+        }
+
+    def __repr__(self) -> str:
+        return visible(f"{self.request}\n\n{self.response}", lines=True)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        html = preformatted(self.request, "request") + preformatted(self.response, "response")
+        if self.latency_ms is not None:
+            html += f"<p>answered in {self.latency_ms} ms</p>"
+        return bundle(repr(self), html)
+
+
+def _replaced(text: str, texts: Mapping[str, str]) -> str:
+    """A text with some others replaced wherever they stand in it."""
+    for masked, whole in texts.items():
+        text = text.replace(masked, whole)
+    return text
+
+
+def reason(status: int) -> str:
+    """What a status is called; nothing for one that has no name."""
+    return HTTPStatus(status).phrase if status in list(HTTPStatus) else ""
+
+
+def message(first_line: str, headers: Mapping[str, str], body: str) -> str:
+    """A request or a response as text."""
+    lines = [first_line, *(f"{name}: {value}" for name, value in headers.items())]
+    return "\n".join([*lines, "", indented(body)]) if body else "\n".join(lines)
