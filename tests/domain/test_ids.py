@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.ids import Draws
+from workbench.domain.ids import Draws, short_id, with_short_ids
 
 PARTS = st.one_of(st.integers(0, 10**9), st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8))
 KEYS = st.lists(PARTS, min_size=1, max_size=4).map(tuple)
@@ -84,3 +84,10 @@ def test_every_number_below_comes_and_a_digest_has_the_size_asked_for():
         assert {draws.below(bound, "all", number) for number in range(bound * 20)} == set(range(bound))
     for size in (1, 16, 32, 64):
         assert len(draws.digest("size", size=size)) == size
+
+
+def test_identifiers_are_shortened_wherever_they_stand_and_nothing_else_is():
+    name = Draws("7").identifier("pi", 1)
+    assert short_id(name) == f"{name[:9]}…"
+    assert with_short_ids(f"POST /v1/payment_intents/{name}/confirm") == f"POST /v1/payment_intents/{name[:9]}…/confirm"
+    assert [short_id(text) for text in ("confirm", f"{name}/x", "")] == ["confirm", f"{name}/x", ""]

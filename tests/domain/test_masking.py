@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.masking import Secret, mask, mask_secrets
+from workbench.domain.masking import Secret, mask, mask_secrets, shortened
 from workbench.domain.wire.control import Input
 
 TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
@@ -113,3 +113,8 @@ def test_a_request_to_repeat_keeps_its_numbers_and_none_of_its_secrets():
     told = f"Bearer {key('sk_test')} pays for +260961234567"
     assert mask_secrets(told) == "Bearer sk_test_•••• pays for +260961234567"
     assert mask(mask_secrets(told)) == mask(told)
+
+
+def test_a_text_is_cut_with_a_mark_that_counts_or_not():
+    assert [shortened("abcde", most) for most in (6, 5, 4, 1)] == ["abcde", "abcde", "abc…", "…"]
+    assert shortened("abcde", 4, counts_mark=False) == "abcd…"

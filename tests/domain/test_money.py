@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.money import CURRENCIES, ZMW, Money, currency_named, money_from_integer, money_from_major, share
+from workbench.domain.money import (
+    CURRENCIES,
+    ZMW,
+    Money,
+    currency_named,
+    major_text,
+    money_from_integer,
+    money_from_major,
+    money_text,
+    share,
+)  # fmt: skip
 from workbench.errors import InvalidRequest
 
 MOST_MINOR = 999_999_999_999
@@ -118,3 +128,19 @@ def test_a_share_is_the_exact_fraction_rounded_half_up(minor: int, basis_points:
     exact = Fraction(minor * basis_points, 10_000)
     assert share(minor, basis_points) == math.floor(exact + Fraction(1, 2))
     assert abs(share(minor, basis_points) - exact) <= Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "text"),
+    [
+        (123_450, "ZMW", "K1,234.50"), (-5, "ZMW", "\u2212K0.05"), (0, "ZMW", "K0.00"), (300, "USD", "USD 3.00"),
+        (300, None, "3.00"), (None, "ZMW", "nothing"),
+    ],
+)  # fmt: skip
+def test_an_amount_in_a_sentence(minor: int | None, currency: str | None, text: str):
+    assert money_text(minor, currency) == text
+
+
+def test_a_sign_is_shown_where_it_is_the_point():
+    assert [major_text(minor, signed=True) for minor in (123_450, 0, -1)] == ["+1,234.50", "0.00", "-0.01"]
+    assert major_text(123_450) == Money(123_450, "ZMW").plain == "1,234.50"

@@ -53,6 +53,15 @@ class TestTheWhole:
         assert unresolved(described(Gaps.chosen(choices))) == []
 
     @pytest.mark.thorough
+    def test_a_field_is_described_by_the_rows_in_force(self):
+        strict = described(Gaps(currency_case="strict", payment_method_types="only"))["components"]["schemas"]
+        asked = [each["CreatePaymentIntent"]["properties"] for each in (SCHEMAS, strict)]
+        assert [each["currency"].get("const") for each in asked] == [None, "ZMW"]
+        assert [each["payment_method_types"]["items"] for each in asked] == [
+            {"type": "string"},
+            {"const": "mobile_money"},
+        ]
+
     @pytest.mark.parametrize(("name", "value"), ALTERNATIVES)
     def test_it_is_valid_with_every_alternative_of_the_register(self, name: str, value: object):
         other = described(Gaps.chosen({name: value}))
