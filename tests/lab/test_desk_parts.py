@@ -9,8 +9,7 @@ from workbench.domain.ledger import t_accounts
 from workbench.domain.wire import Delivery, DeliveryAttempt, LedgerAccount
 from workbench.lab import views
 from workbench.lab.board import Board, html
-from workbench.lab.desk import draft
-from workbench.lab.desk.ledger_section import ledger
+from workbench.lab.desk import draft, ledger
 from workbench.lab.desk.progress_section import news, steps, timeline, verified_at, webhooks
 from workbench.lab.desk.request_section import responses, was_replayed
 from workbench.lab.sections import BoardSection, Payment, pretty
