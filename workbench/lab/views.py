@@ -1,4 +1,4 @@
-"""What a board shows, as data: sections of notes, tables, forms and code. Drawn by `drawn.py` and `static/`."""
+"""What a board shows, as data: sections of notes, tables, forms and code. Drawn by `board.py` and `static/`."""
 
 from collections.abc import Iterator
 from typing import Any, TypeAlias

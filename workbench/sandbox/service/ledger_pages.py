@@ -84,7 +84,7 @@ def settle(tx: Transaction, caller: Caller, body: control.Settle) -> control.Led
 def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> control.LedgerEntry:  # noqa: ARG001  one signature
     """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry once more, a fault to find by reconciling.
 
-    Raises NotFound or StateConflict: see `repeating.repeat`.
+    Raises NotFound or StateConflict: see `_once_more`.
     """
     return _shown(_once_more(tx, entry_id))
 
