@@ -229,10 +229,7 @@ def _plain(table: pa.Table, kinds: Kinds) -> pa.Table:
 
 
 def conform(engine: Engine, frame: Frame, shape: Shape, **made: nw.Expr) -> Frame:
-    """The columns of `shape`, in order and of its types; those in `made` are worked out from the others.
-
-    One step for both: each step of a query costs about as much as reading a small table.
-    """
-    whole = {name: made.get(name, nw.col(name)) for name in shape}
-    cast = {name: value.cast(nw.Int64) if shape[name] is NUMBER else value for name, value in whole.items()}
-    return engine.typed(frame.select(**cast), shape)
+    """The columns of `shape`, in order and of its types; those in `made` are worked out from the others before."""
+    whole = frame.with_columns(**made) if made else frame
+    cast = whole.select(*(nw.col(name).cast(nw.Int64) if shape[name] is NUMBER else nw.col(name) for name in shape))
+    return engine.typed(cast, shape)
