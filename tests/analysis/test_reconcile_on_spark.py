@@ -105,7 +105,13 @@ def test_spark_has_the_same_answer_from_frames_and_from_files(session: Any, tmp_
     assert base.breaks["code"].nunique() > 10, "the tables are too tame to tell anything"
     frames = [session.createDataFrame(arrow(frame)) for frame in (ledger, statement)]
     ledger.to_parquet(tmp_path / "ledger.parquet")
-    inputs = {"frames": frames, "a file and a frame": (tmp_path / "ledger.parquet", frames[1])}
+    whole = arrow(statement)
+    pieces = pa.concat_tables([whole.slice(0, 0), whole.slice(0, 3), whole.slice(0, 0), whole.slice(3)])
+    inputs = {
+        "frames": frames,
+        "a file and a frame": (tmp_path / "ledger.parquet", frames[1]),
+        "a frame and a table in pieces, empty ones too": (frames[0], pieces),
+    }
     for called, given in inputs.items():
         result = reconcile(*given)
         assert result.engine == "spark"

@@ -1,10 +1,12 @@
 import base64
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.masking import Secret, mask, mask_secrets, shortened
+from workbench.domain.masking import Secret, mask, mask_secrets, shortened, xml_text
 from workbench.domain.wire.control import Input
 
 TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
@@ -118,3 +120,11 @@ def test_a_request_to_repeat_keeps_its_numbers_and_none_of_its_secrets():
 def test_a_text_is_cut_with_a_mark_that_counts_or_not():
     assert [shortened("abcde", most) for most in (6, 5, 4, 1)] == ["abcde", "abcde", "abc…", "…"]
     assert shortened("abcde", 4, counts_mark=False) == "abcd…"
+
+
+@given(st.text())
+def test_a_text_for_xml_is_one_that_a_parser_takes_and_else_as_it_was(text: str):
+    told = xml_text(text)
+    assert ElementTree.fromstring(f"<t>{escape(told)}</t>").text in (told.replace("\r", "\n"), told or None)  # noqa: S314  our own
+    assert all(now in (was, "\ufffd") for was, now in zip(text, told, strict=True))
+    assert xml_text("a\x00b\x1bc\ud800d\ufffee\tf\n") == "a\ufffdb\ufffdc\ufffdd\ufffde\tf\n"

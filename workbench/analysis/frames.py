@@ -51,7 +51,8 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
 def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     """Arrow tables, one after the other, as a DataFrame with exactly these columns and types."""
     schema = schema_of(columns)
-    whole = pa.concat_tables([schema.empty_table(), *pages])
+    # In one piece: a column in pieces keeps those that are empty, and behind such a one PySpark reads no row.
+    whole = pa.concat_tables([schema.empty_table(), *pages]).combine_chunks()
     small = [name for name, kind in columns.items() if kind == "category"]
     others = {name: kind for name, kind in columns.items() if name not in small}
     made = in_pandas(whole.select(list(others))).astype(others)

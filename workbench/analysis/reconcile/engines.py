@@ -195,7 +195,8 @@ class _Spark(Engine):
 
             fields = [StructField(name, StringType() if kind == TEXT else LongType()) for name, kind in kinds.items()]
             return _lazy(self._session.createDataFrame([], StructType(fields)))
-        return _lazy(self._session.createDataFrame(made))
+        # Of a table in pieces PySpark reads no row behind an empty piece.
+        return _lazy(self._session.createDataFrame(made.combine_chunks()))
 
     def keep(self, frame: Frame) -> Frame:
         # A checkpoint on the executors: what led to the rows is forgotten, so that no plan grows without end. They
