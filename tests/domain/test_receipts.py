@@ -22,7 +22,7 @@ def session(screen: str, **more: object) -> UssdSession:
     made: dict[str, object] = {
         "id": "ussd_1", "seq": 1, "charge": "ch_1", "phone": "+260961234567", "operator": "MTN MoMo",
         "merchant": "PLANT STORE", "amount_minor": 15_000, "currency": "ZMW", "reference": "Monstera",
-        "tries_left": 3, "expires_ms": 300_000, "play": "person", "screen": screen,
+        "tries_left": 3, "expires_ms": 300_000, "scenario": "person", "screen": screen,
         "reason": "The wallet holds less than the amount." if screen == ussd.REFUSED else None,
     }  # fmt: skip
     return UssdSession(**{**made, **more})  # type: ignore[arg-type]  each of its own type

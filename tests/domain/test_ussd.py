@@ -34,7 +34,7 @@ ENDED = {"approved", "refused", "blocked", "canceled", "withdrawn", "rejected", 
 def session(screen: str = "enter_pin", **more: object) -> UssdSession:
     made = UssdSession(
         id="ussd_1", seq=1, charge="ch_1", phone="+260961234567", operator="MTN MoMo", merchant="PLANT STORE",
-        amount_minor=15_000, currency="ZMW", reference="Monstera", tries_left=3, expires_ms=300_000, play="person",
+        amount_minor=15_000, currency="ZMW", reference="Monstera", tries_left=3, expires_ms=300_000, scenario="person",
         screen=screen,
     )  # fmt: skip
     return msgspec.structs.replace(made, **more)

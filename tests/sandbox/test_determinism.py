@@ -129,7 +129,7 @@ def test_a_history_is_worth_comparing(first: History):
     assert (verdicts.count("failed"), verdicts.count("refused"), verdicts.count("duplicate")) == (2, 0, 0)
     assert verdicts.count("accepted") == len(first.events)
     assert {row["kind"] for row in first.trace} == {"call", "screen", "entry", "webhook"}
-    assert any('INSERT INTO "kept_answer"' in line for line in first.file)
+    assert any('INSERT INTO "kept_response"' in line for line in first.file)
 
 
 @pytest.mark.parametrize("pause", [nothing, look_around])

@@ -23,7 +23,7 @@ from workbench.domain.ledger import JournalEntry, Posting, mirrored, postings_fo
 from workbench.errors import LedgerRefused, StoreRefused
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.store import Settings, Store, Transaction, journal, records
-from workbench.sandbox.store.files import SCHEMA_VERSION
+from workbench.sandbox.store.creation import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
@@ -40,7 +40,7 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "payout": payments.Payout, "ussd_session": ussd.UssdSession, "screen": records.Screen, "hold": records.Hold,
     "webhook_endpoint": webhooks.Endpoint, "event": webhooks.StoredEvent, "delivery": webhooks.Delivery,
     "attempt": webhooks.Attempt, "job": records.Job, "script": records.Script, "outage": records.Outage,
-    "kept_answer": records.KeptResponse, "call": records.Call,
+    "kept_response": records.KeptResponse, "call": records.Call,
 }  # fmt: skip
 OTHER_TABLES = {
     "meta": ["name", "value"],
@@ -48,6 +48,7 @@ OTHER_TABLES = {
     "counter": ["kind", "value"],
     "entry": [name for name in JournalEntry.__struct_fields__ if name != "postings"],
     "posting": ["entry", "line", *Posting.__struct_fields__],
+    "balance": ["account", "currency", "day_ms", "code", "debit_minor", "credit_minor"],
 }
 COLUMN_TYPES = {
     str: ("TEXT", True), int: ("INTEGER", True), str | None: ("TEXT", False), int | None: ("INTEGER", False),

@@ -91,7 +91,7 @@ class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None
     tries_left: int
     expires_ms: int
-    play: str
+    scenario: str
     """What the customer and the operator do with it, a name in the operator's table."""
     screen: str = ENTER_PIN
     reason: str | None = None

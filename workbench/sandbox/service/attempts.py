@@ -154,7 +154,7 @@ def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str |
     # One answer of a script for each call: a fault of the service that was asked for is that call's.
     if asked is None and (scripted := tx.scripts.first(order="seq", phone=charge.phone)):
         tx.scripts.remove(scripted)
-        return scripted.play
+        return scripted.scenario
     first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
     return scenarios.scenario_on(
         phone.ending,
@@ -166,12 +166,12 @@ def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str |
 def take_fault(tx: Transaction, number: str, *, asked: str | None) -> str | None:
     """What a call on a number asks to go wrong, or else the fault that its script has next, which is used up."""
     scripted = tx.scripts.first(order="seq", phone=number)
-    if scripted is None or scripted.play not in scenarios.FAULTS:
+    if scripted is None or scripted.scenario not in scenarios.FAULTS:
         return asked
     is_heard = asked is None and tx.gaps.failure_triggers != "header"
     if is_heard and not _is_down(tx, msisdn_from(number, param="phone").operator.id):
         tx.scripts.remove(scripted)
-        return scripted.play
+        return scripted.scenario
     return asked
 
 
@@ -205,7 +205,7 @@ def script(tx: Transaction, number: str, answers: Sequence[str]) -> control.Scri
     for each in tx.scripts.all(phone=phone):
         tx.scripts.remove(each)
     for response in answers:
-        tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, play=response))
+        tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, scenario=response))
     return control.Scripted(phone, list(answers))
 
 
@@ -255,7 +255,7 @@ def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refere
             reference=reference,
             tries_left=tx.gaps.pin_attempts,
             expires_ms=tx.now_ms + tx.gaps.prompt_timeout_s * 1000,
-            play=scenario,
+            scenario=scenario,
             screen=ussd.UNSENT if SCENARIOS[scenario].rejection else ussd.ENTER_PIN,
         )
     )
@@ -342,7 +342,7 @@ def _settle(tx: Transaction, cause: Cause, session: UssdSession, scenario: Scena
 
 
 def _scenario(session: UssdSession) -> Scenario:
-    return SCENARIOS[session.play]
+    return SCENARIOS[session.scenario]
 
 
 def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:

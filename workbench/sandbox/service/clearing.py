@@ -34,15 +34,17 @@ def clear_and_sweep(tx: Transaction) -> bool:
     return moved
 
 
-def balance_of(tx: Transaction, kind: AccountKind, currency: str, *, before_ms: int | None = None, **party: str) -> int:
+def balance_of(
+    tx: Transaction, kind: AccountKind, currency: str, *, before_day_ms: int | None = None, **party: str
+) -> int:
     """What an account holds on its normal side, in minor units; `party` is `operator` or `merchant`."""
-    net = tx.journal.balance(kind.name.format(**party), currency, before_ms=before_ms)
+    net = tx.journal.balance(kind.name.format(**party), currency, before_day_ms=before_day_ms)
     return net if kind.normal_side == ledger.DEBIT else -net
 
 
 def _clear(tx: Transaction, merchant: str, currency: str, midnight_ms: int) -> bool:
     pending = [
-        balance_of(tx, ledger.MERCHANT_PENDING, currency, before_ms=bound, merchant=merchant)
+        balance_of(tx, ledger.MERCHANT_PENDING, currency, before_day_ms=bound, merchant=merchant)
         for bound in (midnight_ms, None)
     ]
     # A refund of today may have taken from what was pending yesterday.
@@ -70,7 +72,7 @@ def _credit_sweep(tx: Transaction, operator: str, currency: str) -> bool:
 
 def _sweep(tx: Transaction, operator: str, currency: str, midnight_ms: int) -> bool:
     swept = min(
-        balance_of(tx, ledger.FLOAT, currency, before_ms=bound, operator=operator) for bound in (midnight_ms, None)
+        balance_of(tx, ledger.FLOAT, currency, before_day_ms=bound, operator=operator) for bound in (midnight_ms, None)
     )
     if swept > 0:
         words = f"{Money(swept, currency)} swept from {operator} to the bank"

@@ -17,12 +17,11 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
-from workbench.sandbox.store.creation import create, key_value
+from workbench.sandbox.store.creation import MIGRATIONS, SCHEMA_VERSION, create, key_value, migrate
 from workbench.sandbox.store.transaction import Transaction
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
-SCHEMA_VERSION = 3
 _APPLICATION_ID = 0x4D4D5742
 """What marks a file as ours: MMWB."""
 MERCHANT_ID = "plants"
@@ -123,7 +122,8 @@ class Store:
         with self._writer:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield Transaction(connection, self.draws, self._gaps, self._now_ms(connection))
+                self._lent.now_ms = self._now_ms(connection)
+                yield self._lent
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -182,11 +182,14 @@ class Store:
                 keep_private(self.path)
                 if is_new:
                     self._create(connection, settings, new_seed)
+                elif (version := connection.execute("PRAGMA user_version").fetchone()[0]) in MIGRATIONS:
+                    migrate(connection, version)
                 connection.execute("COMMIT")
             self._connection = self._connected()
             self._connection.execute("PRAGMA journal_mode = WAL")
             seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
             self.draws = Draws(seed)
+            self._lent = Transaction(self._connection, self.draws, self._gaps)
             self._set_mode(settings.clock)
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
             raise StoreRefused(f"{self.path} cannot be used as a store: {error}.", path=str(self.path)) from None
@@ -200,7 +203,7 @@ class Store:
             return True
         if application != _APPLICATION_ID:
             raise StoreRefused(f"{self.path} is a database of something else.", path=str(self.path))
-        if version != SCHEMA_VERSION:
+        if version != SCHEMA_VERSION and version not in MIGRATIONS:
             raise StoreRefused(
                 f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}.",
                 path=str(self.path),
@@ -228,7 +231,8 @@ class Store:
         connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
         connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
         self.draws = Draws(seed)
-        tx = Transaction(connection, self.draws, self._gaps, start_ms)
+        tx = Transaction(connection, self.draws, self._gaps)
+        tx.now_ms = start_ms
         for kind in KEY_PREFIXES:
             tx.new_key(MERCHANT_ID, kind)
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")

@@ -1,13 +1,14 @@
-"""The ledger's two tables: entries are appended, sealed and chained, and read back to be checked."""
+"""The ledger's tables: entries are appended, sealed and chained, and read back to be checked; balances follow."""
 
 import itertools
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from workbench.domain import ledger
-from workbench.domain.ledger import JournalEntry, Posting
+from workbench.domain.ledger import DEBIT, JournalEntry, Posting
+from workbench.domain.moments import day_start_ms
 from workbench.errors import LedgerRefused
 
 _ENTRY = (
@@ -16,7 +17,19 @@ _ENTRY = (
 )
 _POSTING = "account, code, side, amount_minor, currency"
 _STANDS = "NOT EXISTS (SELECT 1 FROM entry AS undone WHERE undone.reverses = entry.id)"
+_BALANCE = "account, currency, day_ms, code, debit_minor, credit_minor"
+_MOVE = f"""INSERT INTO balance ({_BALANCE}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+    debit_minor = debit_minor + excluded.debit_minor, credit_minor = credit_minor + excluded.credit_minor"""
 _BATCH = 1000
+
+
+def _moves(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str, int, int, int, int]]:
+    """What each posting adds to the balance of its account and business day."""
+    for entry in entries:
+        day_ms = day_start_ms(entry.occurred_ms)
+        for each in entry.postings:
+            sides = (each.amount_minor, 0) if each.side == DEBIT else (0, each.amount_minor)
+            yield each.account, each.currency, day_ms, each.code, *sides
 
 
 class Journal:
@@ -41,7 +54,13 @@ class Journal:
             f"INSERT INTO entry ({_ENTRY}) VALUES ({places})",
             tuple(getattr(sealed, name) for name in _ENTRY.split(", ")),
         )
+        self._connection.executemany(_MOVE, _moves([sealed]))
         return sealed
+
+    def add_up(self) -> None:
+        """Make the balances anew from the entries."""
+        self._connection.execute("DELETE FROM balance")
+        self._connection.executemany(_MOVE, _moves(self.entries()))
 
     def head(self) -> tuple[int, str]:
         """Number and hash of the last entry; 0 and zeros before the first."""
@@ -86,13 +105,13 @@ class Journal:
         places = ", ".join("?" * len(kinds))
         return self._read(f"WHERE payment = ? AND kind IN ({places}) ORDER BY number", (payment, *kinds))
 
-    def balance(self, account: str, currency: str, *, before_ms: int | None = None) -> int:
-        """Debits less credits of one account in minor units, of what happened before a moment or of all."""
-        bound = "" if before_ms is None else " AND (SELECT occurred_ms FROM entry WHERE id = posting.entry) < ?"
-        values = (account, currency) if before_ms is None else (account, currency, before_ms)
+    def balance(self, account: str, currency: str, *, before_day_ms: int | None = None) -> int:
+        """Debits less credits of one account in minor units: of all, or of what was before the day that begins so."""
+        bound = "" if before_day_ms is None else " AND day_ms < ?"
+        values = (account, currency) if before_day_ms is None else (account, currency, before_day_ms)
         row = self._connection.execute(
-            f"""SELECT coalesce(sum(CASE side WHEN 'debit' THEN amount_minor ELSE -amount_minor END), 0)
-                FROM posting WHERE account = ? AND currency = ?{bound}""",
+            f"""SELECT coalesce(sum(debit_minor - credit_minor), 0) FROM balance
+                WHERE account = ? AND currency = ?{bound}""",
             values,
         ).fetchone()
         return int(row[0])
@@ -102,22 +121,28 @@ class Journal:
 
         Of what had occurred by one moment and was recorded by another, both included.
         """
+        if as_of_ms is None and known_ms is None:
+            return self._connection.execute(
+                """SELECT account, code, currency, sum(debit_minor), sum(credit_minor)
+                   FROM balance GROUP BY account, currency ORDER BY code, account, currency"""
+            ).fetchall()
         bounds = {"occurred_ms": as_of_ms, "recorded_ms": known_ms}
         asked = {name: bound for name, bound in bounds.items() if bound is not None}
         terms = " AND ".join(f"{name} <= ?" for name in asked)
-        within = f"WHERE entry IN (SELECT id FROM entry WHERE {terms})" if asked else ""
         return self._connection.execute(
             f"""SELECT account, code, currency,
                        sum(CASE side WHEN 'debit' THEN amount_minor ELSE 0 END),
                        sum(CASE side WHEN 'credit' THEN amount_minor ELSE 0 END)
-                FROM posting {within} GROUP BY account, currency ORDER BY code, account, currency""",
+                FROM posting WHERE entry IN (SELECT id FROM entry WHERE {terms})
+                GROUP BY account, currency ORDER BY code, account, currency""",
             tuple(asked.values()),
         ).fetchall()
 
     def verify(self) -> tuple[int, str]:
-        """Check every entry against the chain, then the file; number and hash of the last entry.
+        """Check every entry against the chain, the balances against the entries, then the file.
 
-        Raises LedgerRefused naming the first entry that was tampered with, or what SQLite finds damaged.
+        The answer is number and hash of the last entry. Raises LedgerRefused naming the first entry that was tampered
+        with, the accounts whose balances are not what their postings add up to, or what SQLite finds damaged.
         """
         try:
             found = self._chain()
@@ -134,11 +159,23 @@ class Journal:
             "SELECT entry FROM posting WHERE entry NOT IN (SELECT id FROM entry)"
         ).fetchone():
             raise LedgerRefused(f"There are postings of {stray[0]}, and no such entry.", entry=stray[0])
-        count = 0
+        count, added = 0, dict[tuple[str, str, int, int], list[int]]()
         while batch := tuple(itertools.islice(entries, _BATCH)):
             head = ledger.check_chain(batch, start=head, before=count)
             count += len(batch)
+            for account, currency, day_ms, code, debit, credit in _moves(batch):
+                sides = added.setdefault((account, currency, day_ms, code), [0, 0])
+                sides[0] += debit
+                sides[1] += credit
+        self._check_balances(added)
         return count, head
+
+    def _check_balances(self, added: Mapping[tuple[str, str, int, int], list[int]]) -> None:
+        kept = {row[:4]: [*row[4:]] for row in self._connection.execute(f"SELECT {_BALANCE} FROM balance")}
+        wrong = sorted({key[0] for key in kept.keys() | added.keys() if kept.get(key) != added.get(key)})
+        if wrong:
+            names = ", ".join(wrong)
+            raise LedgerRefused(f"The postings of {names} add up to another balance than is kept.", accounts=wrong)
 
     def _read(self, where: str, values: tuple[str | int, ...]) -> Iterator[JournalEntry]:
         names = _ENTRY.split(", ")

@@ -62,7 +62,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 
     seq: int
     phone: str
-    play: str
+    scenario: str
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """The first answer to an idempotency key."""
+    """The first response to an idempotency key."""
 
     scope: str
     body_digest: str

@@ -50,17 +50,19 @@ CREATE TABLE IF NOT EXISTS refund (
     amount_minor INTEGER NOT NULL CHECK (amount_minor > 0), currency TEXT NOT NULL, entry TEXT NOT NULL,
     status TEXT NOT NULL, reason TEXT, scenario TEXT, failure_code TEXT, metadata TEXT NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX IF NOT EXISTS refund_charge ON refund (charge);
 
 CREATE TABLE IF NOT EXISTS payout (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
     amount_minor INTEGER NOT NULL CHECK (amount_minor > 0), currency TEXT NOT NULL, status TEXT NOT NULL,
     destination TEXT, scenario TEXT, failure_code TEXT, metadata TEXT NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX IF NOT EXISTS payout_status ON payout (status, seq);
 
 CREATE TABLE IF NOT EXISTS ussd_session (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, charge TEXT NOT NULL REFERENCES charge (id), phone TEXT NOT NULL,
     operator TEXT NOT NULL, merchant TEXT NOT NULL, amount_minor INTEGER NOT NULL, currency TEXT NOT NULL,
-    reference TEXT, tries_left INTEGER NOT NULL, expires_ms INTEGER NOT NULL, play TEXT NOT NULL,
+    reference TEXT, tries_left INTEGER NOT NULL, expires_ms INTEGER NOT NULL, scenario TEXT NOT NULL,
     screen TEXT NOT NULL, reason TEXT, ended_seq INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS ussd_session_phone ON ussd_session (phone, seq);
@@ -73,6 +75,7 @@ CREATE TABLE IF NOT EXISTS screen (
 ) STRICT;
 
 CREATE INDEX IF NOT EXISTS screen_phone ON screen (phone, seq);
+CREATE INDEX IF NOT EXISTS screen_session ON screen (session);
 
 -- Holds are records of their own: one when the prompt is sent, one when it ends.
 CREATE TABLE IF NOT EXISTS hold (
@@ -107,6 +110,7 @@ CREATE TABLE IF NOT EXISTS delivery (
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS delivery_event ON delivery (event, endpoint);
 CREATE INDEX IF NOT EXISTS delivery_status ON delivery (status, seq);
+CREATE INDEX IF NOT EXISTS delivery_endpoint ON delivery (endpoint);
 
 CREATE TABLE IF NOT EXISTS attempt (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, delivery TEXT NOT NULL REFERENCES delivery (id),
@@ -121,16 +125,16 @@ CREATE TABLE IF NOT EXISTS job (
     seq INTEGER PRIMARY KEY, due_ms INTEGER NOT NULL, kind TEXT NOT NULL, ref TEXT NOT NULL,
     claimed INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX IF NOT EXISTS job_due ON job (due_ms, seq);
+CREATE INDEX IF NOT EXISTS job_due ON job (claimed, due_ms, seq);
 CREATE INDEX IF NOT EXISTS job_ref ON job (ref);
 
 -- What an operator was told to do: answers that wait for the next attempts on a number, and until when it is down.
-CREATE TABLE IF NOT EXISTS script (seq INTEGER PRIMARY KEY, phone TEXT NOT NULL, play TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS script (seq INTEGER PRIMARY KEY, phone TEXT NOT NULL, scenario TEXT NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS script_phone ON script (phone, seq);
 CREATE TABLE IF NOT EXISTS outage (provider TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) STRICT;
 
--- The first answer to an idempotency key, kept in the commit of its effect.
-CREATE TABLE IF NOT EXISTS kept_answer (
+-- The first response to an idempotency key, kept in the commit of its effect.
+CREATE TABLE IF NOT EXISTS kept_response (
     scope TEXT PRIMARY KEY, body_digest TEXT NOT NULL, status INTEGER NOT NULL, content_type TEXT NOT NULL,
     body TEXT NOT NULL, payment TEXT, at_ms INTEGER NOT NULL
 ) STRICT;
@@ -161,6 +165,13 @@ CREATE TABLE IF NOT EXISTS posting (
     PRIMARY KEY (entry, line)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS posting_account ON posting (account, currency);
+
+-- What the postings of a business day add up to, by account: derived from them in the commit of their entry.
+CREATE TABLE IF NOT EXISTS balance (
+    account TEXT NOT NULL, currency TEXT NOT NULL, day_ms INTEGER NOT NULL,   -- when the day began
+    code INTEGER NOT NULL, debit_minor INTEGER NOT NULL, credit_minor INTEGER NOT NULL,
+    PRIMARY KEY (account, currency, day_ms)
+) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER IF NOT EXISTS entry_is_sealed BEFORE INSERT ON entry BEGIN
     SELECT RAISE(ABORT, 'an entry is never replaced')

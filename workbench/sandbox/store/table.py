@@ -1,8 +1,9 @@
 """Structs to rows and back, the same for every table."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -20,69 +21,61 @@ class Condition(NamedTuple):
     values: tuple[str | int, ...]
 
 
-class _Shape(NamedTuple):
-    names: tuple[str, ...]
-    to_column: tuple[Callable[[Any], Any] | None, ...]
-    from_column: tuple[Callable[[Any], Any] | None, ...]
-
-
-@cache
-def _shape_of(record: type[msgspec.Struct]) -> _Shape:
-    shown = msgspec.structs.fields(record)
-    plain = [each.type in _PLAIN for each in shown]
-    return _Shape(
-        tuple(each.name for each in shown),
-        tuple(None if is_plain else _to_json for is_plain in plain),
-        tuple(
-            None if is_plain else msgspec.json.Decoder(each.type).decode
-            for each, is_plain in zip(shown, plain, strict=True)
-        ),
-    )
-
-
 def _to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
+@cache
+def _terms(filters: tuple[tuple[str, int | None], ...]) -> str:
+    """The condition that columns equal one of so many values, or are null."""
+    terms = [
+        f"{name} IS NULL" if places is None else f"{name} IN ({', '.join('?' * places)})" for name, places in filters
+    ]
+    return " AND ".join(terms) or "1"
+
+
 def _where(equals: dict[str, Filters]) -> tuple[str, tuple[str | int, ...]]:
     """The condition that columns equal these, and the values for its places."""
-    terms, values = ["1"], list[str | int]()
+    places, values = list[tuple[str, int | None]](), list[str | int]()
     for name, filters in equals.items():
-        if filters is None:
-            terms.append(f"{name} IS NULL")
-        elif isinstance(filters, tuple):
-            terms.append(f"{name} IN ({', '.join('?' * len(filters))})")
-            values += filters
-        else:
-            terms.append(f"{name} = ?")
-            values.append(filters)
-    return " AND ".join(terms), tuple(values)
+        several = filters if isinstance(filters, tuple) else () if filters is None else (filters,)
+        places.append((name, None if filters is None else len(several)))
+        values += several
+    return _terms(tuple(places)), tuple(values)
 
 
 class Table(Generic[R]):
-    """The rows of one table as structs of one type; `key` is the column that names a row."""
+    """The rows of one table as structs of one type; `key` is the column that names a row.
+
+    It is made once a connection, with all that depends on no row.
+    """
 
     def __init__(self, connection: sqlite3.Connection, name: str, record: type[R], key: str = "id") -> None:
+        shown = msgspec.structs.fields(record)
+        names = tuple(each.name for each in shown)
+        changing = [each for each in names if each != key]
         self._connection = connection
         self._name = name
         self._record = record
         self._key = key
-        self._shape = _shape_of(record)
+        self._names = names
+        self._values = attrgetter(*names)
+        self._json = {each.name: msgspec.json.Decoder(each.type).decode for each in shown if each.type not in _PLAIN}
+        """What is kept as JSON text, and how it is read."""
+        self._from = f"SELECT {', '.join(names)} FROM {name}"
+        self._insert = f"INSERT INTO {name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        # Without the key: where it is set, even to what it was, SQLite looks for rows that refer to it.
+        self._update = f"UPDATE {name} SET {', '.join(f'{each} = :{each}' for each in changing)} WHERE {key} = :{key}"
 
     def add(self, record: R) -> R:
         """Insert one; the record itself is the answer."""
-        places = ", ".join("?" * len(self._shape.names))
-        columns = ", ".join(self._shape.names)
-        self._connection.execute(f"INSERT INTO {self._name} ({columns}) VALUES ({places})", self._row(record))
+        self._connection.execute(self._insert, self._row(record))
         return record
 
     def put(self, record: R, **changes: Any) -> R:  # noqa: ANN401  columns are of several types
         """Write a record with `changes` over the row of the same key; the changed record is the answer."""
         changed = msgspec.structs.replace(record, **changes)
-        sets = ", ".join(f"{name} = ?" for name in self._shape.names)
-        self._connection.execute(
-            f"UPDATE {self._name} SET {sets} WHERE {self._key} = ?", (*self._row(changed), getattr(changed, self._key))
-        )
+        self._connection.execute(self._update, dict(zip(self._names, self._row(changed), strict=True)))
         return changed
 
     def remove(self, record: R) -> None:
@@ -136,28 +129,22 @@ class Table(Generic[R]):
         where, values = _where(equals)
         return int(self._connection.execute(f"SELECT count(*) FROM {self._name} WHERE {where}", values).fetchone()[0])
 
-    @property
-    def _from(self) -> str:
-        return f"SELECT {', '.join(self._shape.names)} FROM {self._name}"
-
     def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
         where, values = _where(equals)
         ordered = f" ORDER BY {order}" if order else ""
         return self._read(f"{self._from} WHERE {where}{ordered}{limit}", values)
 
     def _read(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
-        return [self._made(row) for row in self._connection.execute(sql, values)]
+        rows = [dict(zip(self._names, row, strict=True)) for row in self._connection.execute(sql, values)]
+        for name, decoded in self._json.items():
+            for row in rows:
+                row[name] = decoded(row[name])
+        return [self._record(**row) for row in rows]
 
     def _row(self, record: R) -> tuple[Any, ...]:
+        values = self._values(record)
+        if not self._json:
+            return values
         return tuple(
-            getattr(record, name) if convert is None else convert(getattr(record, name))
-            for name, convert in zip(self._shape.names, self._shape.to_column, strict=True)
-        )
-
-    def _made(self, row: tuple[Any, ...]) -> R:
-        return self._record(
-            **{
-                name: value if convert is None else convert(value)
-                for name, convert, value in zip(self._shape.names, self._shape.from_column, row, strict=True)
-            }
+            _to_json(each) if name in self._json else each for name, each in zip(self._names, values, strict=True)
         )

@@ -39,13 +39,17 @@ def about(text: str) -> Condition:
 
 
 class Transaction:
-    """What a command reads and writes. `now_ms` is read once, when the transaction begins."""
+    """What a command reads and writes. One is made a connection; it is lent to a command at a time.
 
-    def __init__(self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, now_ms: int) -> None:
+    `now_ms` is set when the command begins, in milliseconds since 1970.
+    """
+
+    now_ms: int
+
+    def __init__(self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps) -> None:
         self._connection = connection
         self.draws = draws
         self.gaps = gaps
-        self.now_ms = now_ms
         self.accounts = Table(connection, "account", records.Account)
         self.api_keys = Table(connection, "api_key", records.ApiKey)
         self.tokens = Table(connection, "token", records.TokenPair)
@@ -63,7 +67,7 @@ class Transaction:
         self.jobs = Table(connection, "job", records.Job, key="seq")
         self.scripts = Table(connection, "script", records.Script, key="seq")
         self.outages = Table(connection, "outage", records.Outage, key="provider")
-        self.kept_responses = Table(connection, "kept_answer", records.KeptResponse, key="scope")
+        self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
         self.calls = Table(connection, "call", records.Call)
         self.journal = Journal(connection)
 
@@ -155,8 +159,8 @@ class Transaction:
 
     def is_due(self, until_ms: int) -> bool:
         """Whether any job is due, in hand or not: what a driver that died had in hand counts."""
-        found = self._connection.execute("SELECT 1 FROM job WHERE due_ms <= ? LIMIT 1", (until_ms,)).fetchone()
-        return found is not None
+        asked = "SELECT 1 FROM job WHERE claimed IN (0, 1) AND due_ms <= ? LIMIT 1"
+        return self._connection.execute(asked, (until_ms,)).fetchone() is not None
 
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
