@@ -357,5 +357,5 @@ CREATE TRIGGER entry_remains BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'a
 CREATE TRIGGER posting_stays BEFORE UPDATE ON posting BEGIN SELECT RAISE(ABORT, 'a posting is never changed'); END;
 CREATE TRIGGER posting_remains BEFORE DELETE ON posting BEGIN SELECT RAISE(ABORT, 'a posting is never deleted'); END;
 COMMIT;
-PRAGMA application_id = 1297962818;
+PRAGMA application_id = 1296914242;
 PRAGMA user_version = 3;

@@ -118,14 +118,16 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Begin a command: all of it is committed, or none when the block raises."""
-        connection = self._connection
+        connection, lent = self._connection, self._lent
         with self._writer:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                self._lent.now_ms = self._now_ms(connection)
-                yield self._lent
+                lent.take_up()
+                yield lent
+                lent.put_down()
                 connection.execute("COMMIT")
             except BaseException:
+                lent.let_go()
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -149,10 +151,6 @@ class Store:
             self._connection.execute("PRAGMA journal_mode = DELETE")
             for ending in BESIDE:
                 Path(f"{self.path}{ending}").unlink(missing_ok=True)
-
-    def _now_ms(self, connection: sqlite3.Connection) -> int:
-        mode, manual_ms, offset_ms = connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
-        return int(manual_ms) if mode == "manual" else self._wall_ms() + int(offset_ms)
 
     def _connected(self) -> sqlite3.Connection:
         # check_same_thread: threads take turns at the one connection, as they would have to at the file.
@@ -189,8 +187,9 @@ class Store:
             self._connection.execute("PRAGMA journal_mode = WAL")
             seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
             self.draws = Draws(seed)
-            self._lent = Transaction(self._connection, self.draws, self._gaps)
-            self._set_mode(settings.clock)
+            self._lent = Transaction(self._connection, self.draws, self._gaps, self._wall_ms)
+            with self.transaction() as tx:
+                tx.set_clock_mode(settings.clock)
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
             raise StoreRefused(f"{self.path} cannot be used as a store: {error}.", path=str(self.path)) from None
 
@@ -231,17 +230,10 @@ class Store:
         connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
         connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
         self.draws = Draws(seed)
-        tx = Transaction(connection, self.draws, self._gaps)
-        tx.now_ms = start_ms
+        tx = Transaction(connection, self.draws, self._gaps, self._wall_ms)
+        tx.take_up()
         for kind in KEY_PREFIXES:
             tx.new_key(MERCHANT_ID, kind)
+        tx.put_down()
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-    def _set_mode(self, mode: str) -> None:
-        """A clock that changes its mode goes on from the moment it stood at."""
-        now_ms = self._now_ms(self._connection)
-        self._connection.execute(
-            "UPDATE clock SET mode = ?, manual_ms = ?, offset_ms = ? WHERE mode <> ?",
-            (mode, now_ms, now_ms - self._wall_ms(), mode),
-        )

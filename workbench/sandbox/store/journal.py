@@ -37,6 +37,11 @@ class Journal:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._head: tuple[int, str] | None = None
+
+    def forget(self) -> None:
+        """Read the head of the chain anew."""
+        self._head = None
 
     def append(self, entry: JournalEntry) -> JournalEntry:
         """Seal `entry` at the end of the chain: its `number`, `prev_hash` and `hash` are set here."""
@@ -55,6 +60,7 @@ class Journal:
             tuple(getattr(sealed, name) for name in _ENTRY.split(", ")),
         )
         self._connection.executemany(_MOVE, _moves([sealed]))
+        self._head = sealed.number, sealed.hash
         return sealed
 
     def add_up(self) -> None:
@@ -64,8 +70,10 @@ class Journal:
 
     def head(self) -> tuple[int, str]:
         """Number and hash of the last entry; 0 and zeros before the first."""
-        row = self._connection.execute("SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1").fetchone()
-        return row or (0, ledger.GENESIS)
+        if self._head is None:
+            row = self._connection.execute("SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1").fetchone()
+            self._head = row or (0, ledger.GENESIS)
+        return self._head
 
     def entries(self, *, after_seq: int | None = None) -> Iterator[JournalEntry]:
         """Entries with their postings, in order, read as they are asked for."""

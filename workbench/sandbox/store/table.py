@@ -10,6 +10,8 @@ import msgspec
 
 R = TypeVar("R", bound=msgspec.Struct)
 _PLAIN = (str, int, str | None, int | None)
+_MOST_KNOWN = 256
+"""So many questions are remembered: anybody may ask for a key that there is not."""
 Filters = str | int | None | tuple[str, ...]
 """What a column is to equal: a value, nothing, or one of several."""
 
@@ -47,10 +49,13 @@ def _where(equals: dict[str, Filters]) -> tuple[str, tuple[str | int, ...]]:
 class Table(Generic[R]):
     """The rows of one table as structs of one type; `key` is the column that names a row.
 
-    It is made once a connection, with all that depends on no row.
+    It is made once a connection, with all that depends on no row. Of a table of `few` rows it remembers what it read
+    until something is written to it; what others write, it is told of by `forget`.
     """
 
-    def __init__(self, connection: sqlite3.Connection, name: str, record: type[R], key: str = "id") -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, name: str, record: type[R], key: str = "id", *, few: bool = False
+    ) -> None:
         shown = msgspec.structs.fields(record)
         names = tuple(each.name for each in shown)
         changing = [each for each in names if each != key]
@@ -59,6 +64,8 @@ class Table(Generic[R]):
         self._record = record
         self._key = key
         self._names = names
+        self._few = few
+        self._known: dict[tuple[str, tuple[str | int, ...]], list[R]] = {}
         self._values = attrgetter(*names)
         self._json = {each.name: msgspec.json.Decoder(each.type).decode for each in shown if each.type not in _PLAIN}
         """What is kept as JSON text, and how it is read."""
@@ -67,19 +74,26 @@ class Table(Generic[R]):
         # Without the key: where it is set, even to what it was, SQLite looks for rows that refer to it.
         self._update = f"UPDATE {name} SET {', '.join(f'{each} = :{each}' for each in changing)} WHERE {key} = :{key}"
 
+    def forget(self) -> None:
+        """Read again what is asked for next."""
+        self._known.clear()
+
     def add(self, record: R) -> R:
         """Insert one; the record itself is the answer."""
+        self.forget()
         self._connection.execute(self._insert, self._row(record))
         return record
 
     def put(self, record: R, **changes: Any) -> R:  # noqa: ANN401  columns are of several types
         """Write a record with `changes` over the row of the same key; the changed record is the answer."""
         changed = msgspec.structs.replace(record, **changes)
+        self.forget()
         self._connection.execute(self._update, dict(zip(self._names, self._row(changed), strict=True)))
         return changed
 
     def remove(self, record: R) -> None:
         """Delete the row of this record."""
+        self.forget()
         self._connection.execute(f"DELETE FROM {self._name} WHERE {self._key} = ?", (getattr(record, self._key),))
 
     def get(self, key: str) -> R | None:
@@ -135,6 +149,15 @@ class Table(Generic[R]):
         return self._read(f"{self._from} WHERE {where}{ordered}{limit}", values)
 
     def _read(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
+        if not self._few:
+            return self._from_file(sql, values)
+        if len(self._known) > _MOST_KNOWN:
+            self.forget()
+        if (sql, values) not in self._known:
+            self._known[sql, values] = self._from_file(sql, values)
+        return [*self._known[sql, values]]
+
+    def _from_file(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
         rows = [dict(zip(self._names, row, strict=True)) for row in self._connection.execute(sql, values)]
         for name, decoded in self._json.items():
             for row in rows:

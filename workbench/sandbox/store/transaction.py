@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from collections.abc import Callable
 from typing import Final
 
 from workbench.domain import payments, ussd, webhooks
@@ -41,17 +42,24 @@ def about(text: str) -> Condition:
 class Transaction:
     """What a command reads and writes. One is made a connection; it is lent to a command at a time.
 
-    `now_ms` is set when the command begins, in milliseconds since 1970.
+    `now_ms` is read once when the command begins, in milliseconds since 1970. Clock, counters, the head of the chain
+    and small tables are remembered from one command to the next, until somebody else writes to the file.
     """
 
     now_ms: int
 
-    def __init__(self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps) -> None:
+    def __init__(self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int]) -> None:
         self._connection = connection
+        self._wall_ms = wall_ms
+        self._version: int | None = None
+        self._clock: tuple[str, int, int] | None = None
+        self._counters: dict[str, int] = {}
+        self._counted: set[str] = set()
+        """Counters that the command has changed."""
         self.draws = draws
         self.gaps = gaps
-        self.accounts = Table(connection, "account", records.Account)
-        self.api_keys = Table(connection, "api_key", records.ApiKey)
+        self.accounts = Table(connection, "account", records.Account, few=True)
+        self.api_keys = Table(connection, "api_key", records.ApiKey, few=True)
         self.tokens = Table(connection, "token", records.TokenPair)
         self.intents = Table(connection, "payment_intent", payments.PaymentIntent)
         self.charges = Table(connection, "charge", payments.Charge)
@@ -60,16 +68,47 @@ class Transaction:
         self.sessions = Table(connection, "ussd_session", ussd.UssdSession)
         self.screens = Table(connection, "screen", records.Screen, key="seq")
         self.holds = Table(connection, "hold", records.Hold, key="seq")
-        self.endpoints = Table(connection, "webhook_endpoint", webhooks.Endpoint)
+        self.endpoints = Table(connection, "webhook_endpoint", webhooks.Endpoint, few=True)
         self.events = Table(connection, "event", webhooks.StoredEvent)
         self.deliveries = Table(connection, "delivery", webhooks.Delivery)
         self.attempts = Table(connection, "attempt", webhooks.Attempt)
         self.jobs = Table(connection, "job", records.Job, key="seq")
         self.scripts = Table(connection, "script", records.Script, key="seq")
-        self.outages = Table(connection, "outage", records.Outage, key="provider")
+        self.outages = Table(connection, "outage", records.Outage, key="provider", few=True)
         self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
         self.calls = Table(connection, "call", records.Call)
         self.journal = Journal(connection)
+
+    def take_up(self) -> None:
+        """Begin a command: what is remembered holds unless somebody else has written since."""
+        version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        if version != self._version:
+            self.let_go()
+            self._version = version
+        mode, manual_ms, offset_ms = self._clock_row()
+        self.now_ms = manual_ms if mode == "manual" else self._wall_ms() + offset_ms
+
+    def put_down(self) -> None:
+        """Write what is written once a command, before its commit: the counters."""
+        self._connection.executemany(
+            "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            [(kind, self._counters[kind]) for kind in sorted(self._counted)],
+        )
+        self._counted.clear()
+
+    def let_go(self) -> None:
+        """Remember nothing, as after a rollback."""
+        self._clock = None
+        self._counters.clear()
+        self._counted.clear()
+        for each in (self.journal, self.accounts, self.api_keys, self.endpoints, self.outages):
+            each.forget()
+
+    def _clock_row(self) -> tuple[str, int, int]:
+        if self._clock is None:
+            row = self._connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
+            self._clock = str(row[0]), int(row[1]), int(row[2])
+        return self._clock
 
     def next_seq(self) -> int:
         """The next place in the order of all that happens."""
@@ -77,8 +116,7 @@ class Transaction:
 
     def last_seq(self) -> int:
         """The latest place taken, 0 before anything has happened."""
-        row = self._connection.execute("SELECT value FROM counter WHERE kind = 'seq'").fetchone()
-        return int(row[0]) if row else 0
+        return self.last("seq")
 
     def new_id(self, prefix: str) -> str:
         """The next identifier of a kind."""
@@ -185,19 +223,37 @@ class Transaction:
         self._connection.execute(
             "UPDATE clock SET offset_ms = offset_ms + ?, manual_ms = ?", (now_ms - self.now_ms, now_ms)
         )
+        self._clock = None
         self.now_ms = now_ms
 
     def forget(self) -> None:
         """Empty the sandbox but for its accounts, keys, endpoints and clock; no identifier is used again."""
         forget(self._connection)
+        self.journal.forget()
+        self.outages.forget()
+
+    def set_clock_mode(self, mode: str) -> None:
+        """Let the clock stand or go; it goes on from the moment it stood at."""
+        if mode != self.clock_mode():
+            self._connection.execute(
+                "UPDATE clock SET mode = ?, manual_ms = ?, offset_ms = ?",
+                (mode, self.now_ms, self.now_ms - self._wall_ms()),
+            )
+            self._clock = None
 
     def clock_mode(self) -> str:
         """`manual` or `running`."""
-        return str(self._connection.execute("SELECT mode FROM clock").fetchone()[0])
+        return self._clock_row()[0]
 
     def count_up(self, kind: str) -> int:
         """The next number of a kind, from 1; none is given twice."""
-        row = self._connection.execute(
-            "INSERT INTO counter VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1 RETURNING value", (kind,)
-        ).fetchone()
-        return int(row[0])
+        self._counters[kind] = self.last(kind) + 1
+        self._counted.add(kind)
+        return self._counters[kind]
+
+    def last(self, kind: str) -> int:
+        """The latest number of a kind, 0 before the first."""
+        if kind not in self._counters:
+            row = self._connection.execute("SELECT value FROM counter WHERE kind = ?", (kind,)).fetchone()
+            self._counters[kind] = int(row[0]) if row else 0
+        return self._counters[kind]

@@ -1,0 +1,241 @@
+"""Balances follow from the ledger beside which they are kept; an earlier store gets them; nothing is scanned."""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench import Workbench
+from workbench.domain.ledger import DEBIT, postings_for
+from workbench.domain.moments import DAY_MS, business_date, day_start_ms
+from workbench.errors import LedgerRefused
+from workbench.sandbox.store import Settings, Store, Transaction
+from workbench.sandbox.store.records import Outage
+
+EARLIER = Path(__file__).with_name("store_of_schema_3.sql")
+"""A store as the sandbox made it before balances were kept: six payments, a refund and a payout over three nights."""
+START_MS = 1_767_592_800_000
+OPERATORS = st.sampled_from(["mtn", "airtel"])
+MOMENTS = st.integers(0, 4 * DAY_MS).map(lambda on: START_MS + on)
+ENTRIES = st.lists(st.tuples(OPERATORS, st.integers(1, 10**6), MOMENTS), max_size=12)
+
+
+def opened(path: Path | None = None) -> Store:
+    return Store(Settings(path=path), new_seed=lambda: "7")
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(EARLIER.read_text())
+    return path
+
+
+@given(ENTRIES, st.integers(-1, 6))
+def test_what_is_kept_is_what_the_postings_add_up_to(entries: list[tuple[str, int, int]], days_on: int):
+    bound_ms = day_start_ms(START_MS, days_on=days_on)
+    with closing(opened()) as store, store.transaction() as tx:
+        made = []
+        for operator, amount_minor, at_ms in entries:
+            postings = postings_for("unknown_credit", {"gross": amount_minor}, "ZMW", operator=operator)
+            made.append(tx.post("unknown_credit", postings, description="", payment=None, occurred_ms=at_ms))
+        moved = [
+            (each.account, entry.occurred_ms, each.amount_minor if each.side == DEBIT else -each.amount_minor)
+            for entry in made
+            for each in entry.postings
+        ]
+        for account in {name for name, *_ in moved} | {"operator:zamtel:float"}:
+            mine = [(at_ms, amount) for name, at_ms, amount in moved if name == account]
+            assert tx.journal.balance(account, "ZMW") == sum(amount for _, amount in mine)
+            before = sum(amount for at_ms, amount in mine if business_date(at_ms) < business_date(bound_ms))
+            assert tx.journal.balance(account, "ZMW", before_day_ms=bound_ms) == before
+        assert tx.journal.sums() == tx.journal.sums(as_of_ms=START_MS + 9 * DAY_MS)
+        assert tx.journal.verify()[0] == len(entries)
+
+
+TAMPERED = {
+    "another sum": "UPDATE balance SET debit_minor = debit_minor + 1 WHERE account = 'operator:mtn:float'",
+    "another day": "UPDATE balance SET day_ms = day_ms - 1 WHERE account = 'operator:mtn:float'",
+    "another code": "UPDATE balance SET code = 1 WHERE account = 'operator:mtn:float'",
+    "one is gone": "DELETE FROM balance WHERE account = 'operator:mtn:float'",
+    "one too many": "INSERT INTO balance VALUES ('operator:mtn:float', 'USD', 0, 1, 0, 0)",
+}
+
+
+@pytest.mark.parametrize("statement", TAMPERED.values(), ids=TAMPERED)
+def test_a_balance_that_does_not_follow_from_the_postings_is_named(earlier: Path, statement: str):
+    opened(earlier).close()
+    with closing(sqlite3.connect(earlier, isolation_level=None)) as connection:
+        connection.execute(statement)
+    with closing(opened(earlier)) as store, store.transaction() as tx:
+        with pytest.raises(LedgerRefused, match="operator:mtn:float") as refused:
+            tx.journal.verify()
+        assert refused.value.facts["accounts"] == ["operator:mtn:float"]
+
+
+def test_a_store_of_an_earlier_schema_goes_on_as_one_of_this(earlier: Path):
+    with closing(sqlite3.connect(earlier)) as connection:
+        rows = connection.execute("SELECT * FROM posting ORDER BY entry, line").fetchall()
+    with closing(opened(earlier)) as store, store.transaction() as tx:
+        assert tx.journal.verify()[0] == 18
+        assert tx.journal.sums() == tx.journal.sums(as_of_ms=tx.now_ms)
+    with closing(sqlite3.connect(earlier)) as connection:
+        assert connection.execute("SELECT * FROM posting ORDER BY entry, line").fetchall() == rows
+    with Workbench(store=earlier) as bench:
+        # A prompt was open, a number scripted, a key used, and a night due.
+        charge = bench.client.charges.list(limit=1).data[0]
+        bench.phone("+260961111116").enter_pin("1234")
+        assert bench.client.charges.retrieve(charge.id).status == "succeeded"
+        intents = bench.client.payment_intents
+        kept = intents.create(amount=Decimal(10), currency="ZMW", idempotency_key="order-6")
+        assert kept.id == intents.list(limit=1).data[0].id == charge.payment_intent
+        before = intents.create(amount=Decimal(5), currency="ZMW")
+        failed = intents.confirm(before.id, phone="+260961111119", provider="mtn")
+        bench.phone("+260961111119").enter_pin("1234")
+        assert intents.retrieve(failed.id).status != "succeeded"
+        bench.clock.advance(days=2)
+        bench.ledger.verify()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """Every statement that a connection made from now on runs."""
+    connect, statements = sqlite3.connect, set[str]()
+
+    def traced(*given: Any, **named: Any) -> sqlite3.Connection:  # noqa: ANN401  as it is given
+        connection = connect(*given, **named)
+        connection.set_trace_callback(statements.add)
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", traced)
+        yield statements
+
+
+FEW = ("clock", "account", "webhook_endpoint")
+"""Tables of a handful of rows, however many payments there are."""
+_SCAN = re.compile(r"SCAN ([a-z_]+)")
+
+
+def scans(plan: list[str], statement: str) -> list[str]:
+    """What is gone through row by row, but for a page in the order of an index, which ends when it is full."""
+    found = [line for line in plan if (scan := _SCAN.search(line)) and scan[1] not in FEW]
+    is_page = "LIMIT" in statement and all("USING INDEX" in line for line in found)
+    return [] if is_page else found
+
+
+def pay(bench: Workbench, number: int, enter: Callable[[Any], object] = lambda phone: phone.enter_pin("1234")) -> str:
+    intent = bench.client.payment_intents.create(amount=Decimal(100), currency="ZMW", idempotency_key=f"key-{number}")
+    phone = f"+26096111{number:04d}"
+    bench.client.payment_intents.confirm(intent.id, phone=phone, provider="mtn")
+    enter(bench.phone(phone))
+    return bench.client.payment_intents.retrieve(intent.id).id
+
+
+def test_no_statement_of_a_payment_goes_through_a_table_that_grows(tmp_path: Path, asked: set[str]):
+    path = tmp_path / "store.db"
+    with Workbench(seed=1, store=path) as bench:
+        first = pay(bench, 1)
+        pay(bench, 2, enter=lambda phone: phone.cancel())
+        pay(bench, 3, enter=lambda phone: phone.ignore())
+        bench.clock.advance(days=1)
+        bench.client.refunds.create(payment_intent=first, amount=Decimal(30))
+        bench.client.payouts.create(amount=Decimal(10), currency="ZMW")
+        bench.clock.advance(days=2)
+        bench.client.payment_intents.list(limit=100)
+        bench.client.events.list(limit=100)
+    with closing(sqlite3.connect(path)) as connection:
+        plans = {
+            each: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")]
+            for each in asked
+            if each.split()[0] in {"SELECT", "UPDATE", "INSERT", "DELETE"} and "sqlite_master" not in each
+        }
+    assert len(plans) > 100, "hardly anything was asked"
+    wrong = {each: found for each, plan in plans.items() if (found := scans(plan, each))}
+    assert not wrong, wrong
+    assert any("USING INDEX" in line for plan in plans.values() for line in plan)
+
+
+# What a connection remembers
+
+
+def read_anew(path: Path) -> tuple[Any, ...]:
+    """Clock, counters, the head of the chain, keys and outages as the file has them."""
+    questions = (
+        "SELECT manual_ms FROM clock",
+        "SELECT kind, value FROM counter ORDER BY kind",
+        "SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1",
+        "SELECT id, status FROM api_key ORDER BY seq",
+        "SELECT provider, until_ms FROM outage ORDER BY provider",
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        return tuple(connection.execute(each).fetchall() for each in questions)
+
+
+def as_remembered(tx: Transaction, kinds: list[str]) -> tuple[Any, ...]:
+    number, head = tx.journal.head()
+    return (
+        [(tx.now_ms,)],
+        [(kind, tx.last(kind)) for kind in kinds],
+        [(number, head)] if number else [],
+        [(each.id, each.status) for each in tx.api_keys.all(account="plants")],
+        [(each.provider, each.until_ms) for each in tx.outages.all(order="provider")],
+    )
+
+
+def post(tx: Transaction) -> None:
+    postings = postings_for("unknown_credit", {"gross": 100}, "ZMW", operator="mtn")
+    tx.post("unknown_credit", postings, description="", payment=None)
+
+
+def break_down(tx: Transaction) -> None:
+    for act in (post, *ACTS[:-1]):
+        act(tx)
+    raise RuntimeError("after all that")
+
+
+def revoke(tx: Transaction) -> None:
+    key = tx.api_keys.first(order="seq DESC", account="plants")
+    assert key is not None
+    tx.api_keys.put(key, status="revoked" if key.status == "active" else "active")
+
+
+def end_outages(tx: Transaction) -> None:
+    for each in tx.outages.all(order="provider"):
+        tx.outages.remove(each)
+
+
+ACTS: tuple[Callable[[Transaction], object], ...] = (
+    post,
+    revoke,
+    end_outages,
+    lambda tx: tx.move_clock(tx.now_ms + 1),
+    lambda tx: tx.new_id("pi"),
+    lambda tx: tx.outages.get("mtn") or tx.outages.add(Outage(provider="mtn", until_ms=tx.now_ms)),
+    lambda tx: tx.forget(),
+    break_down,
+)
+
+
+@settings(max_examples=15 if settings.get_current_profile_name() == "workbench" else 100)
+@given(steps=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(ACTS)), max_size=12))
+def test_two_that_write_to_one_file_know_what_it_holds(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, Callable[[Transaction], object]]]
+):
+    path = tmp_path_factory.mktemp("shared") / "store.db"
+    with closing(opened(path)) as one, closing(opened(path)) as other:
+        for who, act in steps:
+            with suppress(RuntimeError), (one, other)[who].transaction() as tx:
+                act(tx)
+            known = read_anew(path)
+            for store in (one, other):
+                with store.transaction() as tx:
+                    assert as_remembered(tx, [kind for kind, _ in known[1]]) == known
