@@ -1,7 +1,7 @@
 import base64
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -17,9 +17,7 @@ from workbench.resources import fixture
 
 NOW_S = 1_767_592_800
 ID = "evt_1"
-BODY = (
-    '{"id":"evt_1","type":"payment_intent.succeeded","data":{"object":{"amount":150.00,"description":"Café"}}}'.encode()
-)
+BODY = '{"id":"evt_1","type":"charge.succeeded","data":{"object":{"amount":150.00,"description":"Café"}}}'.encode()
 
 
 def secret_of(seed: bytes) -> str:
@@ -50,34 +48,28 @@ def test_the_published_example():
     assert sign(f"whsec_{vector['secret']}", vector["id"], vector["timestamp"], body) == vector["signature"]
     headers = headers_for(vector["secret"], vector["id"], vector["timestamp"], body)
     assert headers == {
-        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
-        "webhook-timestamp": "1614265330",
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330",
         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
-    }
+    }  # fmt: skip
     assert verify(body, headers, [vector["secret"]], now_s=vector["timestamp"]) == vector["id"]
 
 
 KEYS = st.binary(min_size=24, max_size=64)
 IDS = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", min_size=1, max_size=30)
-JSON_BODIES = st.dictionaries(st.text(max_size=5), st.one_of(st.integers(), st.text(max_size=10)), max_size=4).map(
-    lambda value: json.dumps(value).encode()
-)
-
-
-@given(KEYS, IDS, JSON_BODIES)
-def test_the_reference_library_verifies_what_is_signed_here(key: bytes, message_id: str, body: bytes):
-    secret = "whsec_" + base64.b64encode(key).decode()
-    # That library reads the wall clock.
-    now_s = int(datetime.now(UTC).timestamp())
-    headers = headers_for(secret, message_id, now_s, body)
-    assert standardwebhooks.Webhook(secret).verify(body, headers) == json.loads(body)
+OBJECTS = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=10), max_size=4)
+JSON_BODIES = OBJECTS.map(lambda value: json.dumps(value).encode())
 
 
 @given(KEYS, IDS, JSON_BODIES, st.integers(1, 4_000_000_000))
-def test_what_the_reference_library_signs_is_verified_here(key: bytes, message_id: str, body: bytes, at_s: int):
+def test_the_reference_library_and_this_verify_what_the_other_signs(
+    key: bytes, message_id: str, body: bytes, at_s: int
+):
     secret = "whsec_" + base64.b64encode(key).decode()
-    stamp = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at_s)
-    signature = standardwebhooks.Webhook(secret).sign(message_id, stamp, body.decode())
+    library = standardwebhooks.Webhook(secret)
+    # That library verifies by the wall clock.
+    now_s = int(datetime.now(UTC).timestamp())
+    assert library.verify(body, headers_for(secret, message_id, now_s, body)) == json.loads(body)
+    signature = library.sign(message_id, datetime.fromtimestamp(at_s, UTC), body.decode())
     assert signature == sign(secret, message_id, at_s, body)
     headers = {"webhook-id": message_id, "webhook-timestamp": str(at_s), "webhook-signature": signature}
     assert verify(body, headers, [secret], now_s=at_s) == message_id
@@ -120,16 +112,13 @@ def test_outside_the_tolerance_it_is_not(age_s: int, tolerance_s: int, why: str)
 # What is refused, each for its reason
 
 
-def without(name: str) -> dict[str, str]:
-    return {each: value for each, value in signed().items() if each != name}
-
-
-@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
-def test_each_header_is_needed(name: str):
-    assert reason(BODY, without(name)) == "header_missing"
-    assert reason(BODY, {**signed(), name: ""}) == "header_missing"
-    with pytest.raises(SignatureRefused, match=name):
-        verify(BODY, without(name), [OURS], now_s=NOW_S)
+def test_each_header_is_needed():
+    for name in signed():
+        without = {each: value for each, value in signed().items() if each != name}
+        assert reason(BODY, {**without, name: ""}) == "header_missing"
+        with pytest.raises(SignatureRefused, match=name) as refused:
+            verify(BODY, without, [OURS], now_s=NOW_S)
+        assert refused.value.reason == "header_missing"
 
 
 MALFORMED = {
@@ -186,10 +175,7 @@ def with_key(key: bytes) -> dict[str, str]:
 )
 def test_the_mistake_is_named(body: bytes, headers: dict[str, str], why: str):
     assert reason(body, headers) == why
-
-
-def test_without_a_secret_nothing_matches():
-    assert reason(BODY, signed(), []) == "signature_mismatch"
+    assert reason(body, headers, []) == "signature_mismatch"
 
 
 REWRITTEN: list[Callable[[Any], str]] = [
