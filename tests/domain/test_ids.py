@@ -6,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain.ids import Draws, short_id, with_short_ids
+from workbench.domain.masking import mask
+from workbench.domain.phones import OPERATORS
+from workbench.domain.references import FORMATS, reference
 
 PARTS = st.one_of(st.integers(0, 10**9), st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8))
 KEYS = st.lists(PARTS, min_size=1, max_size=4).map(tuple)
@@ -76,3 +79,40 @@ def test_identifiers_are_shortened_wherever_they_stand_and_nothing_else_is():
     assert short_id(name) == f"{name[:9]}…"
     assert with_short_ids(f"POST /v1/payment_intents/{name}/confirm") == f"POST /v1/payment_intents/{name[:9]}…/confirm"
     assert [short_id(text) for text in ("confirm", f"{name}/x", "")] == ["confirm", f"{name}/x", ""]
+
+
+# The other side's ids of movements
+
+AT_MS = 1_767_592_860_000
+"""2026-01-05, 08:01 in Lusaka."""
+LAST_MS = 253_402_207_200_000 - 1
+"""The last millisecond before the year 10000 in Lusaka."""
+WITH_SEQ = st.lists(
+    st.sampled_from(sorted(kind for kind, shape in FORMATS.items() if "seq" in shape)), min_size=2, max_size=2
+)
+SEQS = st.integers(1, 2**63 - 1)
+
+
+def test_what_a_movement_is_known_as_on_a_day_of_lusakas():
+    known = {
+        "mtn": "4000000042", "airtel": "MP260105.0801.00000042", "zamtel": "ZK260105-0000042",
+        "sweep": "SWP20260105-MTN", "recall": "RCL20260105-0000042", "top_up": "TOP20260105-0000042",
+        "credit": "STL20260105", "return": "RTN20260105-0000042",
+    }  # fmt: skip
+    assert {kind: reference(kind, AT_MS, seq=42, operator="mtn") for kind in known} == known
+    assert set(OPERATORS) <= set(FORMATS)
+    midnight_ms = 1_767_650_400_000  # 2026-01-05, 22:00 UTC
+    assert [reference("credit", midnight_ms - left) for left in (1, 0)] == ["STL20260105", "STL20260106"]
+
+
+@given(WITH_SEQ, st.lists(st.integers(0, LAST_MS), min_size=2, max_size=2), SEQS, SEQS)
+def test_no_two_kinds_or_seqs_have_one_id(kinds: list[str], moments: list[int], seq: int, later: int):
+    known_as = reference(kinds[0], moments[0], seq=seq)
+    assert kinds[0] == kinds[1] or known_as != reference(kinds[1], moments[1], seq=seq)
+    assert seq == later or known_as != reference(kinds[0], moments[1], seq=later)
+
+
+@given(st.sampled_from(sorted(FORMATS)), st.integers(1, 10**7 - 1))
+def test_no_id_is_taken_for_a_customers_number(kind: str, seq: int):
+    known_as = reference(kind, AT_MS, seq=seq, operator="mtn")
+    assert mask(f"Reference {known_as}.") == f"Reference {known_as}."
