@@ -3,7 +3,6 @@
 from workbench.domain import wire
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import control
-from workbench.domain.wire.bodies import EMAIL
 from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import lists
@@ -82,7 +81,7 @@ WRONG_PASSWORD = "wrong"  # noqa: S105  the one password that is refused, so tha
 
 def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:  # noqa: ARG001  one signature
     """POST /v1/auth/token: any e-mail address, any password but `wrong`."""
-    if not EMAIL.fullmatch(body.email):
+    if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
