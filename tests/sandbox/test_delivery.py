@@ -18,8 +18,8 @@ from workbench import PaymentsClient, verify
 from workbench.domain.gaps import Gaps
 from workbench.domain.webhooks import Attempt, Delivery
 from workbench.sandbox import driver
+from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.engine import Engine
-from workbench.sandbox.outbound import Outbound
 from workbench.sandbox.store import Settings, Transaction
 
 START_MS = 1_767_592_800_000

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 import pytest
 
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
-from workbench.sandbox.outbound import Outbound, Reply
+from workbench.sandbox.delivery import Outbound, Reply
 
 LIMIT_S, SHORT_S = 2, 0.25
 """For who answers, and for who does not."""

@@ -27,8 +27,8 @@ from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
 
 from workbench.errors import ApiError, WorkbenchError
+from workbench.sandbox.access import Hosts
 from workbench.sandbox.engine import Engine
-from workbench.sandbox.hosts import Hosts
 from workbench.sandbox.messages import (
     BODY_S,
     MAX_BODY_BYTES,
