@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
 from workbench.sandbox import delivery
 from workbench.sandbox.delivery import Dispatch, Outbound, Reply, Sending
@@ -24,16 +25,20 @@ _LOOK_AGAIN_S = 0.05
 _PUT_OFF_MS = 60_000
 
 
-def _customer_acts(tx: Transaction, session_id: str) -> None:
-    session = tx.sessions.get(session_id)
-    if session is not None:
-        attempts.act(tx, BY_ITSELF, session)
+def _of_session(happens: Callable[[Transaction, UssdSession], object]) -> Callable[[Transaction, str], None]:
+    """What a job does to the USSD session that it names, if there still is one."""
+
+    def run(tx: Transaction, session_id: str) -> None:
+        session = tx.sessions.get(session_id)
+        if session is not None:
+            happens(tx, session)
+
+    return run
 
 
-def _late_money(tx: Transaction, session_id: str) -> None:
-    session = tx.sessions.get(session_id)
-    if session is not None:
-        attempts.money_comes_late(tx, session)
+def _time_out(tx: Transaction, session: UssdSession) -> None:
+    if session.ended_seq is None:
+        attempts.press(tx, BY_ITSELF, session, "timeout")
 
 
 def _clear(tx: Transaction, ref: str) -> None:
@@ -45,16 +50,10 @@ def _clear(tx: Transaction, ref: str) -> None:
         clearing.expect(tx)
 
 
-def _prompt_timeout(tx: Transaction, session_id: str) -> None:
-    session = tx.sessions.get(session_id)
-    if session is not None and session.ended_seq is None:
-        attempts.press(tx, BY_ITSELF, session, "timeout")
-
-
 HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
-    attempts.ACTS: _customer_acts,
-    attempts.PROMPT_TIMEOUT: _prompt_timeout,
-    attempts.LATE_MONEY: _late_money,
+    attempts.ACTS: _of_session(lambda tx, session: attempts.act(tx, BY_ITSELF, session)),
+    attempts.PROMPT_TIMEOUT: _of_session(_time_out),
+    attempts.LATE_MONEY: _of_session(attempts.money_comes_late),
     clearing.CLEARING: _clear,
     refunds.SENT: refunds.send,
     payouts.RETURN: payouts.give_back,
