@@ -27,6 +27,7 @@ _NAME: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
 _LAST_PORT: Final = 65_535
 _SHOWN: Final = 80
+_ALLOWING: Final = "workbench serve --allow-host NAME, or bench.serve(allow_hosts=[NAME])."
 _FOR_TOKENS: Final = "/plants"
 """All that a token may be good for."""
 _WAYS: Final = {
@@ -55,21 +56,16 @@ class Hosts:
             message = "A request needs one header Host, a name or an address with or without a port"
             raise InvalidRequest(f"{message}, not {_shown(host)}.", code="host_malformed", param="Host")
         if not self._knows(named):
-            raise HostRefused(
+            message = (
                 f"This sandbox does not answer by the name {_shown(host)}: a proxy that passes its own name on, or "
-                "another name for this machine, looks the same as a page that is not to reach it.",
-                hint="Call it by 127.0.0.1 or localhost, or allow the name: workbench serve --allow-host NAME, "
-                "or bench.serve(allow_hosts=[NAME]).",
-                param="Host",
+                "another name for this machine, looks the same as a page that is not to reach it."
             )
+            hint = f"Call it by 127.0.0.1 or localhost, or allow the name: {_ALLOWING}"
+            raise HostRefused(message, hint=hint, param="Host")
         if origin is not None and not self._is_home(origin):
-            raise PermissionDenied(
-                f"A page of the origin {_shown(origin)} may not call this sandbox.",
-                code="origin_refused",
-                hint="Call from a server, or allow the page's host: workbench serve --allow-host NAME, "
-                "or bench.serve(allow_hosts=[NAME]).",
-                param="Origin",
-            )
+            message = f"A page of the origin {_shown(origin)} may not call this sandbox."
+            hint = f"Call from a server, or allow the page's host: {_ALLOWING}"
+            raise PermissionDenied(message, code="origin_refused", hint=hint, param="Origin")
 
     def _knows(self, name: str) -> bool:
         return name in self._names or (name.endswith(_ANY_LOCAL) and _NAME.fullmatch(name) is not None)
@@ -151,9 +147,8 @@ def caller_of(tx: Transaction, credential: Credential | None, operation: Operati
         return NOBODY._replace(bearer=credential.value if credential else None)
     ways = " or ".join(_WAYS[scheme] for scheme in operation.schemes)
     if credential is None:
-        raise AuthenticationFailed(
-            f"The Authorization header is missing; this operation takes {ways}.", code="key_missing"
-        )
+        message = f"The Authorization header is missing; this operation takes {ways}."
+        raise AuthenticationFailed(message, code="key_missing")
     accepted = operation.schemes if tx.gaps.auth_schemes == "as_documented" else EITHER
     if credential.scheme not in accepted:
         raise AuthenticationFailed(f"This operation takes {ways}.", code="scheme_wrong")
@@ -161,10 +156,8 @@ def caller_of(tx: Transaction, credential: Credential | None, operation: Operati
         raise AuthenticationFailed("The key is the user name; the password stays empty.", code="key_invalid")
     caller = _known(tx, credential)
     if caller.kind == "publishable" and not operation.publishable:
-        raise PermissionDenied(
-            "A publishable key may confirm and retrieve one intent, nothing else.",
-            hint="Use the secret key, on a server.",
-        )
+        message = "A publishable key may confirm and retrieve one intent, nothing else."
+        raise PermissionDenied(message, hint="Use the secret key, on a server.")
     if caller.kind == "token" and tx.gaps.access_token_use != "everywhere" and operation.path != _FOR_TOKENS:  # noqa: S105  a choice of the register
         raise PermissionDenied("A token may add plants, nothing else.", hint="Use the secret key, on a server.")
     return caller
@@ -174,11 +167,9 @@ def _known(tx: Transaction, credential: Credential) -> Caller:
     digest = digest_of(credential.value)
     if key := tx.api_keys.first(digest=digest):
         if key.status == ROLLED:
-            raise AuthenticationFailed(
-                "The key was rolled: a newer one is in its place.",
-                code="key_rolled",
-                hint="The newer one was shown once, where the key was rolled; bench.use_key takes it.",
-            )
+            hint = "The newer one was shown once, where the key was rolled; bench.use_key takes it."
+            message = "The key was rolled: a newer one is in its place."
+            raise AuthenticationFailed(message, code="key_rolled", hint=hint)
         if key.status == REVOKED:
             raise AuthenticationFailed("The key was revoked.", code="key_revoked")
         return _caller(tx, key.kind, key.account)

@@ -122,11 +122,8 @@ def _response(
             answer += chunk
             if len(answer) >= MAX_RESPONSE_BYTES:
                 break
-    return Reply(
-        response.status_code,
-        mask(answer[:MAX_RESPONSE_BYTES].decode("utf-8", "replace")),
-        response.headers.get("retry-after", ""),
-    )
+    shown = mask(answer[:MAX_RESPONSE_BYTES].decode("utf-8", "replace"))
+    return Reply(response.status_code, shown, response.headers.get("retry-after", ""))
 
 
 def _tried(send: Callable[[], Reply]) -> Reply:

@@ -180,11 +180,8 @@ def check_version(tx: Transaction, request: Request) -> None:
     """Raises InvalidRequest: a version that there is not."""
     asked = request.headers.get("Api-Version", wire.API_VERSION)
     if asked != wire.API_VERSION and tx.gaps.version_header == "api_version":
-        raise InvalidRequest(
-            f"There is no version {asked[:40]!r}; the current one is {wire.API_VERSION}.",
-            code="version_unknown",
-            param="Api-Version",
-        )
+        message = f"There is no version {asked[:40]!r}; the current one is {wire.API_VERSION}."
+        raise InvalidRequest(message, code="version_unknown", param="Api-Version")
 
 
 def _scenario_of(request: Request, operation: Operation) -> str | None:
@@ -193,12 +190,9 @@ def _scenario_of(request: Request, operation: Operation) -> str | None:
     if asked is None or asked in operation.scenarios:
         return asked
     offered = ", ".join(operation.scenarios)
-    raise InvalidRequest(
-        f"Sandbox-Scenario {asked[:40]!r} is not offered here.",
-        code="scenario_unknown",
-        param="Sandbox-Scenario",
-        hint=f"Offered are {offered}." if offered else "This operation takes none.",
-    )
+    hint = f"Offered are {offered}." if offered else "This operation takes none."
+    message = f"Sandbox-Scenario {asked[:40]!r} is not offered here."
+    raise InvalidRequest(message, code="scenario_unknown", param="Sandbox-Scenario", hint=hint)
 
 
 def _result(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Response:

@@ -34,10 +34,7 @@ class Port(NamedTuple):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a server at `host` is reached from this machine alone.
-
-    Raises ServeRefused: no such address.
-    """
+    """Whether a server at `host` is reached from this machine alone. Raises ServeRefused: no such address."""
     return ipaddress.ip_address(_resolved(host, 0)[1].partition("%")[0]).is_loopback
 
 
