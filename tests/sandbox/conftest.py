@@ -146,12 +146,9 @@ class Sandbox:
         self.merchant = merchant
         self.engine = Engine(settings, mounted={"merchant.localhost": merchant}, raise_bugs=raise_bugs)
         self.key = self.engine.store.key("secret")
-        self.http = httpx.Client(
-            transport=httpx.WSGITransport(self.engine.app),
-            base_url="http://sandbox.localhost",
-            headers={"Authorization": f"Bearer {self.key}"},
-        )
-        self.client = PaymentsClient("http://sandbox.localhost", self.key, http=self.http)
+        at, headers = "http://sandbox.localhost", {"Authorization": f"Bearer {self.key}"}
+        self.http = httpx.Client(transport=httpx.WSGITransport(self.engine.app), base_url=at, headers=headers)
+        self.client = PaymentsClient(at, self.key, http=self.http)
 
     def close(self) -> None:
         self.http.close()

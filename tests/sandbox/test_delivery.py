@@ -80,15 +80,14 @@ def test_after_the_last_attempt_it_is_a_dead_letter(sandbox: "Sandbox", merchant
 @pytest.mark.parametrize(
     ("choices", "statuses", "outcome"),
     [
-        ({}, [500, 204], ("delivered", 2)),
-        ({}, [500] * 9 + [204], ("delivered", 10)),
+        ({}, [500, 204], ("delivered", 2)), ({}, [500] * 9 + [204], ("delivered", 10)),
         ({"retry_schedule_s": [0]}, [500], ("dead_letter", 1)),
         ({"retry_schedule_s": [0, 5, 300, 1800, 7200, 18000, 36000, 36000]}, [500], ("dead_letter", 8)),
         ({"retry_schedule_s": [0, *[1800] * 48]}, [500], ("dead_letter", 49)),
         ({"delivery_gone": "retried"}, [410, 200], ("delivered", 2)),
     ],
     ids=["a success", "a late one", "none", "eight", "a day", "gone is a failure like any other"],
-)
+)  # fmt: skip
 def test_a_success_ends_it_and_the_register_says_how_it_goes_on(
     new_sandbox: "NewSandbox", choices: dict[str, object], statuses: list[int], outcome: tuple[str, int]
 ):

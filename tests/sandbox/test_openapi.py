@@ -192,13 +192,10 @@ INTERFACE = {
 }
 # Section 4: the six endpoints.
 ENDPOINTS = {
-    ("post", "/v1/payment_intents"): "2.1, 4",
-    ("post", "/v1/payment_intents/{intent_id}/confirm"): "2.2, 4",
-    ("post", "/v1/charges"): "2.3, 4",
-    ("post", "/plants"): "2.4, 4",
-    ("post", "/v1/auth/token"): "4, 5",
-    ("post", "/v1/auth/refresh"): "4, 5",
-}
+    ("post", "/v1/payment_intents"): "2.1, 4", ("post", "/v1/payment_intents/{intent_id}/confirm"): "2.2, 4",
+    ("post", "/v1/charges"): "2.3, 4", ("post", "/plants"): "2.4, 4",
+    ("post", "/v1/auth/token"): "4, 5", ("post", "/v1/auth/refresh"): "4, 5",
+}  # fmt: skip
 
 
 class TestProvenance:

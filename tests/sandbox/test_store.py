@@ -42,12 +42,10 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "kept_answer": records.KeptResponse, "call": records.Call,
 }  # fmt: skip
 OTHER_TABLES = {
-    "meta": ["name", "value"],
-    "clock": ["id", "mode", "manual_ms", "offset_ms"],
-    "counter": ["kind", "value"],
+    "meta": ["name", "value"], "clock": ["id", "mode", "manual_ms", "offset_ms"], "counter": ["kind", "value"],
     "entry": [name for name in JournalEntry.__struct_fields__ if name != "postings"],
     "posting": ["entry", "line", *Posting.__struct_fields__],
-}
+}  # fmt: skip
 COLUMN_TYPES = {
     str: ("TEXT", True), int: ("INTEGER", True), str | None: ("TEXT", False), int | None: ("INTEGER", False),
 }  # fmt: skip
