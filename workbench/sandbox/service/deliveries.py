@@ -25,13 +25,7 @@ Told = wire.PaymentIntent | wire.Charge | wire.Refund | wire.Payout | wire.Webho
 
 
 def emit(
-    tx: Transaction,
-    cause: Cause,
-    account: str,
-    event_type: str,
-    shown: Told,
-    *,
-    before: dict[str, Any] | None = None,
+    tx: Transaction, cause: Cause, account: str, event_type: str, shown: Told, *, before: dict[str, Any] | None = None
 ) -> None:
     """Record that something happened to `shown`; `before` holds the values that it changed from."""
     event = wire.Event(

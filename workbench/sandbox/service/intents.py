@@ -4,7 +4,6 @@ import hmac
 
 from workbench.domain import payments, wire
 from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent, next_state
-from workbench.domain.phones import Msisdn, Operator
 from workbench.domain.ussd import UssdSession
 from workbench.errors import IllegalTransition, InvalidRequest, PermissionDenied, StateConflict
 from workbench.sandbox import views
@@ -59,7 +58,21 @@ def confirm(
     asked, phone = checks.read_method(body.payment_method)
     warnings = checks.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
     _check_takes(intent, "confirm")
-    charge = tx.charges.add(_charge_of(tx, intent, asked, phone, warnings))
+    charge = tx.charges.add(
+        Charge(
+            id=tx.new_id("ch"),
+            seq=tx.next_seq(),
+            account=intent.account,
+            amount_minor=intent.amount_minor,
+            currency=intent.currency,
+            channel=asked.id,
+            provider=phone.operator.id,
+            phone=phone.e164,
+            payment_intent=intent.id,
+            warnings=warnings,
+            created_ms=tx.now_ms,
+        )
+    )
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
     session = attempts.begin(tx, caller, charge, phone, intent.description)
     intent = attempts.move_intent(
@@ -105,24 +118,6 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.Li
 def found(tx: Transaction, caller: Caller, intent_id: str, *, param: str = "id") -> PaymentIntent:
     """The caller's intent of this id. Raises NotFound."""
     return checks.found(caller, tx.intents, intent_id, "payment intent", "intent_not_found", param)
-
-
-def _charge_of(
-    tx: Transaction, intent: PaymentIntent, asked: Operator, phone: Msisdn, warnings: tuple[str, ...]
-) -> Charge:
-    return Charge(
-        id=tx.new_id("ch"),
-        seq=tx.next_seq(),
-        account=intent.account,
-        amount_minor=intent.amount_minor,
-        currency=intent.currency,
-        channel=asked.id,
-        provider=phone.operator.id,
-        phone=phone.e164,
-        payment_intent=intent.id,
-        warnings=warnings,
-        created_ms=tx.now_ms,
-    )
 
 
 def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent, sent: str | None) -> None:

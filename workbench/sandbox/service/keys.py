@@ -88,12 +88,6 @@ def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Toke
 
 def refresh(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
     """POST /v1/auth/refresh: a new pair for the old, by its refresh token or by its bearer."""
-    pair = _pair_of(tx, caller, body)
-    tx.tokens.put(pair, retired=1)
-    return _new_pair(tx, pair.account)
-
-
-def _pair_of(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> TokenPair:
     if body.refresh_token is not None:
         if checks.holds_live_key(body.refresh_token):
             raise checks.live_key()
@@ -108,7 +102,8 @@ def _pair_of(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> Toke
             code="refresh_token_invalid",
             param="refresh_token",
         )
-    return pair
+    tx.tokens.put(pair, retired=1)
+    return _new_pair(tx, pair.account)
 
 
 def _new_pair(tx: Transaction, account: str) -> wire.Token:

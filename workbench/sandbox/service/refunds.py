@@ -159,11 +159,11 @@ def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool)
 
 def _take(tx: Transaction, charge: Charge, amount_minor: int) -> str:
     """Take the amount from the merchant, as far as each account reaches; the entry that did."""
-    held = {
-        name: clearing.balance_of(tx, kind, charge.currency, merchant=charge.account)
-        for name, kind in (("available", ledger.MERCHANT_AVAILABLE), ("pending", ledger.MERCHANT_PENDING))
-    }
-    split = ledger.refund_split(amount_minor, available_minor=held["available"], pending_minor=held["pending"])
+    available, pending = (
+        clearing.balance_of(tx, kind, charge.currency, merchant=charge.account)
+        for kind in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PENDING)
+    )
+    split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending)
     words = f"{Money(amount_minor, charge.currency)} to be refunded"
     return post(tx, charge, "refund_asked", split, words).id
 

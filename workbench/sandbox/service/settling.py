@@ -1,7 +1,7 @@
 """Settling: a difference from somebody else's books is answered by an ordinary entry, traced to its charge."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from workbench.domain import ledger, payments
 from workbench.domain.ledger import (
@@ -78,11 +78,8 @@ def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
     return next(known, None) or next(paid, None)
 
 
-class Settled(NamedTuple):
-    """What an entry that settles another consists of."""
-
-    postings: tuple[Posting, ...]
-    known_as: str | None
+Settled = tuple[tuple[Posting, ...], str | None]
+"""The postings of an entry that settles another, and the id by which the other side knows it."""
 
 
 def settle(tx: Transaction, body: Settle) -> JournalEntry:
@@ -181,16 +178,16 @@ def _of_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) 
     repeats = body.recipe == REPOSTED
     occurred_ms = occurred_ms if repeats else _not_before(entry, occurred_ms)
     _check_moment(tx, occurred_ms, None if repeats else entry.occurred_ms)
-    made = _MADE[body.recipe](tx, entry)
+    postings, other_sides_id = _MADE[body.recipe](tx, entry)
     if body.recipe == RETURNED:
         payouts.move_back(tx, entry.payment or "")
     undoes = body.recipe == REVERSED
     return tx.post(
         body.recipe,
-        made.postings,
+        postings,
         description=body.description or f"{entry.description}: {body.recipe.replace('_', ' ')}",
         payment=entry.payment,
-        reference=body.reference or made.known_as,
+        reference=body.reference or other_sides_id,
         reverses=entry.id if undoes else None,
         settles=None if undoes else entry.id,
         occurred_ms=occurred_ms,
@@ -246,7 +243,7 @@ def _to_merchant(tx: Transaction, entry: JournalEntry) -> Settled:
     amounts = {"gross": suspended.amount_minor, "net": suspended.amount_minor - fee, "merchant_fee": fee}
     merchant = charge.account if charge else ""
     made = ledger.postings_for("suspense_settled", amounts, suspended.currency, operator=operator, merchant=merchant)
-    return Settled(made, entry.external_reference)
+    return made, entry.external_reference
 
 
 def _to_customer(tx: Transaction, entry: JournalEntry) -> Settled:
@@ -254,14 +251,14 @@ def _to_customer(tx: Transaction, entry: JournalEntry) -> Settled:
     suspended, operator = _suspended(entry)
     amounts = {"gross": suspended.amount_minor}
     made = ledger.postings_for("suspense_returned", amounts, suspended.currency, operator=operator)
-    return Settled(made, reference(operator, tx.now_ms, seq=tx.next_seq()))
+    return made, reference(operator, tx.now_ms, seq=tx.next_seq())
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Settled:
     """A payout that the bank never made is available again."""
     payout = payouts.paid(tx, entry.payment or "")
     made = ledger.postings_for(RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
-    return Settled(made, entry.external_reference)
+    return made, entry.external_reference
 
 
 def _suspended(entry: JournalEntry) -> tuple[Posting, str]:
@@ -271,8 +268,8 @@ def _suspended(entry: JournalEntry) -> tuple[Posting, str]:
 
 
 _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Settled]]] = {
-    REVERSED: lambda tx, entry: Settled(mirrored(entry.postings), known_as(tx, entry)),
-    REPOSTED: lambda tx, entry: Settled(entry.postings, known_as(tx, entry)),
+    REVERSED: lambda tx, entry: (mirrored(entry.postings), known_as(tx, entry)),
+    REPOSTED: lambda tx, entry: (entry.postings, known_as(tx, entry)),
     "suspense_settled": _to_merchant,
     "suspense_returned": _to_customer,
     RETURNED: _from_bank,
