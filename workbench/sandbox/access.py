@@ -19,7 +19,7 @@ from workbench.sandbox.service.checks import holds_live_key, live_key
 from workbench.sandbox.service.keys import LIFETIME_MS
 from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.creation import digest_of
+from workbench.sandbox.store.transaction import digest_of
 
 _LOCAL: Final = ("127.0.0.1", "::1", "localhost")
 _ANY_LOCAL: Final = ".localhost"

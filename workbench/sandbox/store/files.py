@@ -17,8 +17,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
-from workbench.sandbox.store.creation import create, key_value
-from workbench.sandbox.store.transaction import Transaction
+from workbench.sandbox.store.transaction import Transaction, create, key_value
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
