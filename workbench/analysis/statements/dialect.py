@@ -4,9 +4,9 @@ import csv
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.parsers.expat import ExpatError
@@ -37,81 +37,58 @@ _LONGEST_CELL: Final = 1 << 20
 """Characters. The csv module takes 131,072 by default, and fewer stand in a description that nobody would cut."""
 
 
-@dataclass(frozen=True)
-class CsvRows:
-    """A text file, cut at one delimiter; its lines can be gone through more than once, as a sheet's can."""
+class CellRows(NamedTuple):
+    """One way to cut a file into cells."""
 
-    path: Path
-    encoding: str
-    delimiter: str
-
-    @property
-    def says(self) -> str:
-        """Which reading of the file this is, for people."""
-        return f"{self.encoding}, delimiter {self.delimiter!r}"
-
-    def takes(self, layout: Layout) -> bool:
-        """Whether this reading is the one that a layout declares."""
-        return layout.delimiter == self.delimiter and "csv" in layout.kinds
-
-    def lines(self) -> Iterator[Line]:
-        """The lines that have anything in them, as the csv module reads them strictly.
-
-        Raises StatementRefused: what is not text, or an open quote, which would swallow the rows after it.
-        """
-        # The limit is the whole process's: it is raised for every reader, which does no harm, and never lowered.
-        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-        with self.path.open(encoding=self.encoding, newline="") as handle:
-            reader = csv.reader(handle, delimiter=self.delimiter, strict=True)
-            begins = 1
-            try:
-                for cells in reader:
-                    if cells and (cells[0].strip() or any(map(str.strip, cells))):
-                        yield begins, cells  # type: ignore[misc]  # a list of texts is one of cells that nobody adds to
-                    begins = reader.line_num + 1
-            except csv.Error as wrong:
-                # The csv module tells two reasons apart by their words alone.
-                if "field limit" in str(wrong):
-                    why = f"a cell has more than {csv.field_size_limit():,} characters"
-                    hint = "Shorten it; or is a quote not closed, so that all that follows is one cell?"
-                else:
-                    why = str(wrong)
-                    hint = "A quote that is not closed, or followed by other text, makes it unclear where the row ends."
-                text = f"cannot be cut into cells at line {begins}: {why}."
-                raise refused(self.path.name, text, hint=hint, line=begins) from wrong
-            except UnicodeError as wrong:
-                raise _wrong_encoding(self.path, self.encoding, begins) from wrong
+    says: str
+    """Which reading of the file this is, for people."""
+    kind: str
+    """One of KINDS."""
+    delimiter: str | None
+    """None in a sheet."""
+    lines: Callable[[], Iterator[Line]]
+    """The lines that have anything in them; they can be gone through more than once."""
 
 
-@dataclass(frozen=True)
-class SheetRows:
-    """A sheet of a workbook."""
+def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
+    """As the csv module reads them strictly.
 
-    sheet: Any
-    failed: Failed = field(default_factory=dict)
-    """The cells that hold an error: the sheet itself has them as empty."""
+    Raises StatementRefused: what is not text, or an open quote, which would swallow the rows after it.
+    """
+    # The limit is the whole process's: it is raised for every reader, which does no harm, and never lowered.
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+    with path.open(encoding=encoding, newline="") as handle:
+        reader = csv.reader(handle, delimiter=delimiter, strict=True)
+        begins = 1
+        try:
+            for cells in reader:
+                if cells and (cells[0].strip() or any(map(str.strip, cells))):
+                    yield begins, cells  # type: ignore[misc]  # a list of texts is one of cells that nobody adds to
+                begins = reader.line_num + 1
+        except csv.Error as wrong:
+            # The csv module tells two reasons apart by their words alone.
+            if "field limit" in str(wrong):
+                why = f"a cell has more than {csv.field_size_limit():,} characters"
+                hint = "Shorten it; or is a quote not closed, so that all that follows is one cell?"
+            else:
+                why = str(wrong)
+                hint = "A quote that is not closed, or followed by other text, makes it unclear where the row ends."
+            raise refused(
+                path.name, f"cannot be cut into cells at line {begins}: {why}.", hint=hint, line=begins
+            ) from wrong
+        except UnicodeError as wrong:
+            raise _wrong_encoding(path, encoding, begins) from wrong
 
-    @property
-    def says(self) -> str:
-        """Which reading of the file this is, for people."""
-        return f"sheet {self.sheet.name!r}"
 
-    def takes(self, layout: Layout) -> bool:
-        """Whether a layout has workbooks."""
-        return "xlsx" in layout.kinds
-
-    def lines(self) -> Iterator[Line]:
-        """Rows with their number in the sheet; the results of formulas, not the formulas."""
-        for number, row in enumerate(self.sheet.iter_rows(), 1):
-            cells = [value if type(value) is str else _cell(value) for value in row]
-            for column, error in self.failed.get(number, {}).items():
-                # The sheet begins with its first column that has anything in it.
-                cells[column - 1 - self.sheet.start[1]] = error
-            if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
-                yield number, cells
-
-
-CellRows = CsvRows | SheetRows
+def _sheet_lines(sheet: Any, failed: Failed) -> Iterator[Line]:  # noqa: ANN401  the reader's
+    """Rows with their number in the sheet; the results of formulas, not the formulas, and errors, which it has not."""
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        cells = [value if type(value) is str else _cell(value) for value in row]
+        for column, error in failed.get(number, {}).items():
+            # The sheet begins with its first column that has anything in it.
+            cells[column - 1 - sheet.start[1]] = error
+        if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
+            yield number, cells
 
 
 def digest_of(path: Path) -> str:
@@ -145,12 +122,15 @@ def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
         raise refused(path.name, "is a workbook of the kind before .xlsx.", hint="Save it as .xlsx or .csv.")
     if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
         raise refused(path.name, "is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx.")
-    mark = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
-    ways = dict.fromkeys((mark or layout.encoding, layout.delimiter) for layout in layouts)
-    return [CsvRows(path, encoding, delimiter) for encoding, delimiter in ways]
+    marked = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
+    ways = dict.fromkeys((marked or layout.encoding, layout.delimiter) for layout in layouts)
+    return [
+        CellRows(f"{encoding}, delimiter {mark!r}", "csv", mark, partial(_csv_lines, path, encoding, mark))
+        for encoding, mark in ways
+    ]
 
 
-def _sheets(path: Path) -> Iterator[SheetRows]:
+def _sheets(path: Path) -> Iterator[CellRows]:
     try:
         failed = inspected(path)
         with path.open("rb") as file:
@@ -168,7 +148,9 @@ def _sheets(path: Path) -> Iterator[SheetRows]:
                     f"and at most {MOST_CELLS:,} are read.",
                     hint="Keep the sheet with the rows, or save it as .csv.",
                 )
-            yield SheetRows(sheet, failed.get(sheet.name, {}))
+            yield CellRows(
+                f"sheet {sheet.name!r}", "xlsx", None, partial(_sheet_lines, sheet, failed.get(sheet.name, {}))
+            )
     except _DAMAGES as wrong:
         text = f"is no workbook that can be opened: it is cut short or damaged ({wrong})."
         raise refused(path.name, text, hint="Export it again.") from wrong

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from workbench.analysis.shapes import MOVEMENT
 from workbench.analysis.statements.cells import Cell, error_in, refused, text_of
-from workbench.analysis.statements.dialect import CellRows, CsvRows, Line
+from workbench.analysis.statements.dialect import CellRows, Line
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 
@@ -63,7 +63,7 @@ def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout]
     heads = [_head(cell_rows) for cell_rows in sources]
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
-    if all(blank) or (any(blank) and isinstance(sources[0], CsvRows)):
+    if all(blank) or (any(blank) and sources[0].kind == "csv"):
         raise refused(name, "is empty.")
     # A reading that fails below the header of its layout is the right one, and tells so when its rows are read.
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
@@ -92,7 +92,7 @@ def _head(cell_rows: CellRows) -> Head:
 
 def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
     """The first line that has the headings of a layout."""
-    if not head.cell_rows.takes(layout):
+    if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
     required = {*map(heading_key, layout.required.values())}
     for place, (line, cells) in enumerate(head.lines):
@@ -175,7 +175,7 @@ class _Cut(NamedTuple):
 def _cuts(heads: Sequence[Head]) -> Iterator[_Cut]:
     """Each of the first lines as it was cut; and one that is a single cell, by every delimiter."""
     for head in heads:
-        delimiter = head.cell_rows.delimiter if isinstance(head.cell_rows, CsvRows) else None
+        delimiter = head.cell_rows.delimiter
         for line, cells in head.lines:
             headings = tuple(text_of(cell).strip() for cell in cells if cell != "")
             yield _Cut(line, headings, delimiter)

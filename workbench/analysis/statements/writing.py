@@ -25,42 +25,12 @@ Written = str | Minor
 """A text, or an amount in minor units."""
 _OWN_NAME: Final = "merchant"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
+_AMOUNTS: Final = ("amount_minor", "fee_minor", "balance_minor")
 _LONGEST_CELL: Final = 32_767
 _CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """What a workbook says of its making: the same rows are the same bytes."""
 _BREAK: Final = re.compile("\r\n?|\n")
 _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-
-
-def writers_of(layout: Layout, date_format: str | None) -> dict[str, Callable[[Row], Written]]:
-    """Field → what to write of a row of STATEMENT_ROW; a value that the row lacks leaves its cell empty."""
-    own = layout.own.replace("*", _OWN_NAME)
-
-    def party(row: Row) -> str:
-        phone = row.get("phone")
-        # As operators write them: no plus, and stars where a number is masked.
-        return "" if absent(phone) else layout.party.format(phone=str(phone).lstrip("+").replace("•", "*"))
-
-    def amount(row: Row) -> Written:
-        minor = _minor("amount_minor", row)
-        is_less = layout.direction_by == "sign" and row.get("direction") == "out"
-        return -minor if is_less and isinstance(minor, int) else minor
-
-    return {
-        **{name: partial(_text, name) for name in _TEXTS},
-        "moment": _moment(layout, date_format),
-        "status": _word(layout, "status", layout.statuses),
-        "type": _word(layout, "type", layout.types),
-        "direction": _word(layout, "direction", layout.directions),
-        "phone": party,
-        "from": _either("out", lambda _: own, party),
-        "to": _either("in", lambda _: own, party),
-        "amount": amount,
-        "debit": _either("out", amount, lambda _: ""),
-        "credit": _either("in", amount, lambda _: ""),
-        "fee": partial(_minor, "fee_minor"),
-        "balance": partial(_minor, "balance_minor"),
-    }
 
 
 def absent(value: object) -> bool:
@@ -70,54 +40,49 @@ def absent(value: object) -> bool:
     return value is None or not isinstance(value == value, bool) or value != value  # noqa: PLR0124  NaT differs from itself, NA says neither
 
 
-def _text(name: str, row: Row) -> str:
-    value = row.get(name)
-    return "" if absent(value) else str(value)
-
-
-def _minor(name: str, row: Row) -> Written:
-    minor: Any = row.get(name)
-    return "" if absent(minor) else int(minor)
-
-
-def _either(
-    direction: str, then: Callable[[Row], Written], otherwise: Callable[[Row], Written]
-) -> Callable[[Row], Written]:
-    """What is written where the row has this direction, or the other one; nothing where it has none."""
-
-    def write(row: Row) -> Written:
-        found = row.get("direction")
-        return "" if absent(found) else (then if found == direction else otherwise)(row)
-
-    return write
-
-
-def _moment(layout: Layout, date_format: str | None) -> Callable[[Row], str]:
+def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[str, Written]]:
+    """From a row of STATEMENT_ROW to field → what is written; a value that the row lacks leaves its cell empty."""
+    own = layout.own.replace("*", _OWN_NAME)
     dates = DateFormat(date_format or layout.dates[0])
     zone = timezone(timedelta(hours=layout.utc_offset_hours))
+    words = {"status": layout.statuses, "type": layout.types, "direction": layout.directions}
+    # Of several words for a value the first is written.
+    first = {name: {value: word for word, value in reversed(list(known.items()))} for name, known in words.items()}
 
-    def write(row: Row) -> str:
-        at: Any = row.get("occurred_at")
-        day: Any = row.get("business_date")
-        if not absent(at):
-            return dates.write(at.astimezone(zone))
-        return dates.write(day) if not absent(day) and not dates.has_time else ""
+    def word(name: str, value: str) -> str:
+        if value and name in layout.columns and value not in first[name]:
+            text = f"The layout {layout.name!r} has no word for the {name} {value!r}."
+            raise StatementRefused(text, layout=layout.name, field=name, value=value)
+        return first[name].get(value, "")
 
-    return write
+    def moment(has: Row) -> str:
+        if "occurred_at" in has:
+            return dates.write(has["occurred_at"].astimezone(zone))
+        return dates.write(has["business_date"]) if "business_date" in has and not dates.has_time else ""
 
+    def cells(row: Row) -> dict[str, Written]:
+        has = {name: value for name, value in row.items() if not absent(value)}
+        minor = {name: int(has[name]) if name in has else "" for name in _AMOUNTS}
+        amount, direction = minor["amount_minor"], has.get("direction")
+        # As operators write them: no plus, and stars where a number is masked.
+        phone = has["phone"].lstrip("+").replace("•", "*") if "phone" in has else None
+        party = "" if phone is None else layout.party.format(phone=phone)
+        is_less = layout.direction_by == "sign" and direction == "out"
+        return {
+            **{name: str(has.get(name, "")) for name in _TEXTS},
+            **{name: word(name, str(has.get(name, ""))) for name in words},
+            "moment": moment(has),
+            "phone": party,
+            "from": "" if direction is None else own if direction == "out" else party,
+            "to": "" if direction is None else own if direction == "in" else party,
+            "amount": -amount if is_less and isinstance(amount, int) else amount,
+            "debit": amount if direction == "out" else "",
+            "credit": amount if direction == "in" else "",
+            "fee": minor["fee_minor"],
+            "balance": minor["balance_minor"],
+        }
 
-def _word(layout: Layout, field: str, words: Mapping[str, str]) -> Callable[[Row], str]:
-    """The first of the layout's words for a value."""
-    first = {value: word for word, value in reversed(list(words.items()))}
-
-    def write(row: Row) -> str:
-        value = _text(field, row)
-        if value and value not in first:
-            text = f"The layout {layout.name!r} has no word for the {field} {value!r}."
-            raise StatementRefused(text, layout=layout.name, field=field, value=value)
-        return first.get(value, "")
-
-    return write
+    return cells
 
 
 @dataclass(frozen=True)
@@ -179,9 +144,8 @@ class StatementWriter:
 
     def __init__(self, layout: Layout, sink: Sink, *, date_format: str | None, preamble: Preamble) -> None:
         self._sink = sink
-        writers = writers_of(layout, date_format)
         self._fields = list(layout.columns)
-        self._writers = [writers[name] for name in self._fields]
+        self._cells_of = _cells_of(layout, date_format)
         for line in _preamble(layout, preamble):
             sink(line)
         sink(list(layout.columns.values()))
@@ -192,10 +156,8 @@ class StatementWriter:
         `cells` (field → text) are written as they are instead of what the row says: for bad rows.
         Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
         """
-        made = [write(row) for write in self._writers]
-        for name, text in (cells or {}).items():
-            made[self._fields.index(name)] = text
-        return self._sink(made)
+        made = self._cells_of(row) | (cells or {})
+        return self._sink([made[name] for name in self._fields])
 
 
 def _preamble(layout: Layout, preamble: Preamble) -> Iterator[list[Written]]:
