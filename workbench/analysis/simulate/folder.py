@@ -28,6 +28,9 @@ from workbench.domain.money import ZMW
 from workbench.errors import SimulationRefused
 
 _BATCH: Final = 1_000
+LEDGER: Final = "ledger.parquet"
+STATEMENTS: Final = "statements"
+ANSWERS: Final = "answers.csv"
 
 
 class Books:
@@ -51,7 +54,7 @@ class Books:
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
         """Write the movements of the month that has ended on `last_day`, and see on which day each statement closes."""
-        self._last = self._write(pages)
+        self._last = self.write(pages)
         for account in ACCOUNTS:
             days = {row.day for row in deque(self.reported(account), maxlen=1)}
             for known in deque(self.known(account), maxlen=1):
@@ -60,9 +63,19 @@ class Books:
             # The bank's statement declares its period.
             self.closings[account] = last_day if account == BANK.name else max(days, default=last_day)
 
-    def keep_again(self, pages: Iterable[pa.Table]) -> None:
-        """Write the movements once more, with those that were posted since."""
-        self._write(pages)
+    def write(self, pages: Iterable[pa.Table]) -> int:
+        """Write the movements, again with those that were posted since; the number of the last entry."""
+        last = self._after
+        with pq.ParquetWriter(self._path, schema_of(LEDGER_MOVEMENT)) as file:
+            for page in pages:
+                is_new = pc.greater(page["number"], self._after)
+                for row in page.filter(pc.invert(is_new)).select(["account", "balance_minor"]).to_pylist():
+                    self.opening_minor[row["account"]] = row["balance_minor"]
+                new = page.filter(is_new)
+                if new.num_rows:
+                    file.write_table(new)
+                    last = max(last, pc.max(new["number"]).as_py())
+        return last
 
     def known(self, account: str) -> Iterator[Known]:
         """What an account's statement tells of the ledger as it was when the month ended."""
@@ -77,30 +90,11 @@ class Books:
         known = (row for each in self.known(account) if each.entry not in withheld for row in each.rows)
         return heapq.merge(known, self.reported(account), key=lambda row: row.at_ms)
 
-    def _write(self, pages: Iterable[pa.Table]) -> int:
-        """The number of the last entry written."""
-        last = self._after
-        with pq.ParquetWriter(self._path, schema_of(LEDGER_MOVEMENT)) as file:
-            for page in pages:
-                is_new = pc.greater(page["number"], self._after)
-                for row in page.filter(pc.invert(is_new)).select(["account", "balance_minor"]).to_pylist():
-                    self.opening_minor[row["account"]] = row["balance_minor"]
-                new = page.filter(is_new)
-                if new.num_rows:
-                    file.write_table(new)
-                    last = max(last, pc.max(new["number"]).as_py())
-        return last
-
     def _movements(self, account: str) -> Iterator[Mapping[str, Any]]:
         with pq.ParquetFile(self._path) as file:
             for batch in file.iter_batches(_BATCH):
                 here = pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self._last))
                 yield from batch.filter(here).to_pylist()
-
-
-LEDGER: Final = "ledger.parquet"
-STATEMENTS: Final = "statements"
-ANSWERS: Final = "answers.csv"
 
 
 class Decoy(NamedTuple):

@@ -3,17 +3,28 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import accumulate, count
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
 from workbench.domain.ids import Draws
-from workbench.domain.moments import DAY_MS
+from workbench.domain.moments import DAY_MS, LUSAKA, moment
 from workbench.domain.phones import COUNTRY_CODE, OPERATORS
 from workbench.domain.scenarios import APPROVE, LATE, UNKNOWN
 
-_BITS = 53
-_NORMAL = NormalDist()
+_BITS: Final = 53
+_NORMAL: Final = NormalDist()
+_HOUR_MS: Final = 3_600_000
+_AGAIN_MS: Final = (15_000, 55_000)
+_SUFFIXES: Final = 1_000
+INTENT: Final = "intent"
+CHARGE: Final = "charge"
+
+
+def day_of(at_ms: int) -> date:
+    """The business date of a moment."""
+    return moment(at_ms).astimezone(LUSAKA).date()
 
 
 class Chances:
@@ -59,13 +70,6 @@ HOURLY_SHARES: Final = (
     2.33, 3.37, 4.10, 4.19, 5.66, 6.53, 9.88, 12.23, 12.73, 10.68, 9.32, 7.59,
 )  # fmt: skip
 """Share of a day's merchant payments in each hour of Lusaka, in percent (PaySim's aggregate); their sum is no 100."""
-MEAN_MINOR: Final = 20_200
-"""The national average of a mobile-money transaction in 2023, K202; merchants' payments are taken to have the same."""
-SIGMA: Final = 0.81
-"""Of the logarithm of the amount: amounts are lognormal."""
-SMALLEST_MINOR: Final = 100
-LARGEST_MINOR: Final = 2_000_000
-"""K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
 MAX_CUSTOMERS: Final = 3_000
 """Of one operator: a masked number tells three prefixes and three digits, and each customer has another one."""
 
@@ -95,10 +99,13 @@ class Traffic:
     """What may be set of a month. Shares are of a hundred thousand payments, unless they say otherwise."""
 
     hourly_shares: tuple[float, ...] = HOURLY_SHARES
-    mean_minor: int = MEAN_MINOR
-    sigma: float = SIGMA
-    smallest_minor: int = SMALLEST_MINOR
-    largest_minor: int = LARGEST_MINOR
+    mean_minor: int = 20_200
+    """K202, the national average of a mobile-money transaction in 2023; merchants' are taken to have the same."""
+    sigma: float = 0.81
+    """Of the logarithm of the amount: amounts are lognormal."""
+    smallest_minor: int = 100
+    largest_minor: int = 2_000_000
+    """K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
     operators: Mapping[str, int] = field(default_factory=lambda: {"mtn": 46, "airtel": 42, "zamtel": 12})
     """Operator → its weight among payments."""
     customers: int = 1_500
@@ -127,15 +134,7 @@ class Traffic:
 
     def __post_init__(self) -> None:
         if not 1 <= self.customers <= MAX_CUSTOMERS:
-            message = f"customers is from 1 to {MAX_CUSTOMERS}, so many can be told apart by a masked number"
-            raise ValueError(message)
-
-
-_HOUR_MS: Final = 3_600_000
-_AGAIN_MS: Final = (15_000, 55_000)
-_SUFFIXES: Final = 1_000
-INTENT: Final = "intent"
-CHARGE: Final = "charge"
+            raise ValueError(f"customers is from 1 to {MAX_CUSTOMERS}, so many can be told apart by a masked number")
 
 
 class Payment(NamedTuple):

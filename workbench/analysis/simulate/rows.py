@@ -10,11 +10,11 @@ from typing import IO, Any, Final, NamedTuple, Self
 
 from workbench.analysis.breaks import LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
-from workbench.analysis.simulate.plan import Chances, phone_of
+from workbench.analysis.simulate.plan import Chances, day_of, phone_of
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, CREDITED, FLOAT, IN, IN_SUSPENSE
-from workbench.domain.moments import LUSAKA, milliseconds, moment
+from workbench.domain.moments import milliseconds, moment
 from workbench.domain.money import ZMW
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import OPERATORS
@@ -121,7 +121,7 @@ class Row(NamedTuple):
     @property
     def day(self) -> date:
         """The business date."""
-        return moment(self.at_ms).astimezone(LUSAKA).date()
+        return day_of(self.at_ms)
 
     @property
     def effect_minor(self) -> int:

@@ -25,11 +25,9 @@ TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "o
 KINDS: Final = ("csv", "xlsx")
 SUFFIX: Final = ".toml"
 _WAYS: Final = {
-    "words": ("direction", "amount"),
-    "columns": ("debit", "credit"),
-    "parties": ("from", "to", "amount"),
+    "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
     "sign": ("amount",),
-}
+}  # fmt: skip
 """How the direction of a row is told → the columns that this needs; the first one tells which way it is."""
 
 
@@ -157,37 +155,30 @@ _AIRTEL_BEGINS = {
 _AIRTEL_ENDS = {"fee": "Fee", "balance": "Balance", **_ADDED_TO_AIRTEL}
 
 MTN = Layout(
-    name="mtn",
-    account="operator:mtn:float",
+    name="mtn", account="operator:mtn:float",
     columns={
         "key": "Id", "moment": "Date", "status": "Status", "type": "Type", "from": "From", "to": "To",
         "amount": "Amount", "fee": "Fee", "balance": "Balance", **_ADDED_TO_MTN,
     },
     optional=frozenset(_ADDED_TO_MTN),
     dates=("%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S"),
-    own="FRI:*/USER",
-    party="FRI:{phone}/MSISDN",
-    statuses=_STATUSES,
-    types=_CUSTOMER_TYPES,
+    own="FRI:*/USER", party="FRI:{phone}/MSISDN",
+    statuses=_STATUSES, types=_CUSTOMER_TYPES,
 )  # fmt: skip
 
 AIRTEL = Layout(
-    name="airtel",
-    account="operator:airtel:float",
+    name="airtel", account="operator:airtel:float",
     columns={**_AIRTEL_BEGINS, "direction": "Credit/Debit", **_AIRTEL_ENDS},
     optional=frozenset(_ADDED_TO_AIRTEL),
-    dates=("%d-%b-%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
-    thousands=",",
+    dates=("%d-%b-%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"), thousands=",",
     directions={"Credit": "in", "Debit": "out", "CR": "in", "DR": "out"},
-    statuses={"Transaction Success": "completed", "Transaction Failed": "failed", **_STATUSES},
-    types=_CUSTOMER_TYPES,
-)
+    statuses={"Transaction Success": "completed", "Transaction Failed": "failed", **_STATUSES}, types=_CUSTOMER_TYPES,
+)  # fmt: skip
 
 AIRTEL_SIGNED = replace(AIRTEL, name="airtel_signed", columns={**_AIRTEL_BEGINS, **_AIRTEL_ENDS}, directions={})
 
 ZAMTEL = Layout(
-    name="zamtel",
-    account="operator:zamtel:float",
+    name="zamtel", account="operator:zamtel:float",
     columns={
         "key": "Receipt No", "moment": "Completion Time", "description": "Details", "type": "Reason Type",
         "status": "Transaction Status", "debit": "Withdrawn", "credit": "Paid In", "fee": "Charge",
@@ -195,17 +186,12 @@ ZAMTEL = Layout(
         "related": "Linked Receipt No",
     },
     optional=frozenset({"description", "currency", "batch", "related"}),
-    dates=("%d.%m.%Y %H:%M:%S",),
-    delimiter=";",
-    decimal=",",
-    thousands=".",
-    statuses=_STATUSES,
-    types=_CUSTOMER_TYPES,
+    dates=("%d.%m.%Y %H:%M:%S",), delimiter=";", decimal=",", thousands=".",
+    statuses=_STATUSES, types=_CUSTOMER_TYPES,
 )  # fmt: skip
 
 AGGREGATOR = Layout(
-    name="aggregator",
-    account="bank:settlement",
+    name="aggregator", account="bank:settlement",
     columns={
         "key": "Transaction Ref", "batch": "Settlement Ref", "moment": "Booked At", "description": "Narrative",
         "type": "Category", "status": "State", "direction": "CR/DR", "amount": "Gross Amount", "fee": "Charges",

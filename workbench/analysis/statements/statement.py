@@ -23,7 +23,7 @@ from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import major_text
 from workbench.errors import StatementRefused
-from workbench.render import Table, bundle, pairs
+from workbench.render import Table, pairs
 
 _SHOWN_FINDINGS: Final = 3
 
@@ -53,8 +53,7 @@ class Statement:
         return str(self._table())
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        table = self._table()
-        return bundle(str(table), table.html())
+        return self._table()._repr_mimebundle_()
 
     def _table(self) -> Table:
         invalid = int(self.rows["problem"].notna().sum())
@@ -105,14 +104,8 @@ def checked(
     effects, known = effects_of(rows)
     has_balance = rows["balance_minor"].notna().to_numpy(dtype=bool)
     moved, unknown = np.cumsum(effects), np.cumsum(~known)
-    points = np.array(
-        [
-            rows["line"].to_numpy(dtype=np.int64)[has_balance],
-            rows["balance_minor"].dropna().to_numpy(dtype=np.int64),
-            moved[has_balance],
-            unknown[has_balance],
-        ]
-    )
+    lines, balances = (rows[name][has_balance].to_numpy(dtype=np.int64) for name in ("line", "balance_minor"))
+    points = np.array([lines, balances, moved[has_balance], unknown[has_balance]])
     ends = (moved[-1], unknown[-1]) if len(rows) else (0, 0)
     before = np.empty((4, 0), np.int64) if opening is None else np.array([[0], [opening], [0], [0]])
     after = np.empty((4, 0), np.int64) if closing is None else np.array([[each] for each in (*closing, *ends)])

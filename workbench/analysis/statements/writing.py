@@ -156,7 +156,7 @@ class StatementWriter:
         `cells` (field → text) are written as they are instead of what the row says: for bad rows.
         Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
         """
-        made = self._cells_of(row) | (cells or {})
+        made = {**self._cells_of(row), **(cells or {})}
         return self._sink([made[name] for name in self._fields])
 
 
