@@ -27,15 +27,12 @@ def day_of(at_ms: int) -> date:
     return moment(at_ms).astimezone(LUSAKA).date()
 
 
-class Chances:
+class Chances(Draws):
     """Shares and choices by their natural key; asking for one more shifts none of the others."""
-
-    def __init__(self, seed: str) -> None:
-        self._draws = Draws(seed)
 
     def share(self, *natural_key: str | int) -> float:
         """A number above 0 and below 1. It decides how much money there is, and never holds any."""
-        drawn = int.from_bytes(self._draws.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
+        drawn = int.from_bytes(self.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
         return (drawn + 0.5) / (1 << _BITS)
 
     def normal(self, *natural_key: str | int) -> float:
@@ -44,11 +41,7 @@ class Chances:
 
     def rank(self, *natural_key: str | int) -> int:
         """Where something stands when all of its kind are shuffled: the lowest are taken first."""
-        return int.from_bytes(self._draws.digest("rank", *natural_key, size=8), "big")
-
-    def below(self, bound: int, *natural_key: str | int) -> int:
-        """A whole number from 0 up to, not including, `bound`."""
-        return self._draws.below(bound, *natural_key)
+        return int.from_bytes(self.digest("rank", *natural_key, size=8), "big")
 
     def between(self, bounds: tuple[int, int], *natural_key: str | int) -> int:
         """A whole number from the first to the last of `bounds`."""
@@ -75,7 +68,7 @@ MAX_CUSTOMERS: Final = 3_000
 
 
 class Failure(NamedTuple):
-    """How many payments in a hundred thousand fail so; `told` where the operator's statement shows the attempt."""
+    """How many payments in a hundred thousand fail so; `reported` where the operator's statement shows the attempt."""
 
     per_100k: int
     reported: bool
@@ -138,7 +131,7 @@ class Traffic:
 
 
 class Payment(NamedTuple):
-    """One attempt of a customer to pay; `fate` is what an operator's script calls what becomes of it.
+    """One attempt of a customer to pay; `scenario` is what an operator's script calls what becomes of it.
 
     `refund_minor` is given back `refund_after_ms` after it was paid, 0 for nothing.
     """

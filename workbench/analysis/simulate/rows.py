@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from datetime import date
 from itertools import groupby
 from tempfile import TemporaryFile
-from typing import IO, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from workbench.analysis.breaks import LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
@@ -23,7 +22,7 @@ from workbench.domain.scenarios import UNKNOWN
 
 
 class StatementInfo(NamedTuple):
-    """A payment that failed, or whose money moved without a word: `fate` is our code for it."""
+    """A payment that failed, or whose money moved without a word: `scenario` is our code for it."""
 
     at_ms: int
     number: int
@@ -34,32 +33,26 @@ class StatementInfo(NamedTuple):
 
 
 class Notes:
-    """Operator by operator in time order, in files that vanish, so that memory does not grow with them."""
+    """In time order, in a file that vanishes, so that memory does not grow with them."""
 
     def __init__(self) -> None:
-        self._closing = ExitStack()
-        self._files: dict[str, IO[str]] = {
-            operator: self._closing.enter_context(TemporaryFile("w+", encoding="utf-8"))  # noqa: SIM115  closed with the notes
-            for operator in OPERATORS
-        }
+        self._file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  closed with the notes
 
     def add(self, reported: StatementInfo) -> None:
         """Write one down."""
-        self._files[reported.operator].write(json.dumps(reported) + "\n")
+        self._file.write(json.dumps(reported) + "\n")
 
     def of(self, operator: str) -> Iterator[StatementInfo]:
         """Those of an operator, from the first; one reader at a time."""
-        file = self._files.get(operator)
-        if file is not None:
-            file.seek(0)
-            for line in file:
-                yield StatementInfo(*json.loads(line))
+        self._file.seek(0)
+        every = (StatementInfo(*json.loads(line)) for line in self._file)
+        return (each for each in every if each.operator == operator)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._closing.close()
+        self._file.close()
 
 
 FAILED: Final = "failed"

@@ -85,14 +85,14 @@ def shown(total: int) -> Iterator[Callable[[], None]]:
 class Month:
     """Drives a plan. `outcomes` counts payments by what became of them; together they are the plan's."""
 
-    def __init__(self, session: Session, plan: Plan, *, prompt_ms: int, notes: Notes | None) -> None:
+    def __init__(self, session: Session, plan: Plan, *, prompt_ms: int, notes: Notes) -> None:
         self._session = session
         self._plan = plan
         self._prompt_ms = prompt_ms
         self._notes = notes
         self._now_ms = session.clock.now_ms
         self._waiting: list[tuple[int, int, Callable[[], None]]] = []
-        self._put = 0
+        self._places = itertools.count()
         self._ringing: set[str] = set()
         self.outcomes: Counter[str] = Counter()
         self.refunds = 0
@@ -126,8 +126,7 @@ class Month:
     def _later(self, at_ms: int, happen: Callable[[], None]) -> None:
         """What comes after the end is of another month."""
         if at_ms <= self._plan.end_ms:
-            self._put += 1
-            heapq.heappush(self._waiting, (at_ms, self._put, happen))
+            heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 
     def _pay(self, payment: Payment) -> None:
         if payment.phone in self._ringing:
@@ -171,7 +170,8 @@ class Month:
             self._ring(payment, self._plan.pin_after_ms(payment), lambda: self._enter_pin(payment))
         elif payment.scenario == LATE:
             self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT))
-            self._later(payment.at_ms + self._prompt_ms + LATE_S * 1000, self._came_late)
+            came_late_ms = payment.at_ms + self._prompt_ms + LATE_S * 1000
+            self._later(came_late_ms, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
         elif payment.scenario == TIMEOUT:
             self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT, reported=True))
         else:
@@ -193,13 +193,9 @@ class Month:
         self._session.phone(payment.phone).enter_pin(SANDBOX_PIN)
         self.outcomes[SUCCEEDED] += 1
 
-    def _came_late(self) -> None:
-        self.outcomes[TIMEOUT] -= 1
-        self.outcomes[LATE] += 1
-
     def _note(self, payment: Payment, scenario: str, *, reported: bool = False) -> None:
         self.outcomes[scenario] += 1
-        if reported and self._notes:
+        if reported:
             known = payment.number, payment.operator, payment.amount_minor, payment.phone, scenario
             self._notes.add(StatementInfo(self._now_ms, *known))
 
