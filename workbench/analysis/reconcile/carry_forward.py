@@ -11,7 +11,7 @@ import pandas as pd
 
 from workbench.analysis.breaks import DUPLICATE
 from workbench.analysis.frames import day_number, frame, untyped
-from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import nothing
 from workbench.analysis.reconcile.rules import (
     LEDGER,
@@ -80,7 +80,7 @@ class CarryForward:
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
-    def _told(self) -> Table:
+    def _table(self) -> Table:
         counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
         rows = [
             (
@@ -95,10 +95,10 @@ class CarryForward:
         return table(f"Carried forward: {open_rows}", _HEADINGS, rows)
 
     def __repr__(self) -> str:
-        return str(self._told())
+        return str(self._table())
 
     def _repr_html_(self) -> str:
-        return self._told().html()
+        return self._table().html()
 
 
 _HEADINGS = [
@@ -136,9 +136,7 @@ def closed_rows(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
 
 
 def _ahead(engine: Engine, carried: CarryForward) -> Frame:
-    return engine.arrow(
-        untyped(carried.ahead, {"account": "string", "entry": "string"}), {"account": TEXT, "entry": TEXT}
-    )
+    return engine.arrow(untyped(carried.ahead, AHEAD), {"account": TEXT, "entry": TEXT})
 
 
 def rows_ahead(
@@ -150,19 +148,20 @@ def rows_ahead(
     """
     ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
     later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
-    found = engine.collect(conform(engine, later, {"account": NUMBER, "entry": WORD, "day": NUMBER}))
+    found = engine.rows(later, {"account": NUMBER, "entry": WORD, "day": NUMBER})
     mine = broken[broken["side"] == LEDGER]
     opened = set(zip(mine["account"], mine["entry"], strict=True))
-    rows = [
-        {"account": accounts[row["account"]], "entry": row["entry"], "business_date": row["day"]}
-        for row in found.to_pylist()
+    rows = sorted((accounts[row["account"]], row["day"], row["entry"]) for row in found)
+    left = [
+        {"account": account, "entry": entry, "business_date": day}
+        for account, day, entry in rows
+        if (account, entry) not in opened
     ]
-    left = [row for row in rows if (row["account"], row["entry"]) not in opened]
-    return frame(sorted(left, key=lambda row: (row["account"], row["business_date"], row["entry"])), AHEAD)
+    return frame(left, AHEAD)
 
 
-def refuse_told_before(engine: Engine, closed: Frame, theirs: Frame, carried: CarryForward) -> None:
-    """Raises ReconcileRefused: a statement tells again what was matched before: the same file, or periods overlap."""
+def refuse_repeated(engine: Engine, closed: Frame, theirs: Frame, carried: CarryForward) -> None:
+    """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
     ends = [
         (nw.col("account") == row["account"]) & (nw.col("day") <= day_number(row["closing_date"]))
         for row in carried.closed.to_dict("records")
@@ -172,7 +171,7 @@ def refuse_told_before(engine: Engine, closed: Frame, theirs: Frame, carried: Ca
     known = closed.filter(~nw.col("g").is_null()).group_by("account", "g").agg(n=nw.len())
     again = theirs.filter(reduce(or_, ends)).filter(~nw.col("g").is_null()).join(known, on=["account", "g"], how="semi")
     reported = again.group_by("source").agg(rows=nw.len(), first=nw.col("no").min())
-    found = engine.collect(conform(engine, reported, {"source": WORD, "rows": NUMBER, "first": NUMBER})).to_pylist()
+    found = engine.rows(reported, {"source": WORD, "rows": NUMBER, "first": NUMBER})
     if found:
         text = "; ".join(
             f"{row['source']} in {row['rows']} lines, the first of them {row['first']}"
@@ -207,13 +206,13 @@ def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Fra
 def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
     """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
 
-    A ledger row after the closing date is read again then, and a line told twice has no effect: neither is carried.
+    A ledger row after the closing date is read again then, and a repeated line has no effect: neither is carried.
     A further row of a duplicate always is, since its first row may not be read again.
     """
     ends = rows["account"].map(closing)
     later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
     later &= rows["code"] != DUPLICATE[LEDGER]
-    kept = rows[~later & ~rows["told_twice"].fillna(value=False)]
+    kept = rows[~later & ~rows["repeated"].fillna(value=False)]
     cells = zip(*(_carried(kept, name) for name in CARRIED), strict=True)
     made = frame((dict(zip(CARRIED, each, strict=True)) for each in cells), CARRIED)
     return made.sort_values(["side", "account", "business_date", "statement", "line", "number"], ignore_index=True)
