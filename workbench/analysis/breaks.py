@@ -136,17 +136,9 @@ _FACTS: Final[Mapping[str, Callable[[Pair, str], str]]] = {
 
 def _body(pair: Pair, recipe: str, amount: int, text: str, **more: Any) -> Body:  # noqa: ANN401  values of JSON
     return {
-        "recipe": recipe,
-        "amount_minor": amount,
-        "fee_minor": 0,
-        "currency": pair["l_currency"] or pair["s_currency"],
-        "account": pair["account"],
-        "reference": None,
-        "entry": None,
-        "occurred_at": None,
-        "description": text,
-        **more,
-    }
+        "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": pair["l_currency"] or pair["s_currency"],
+        "account": pair["account"], "reference": None, "entry": None, "occurred_at": None, "description": text, **more,
+    }  # fmt: skip
 
 
 def _at(pair: Pair) -> str | None:

@@ -12,7 +12,7 @@ import pandas as pd
 from workbench.analysis.breaks import DUPLICATE
 from workbench.analysis.frames import day_number, frame, untyped
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import nothing
+from workbench.analysis.reconcile.inputs import nothing, rows_of
 from workbench.analysis.reconcile.rules import (
     LEDGER,
     LEDGER_READ,
@@ -40,6 +40,8 @@ _ONLY = {
     STATEMENT: {"statement", "line", "type", "related"},
 }
 _WAS: Kinds = {"was": TEXT}
+_NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
+_COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
 KEPT: Final[Mapping[str, Columns]] = {"rows": CARRIED, "closed": CLOSED, "ahead": AHEAD}
 """The tables that one run leaves for the next."""
 
@@ -82,17 +84,13 @@ class CarryForward:
 
     def _table(self) -> Table:
         counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
-        rows = [
-            (
-                line["account"],
-                f"{line['closing_date']}",
-                *(f"{counted.get((line['account'], side), 0):,}" for side in SIDES),
-                money_text(line["statement_minor"], line["currency"]),
-            )
-            for line in self.closed.to_dict("records")
-        ]
+        rows = []
+        for line in self.closed.to_dict("records"):
+            left = [f"{counted.get((line['account'], side), 0):,}" for side in SIDES]
+            balance = money_text(line["statement_minor"], line["currency"])
+            rows.append((line["account"], f"{line['closing_date']}", *left, balance))
         open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
-        return table(f"Carried forward: {open_rows}", _HEADINGS, rows)
+        return table(f"Carried forward: {open_rows}", _COLUMNS, rows)
 
     def __repr__(self) -> str:
         return str(self._table())
@@ -101,38 +99,25 @@ class CarryForward:
         return self._table().html()
 
 
-_HEADINGS = [
-    Column(name, numeric=name not in {"account", "gone through to"})
-    for name in ("account", "gone through to", "open in the ledger", "on the statement", "statement's balance")
-]
-
-
-def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> tuple[Frame, Frame]:
-    """Both sides as they are loaded, without what was gone through, and with what was left open.
+def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:
+    """The rows of both sides as they are loaded, without what was gone through, and with what was left open.
 
     The column `was` has the code that an open row was given then, and null for every other row.
     """
     left = _open(engine, carried, LEDGER, {**_WAS, **LEDGER_READ})
     was = left.group_by("account", "entry").agg(was=nw.col("was").min())
-    marked = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="anti").join(
-        was, on=["account", "entry"], how="left"
-    )
+    later = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="anti")
+    marked = later.join(was, on=["account", "entry"], how="left")
     again = marked.filter(~_gone(carried.closed) | ~nw.col("was").is_null())
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
     absent = left.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
     reported = _open(engine, carried, STATEMENT, {**_WAS, **STATEMENT_READ})
     new = statement.with_columns(was=nothing("account"))
-    return (
-        nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
-        nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, reported)]),
-    )
-
-
-def closed_rows(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
-    """The ledger's rows that were gone through and are not open: what was matched before."""
-    opened = _open(engine, carried, LEDGER, LEDGER_READ).select("account", "entry")
-    matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
-    return nw.concat([matched, ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")])
+    both = {
+        LEDGER: nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
+        STATEMENT: nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, reported)]),
+    }
+    return {side: engine.keep(rows_of(engine, each, side, carried=True)) for side, each in both.items()}
 
 
 def _ahead(engine: Engine, carried: CarryForward) -> Frame:
@@ -160,7 +145,7 @@ def rows_ahead(
     return frame(left, AHEAD)
 
 
-def refuse_repeated(engine: Engine, closed: Frame, theirs: Frame, carried: CarryForward) -> None:
+def refuse_repeated(engine: Engine, ledger: Frame, theirs: Frame, carried: CarryForward) -> None:
     """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
     ends = [
         (nw.col("account") == row["account"]) & (nw.col("day") <= day_number(row["closing_date"]))
@@ -168,6 +153,11 @@ def refuse_repeated(engine: Engine, closed: Frame, theirs: Frame, carried: Carry
     ]
     if not ends:
         return
+    # What was matched before: the ledger's rows that were gone through and are not open.
+    opened = _open(engine, carried, LEDGER, LEDGER_READ).select("account", "entry")
+    matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
+    ahead = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")
+    closed = rows_of(engine, nw.concat([matched, ahead]), LEDGER)
     known = closed.filter(~nw.col("g").is_null()).group_by("account", "g").agg(n=nw.len())
     again = theirs.filter(reduce(or_, ends)).filter(~nw.col("g").is_null()).join(known, on=["account", "g"], how="semi")
     reported = again.group_by("source").agg(rows=nw.len(), first=nw.col("no").min())

@@ -1,6 +1,6 @@
 """One reconciliation from its inputs to its result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
@@ -14,7 +14,6 @@ from workbench.analysis.reconcile.break_rows import Broken, breaks_of, broken_ro
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
-    closed_rows,
     refuse_repeated,
     rows_ahead,
     with_carried,
@@ -133,14 +132,10 @@ class _Run:
         if self.carried is not None:
             mine = self.carried.of(accounts)
             ledger = ledger.filter(nw.col("account").is_in(accounts))
-            refuse_repeated(
-                self.engine, rows_of(self.engine, closed_rows(self.engine, ledger, mine), LEDGER), theirs, mine
-            )
-            open_ledger, open_statement = with_carried(self.engine, ledger, statement, mine)
-            both = {LEDGER: open_ledger, STATEMENT: open_statement}
-            reported = {side: self.engine.keep(rows_of(self.engine, both[side], side, carried=True)) for side in SIDES}
-            sums = {side: totals(self.engine, reported[side]) for side in SIDES}
-            rows = {side: numbered(self.engine, reported[side], accounts) for side in SIDES}
+            refuse_repeated(self.engine, ledger, theirs, mine)
+            both = with_carried(self.engine, ledger, statement, mine)
+            sums = {side: totals(self.engine, both[side]) for side in SIDES}
+            rows = {side: numbered(self.engine, both[side], accounts) for side in SIDES}
         return Read(accounts, rows, sums, found, closings, last, everything)
 
     def _closing(self, read: Read) -> dict[str, int]:
@@ -155,24 +150,16 @@ class _Run:
         return made
 
     def _result(self, read: Read, closing: Mapping[str, int], classified: Classified, broken: Broken) -> Reconciliation:
-        expected_in = {
-            account: ", ".join(sorted({each.source for each in read.books_of(account)})) for account in closing
-        }
-        breaks = breaks_of(broken, closing, expected_in)
-        rows = broken_rows(broken)
-        tolerated = broken.tolerated
-        before = {account: self.carried.closed_of(account) if self.carried else {} for account in closing}
-        lines = [
-            proof_line(account, read, breaks, rows, tolerated.get(account, 0), before[account])
-            for account in sorted(closing)
-        ]
-        proof = frame(lines, PROOF)
+        expected_in = {name: ", ".join(sorted({each.source for each in read.books_of(name)})) for name in closing}
+        breaks, rows, tolerated = breaks_of(broken, closing, expected_in), broken_rows(broken), broken.tolerated
+        before = {name: self.carried.closed_of(name) if self.carried else {} for name in closing}
+        lines = [proof_line(name, read, breaks, rows, tolerated.get(name, 0), before[name]) for name in sorted(closing)]
         return Reconciliation(
             breaks=breaks,
             summary=summary_of(dict(read.totals), rows, breaks),
             ageing=ageing_of(breaks),
-            proof=proof,
-            carry_forward=self._carry(read, closing, rows, proof),
+            proof=frame(lines, PROOF),
+            carry_forward=self._carry(read, closing, rows, lines),
             rows_read={side: int(read.totals[side]["rows"].sum()) for side in SIDES},
             engine=self.engine.name,
             _matches=partial(matches_of, self.engine, classified, read.accounts),
@@ -180,31 +167,29 @@ class _Run:
             _close=self.engine.close,
         )
 
-    def _carry(self, read: Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: pd.DataFrame) -> CarryForward:
+    def _carry(
+        self, read: Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: Sequence[Mapping[str, Any]]
+    ) -> CarryForward:
         closed = [
             {
-                "account": line["account"],
-                "currency": line["currency"],
+                **line,
                 "closing_date": closing[line["account"]],
                 "last_number": read.last_numbers.get(line["account"]),
-                "statement_minor": line["statement_minor"],
                 "brought_minor": line["brought_minor"] + line["tolerated_minor"] + line["unexplained_minor"],
             }
-            for line in proof.to_dict("records")
+            for line in proof
         ]
-        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), self._ahead(read, closing, rows))
+        # Looked for where there may be any: most ledgers end with their statements.
+        known = read.totals[LEDGER]
+        later = (known["day"] > known["account"].map(closing)).fillna(value=False).any()
+        ahead = frame([], AHEAD)
+        if later or (self.carried is not None and not self.carried.ahead.empty):
+            ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
+        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), ahead)
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
         return made.and_of(self.carried.of([name for name in self.carried.closed["account"] if name not in closing]))
-
-    def _ahead(self, read: Read, closing: Mapping[str, int], rows: pd.DataFrame) -> pd.DataFrame:
-        """Looked for where there may be any: most ledgers end with their statements."""
-        known = read.totals[LEDGER]
-        later = (known["day"] > known["account"].map(closing)).fillna(value=False).any()
-        if later or (self.carried is not None and not self.carried.ahead.empty):
-            return rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
-        return frame([], AHEAD)
 
 
 def _with_account(statement: Frame, inputs: Inputs) -> Frame:
