@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_written_is_refused(shipped: Path, folder: Path,
     def refuse(**_: object) -> tuple[int, str]:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("workbench.lab.server.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("workbench.resources.tempfile.mkstemp", refuse)
     with pytest.raises(LabRefused, match="permission denied"):
         brought(shipped, folder)
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -19,12 +18,12 @@ from tornado.web import HTTPError, authenticated
 from traitlets.config import Config
 
 from workbench.errors import LabRefused, NotFound
+from workbench.resources import write_whole
 
 OURS: Final = ".workbench"
 """The folder within theirs that holds what the workbench remembers of it."""
 _BROUGHT: Final = "brought.json"
 """Name → SHA-256 of each notebook as it was last brought: what still has it was not changed since."""
-_READABLE: Final = 0o644
 
 
 class Copies(NamedTuple):
@@ -68,11 +67,11 @@ def bring(shipped: Iterable[Path], folder: Path) -> Copies:
             outcome = _outcome(folder / source.name, _hash(content), before.get(source.name))
             became[outcome].append(source.name)
             if outcome in {"new", "updated"}:
-                _write(folder / source.name, content)
+                write_whole(folder / source.name, content)
             if outcome != "theirs":
                 hashes[source.name] = _hash(content)
         if hashes != before:
-            _write(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
+            write_whole(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "Name another folder: workbench lab FOLDER."
@@ -101,20 +100,6 @@ def _read(path: Path) -> dict[str, str]:
     except (FileNotFoundError, ValueError):
         return {}
     return {str(name): str(each) for name, each in found.items()} if isinstance(found, dict) else {}
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all, even when this process is ended in the midst."""
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    half = Path(name)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-        half.chmod(_READABLE)
-        half.replace(path)
-    except OSError:
-        half.unlink(missing_ok=True)
-        raise
 
 
 _PARAMETER: Final = "{name}"
