@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -15,8 +16,6 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from IPython.core.error import UsageError
-from IPython.core.interactiveshell import InteractiveShell
 from msgspec.structs import asdict
 
 from workbench import Workbench
@@ -28,7 +27,7 @@ from workbench.domain import wire
 from workbench.domain.wire import control
 from workbench.errors import NotFound, WorkbenchError
 from workbench.handset import Messages
-from workbench.lab import board, magics, views
+from workbench.lab import board, views
 from workbench.lab.phone import EMPTY, PhoneState, view_of
 from workbench.receiver import Event, EventData, Events
 from workbench.render import pairs, preformatted, table
@@ -218,22 +217,6 @@ class TestTheCommandLine:
         assert {EVERY, ATTACK} <= set(found["key"])
 
 
-def test_a_mistake_in_a_cell_of_raw_http_quotes_no_control(bench: Workbench):
-    # A shell is a singleton, which other tests must not find; no history file is written.
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance()
-    shell.history_manager.enabled = False
-    try:
-        shell.user_ns["bench"] = bench
-        magics.load(shell)
-        for line, cell in (("", f"GET http://else.where/{ATTACK}"), (ATTACK.replace('"', ""), "GET /v1/balance")):
-            with pytest.raises(UsageError) as raised:
-                shell.run_cell_magic("http", line, cell)
-            assert raw_in(str(raised.value)) == []
-    finally:
-        InteractiveShell.clear_instance()
-
-
 class TestSnippets:
     """In code a control is written as its language writes it, and what is sent is the same to the byte."""
 
@@ -242,7 +225,8 @@ class TestSnippets:
         made = snippet("POST", "/v1/payment_intents", {"amount": 1, "description": text, text: [text]})
         assert raw_in(*made, allowed="\n") == []
         assert json.loads(word_after("--data-raw", made.curl)) == {"amount": 1, "description": text, text: [text]}
-        names = eval(made.httpx.replace("bench.http.post", "dict").replace('"/v1', 'path="/v1', 1), {"bench": Named()})  # noqa: S307  the text that is tested
+        code = made.httpx.replace("bench.http.post", "dict").replace('"/v1', 'path="/v1', 1)
+        names = eval(code, {"bench": SimpleNamespace(secret_key="key")})  # noqa: S307  the text that is tested
         assert names["content"] == word_after("--data-raw", made.curl)
 
     @any_text
@@ -250,12 +234,6 @@ class TestSnippets:
         made = snippet("POST", f"/x/{text}", "{ " + text, query={"a": text}, headers={"X-Name": "a" + text})
         assert raw_in(*made) == []
         assert word_after("--data-raw", made.curl) == "{ " + text.replace("\0", "\ufffd")
-
-
-class Named:
-    """Stands for the bench in an expression."""
-
-    secret_key = "key"
 
 
 def word_after(option: str, curl: str) -> str:
