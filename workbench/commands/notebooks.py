@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,16 +86,17 @@ def lab(
     def tell(url: str) -> None:
         click.echo(f"JupyterLab answers at {url}\nCtrl-C ends it and its kernels.")
 
-    launch(folder, bound, trusted=copies.shipped, pages=_pages(), browser=not no_browser, tell=tell)
+    launch(folder, bound.base_url, trusted=copies.shipped, pages=_pages(), browser=not no_browser, tell=tell)
 
 
 def _pages() -> "Pages":
     """The public pages of a served sandbox, with the register of gaps at its defaults."""
     from workbench.domain.gaps import Gaps
-    from workbench.sandbox.messages import Request, Response
+    from workbench.sandbox.messages import Request
     from workbench.sandbox.openapi.pages import PAGES, Page
 
-    def shown(path: str, page: Page) -> Callable[[str], Response]:
-        return lambda name: page(Request(method="GET", path=path, path_params={"name": name}), Gaps())
+    def shown(path: str, page: Page, name: str) -> tuple[str, Mapping[str, str], bytes]:
+        response = page(Request(method="GET", path=path, path_params={"name": name}), Gaps())
+        return response.content_type, response.headers, response.body
 
-    return {path: shown(path, page) for path, page in PAGES.items()}
+    return {path: partial(shown, path, page) for path, page in PAGES.items()}
