@@ -5,14 +5,14 @@ from contextlib import ExitStack, suppress
 
 import httpx
 
-from workbench.calls import checked_text, host_of
+from workbench.calls import checked_text, host_of, invalid
 from workbench.client import PaymentsClient
 from workbench.closing import Closing
 from workbench.control import Clock, Operator, SandboxControl
 from workbench.domain import wire
 from workbench.domain.masking import Secret
 from workbench.domain.webhooks import EVENT_TYPES
-from workbench.errors import InvalidRequest, ServiceUnreachable
+from workbench.errors import ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
 from workbench.render import Widget
@@ -98,7 +98,7 @@ class Session(Closing):
         """A client that holds another key or token. Raises InvalidRequest: no key."""
         if key == "":
             message = "There is no key to hold: hand the publishable key to Workbench.connect, as its third argument."
-            raise InvalidRequest(message, code="parameter_invalid", param="key")
+            raise invalid(message, "key")
         return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep)
 
     def use_key(self, key: str) -> None:
