@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from workbench.sandbox.engine import Engine
 
 
-_LOOKS = ("GET", "HEAD")
-
-
 class Served(Closing):
     """A sandbox of this process on a port. Use it as a context manager, or `close` it."""
 
@@ -79,13 +76,11 @@ class InProcess(httpx.WSGITransport):
             members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
             return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
         response.read()
-        if not self._only_looks(request):
+        only_looks = request.method in ("GET", "HEAD") and (wire.UNSEEN in request.headers or self._is_watching())
+        if not only_looks:
             self._engine.run_due()
             self._after_each()
         return response
-
-    def _only_looks(self, request: httpx.Request) -> bool:
-        return request.method in _LOOKS and (wire.UNSEEN in request.headers or self._is_watching())
 
 
 MERCHANT_HOST = "merchant.localhost"

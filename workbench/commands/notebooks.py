@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from workbench.commands import FOLDER, PATH
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("notebooks", nargs=-1, type=PATH)
 @click.option(
     "-p",
     "--parameter",
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=Path("executed"),
     show_default=True,
     help="Where the executed notebooks, their pages and junit.xml go.",
@@ -56,14 +57,10 @@ def run(
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("workbench-notebooks"))
+@click.argument("folder", type=PATH, default=Path("workbench-notebooks"))
 @click.option("--port", type=click.IntRange(0, 65_535), default=8888, show_default=True, help="0 takes a free one.")
 @click.option("--no-browser", is_flag=True, help="Print the address alone.")
-def lab(
-    folder: Path,
-    port: int,
-    no_browser: bool,  # noqa: FBT001  a flag of the command line
-) -> None:
+def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     """Open JupyterLab on the notebooks, copied into FOLDER (workbench-notebooks unless named), until interrupted.
 
     A notebook in FOLDER that you have changed is never written over; delete one to have it anew. The server answers
@@ -72,15 +69,12 @@ def lab(
     Exit status 0 when it was asked to end, 2 when it cannot be opened as asked.
     """
     from workbench import resources
-    from workbench.lab.server import bring
+    from workbench.lab.server import bring, launch
     from workbench.sandbox.ports import LOOPBACK, free_port
 
     bound = free_port(LOOPBACK, port)
     copies = bring(resources.notebooks(), folder)
     click.echo(f"Notebooks in {visible(str(folder))}: {visible(str(copies))}.")
-
-    # JupyterLab takes a second to load.
-    from workbench.lab.server import launch
 
     def tell(url: str) -> None:
         click.echo(f"JupyterLab answers at {url}\nCtrl-C ends it and its kernels.")
