@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -44,6 +45,21 @@ class Server(NamedTuple):
     @property
     def address(self) -> dict[str, str]:
         return json.loads(self.first_line)
+
+    @property
+    def workers(self) -> list[psutil.Process]:
+        """The processes that answer, without the helpers of multiprocessing."""
+        return [
+            each for each in psutil.Process(self.process.pid).children() if "spawn_main" in " ".join(each.cmdline())
+        ]
+
+    @staticmethod
+    def is_alive(worker: psutil.Process) -> bool:
+        """A process that ended and that nobody asked for yet is a zombie: it holds nothing."""
+        try:
+            return worker.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
 
 
 Serving = Callable[..., AbstractContextManager[Server]]

@@ -1,7 +1,6 @@
 """The command `workbench`, run as a person or a script runs it."""
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from click.testing import CliRunner
 
@@ -70,26 +68,12 @@ def test_without_json_it_says_where_and_with_which_keys_and_its_curl_line_works_
         shown = "".join(lines)
         assert all(words in shown for words in ("http://127.0.0.1:", "sk_test_", "pk_test_", "Ctrl-C"))
         assert re.search("signing secret +whsec_", shown)
+        if not shutil.which("curl"):
+            pytest.skip("curl is not on this machine")
         arguments = shlex.split(shown[shown.index("  curl ") :].replace("\\\n", " "))
-        charge = by_httpx(arguments).json()
-        assert (charge["status"], charge["amount"], charge["currency"]) == ("succeeded", 15_000, "zmw")
-        if shutil.which("curl"):
-            done = subprocess.run([*arguments, "-sS", "-m", "20"], capture_output=True, check=True, timeout=LIMIT_S)  # noqa: S603  the line under test
-            assert json.loads(done.stdout) == charge, "the key makes it the same"
-
-
-def by_httpx(arguments: list[str]) -> httpx.Response:
-    """The request that this curl line makes."""
-    values = {"-u": "", "-d": "", "-H": ""}
-    headers = {}
-    for flag, value in zip(arguments[2::2], arguments[3::2], strict=True):
-        values[flag] = value
-        if flag == "-H":
-            name, _, text = value.partition(": ")
-            headers[name] = text
-    return httpx.post(
-        arguments[1], content=values["-d"], headers=headers, auth=(values["-u"][:-1], ""), trust_env=False
-    )
+        done = subprocess.run([*arguments, "-sS", "-m", "20"], capture_output=True, check=True, timeout=LIMIT_S)  # noqa: S603  the line under test
+    charge = json.loads(done.stdout)
+    assert (charge["status"], charge["amount"], charge["currency"]) == ("succeeded", 15_000, "zmw")
 
 
 def has_ipv6() -> bool:
@@ -216,22 +200,6 @@ def connected(server: "Server") -> Workbench:
     return Workbench.connect(server.address["base_url"], server.address["secret_key"])
 
 
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """Process ids of the workers, without the helpers of multiprocessing."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    if not children.exists():
-        pytest.skip("children are listed under Linux alone")
-    pids = [int(each) for each in children.read_text().split()]
-    return [each for each in pids if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
 LATER = pytest.mark.thorough
 
 
@@ -253,8 +221,8 @@ class TestTheEnd:
         # Where the tests themselves run under nohup their servers hear a hang-up all the same.
         ignored = hang_up_means(signal.SIG_IGN)
         with socket.create_server(("127.0.0.1", 0)) as slow, ignored, serving(*options) as server:
-            base_url, pids = server.address["base_url"], workers_of(server.process)
-            assert (answers(base_url), len(pids)) == (True, workers)
+            base_url, family = server.address["base_url"], server.workers
+            assert (answers(base_url), len(family)) == (True, workers)
             with Workbench.connect(**server.address) as bench, ThreadPoolExecutor() as pool:
                 charge = bench.client.charges.create(
                     amount=100, channel="mtn", phone="+260961234567", idempotency_key="k"
@@ -274,7 +242,7 @@ class TestTheEnd:
                     connection.close()
                     assert moved.result(SOON_S) is bench.clock
             assert server.process.wait(SOON_S) == 0
-            assert not any(map(is_alive, pids))
+            assert not any(map(server.is_alive, family))
             assert not answers(base_url)
             assert server.errors == ""
         assert list(store.parent.iterdir()) == [store]
@@ -292,14 +260,16 @@ class TestTheEnd:
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         with serving("--port", "0", "--json", "--workers", "2") as server:
             assert len([*tmp_path.glob("workbench-*")]) == 1
-            pids = workers_of(server.process)
-            for pid in pids:
+            family = server.workers
+            for each in family:
                 # A worker is born deaf to what the whole terminal is sent.
-                blocked = re.search(r"SigBlk:\s*([0-9a-f]+)", Path(f"/proc/{pid}/status").read_text())
+                blocked = re.search(r"SigBlk:\s*([0-9a-f]+)", Path(f"/proc/{each.pid}/status").read_text())
                 assert blocked
-                assert all(int(blocked[1], 16) >> (each - 1) & 1 for each in (signal.SIGINT, signal.SIGHUP))
-            for pid in (*pids, server.process.pid):
-                os.kill(pid, ask)
+                assert all(
+                    int(blocked[1], 16) >> (blocked_one - 1) & 1 for blocked_one in (signal.SIGINT, signal.SIGHUP)
+                )
+            for each in (*family, server.process):
+                each.send_signal(ask)
             assert server.process.wait(SOON_S) == 0
             assert server.errors == ""
         assert [*tmp_path.glob("workbench-*")] == []
@@ -309,14 +279,14 @@ class TestTheEnd:
         self, serving: "Serving", workers: int
     ):
         with serving("--port", "0", "--json", "--workers", str(workers), hang_up=signal.SIG_IGN) as server:
-            base_url, pids = server.address["base_url"], workers_of(server.process)
+            base_url, family = server.address["base_url"], server.workers
             server.process.send_signal(signal.SIGHUP)
             time.sleep(0.5)
             assert server.process.poll() is None
             assert answers(base_url)
             server.process.kill()
             server.process.wait(SOON_S)
-            assert is_true_soon(lambda: not answers(base_url) and not any(map(is_alive, pids)))
+            assert is_true_soon(lambda: not answers(base_url) and not any(map(server.is_alive, family)))
 
 
 def test_help_lists_every_command_and_each_helps_and_says_what_an_exit_status_and_a_kept_store_mean(command: str):

@@ -1,6 +1,5 @@
 """The merchant's server-side client: the interface of the service over HTTP, and nothing else."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -486,7 +485,12 @@ class PaymentsClient(Closing):
         Raises WaitExpired after `timeout_s` seconds, those of polling and those of its answers, and at once if it was
         never confirmed. Raises InvalidRequest: seconds in which it could not end.
         """
-        _check_spans(timeout_s=timeout_s, poll_s=poll_s)
+        for name, value, holds, wanted in (
+            ("timeout_s", timeout_s, timeout_s >= 0, "not negative"),
+            ("poll_s", poll_s, poll_s > 0, "more than zero"),
+        ):
+            if not holds:
+                raise invalid(f"{name} must be {wanted}, not {value!r}.", name)
         started, slept_s = time.monotonic(), 0.0
         while True:
             intent = self.payment_intents.retrieve(intent_id)
@@ -524,16 +528,6 @@ class PaymentsClient(Closing):
 
     def __repr__(self) -> str:
         return f"PaymentsClient({self.base_url!r}, {self.calls.key!r})"
-
-
-def _check_spans(*, timeout_s: float, poll_s: float) -> None:
-    """Raises InvalidRequest: a limit below zero, or polls between which no time passes."""
-    for name, value, holds, wanted in (
-        ("timeout_s", timeout_s, timeout_s >= 0, "not negative"),
-        ("poll_s", poll_s, poll_s > 0, "more than zero"),
-    ):
-        if not holds or math.isnan(value):
-            raise invalid(f"{name} must be {wanted}, not {value!r}.", name)
 
 
 __all__ = ["PaymentsClient"]

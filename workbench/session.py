@@ -28,11 +28,10 @@ class Session(Closing):
     """A sandbox at `base_url`, called with the test secret key until `close`.
 
     `transport` leads to one of this process, whose calls notify `watchers`; without it the sandbox is served, and asked
-    now and then for what has happened. `started` is the receiver that is registered already, if there is one.
-    `phone_widget` makes what a handset shows where somebody looks.
+    now and then for what has happened. `phone_widget` makes what a handset shows where somebody looks.
     """
 
-    def __init__(  # noqa: PLR0913  each is needed for the connection
+    def __init__(
         self,
         base_url: str,
         secret_key: str,
@@ -41,8 +40,6 @@ class Session(Closing):
         phone_widget: Callable[[Phone], Widget],
         transport: httpx.BaseTransport | None = None,
         watchers: Watchers | None = None,
-        started: Receiver | None = None,
-        receiver_url: str = "",
     ) -> None:
         base_url = host_of(base_url)
         self.closing = ExitStack()
@@ -65,9 +62,9 @@ class Session(Closing):
         """The control plane, asked so that no watcher is notified and nothing is run for it."""
         self.clock = Clock(self.control)
         self.operator = Operator(self.control)
-        self.started = started
+        self.started: Receiver | None = None
         """The receiver, once there is one."""
-        self.receiver_url = receiver_url
+        self.receiver_url = ""
         self._phone_widget = phone_widget
         self._phones: dict[str, Phone] = {}
 

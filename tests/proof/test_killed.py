@@ -11,13 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
-import psutil
 import pytest
 
 from workbench import Receiver, Workbench
@@ -139,19 +138,11 @@ class Seen(set[str]):
 
 def kill(server: "Server", victim: str, up: threading.Event) -> None:
     """SIGKILL, and wait until the other process has found out: the port and the store are free then."""
-    family = psutil.Process(server.process.pid).children(recursive=True)
-    worker = next(each for each in family if "spawn_main" in " ".join(each.cmdline()))
+    (worker,) = server.workers
     (server.process if victim == "parent" else worker).kill()
     up.clear()
     server.process.wait(GONE_S)
-    assert until(lambda: not is_running(worker), GONE_S), f"after the {victim} was killed, the worker ran on"
-
-
-def is_running(process: psutil.Process) -> bool:
-    """A process that ended and that nobody asked for yet is a zombie: it holds nothing."""
-    with suppress(psutil.NoSuchProcess):
-        return process.status() != psutil.STATUS_ZOMBIE
-    return False
+    assert until(lambda: not server.is_alive(worker), GONE_S), f"after the {victim} was killed, the worker ran on"
 
 
 def until(holds: Callable[[], bool], limit_s: float) -> bool:
