@@ -215,18 +215,15 @@ def execute(task: Task) -> Result:
     return Result(task.name, time.monotonic() - started, timings, failure)
 
 
-def _run(task: Task, written: Path) -> Failure | None:
-    for last in (False, True):
-        try:
-            _execute(task, written)
-        except papermill().PapermillExecutionError as error:
-            trace = papermill().exceptions.strip_color("\n".join(error.traceback))
-            return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
-        except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
-            if last or not _died_at_its_start(error, written):
-                return _failed(task, error)
-        else:
-            return None
+def _run(task: Task, written: Path, *, may_repeat: bool = True) -> Failure | None:
+    try:
+        _execute(task, written)
+    except papermill().PapermillExecutionError as error:
+        trace = papermill().exceptions.strip_color("\n".join(error.traceback))
+        return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+    except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
+        repeats = may_repeat and _died_at_its_start(error, written)
+        return _run(task, written, may_repeat=False) if repeats else _failed(task, error)
     return None
 
 

@@ -63,12 +63,11 @@ _TABLE: Final = ".parquet"
 _TOLERANCES: Final = {"amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1)}
 """Each with its field, and how many units of that one is."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
-_SPARK_PARTS: Final = "spark.sql.shuffle.partitions"
-"""Its default of two hundred is for a cluster."""
 _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),  # two hundred, its default, is for a cluster
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -274,7 +273,7 @@ def _spark(engine: str) -> Iterator[None]:
     from pyspark.sql import SparkSession
 
     # A Spark that somebody has set up stays as it is.
-    options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE | {_SPARK_PARTS: str(os.cpu_count() or 1)}
+    options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE
     session = SparkSession.builder.config(map=options).getOrCreate()
     try:
         yield

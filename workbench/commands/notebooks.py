@@ -14,35 +14,27 @@ from workbench.visible import visible
 if TYPE_CHECKING:
     from workbench.lab.server import Pages
 
+_JOBS = min(2, os.cpu_count() or 1)
+
 
 @click.command()
 @click.argument("notebooks", nargs=-1, type=PATH)
 @click.option(
-    "-p",
-    "--parameter",
-    "parameters",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="Set a parameter; may be repeated.",
+    "-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; may be repeated."
 )
 @click.option(
     "--out",
     type=FOLDER,
-    default=Path("executed"),
+    default="executed",
     show_default=True,
     help="Where the executed notebooks, their pages and junit.xml go.",
 )
 @click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=min(2, os.cpu_count() or 1),
-    show_default=True,
-    help="How many notebooks at a time.",
+    "--jobs", type=click.IntRange(min=1), default=_JOBS, show_default=True, help="How many notebooks at a time."
 )
 @click.option("--solutions", is_flag=True, help="Do the exercises in them; each check must say that it is done.")
 def run(
-    notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], out: Path, jobs: int, *, solutions: bool
+    notebooks: tuple[Path, ...], parameter: tuple[tuple[str, str], ...], out: Path, jobs: int, *, solutions: bool
 ) -> None:
     """Execute NOTEBOOKS, or the shipped ones, from top to bottom.
 
@@ -52,7 +44,7 @@ def run(
     from workbench import resources, runner
 
     chosen = list(notebooks) or resources.notebooks()
-    results = runner.run(chosen, parameters=dict(parameters), out=out, jobs=jobs, solutions=solutions)
+    results = runner.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
     sys.exit(0 if all(each.passed for each in results) else 1)
 
 

@@ -1,7 +1,6 @@
 """`workbench serve`, `gaps` and `openapi`: the service over HTTP, its register and its description."""
 
 import json
-import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,13 +109,11 @@ def _rows_in(path: Path) -> dict[str, Any]:
 
 def _as_json(address: "Address") -> None:
     click.echo(json.dumps({name: value for name, value in address._asdict().items() if value is not None}))
-    sys.stdout.flush()
 
 
 def _for_people(address: "Address") -> None:
     signing = f"\n  signing secret   {address.webhook_secret}" if address.webhook_secret else ""
-    click.echo(
-        f"""The sandbox answers at {address.base_url}, a page to begin with. Ctrl-C ends it.
+    click.echo(f"""The sandbox answers at {address.base_url}, a page to begin with. Ctrl-C ends it.
 
   secret key       {address.secret_key}
   publishable key  {address.publishable_key}{signing}
@@ -126,9 +123,7 @@ Try it:
   curl '{address.base_url}/v1/charges' -u {address.secret_key}: \\
     -H 'Content-Type: application/json' -H 'Idempotency-Key: order-1' \\
     -d '{_CHARGE}'
-"""
-    )
-    sys.stdout.flush()
+""")
 
 
 def laid_out(value: object) -> str:
