@@ -10,12 +10,13 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -44,6 +45,21 @@ class Server(NamedTuple):
     @property
     def address(self) -> dict[str, str]:
         return json.loads(self.first_line)
+
+    @property
+    def workers(self) -> list[psutil.Process]:
+        """The processes that answer, without the helpers of multiprocessing."""
+        return [
+            each for each in psutil.Process(self.process.pid).children() if "spawn_main" in " ".join(each.cmdline())
+        ]
+
+    @staticmethod
+    def is_alive(worker: psutil.Process) -> bool:
+        """A process that ended and that nobody asked for yet is a zombie: it holds nothing."""
+        try:
+            return worker.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
 
 
 Serving = Callable[..., AbstractContextManager[Server]]
@@ -74,21 +90,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest itself selects by markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the thorough tests to whoever asks for them; one through a socket that is not about it is such a one."""
+    kept, left_out = [], []
     for item in items:
-        if is_served(item) and not item.get_closest_marker("socket"):
+        through = getattr(item, "callspec", None) and item.callspec.params.get("shared_bench")
+        if through == "served" and not item.get_closest_marker("socket"):
             item.add_marker("thorough")
-    if config.getoption("--thorough"):
-        return
-    left_out = [item for item in items if item.get_closest_marker("thorough")]
-    if left_out:
+        (left_out if item.get_closest_marker("thorough") else kept).append(item)
+    if left_out and not config.getoption("--thorough"):
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
-
-
-def is_served(item: pytest.Item) -> bool:
-    """Whether a test goes through the served of the two doors."""
-    called = getattr(item, "callspec", None)
-    return called is not None and called.params.get("shared_bench") == "served"
+        items[:] = kept
 
 
 @pytest.fixture(scope="session")
@@ -106,18 +116,17 @@ def bounded() -> Bounded:
         limit = threading.Timer(LIFE_S, process.kill)
         limit.daemon = True
         limit.start()
-        try:
-            yield
-        finally:
-            limit.cancel()
-            process.terminate()
+        # Popen's own exit closes the pipes and waits for the process.
+        with process:
             try:
-                process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(STOP_S)
-            if process.stdout:
-                process.stdout.close()
+                yield
+            finally:
+                limit.cancel()
+                process.terminate()
+                try:
+                    process.wait(STOP_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
     return started
 
@@ -164,23 +173,24 @@ def serving(bounded: Bounded, hang_up_means: HangUpMeans, tmp_path_factory: pyte
     return start
 
 
+@contextmanager
+def served(serving: Serving, *options: str) -> Iterator[Workbench]:
+    with serving("--port", "0", "--json", *options) as server, Workbench.connect(**server.address) as bench:
+        yield bench
+
+
 @pytest.fixture(scope="session")
 def served_bench(serving: Serving) -> Iterator[Workbench]:
     """One served sandbox for the whole session, and one receiver for it: its store is shared."""
-    allowed = ("--allow-host", "allowed.example", "--allow-host", "192.0.2.7")
-    with serving("--port", "0", "--json", *allowed) as server, Workbench.connect(**server.address) as bench:
+    with served(serving, "--allow-host", "allowed.example", "--allow-host", "192.0.2.7") as bench:
         yield bench
 
 
 @pytest.fixture(scope="module", params=DOORS)
 def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
     """A sandbox through each door for the tests of a file; after the last of them its ledger verifies and balances."""
-    if request.param == "served":
-        bench = request.getfixturevalue("served_bench")
-        yield bench
-        check_books(bench)
-        return
-    with Workbench(seed=7) as bench:
+    is_served = request.param == "served"
+    with nullcontext(request.getfixturevalue("served_bench")) if is_served else Workbench(seed=7) as bench:
         yield bench
         check_books(bench)
 
@@ -188,12 +198,8 @@ def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
 @pytest.fixture(scope="module", params=DOORS)
 def lone_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
     """A sandbox through each door for one file alone: in it nothing falls due that the tests of others left."""
-    if request.param == "served":
-        serving: Serving = request.getfixturevalue("serving")
-        with serving("--port", "0", "--json") as server, Workbench.connect(**server.address) as bench:
-            yield bench
-        return
-    with Workbench(seed=7) as bench:
+    is_served = request.param == "served"
+    with served(request.getfixturevalue("serving")) if is_served else Workbench(seed=7) as bench:
         yield bench
 
 
@@ -213,12 +219,11 @@ def new_number() -> Callable[..., str]:
 class Shop:
     """A merchant of its own in a sandbox that others use too: raw requests, and what they left behind."""
 
-    def __init__(self, bench: Workbench, new_number: Callable[..., str], name: str = "SHOP") -> None:
+    def __init__(self, bench: Workbench, new_number: Callable[..., str]) -> None:
         self.bench = bench
         self.new_number = new_number
-        made = bench.http.post(
-            "/sandbox/accounts", json={"name": name}, headers={"Authorization": f"Bearer {bench.secret_key}"}
-        ).json()
+        bearer = {"Authorization": f"Bearer {bench.secret_key}"}
+        made = bench.http.post("/sandbox/accounts", json={"name": "SHOP"}, headers=bearer).json()
         self.id: str = made["id"]
         self.key: str = made["secret_key"]
         self.publishable: str = made["publishable_key"]
@@ -235,9 +240,8 @@ class Shop:
         else:
             named["Authorization"] = f"Bearer {key}"
         content = None if body is None else json.dumps(body).encode()
-        return self.bench.http.request(
-            method, path, content=content, headers={"Content-Type": "application/json", **named}
-        )
+        headers = {"Content-Type": "application/json", **named}
+        return self.bench.http.request(method, path, content=content, headers=headers)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         return self.call("GET", path, **headers)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -19,62 +18,47 @@ from workbench.cli import app
 from workbench.resources import fixture
 
 NAMES = {"PAYMENTS_BASE_URL", "PAYMENTS_SECRET_KEY", "PAYMENTS_PUBLISHABLE_KEY", "PAYMENTS_WEBHOOK_SECRET"}
-LIMIT_S = 60
 TEXT = fixture("ci-workflow.yml").read_text("utf-8")
+JOB = yaml.safe_load(TEXT)["jobs"]["payments"]
 
 
-@pytest.fixture(scope="module")
-def job() -> dict[str, Any]:
-    return yaml.safe_load(TEXT)["jobs"]["payments"]
-
-
-def run_of(job: dict[str, Any], name: str) -> str:
-    """What the step of this name runs."""
-    return next(step["run"] for step in job["steps"] if step.get("name") == name)
-
-
-def test_it_runs_on_each_push_cannot_run_for_ever_and_holds_no_key(job: dict[str, Any]):
+def test_it_runs_on_each_push_cannot_run_for_ever_and_holds_no_key():
     # YAML 1.1 reads the key `on` as true, and GitHub knows it.
     assert "push" in yaml.safe_load(TEXT)[True]
-    assert job["timeout-minutes"] <= 10
+    assert JOB["timeout-minutes"] <= 10
     assert not re.search(r"(sk|pk)_(test|live)_\w|whsec_", TEXT)
     assert set(re.findall(r"PAYMENTS_\w+", TEXT)) == NAMES
-    assert job["env"]["SHOP_WEBHOOKS"].startswith("http://127.0.0.1:")
+    assert JOB["env"]["SHOP_WEBHOOKS"].startswith("http://127.0.0.1:")
 
 
-def test_every_command_and_option_of_workbench_is_there(job: dict[str, Any]):
-    lines = [line for step in job["steps"] for line in step.get("run", "").splitlines()]
-    called = [shlex.split(line.partition(">")[0]) for line in lines if line.startswith("workbench ")]
-    assert [words[1] for words in called] == ["serve"]
-    for _, name, *words in called:
-        command = app.commands[name]
-        offered = {each for option in command.params for each in option.opts}
-        assert {word for word in words if word.startswith("--")} <= offered
-        command.make_context(name, ["http://127.0.0.1/" if word.startswith("$") else word for word in words])
-        with pytest.raises(click.NoSuchOption):
-            command.make_context(name, ["--jsn"])
+def test_every_command_and_option_of_workbench_is_there():
+    lines = [line for step in JOB["steps"] for line in step.get("run", "").splitlines()]
+    (called,) = [shlex.split(line.partition(">")[0]) for line in lines if line.startswith("workbench ")]
+    _, name, *words = called
+    assert name == "serve"
+    command = app.commands[name]
+    offered = {each for option in command.params for each in option.opts}
+    assert {word for word in words if word.startswith("--")} <= offered
+    command.make_context(name, ["http://127.0.0.1/" if word.startswith("$") else word for word in words])
+    with pytest.raises(click.NoSuchOption):
+        command.make_context(name, ["--jsn"])
 
 
 @pytest.fixture(scope="module")
-def started(job: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The step that starts the sandbox, run as the runner's shell would; the environment that it leaves."""
     folder = tmp_path_factory.mktemp("ci")
     written = folder / "github_env"
-    here = str(Path(sys.executable).parent)
-    environment = {
-        **os.environ,
-        **job["env"],
-        "GITHUB_ENV": str(written),
-        "PATH": os.pathsep.join([here, os.environ["PATH"]]),
-    }
+    (start,) = [step["run"] for step in JOB["steps"] if step.get("name") == "Start the sandbox"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     shell = subprocess.Popen(  # noqa: S603  the workflow is ours
-        ["bash", "-e", "-c", run_of(job, "Start the sandbox")],  # noqa: S607  the runner's bash
+        ["bash", "-e", "-c", start],  # noqa: S607  the runner's bash
         cwd=folder,
-        env=environment,
+        env={**os.environ, **JOB["env"], "GITHUB_ENV": str(written), "PATH": path},
         start_new_session=True,
     )
     try:
-        assert shell.wait(LIMIT_S) == 0
+        assert shell.wait(60) == 0
         yield dict(line.split("=", 1) for line in written.read_text().splitlines())
     finally:
         # The sandbox outlives the shell that started it: the group is ours alone.

@@ -1,27 +1,23 @@
 """The command `workbench`, run as a person or a script runs it."""
 
 import json
-import os
 import re
 import shlex
 import shutil
 import signal
 import socket
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from click.testing import CliRunner
 
-from workbench import Workbench, verify
+from workbench import Receiver, Workbench
 from workbench.cli import app
 from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import START, milliseconds
@@ -30,7 +26,6 @@ if TYPE_CHECKING:
     from tests.conftest import HangUpMeans, Server, Serving
 
 NewNumber = Callable[..., str]
-Arrived = list[dict[str, Any]]
 
 LIMIT_S = 60
 SOON_S = 15
@@ -64,65 +59,21 @@ def is_true_soon(condition: Callable[[], bool]) -> bool:
     return met
 
 
-class TestForPeople:
-    """`workbench serve`, without --json."""
-
-    def test_it_says_where_and_with_which_keys_and_its_curl_line_works_as_it_stands(self, serving: "Serving"):
-        with serving("--port", "0", "--webhook", "http://127.0.0.1:9/") as server:
-            lines = [server.first_line]
-            while "-d '" not in lines[-1]:
-                lines.append(server.process.stdout.readline())
-                assert lines[-1], "the output ended without a curl line"
-            shown = "".join(lines)
-            for words in ("http://127.0.0.1:", "sk_test_", "pk_test_", "Ctrl-C"):
-                assert words in shown
-            assert re.search("signing secret +whsec_", shown)
-            arguments = shlex.split(shown[shown.index("  curl ") :].replace("\\\n", " "))
-            if shutil.which("curl"):
-                done = subprocess.run(  # noqa: S603  the line under test
-                    [*arguments, "-sS", "-m", "20"], capture_output=True, check=True, timeout=LIMIT_S
-                )
-                charge = json.loads(done.stdout)
-            else:
-                charge = by_httpx(arguments).json()
-            assert (charge["status"], charge["amount"], charge["currency"]) == ("succeeded", 15_000, "zmw")
-
-
-def by_httpx(arguments: list[str]) -> httpx.Response:
-    """The request that this curl line makes."""
-    values = {"-u": "", "-d": "", "-H": ""}
-    headers = {}
-    for flag, value in zip(arguments[2::2], arguments[3::2], strict=True):
-        values[flag] = value
-        if flag == "-H":
-            name, _, text = value.partition(": ")
-            headers[name] = text
-    return httpx.post(
-        arguments[1], content=values["-d"], headers=headers, auth=(values["-u"][:-1], ""), trust_env=False
-    )
-
-
-@pytest.fixture
-def events() -> Iterator[tuple[str, Arrived]]:
-    """The URL of a receiver on a free port, and what has arrived there."""
-    arrived: Arrived = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            arrived.append({"body": body, "headers": dict(self.headers)})
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
-            del format, args
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/webhooks", arrived
-    server.shutdown()
-    server.server_close()
+def test_without_json_it_says_where_and_with_which_keys_and_its_curl_line_works_as_it_stands(serving: "Serving"):
+    with serving("--port", "0", "--webhook", "http://127.0.0.1:9/") as server:
+        lines = [server.first_line]
+        while "-d '" not in lines[-1]:
+            lines.append(server.process.stdout.readline())
+            assert lines[-1], "the output ended without a curl line"
+        shown = "".join(lines)
+        assert all(words in shown for words in ("http://127.0.0.1:", "sk_test_", "pk_test_", "Ctrl-C"))
+        assert re.search("signing secret +whsec_", shown)
+        if not shutil.which("curl"):
+            pytest.skip("curl is not on this machine")
+        arguments = shlex.split(shown[shown.index("  curl ") :].replace("\\\n", " "))
+        done = subprocess.run([*arguments, "-sS", "-m", "20"], capture_output=True, check=True, timeout=LIMIT_S)  # noqa: S603  the line under test
+    charge = json.loads(done.stdout)
+    assert (charge["status"], charge["amount"], charge["currency"]) == ("succeeded", 15_000, "zmw")
 
 
 def has_ipv6() -> bool:
@@ -134,30 +85,27 @@ def has_ipv6() -> bool:
     return True
 
 
-class TestHost:
-    @pytest.mark.parametrize(
-        ("host", "begins"),
-        [
-            pytest.param("localhost", "http://", marks=pytest.mark.thorough),
-            pytest.param("::1", "http://[::1]:", marks=pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")),
-            ("0.0.0.0", "http://127.0.0.1:"),  # noqa: S104  the address under test
-        ],
-    )
-    def test_what_is_announced_can_be_called_and_its_port_is_taken(self, serving: "Serving", host: str, begins: str):
-        with serving("--port", "0", "--json", "--host", host) as server:
-            assert server.address["base_url"].startswith(begins)
-            with Workbench.connect(**server.address) as bench:
-                assert bench.client.payment_intents.create(amount=1).id
-            port = str(urlsplit(server.address["base_url"]).port)
-            # Whoever can use an open port is said, also where it is taken in the end.
-            done = invoke("serve", "--host", host, "--port", port)
-        assert (done.returncode, done.stdout) == (2, "")
-        said = " ".join(done.stderr.split())
-        assert "listens" in said
-        assert port in said
-        assert "--port" in said
-        assert "Traceback" not in said
-        assert ("whoever reaches the port" in said) == (host == "0.0.0.0")  # noqa: S104  the address under test
+@pytest.mark.parametrize(
+    ("host", "begins"),
+    [
+        pytest.param("localhost", "http://", marks=pytest.mark.thorough),
+        pytest.param("::1", "http://[::1]:", marks=pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")),
+        ("0.0.0.0", "http://127.0.0.1:"),  # noqa: S104  the address under test
+    ],
+)
+def test_what_is_announced_can_be_called_and_its_port_is_taken(serving: "Serving", host: str, begins: str):
+    with serving("--port", "0", "--json", "--host", host) as server:
+        assert server.address["base_url"].startswith(begins)
+        with Workbench.connect(**server.address) as bench:
+            assert bench.client.payment_intents.create(amount=1).id
+        port = str(urlsplit(server.address["base_url"]).port)
+        # Whoever can use an open port is said, also where it is taken in the end.
+        done = invoke("serve", "--host", host, "--port", port)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = " ".join(done.stderr.split())
+    assert all(words in said for words in ("listens", port, "--port"))
+    assert "Traceback" not in said
+    assert ("whoever reaches the port" in said) == (host == "0.0.0.0")  # noqa: S104  the address under test
 
 
 REFUSED: list[tuple[list[str], str]] = [
@@ -187,43 +135,39 @@ ROWS = [
 ]
 
 
-class TestRefused:
-    @pytest.mark.parametrize(
-        ("options", "said"), [*REFUSED, *((["--gaps", "rows.toml", text], said) for text, said in ROWS)]
-    )
-    def test_it_is_said_in_a_line_and_nothing_is_served(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
-    ):
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "latin.toml").write_bytes(b"# \xff")
-        (tmp_path / "letters.txt").write_text("Dear Ada,\n" * 1000)
-        (tmp_path / "rows.toml").write_text("".join(options[2:]))
-        done = invoke("serve", "--port", "0", *options[:2])
-        assert (done.returncode, done.stdout) == (2, "")
-        assert said in " ".join(done.stderr.split())
-        assert "Traceback" not in done.stderr
-        assert (tmp_path / "letters.txt").read_text() == "Dear Ada,\n" * 1000
+@pytest.mark.parametrize(
+    ("options", "said"), [*REFUSED, *((["--gaps", "rows.toml", text], said) for text, said in ROWS)]
+)
+def test_what_is_refused_is_said_in_a_line_and_nothing_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latin.toml").write_bytes(b"# \xff")
+    (tmp_path / "letters.txt").write_text("Dear Ada,\n" * 1000)
+    (tmp_path / "rows.toml").write_text("".join(options[2:]))
+    done = invoke("serve", "--port", "0", *options[:2])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "letters.txt").read_text() == "Dear Ada,\n" * 1000
 
 
-class TestStore:
-    def test_a_kept_sandbox_from_its_first_start_to_after_a_kill(
-        self, serving: "Serving", tmp_path: Path, new_number: NewNumber, events: tuple[str, Arrived]
-    ):
-        url, arrived = events
-        store, rows = tmp_path / "kept" / "sandbox.db", tmp_path / "gaps.toml"
-        store.parent.mkdir()
-        rows.write_text('prompt_timeout_s = 60\nretry_schedule_s = [0]\ncharge_amount_unit = "major"\n')
-        kept = ("--port", "0", "--json", "--store", str(store))
-        first = serving(*kept, "--seed", "7", "--clock", "manual", "--gaps", str(rows), "--webhook", url)
-        with first as server, connected(server) as bench, Workbench(seed=7) as same:
+def test_a_kept_sandbox_from_its_first_start_to_after_a_kill(serving: "Serving", tmp_path: Path, new_number: NewNumber):
+    store, rows, hooks = tmp_path / "kept" / "sandbox.db", tmp_path / "gaps.toml", Receiver()
+    store.parent.mkdir()
+    rows.write_text('prompt_timeout_s = 60\nretry_schedule_s = [0]\ncharge_amount_unit = "major"\n')
+    kept = ("--port", "0", "--json", "--store", str(store))
+    first = ("--seed", "7", "--clock", "manual", "--gaps", str(rows), "--webhook")
+    with hooks.listen() as url:
+        with serving(*kept, *first, url) as server, connected(server) as bench, Workbench(seed=7) as same:
             begun = server.address
             assert begun.keys() == {"base_url", "secret_key", "publishable_key", "webhook_secret"}
             assert urlsplit(begun["base_url"]).hostname == "127.0.0.1"
             assert begun["secret_key"] == str(same.secret_key)
             # A manual clock moves only when advanced, and still delivers what is due now.
+            hooks.secrets.append(begun["webhook_secret"])
             intent = bench.client.payment_intents.create(amount=1)
-            assert is_true_soon(lambda: len(arrived) == 1)
-            verify(arrived[0]["body"], arrived[0]["headers"], [begun["webhook_secret"]], now_s=int(time.time()))
+            assert is_true_soon(lambda: len(hooks.events) == 1)
             assert bench.clock.now_ms == milliseconds(START)
             assert bench.clock.advance(hours=5).now_ms == milliseconds(START) + 5 * 3_600_000
             # The file switches the register.
@@ -246,48 +190,28 @@ class TestStore:
             server.process.kill()
             server.process.wait(SOON_S)
             assert is_true_soon(lambda: not answers(server.address["base_url"]))
-        with serving(*kept, "--webhook", "http://127.0.0.1:9/other") as server, connected(server) as bench:
-            assert server.address["webhook_secret"] != begun["webhook_secret"]
-            assert bench.client.charges.retrieve(charge.id) == charge
-            assert bench.ledger.verify()
+    with serving(*kept, "--webhook", "http://127.0.0.1:9/other") as server, connected(server) as bench:
+        assert server.address["webhook_secret"] != begun["webhook_secret"]
+        assert bench.client.charges.retrieve(charge.id) == charge
+        assert bench.ledger.verify()
 
 
 def connected(server: "Server") -> Workbench:
     return Workbench.connect(server.address["base_url"], server.address["secret_key"])
 
 
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """Process ids of the workers, without the helpers of multiprocessing."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    if not children.exists():
-        pytest.skip("children are listed under Linux alone")
-    pids = [int(each) for each in children.read_text().split()]
-    return [each for each in pids if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
-def ends(ask: signal.Signals, workers: int, *, long: bool) -> Any:  # noqa: ANN401  pytest keeps its class to itself
-    return pytest.param(ask, workers, marks=pytest.mark.thorough if long else (), id=f"{ask.name}-{workers}")
+LATER = pytest.mark.thorough
 
 
 class TestTheEnd:
     @pytest.mark.parametrize(
         ("ask", "workers"),
         [
-            ends(signal.SIGTERM, 1, long=False),
-            ends(signal.SIGTERM, 2, long=True),
-            ends(signal.SIGINT, 1, long=True),
-            ends(signal.SIGINT, 2, long=False),
-            ends(signal.SIGHUP, 1, long=False),
-            ends(signal.SIGHUP, 2, long=True),
+            (signal.SIGTERM, 1), pytest.param(signal.SIGTERM, 2, marks=LATER),
+            pytest.param(signal.SIGINT, 1, marks=LATER), (signal.SIGINT, 2),
+            (signal.SIGHUP, 1), pytest.param(signal.SIGHUP, 2, marks=LATER),
         ],
-    )
+    )  # fmt: skip
     def test_asked_to_end_it_answers_what_came_ends_with_its_workers_and_leaves_the_file_alone(
         self, serving: "Serving", hang_up_means: "HangUpMeans", tmp_path: Path, ask: signal.Signals, workers: int
     ):
@@ -297,8 +221,8 @@ class TestTheEnd:
         # Where the tests themselves run under nohup their servers hear a hang-up all the same.
         ignored = hang_up_means(signal.SIG_IGN)
         with socket.create_server(("127.0.0.1", 0)) as slow, ignored, serving(*options) as server:
-            base_url, pids = server.address["base_url"], workers_of(server.process)
-            assert (answers(base_url), len(pids)) == (True, workers)
+            base_url, family = server.address["base_url"], server.workers
+            assert (answers(base_url), len(family)) == (True, workers)
             with Workbench.connect(**server.address) as bench, ThreadPoolExecutor() as pool:
                 charge = bench.client.charges.create(
                     amount=100, channel="mtn", phone="+260961234567", idempotency_key="k"
@@ -318,7 +242,7 @@ class TestTheEnd:
                     connection.close()
                     assert moved.result(SOON_S) is bench.clock
             assert server.process.wait(SOON_S) == 0
-            assert not any(map(is_alive, pids))
+            assert not any(map(server.is_alive, family))
             assert not answers(base_url)
             assert server.errors == ""
         assert list(store.parent.iterdir()) == [store]
@@ -328,7 +252,7 @@ class TestTheEnd:
             assert bench.ledger.verify() == head
 
     @pytest.mark.parametrize(
-        "ask", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=pytest.mark.thorough)], ids=["interrupt", "hang_up"]
+        "ask", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=LATER)], ids=["interrupt", "hang_up"]
     )
     def test_an_end_of_the_whole_terminal_ends_it_cleanly(
         self, serving: "Serving", ask: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -336,75 +260,78 @@ class TestTheEnd:
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         with serving("--port", "0", "--json", "--workers", "2") as server:
             assert len([*tmp_path.glob("workbench-*")]) == 1
-            pids = workers_of(server.process)
-            for pid in pids:
+            family = server.workers
+            for each in family:
                 # A worker is born deaf to what the whole terminal is sent.
-                blocked = re.search(r"SigBlk:\s*([0-9a-f]+)", Path(f"/proc/{pid}/status").read_text())
+                blocked = re.search(r"SigBlk:\s*([0-9a-f]+)", Path(f"/proc/{each.pid}/status").read_text())
                 assert blocked
-                assert all(int(blocked[1], 16) >> (each - 1) & 1 for each in (signal.SIGINT, signal.SIGHUP))
-            for pid in (*pids, server.process.pid):
-                os.kill(pid, ask)
+                assert all(
+                    int(blocked[1], 16) >> (blocked_one - 1) & 1 for blocked_one in (signal.SIGINT, signal.SIGHUP)
+                )
+            for each in (*family, server.process):
+                each.send_signal(ask)
             assert server.process.wait(SOON_S) == 0
             assert server.errors == ""
         assert [*tmp_path.glob("workbench-*")] == []
 
-    @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.thorough), 2])
+    @pytest.mark.parametrize("workers", [pytest.param(1, marks=LATER), 2])
     def test_a_hang_up_that_is_ignored_stays_so_and_killed_its_workers_do_not_serve_on(
         self, serving: "Serving", workers: int
     ):
         with serving("--port", "0", "--json", "--workers", str(workers), hang_up=signal.SIG_IGN) as server:
-            base_url, pids = server.address["base_url"], workers_of(server.process)
+            base_url, family = server.address["base_url"], server.workers
             server.process.send_signal(signal.SIGHUP)
             time.sleep(0.5)
             assert server.process.poll() is None
             assert answers(base_url)
             server.process.kill()
             server.process.wait(SOON_S)
-            assert is_true_soon(lambda: not answers(base_url) and not any(map(is_alive, pids)))
+            assert is_true_soon(lambda: not answers(base_url) and not any(map(server.is_alive, family)))
 
 
-class TestOther:
-    def test_gaps_lists_every_row_by_its_whole_name(self):
-        done = invoke("gaps")
-        assert done.returncode == 0
-        assert not [row.name for row in REGISTER if row.name not in done.stdout]
+def test_help_lists_every_command_and_each_helps_and_says_what_an_exit_status_and_a_kept_store_mean(command: str):
+    done = run(command, "--help")
+    assert done.returncode == 0
+    told = {}
+    for name in ("gaps", "openapi", "run", "serve"):
+        assert f"\n  {name} " in done.stdout
+        helped = invoke(name, "--help")
+        assert helped.returncode == 0
+        assert helped.stdout.startswith(f"Usage: workbench {name} ")
+        told[name] = " ".join(helped.stdout.split())
+    assert "or the run was interrupted" in told["run"]
+    assert "goes on from the moment at which it stood" in told["serve"]
+    assert "The store does not keep them" in told["serve"]
+    gaps = invoke("gaps")
+    assert gaps.returncode == 0
+    assert not [row.name for row in REGISTER if row.name not in gaps.stdout]
+    assert invoke("--version").stdout.strip().endswith("version 0.1.0")
 
-    def test_help_lists_every_command_and_each_helps(self, command: str):
-        done = run(command, "--help")
-        assert done.returncode == 0
-        for name in ("gaps", "openapi", "run", "serve"):
-            assert f"\n  {name} " in done.stdout
-            helped = invoke(name, "--help")
-            assert helped.returncode == 0
-            assert helped.stdout.startswith(f"Usage: workbench {name} ")
 
-    def test_the_help_tells_what_an_exit_status_and_a_kept_store_mean(self):
-        told = {name: " ".join(invoke(name, "--help").stdout.split()) for name in ("run", "serve")}
-        assert "or the run was interrupted" in told["run"]
-        assert "goes on from the moment at which it stood" in told["serve"]
-        assert "The store does not keep them" in told["serve"]
+def test_the_description_is_printed_and_written_the_same(tmp_path: Path):
+    printed, out = invoke("openapi"), tmp_path / "openapi.json"
+    written = invoke("openapi", "--out", str(out))
+    assert (printed.returncode, written.returncode, written.stdout) == (0, 0, "")
+    assert out.read_text("utf-8") == printed.stdout
+    with Workbench(seed=7) as bench:
+        assert json.loads(printed.stdout) == bench.http.get("/openapi.json").json()
 
-    def test_the_description_is_printed_and_written_the_same(self, tmp_path: Path):
-        printed, out = invoke("openapi"), tmp_path / "openapi.json"
-        written = invoke("openapi", "--out", str(out))
-        assert (printed.returncode, written.returncode, written.stdout) == (0, 0, "")
-        assert out.read_text("utf-8") == printed.stdout
-        with Workbench(seed=7) as bench:
-            assert json.loads(printed.stdout) == bench.http.get("/openapi.json").json()
 
-    @pytest.mark.parametrize("where", ["nowhere/x.json", "a_file/x.json"])
-    def test_a_description_that_cannot_be_written_is_told_in_a_line(self, tmp_path: Path, where: str):
-        (tmp_path / "a_file").write_text("")
-        done = invoke("openapi", "--out", str(tmp_path / where))
-        assert done.returncode == 2
-        assert "cannot be written" in done.stderr
-        assert "Traceback" not in done.stderr
-
-    def test_the_version_is_the_packages(self):
-        assert invoke("--version").stdout.strip().endswith("version 0.1.0")
-
-    @pytest.mark.parametrize("argument", ["lob", "--wat"])
-    def test_what_is_not_known_is_refused(self, argument: str):
-        done = invoke(argument)
-        assert done.returncode == 2
-        assert argument in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["openapi", "--out", "nowhere/x.json"], "cannot be written"),
+        (["openapi", "--out", "a_file/x.json"], "cannot be written"),
+        (["lob"], "lob"),
+        (["--wat"], "--wat"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a_file").write_text("")
+    done = invoke(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

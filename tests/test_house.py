@@ -19,11 +19,9 @@ TOP = {"pyproject.toml", "README.md", "notebooks", "workbench", "fixtures", "tes
 MONEY_IS_WHOLE_IN = ("domain", "sandbox/service", "sandbox/store")
 NO_DIVISION_IN = ("domain", "sandbox/service")
 SUPPRESSION = re.compile(r"#\s*(?:ruff:\s*)?noqa|#\s*type:\s*ignore|#\s*pragma:")
-WITH_REASON = re.compile(
-    r"# noqa: [A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*  \S+"
-    r"|# type: ignore\[[\w, -]+\]  \S+"
-)
+WITH_REASON = re.compile(r"# noqa: [A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*  \S+|# type: ignore\[[\w, -]+\]  \S+")
 LOOKS_LIKE_A_KEY = re.compile(r"[sp]k_(?:test|live)_[0-9A-Za-z]{16,}|whsec_[A-Za-z0-9+/]{20,}")
+OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 
 
@@ -53,19 +51,15 @@ def parsed(path: Path) -> ast.Module:
 
 def has_reason(line: str, above: str) -> bool:
     """On its own line, or, for one that counts for a whole file, on the line above."""
-    whole_file = line.startswith("# ruff: noqa: ") and above.startswith("# ")
-    return whole_file or bool(WITH_REASON.search(line))
+    return bool(WITH_REASON.search(line)) or (line.startswith("# ruff: noqa: ") and above.startswith("# "))
 
 
 def test_every_suppression_states_its_reason():
     bare = []
-    for path in [*modules("."), *sorted((ROOT / "tests").rglob("*.py"))]:
-        lines = path.read_text("utf-8").splitlines()
-        bare += [
-            f"{named(path)}:{place + 2}: {line.strip()}"
-            for place, (above, line) in enumerate(itertools.pairwise(lines))
-            if SUPPRESSION.search(line) and path != Path(__file__) and not has_reason(line, above)
-        ]
+    for path in [*modules("."), *(ROOT / "tests").rglob("*.py")]:
+        lines = enumerate(itertools.pairwise(path.read_text("utf-8").splitlines()), start=2)
+        suppressed = [each for each in lines if SUPPRESSION.search(each[1][1]) and path != Path(__file__)]
+        bare += [f"{named(path)}:{place}" for place, (above, line) in suppressed if not has_reason(line, above)]
     assert bare == []
 
 
@@ -77,25 +71,20 @@ def described(path: Path) -> set[int]:
     return rows | {id(node.value) for node in nodes if isinstance(node, ast.keyword) and node.arg == "multipleOf"}
 
 
-def test_no_float_is_where_money_is():
+def is_float(node: ast.AST) -> bool:
+    return (isinstance(node, ast.Constant) and type(node.value) is float) or getattr(node, "id", "") == "float"
+
+
+def test_no_float_is_where_money_is_and_nothing_is_divided_into_one():
     floats = [
         f"{named(path)}:{node.lineno}"
         for path in modules(*MONEY_IS_WHOLE_IN)
         for node in ast.walk(parsed(path))
-        if (
-            (isinstance(node, ast.Constant) and type(node.value) is float)
-            or (isinstance(node, ast.Name) and node.id == "float")
-        )
-        and id(node) not in described(path)
+        if is_float(node) and id(node) not in described(path)
     ]
     assert floats == []
-
-
-def test_nothing_is_divided_into_a_float():
-    divided = [
-        path for path in modules(*NO_DIVISION_IN) if any(isinstance(each, ast.Div) for each in ast.walk(parsed(path)))
-    ]
-    assert [named(path) for path in divided] == []
+    walked = ((path, node) for path in modules(*NO_DIVISION_IN) for node in ast.walk(parsed(path)))
+    assert [named(path) for path, node in walked if isinstance(node, ast.Div)] == []
 
 
 def test_every_module_says_what_it_is_for():
@@ -119,41 +108,28 @@ def test_imports_run_one_way():
 
 
 def test_the_top_of_the_repository_holds_these_and_dot_files_alone():
-    top = {path.relative_to(ROOT).parts[0] for path in tracked()}
-    assert {name for name in top if not name.startswith(".")} == TOP
+    assert {top for path in tracked() if not (top := path.relative_to(ROOT).parts[0]).startswith(".")} == TOP
 
 
-def test_nothing_that_looks_like_a_key_is_in_the_repository():
+def test_nothing_that_looks_like_a_key_and_no_path_of_a_machine_is_in_the_repository():
     found = []
     for path in tracked():
         try:
             text = path.read_text("utf-8")
         except UnicodeDecodeError:
             continue  # a picture
-        found += [f"{named(path)}: {key}" for key in LOOKS_LIKE_A_KEY.findall(text)]
+        found += [f"{named(path)}: {each}" for each in LOOKS_LIKE_A_KEY.findall(text)]
+        if path.suffix in {".py", ".md", ".toml", ".ipynb", ".json", ".sql", ".txt"}:
+            found += [f"{named(path)}: {each}" for each in OF_A_MACHINE.findall(text)]
     assert found == []
-
-
-def test_no_path_of_a_machine_is_in_the_repository():
-    home = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
-    text_files = [
-        path for path in tracked() if path.suffix in {".py", ".md", ".toml", ".ipynb", ".json", ".sql", ".txt"}
-    ]
-    assert [named(path) for path in text_files if home.search(path.read_text("utf-8"))] == []
-
-
-def shown_in(notebook: Path) -> list[str]:
-    """Every text among the outputs of a notebook."""
-    cells = json.loads(notebook.read_text("utf-8"))["cells"]
-    outputs = [output for cell in cells for output in cell.get("outputs", ())]
-    texts = [
-        text for output in outputs for text in ({"text": output.get("text", "")} | output.get("data", {})).values()
-    ]
-    return ["".join(text) for text in texts]
 
 
 def test_no_output_of_a_notebook_holds_a_secret_or_a_whole_number():
     for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        shown = [text for text in shown_in(notebook) if not text.startswith("iVBOR")]
+        outputs = [
+            output for cell in json.loads(notebook.read_text("utf-8"))["cells"] for output in cell.get("outputs", ())
+        ]
+        texts = ["".join(text) for each in outputs for text in (each.get("text", ""), *each.get("data", {}).values())]
+        shown = [text for text in texts if not text.startswith("iVBOR")]
         assert shown, notebook.stem
         assert [line for text in shown for line in text.splitlines() if mask(line) != line] == [], notebook.stem

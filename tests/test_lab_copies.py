@@ -17,6 +17,13 @@ from workbench.resources import notebooks
 NAMES = A, B = ("00_a.ipynb", "01_b.ipynb")
 
 
+def ship(folder: Path, content: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name in NAMES:
+        (folder / name).write_text(f"{content} {name}")
+    return folder
+
+
 @pytest.fixture
 def shipped(tmp_path: Path) -> Path:
     return ship(tmp_path / "shipped", "first")
@@ -25,13 +32,6 @@ def shipped(tmp_path: Path) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "mine"
-
-
-def ship(folder: Path, content: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    for name in NAMES:
-        (folder / name).write_text(f"{content} {name}")
-    return folder
 
 
 def brought(shipped: Path, folder: Path) -> Copies:
@@ -102,27 +102,16 @@ def test_without_its_memory_it_touches_nothing_but_what_is_as_shipped(shipped: P
     assert brought(shipped, folder) == Copies(updated=(B,), theirs=(A,))
 
 
-TEXTS = st.sampled_from(["x", "y", "z"])
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("ship"), TEXTS), st.tuples(st.just("edit"), TEXTS), st.tuples(st.just("delete"), st.none())
-    ),
-    max_size=12,
-)
-
-
-@given(steps=STEPS)
+@given(st.lists(st.tuples(st.sampled_from(["ship", "edit", "delete"]), st.sampled_from("xyz")), max_size=12))
 @settings(max_examples=50, deadline=None)
-def test_whatever_happens_no_edit_is_lost(
-    steps: list[tuple[str, str | None]], tmp_path_factory: pytest.TempPathFactory
-):
+def test_whatever_happens_no_edit_is_lost(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]]):
     top = tmp_path_factory.mktemp("steps")
     shipped, mine, last_brought = top / "n.ipynb", top / "mine" / "n.ipynb", ""
     for step, text in [("ship", "x"), *steps]:
         if step == "delete":
             mine.unlink(missing_ok=True)
         else:
-            (shipped if step == "ship" else mine).write_text(str(text))
+            (shipped if step == "ship" else mine).write_text(text)
         before, now = mine.read_text() if mine.exists() else "", shipped.read_text()
         bring([shipped], mine.parent)
         is_an_edit = before not in {"", last_brought, now}
@@ -130,23 +119,23 @@ def test_whatever_happens_no_edit_is_lost(
         assert mine.read_text() == (before if is_an_edit else now)
 
 
-def test_a_folder_that_cannot_be_written_is_refused(shipped: Path, folder: Path, monkeypatch: pytest.MonkeyPatch):
-    # Whoever is root may write anywhere, so that the file system is not asked.
-    def refuse(**_: object) -> tuple[int, str]:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("workbench.lab.server.tempfile.mkstemp", refuse)
-    with pytest.raises(LabRefused, match="permission denied"):
-        brought(shipped, folder)
-
-
-def test_what_could_not_be_finished_leaves_nothing_behind(shipped: Path, folder: Path, monkeypatch: pytest.MonkeyPatch):
-    def refuse(self: Path, target: Path) -> Path:
-        raise OSError(28, "No space left on device", str(self), None, str(target))
+@pytest.mark.parametrize(
+    ("what", "error"),
+    [
+        # Whoever is root may write anywhere, so that the file system is not asked.
+        ("workbench.resources.tempfile.mkstemp", PermissionError(13, "Permission denied")),
+        ("pathlib.Path.replace", OSError(28, "No space left on device")),
+    ],
+)
+def test_what_cannot_be_written_is_refused_and_leaves_nothing_behind(
+    shipped: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, what: str, error: OSError
+):
+    def refuse(*_: object, **_named: object) -> None:
+        raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", refuse)
-        with pytest.raises(LabRefused, match="no space left"):
+        patch.setattr(what, refuse)
+        with pytest.raises(LabRefused, match=str(error.strerror).lower()):
             brought(shipped, folder)
     assert [path.name for path in folder.iterdir()] == [".workbench"]
     assert brought(shipped, folder) == Copies(new=NAMES)
@@ -175,20 +164,14 @@ def test_a_port_that_is_taken_and_a_folder_that_is_a_file_are_said(folder: Path)
 
 
 def notebook(*tags: str | None) -> str:
-    cells = [{"metadata": {} if tag is None else {"tags": [tag]}} for tag in tags]
-    return json.dumps({"cells": cells})
+    return json.dumps({"cells": [{"metadata": {} if tag is None else {"tags": [tag]}} for tag in tags]})
+
+
+NO_HANDSET = [notebook(None, "parameters"), notebook(), "not JSON", '{"cells": {"a": 1}}', "[]"]
 
 
 @pytest.mark.parametrize(
-    ("content", "place"),
-    [
-        (notebook(None, "handset", "handset"), 1),
-        (notebook(None, "parameters"), None),
-        (notebook(), None),
-        ("not JSON", None),
-        ('{"cells": {"a": 1}}', None),
-        ("[]", None),
-    ],
+    ("content", "place"), [(notebook(None, "handset", "handset"), 1), *((each, None) for each in NO_HANDSET)]
 )
 def test_the_handset_is_where_its_cell_is(tmp_path: Path, content: str, place: int | None):
     path = tmp_path / "n.ipynb"

@@ -56,26 +56,36 @@ class Counter:
     """The shop's door: what browsers and the service send to it, in process."""
 
     def __init__(self, notebook: dict[str, Any], database: Path) -> None:
-        bench, served = notebook["bench"], notebook["served"]
-        self.shop = notebook["Shop"](
-            served.base_url, served.secret_key, database, [SECRET], now=lambda: bench.clock.now_ms / 1000
+        self.bench, served = notebook["bench"], notebook["served"]
+        shop = notebook["Shop"](
+            served.base_url, served.secret_key, database, [SECRET], now=lambda: self.bench.clock.now_ms / 1000
         )
-        self.http = httpx.Client(transport=httpx.WSGITransport(self.shop), base_url="http://shop.localhost")
+        self.http = httpx.Client(transport=httpx.WSGITransport(shop), base_url="http://shop.localhost")
 
-    def buy(self, price: str = "150.00") -> dict[str, Any]:
-        body = f'{{"plant": "Fern", "price": {price}, "phone": "{PHONE}", "provider": "mtn"}}'
+    def buy(self, *answers: str) -> dict[str, Any]:
+        """An order, whose customer will answer so."""
+        if answers:
+            self.bench.operator.script(PHONE, list(answers))
+        body = f'{{"plant": "Fern", "price": 150.00, "phone": "{PHONE}", "provider": "mtn"}}'
         return self.http.post("/orders", content=body).json()
 
     def press(self, number: int) -> int:
-        body = {"phone": PHONE, "provider": "mtn"}
-        return self.http.post(f"/orders/{number}/pay", json=body).status_code
+        return self.http.post(f"/orders/{number}/pay", json={"phone": PHONE, "provider": "mtn"}).status_code
 
-    def order(self, number: int) -> dict[str, Any]:
-        return self.http.get(f"/orders/{number}").json()
+    def known(self, number: int) -> tuple[str, dict[str, int]]:
+        order = self.http.get(f"/orders/{number}").json()
+        return order["status"], order["to_settle"]
 
     def tell(self, message: Message, *, secret: str = SECRET) -> int:
         headers = headers_for(secret, message.id, int(time.time()), message.body)
         return self.http.post("/webhooks", content=message.body, headers=headers).status_code
+
+    def passes(self, seconds: int) -> None:
+        """Time goes by, and the shop is told what happened."""
+        heard = len(self.bench.receiver.arrivals)
+        self.bench.clock.advance(seconds)
+        for arrival in list(self.bench.receiver.arrivals)[heard:]:
+            self.tell(Message(arrival.headers["webhook-id"], arrival.body))
 
 
 Step = tuple[str, int] | str
@@ -84,13 +94,9 @@ STORIES: dict[str, tuple[list[Step], str, dict[str, int]]] = {
     "a wrong PIN, then silence": ([("wrong_pin", 10), ("prompt_timeout", 310)], "open: prompt_timeout", {}),
     "late": ([("late_success", 420)], "settle", {"ZMW": PRICE}),
     "late, and paid by a second prompt": ([("late_success", 310), ("approve", 420)], "paid", {"ZMW": PRICE}),
-    "paid and refunded in parts": (
-        [("insufficient_funds", 10), ("approve", 10), "50.00", "100.00"], "refunded", {},
-    ),
-    "late, paid, and refunded in part": (
-        [("late_success", 310), ("approve", 420), "50.00"], "paid", {"ZMW": PRICE},
-    ),
-}  # fmt: skip
+    "paid and refunded in parts": ([("insufficient_funds", 10), ("approve", 10), "50.00", "100.00"], "refunded", {}),
+    "late, paid, and refunded in part": ([("late_success", 310), ("approve", 420), "50.00"], "paid", {"ZMW": PRICE}),
+}
 """Attempts from the till, by the customer's answer and the seconds until it is known, and refunds → what is known."""
 
 
@@ -129,8 +135,7 @@ def test_any_order_and_any_repetition_of_a_payments_events_ends_alike(
     told: Told, notebook: dict[str, Any], tmp_path: Path, data: st.DataObject
 ):
     order = data.draw(st.permutations(told.messages))
-    more = data.draw(st.lists(st.sampled_from(told.messages), max_size=6))
-    told_so = [*order, *more]
+    told_so = [*order, *data.draw(st.lists(st.sampled_from(told.messages), max_size=6))]
     restarts = data.draw(st.sets(st.integers(0, len(told_so) - 1), max_size=3))
     database = tmp_path / "shop.sqlite"
     shutil.copy(told.database, database)
@@ -139,8 +144,7 @@ def test_any_order_and_any_repetition_of_a_payments_events_ends_alike(
         if place in restarts:
             counter = Counter(notebook, database)
         assert counter.tell(message) == 200
-    known = counter.order(told.number)
-    assert (known["status"], known["to_settle"]) == (told.status, told.to_settle)
+    assert counter.known(told.number) == (told.status, told.to_settle)
 
 
 @pytest.fixture
@@ -148,61 +152,29 @@ def counter(notebook: dict[str, Any], database: Path) -> Counter:
     return Counter(notebook, database)
 
 
-class Story:
-    """An order at the shop, whose messages reach it one by one."""
-
-    def __init__(self, notebook: dict[str, Any], counter: Counter) -> None:
-        self.bench, self.counter = notebook["bench"], counter
-
-    def buy(self, *answers: str) -> int:
-        self.bench.operator.script(PHONE, list(answers))
-        return self.counter.buy()["number"]
-
-    def passes(self, seconds: int) -> None:
-        """Time goes by, and the shop is told what happened."""
-        heard = len(self.bench.receiver.arrivals)
-        self.bench.clock.advance(seconds)
-        for arrival in list(self.bench.receiver.arrivals)[heard:]:
-            self.counter.tell(Message(arrival.headers["webhook-id"], arrival.body))
-
-    def status(self, number: int) -> str:
-        return self.counter.order(number)["status"]
+WAITING: dict[str, tuple[list[str], list[int | tuple[int, int] | str]]] = {
+    "after a refusal there may be a new prompt at once":
+        (["declined_by_customer", "approve"], [(0, 409), 10, (0, 200), 10, "paid"]),
+    "after silence there is none until ten minutes after the last":
+        (["prompt_timeout", "approve"], [(0, 409), 300, (0, 409), 299, (0, 409), "open: prompt_timeout", 1, (0, 200)]),
+    "so too where nobody told the shop how the attempt ended": (["prompt_timeout", "approve"], [(599, 409), (1, 200)]),
+    "after late money there is none at all": (["late_success"], [86_400, "settle", (0, 409)]),
+}  # fmt: skip
+"""The customer's answers → seconds that pass, or pass untold until a prompt is refused or sent, and what is known."""
 
 
-@pytest.fixture
-def story(notebook: dict[str, Any], counter: Counter) -> Story:
-    return Story(notebook, counter)
-
-
-class TestTheWaitingRule:
-    def test_after_a_refusal_there_may_be_a_new_prompt_at_once(self, story: Story):
-        number = story.buy("declined_by_customer", "approve")
-        assert story.counter.press(number) == 409, "the first prompt is open"
-        story.passes(10)
-        assert story.counter.press(number) == 200
-        story.passes(10)
-        assert story.status(number) == "paid"
-
-    def test_after_silence_there_is_none_until_ten_minutes_after_the_last(self, story: Story):
-        number = story.buy("prompt_timeout", "approve")
-        for seconds in (0, 300, 299):
-            story.passes(seconds)
-            assert story.counter.press(number) == 409
-        assert story.status(number) == "open: prompt_timeout"
-        story.passes(1)
-        assert story.counter.press(number) == 200
-
-    def test_so_too_where_nobody_told_the_shop_how_the_attempt_ended(self, story: Story):
-        number = story.buy("prompt_timeout", "approve")
-        for seconds, status in ((599, 409), (1, 200)):
-            story.bench.clock.advance(seconds)
-            assert story.counter.press(number) == status
-
-    def test_after_late_money_there_is_none_at_all(self, story: Story):
-        number = story.buy("late_success")
-        story.passes(86_400)
-        assert story.status(number) == "settle"
-        assert story.counter.press(number) == 409
+@pytest.mark.parametrize("rule", WAITING)
+def test_the_waiting_rule(counter: Counter, rule: str):
+    answers, steps = WAITING[rule]
+    number = counter.buy(*answers)["number"]
+    for step in steps:
+        if isinstance(step, int):
+            counter.passes(step)
+        elif isinstance(step, str):
+            assert counter.known(number)[0] == step
+        else:
+            counter.bench.clock.advance(step[0])
+            assert counter.press(number) == step[1], steps
 
 
 def a_charge(intent: str, **changes: object) -> Message:
@@ -212,26 +184,23 @@ def a_charge(intent: str, **changes: object) -> Message:
     return Message(event["id"], json.dumps({**event, "data": {"object": charge}}).encode())
 
 
+CHARGES: dict[str, tuple[dict[str, object], str, dict[str, int]]] = {
+    "as agreed": ({}, "paid", {}),
+    "less": ({"amount": 14_999}, "settle", {"ZMW": 14_999}),
+    "more": ({"amount": 15_001}, "settle", {"ZMW": 15_001}),
+    "another currency": ({"currency": "usd"}, "settle", {"USD": PRICE}),
+    "another shop's": ({"payment_intent": "pi_of_another_shop"}, "open", {}),
+    "nobody's": ({"payment_intent": None}, "open", {}),
+}
+
+
 class TestMessages:
-    @pytest.mark.parametrize(
-        ("changes", "status", "to_settle"),
-        [
-            ({}, "paid", {}),
-            ({"amount": 14_999}, "settle", {"ZMW": 14_999}),
-            ({"amount": 15_001}, "settle", {"ZMW": 15_001}),
-            ({"currency": "usd"}, "settle", {"USD": PRICE}),
-            ({"payment_intent": "pi_of_another_shop"}, "open", {}),
-            ({"payment_intent": None}, "open", {}),
-        ],
-        ids=["as agreed", "less", "more", "another currency", "another shop's", "nobody's"],
-    )
-    def test_only_the_orders_own_amount_pays_it(
-        self, counter: Counter, changes: dict[str, object], status: str, to_settle: dict[str, int]
-    ):
+    @pytest.mark.parametrize("which", CHARGES)
+    def test_only_the_orders_own_amount_pays_it(self, counter: Counter, which: str):
+        changes, *known = CHARGES[which]
         order = counter.buy()
         assert counter.tell(a_charge(order["intent"], **changes)) == 200
-        known = counter.order(order["number"])
-        assert (known["status"], known["to_settle"]) == (status, to_settle)
+        assert counter.known(order["number"]) == tuple(known)
 
     def test_what_nobody_signed_is_not_known_or_breaks_the_shop_changes_nothing(self, counter: Counter):
         order = counter.buy()
@@ -242,9 +211,9 @@ class TestMessages:
         assert counter.tell(unknown._replace(id="evt_blessed")) == 200
         broken = message._replace(body=message.body.replace(b'"id": "ch_', b'"no": "ch_'))
         assert counter.tell(broken) == 500
-        assert counter.order(order["number"])["status"] == "open"
+        assert counter.known(order["number"])[0] == "open"
         assert counter.tell(message) == 200, "what broke was not taken for handled"
-        assert counter.order(order["number"])["status"] == "paid"
+        assert counter.known(order["number"])[0] == "paid"
 
     def test_an_order_that_there_is_not_is_not_found(self, counter: Counter):
         assert counter.http.get("/orders/999999").status_code == 404

@@ -17,6 +17,8 @@ from workbench import Receiver, Workbench
 from workbench.domain.signatures import headers_for
 from workbench.receiver import MAX_BODY_BYTES, Event
 
+SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
+NOW_S = 1_767_592_800
 PACKAGE = Path(workbench.__file__).parent
 TAKEN = ("receiver.py", "errors.py", "visible.py", "domain/signatures.py")
 BACKEND = """
@@ -51,13 +53,6 @@ def test_four_files_and_the_standard_library_are_a_webhook_endpoint(tmp_path: Pa
     assert (done.stdout, done.stderr) == ("[200, 200, 400] [5]\n", "")
 
 
-# What it shows, and what reaches it over a socket
-
-
-SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
-NOW_S = 1_767_592_800
-
-
 def signed(event_id: str, body: bytes) -> dict[str, str]:
     return headers_for(SECRET, event_id, NOW_S, body)
 
@@ -80,16 +75,23 @@ def test_it_shows_what_came_and_what_it_made_of_it(receiver: Receiver):
         raise ValueError(told.id)
 
     refund = event("evt_2", "refund.created")
-    assert receiver.receive(event(), signed("evt_1", event())) == 200
-    assert receiver.receive(event(), signed("evt_1", event())) == 200
+    headers = signed("evt_1", event())
+    assert receiver.receive(event(), headers) == 200
+    assert receiver.receive(event(), headers) == 200
     assert receiver.receive(event(), signed("evt_9", event() + b" ")) == 400
     assert receiver.receive(refund, signed("evt_2", refund)) == 500
     assert repr(receiver) == "Receiver(1 accepted, 1 duplicate, 1 refused, 1 failed)"
     assert repr(receiver.events).splitlines()[1:] == ["2026-01-05T06:00:00.000Z  charge.succeeded  ch_1"]
     assert isinstance(receiver.arrivals[-1].error, ValueError)
+    head, _, body = receiver.arrivals[0].raw.partition("\n\n")
+    assert dict(line.split(": ", 1) for line in head.split("\n")) == headers, "as it came over the wire"
+    assert body.encode() == event()
 
 
-def test_a_name_of_a_types_form_is_taken_and_with_a_list_of_types_one_of_it(receiver: Receiver):
+def test_types_are_named_and_of_their_form_and_with_a_list_of_types_one_of_it(receiver: Receiver):
+    for names in ((), (print,), (None,), ("charge.*", 5)):
+        with pytest.raises(TypeError, match=r'name the types to handle: @receiver.on\("charge.succeeded"\)'):
+            receiver.on(*names)
     for name in ("charge.succeeded", "charge.*", "*", "invoice.paid"):
         assert receiver.on(name)(print) is print
     for name in ("", "charge", "charge.", ".*", "charge.succeeded ", "Charge.succeeded", "**"):
@@ -102,24 +104,9 @@ def test_a_name_of_a_types_form_is_taken_and_with_a_list_of_types_one_of_it(rece
     assert listed.on("refund.*", "charge.succeeded", "*")(print) is print
 
 
-def test_a_bare_decorator_replaces_nothing(receiver: Receiver):
-    def ship(told: Event) -> None:
-        del told
-
-    for wrong in ((), (ship,), (None,), ("charge.*", 5)):
-        with pytest.raises(TypeError, match="name the types"):
-            receiver.on(*wrong)
-
-
-def test_an_arrival_is_shown_as_it_came_over_the_wire(receiver: Receiver):
-    headers = signed("evt_1", event())
-    receiver.receive(event(), headers)
-    head, _, body = receiver.arrivals[0].raw.partition("\n\n")
-    assert dict(line.split(": ", 1) for line in head.split("\n")) == headers
-    assert body.encode() == event()
-
-
-def test_a_body_is_read_by_the_length_that_is_told_or_in_chunks_to_the_limit(receiver: Receiver):
+def test_only_a_post_is_answered_its_body_read_by_the_length_that_is_told_or_in_chunks_to_the_limit(receiver: Receiver):
+    assert called(receiver, b"", REQUEST_METHOD="GET") == 405
+    assert not receiver.arrivals
     # Without a length and chunks there is no body.
     for length, status in (
         (None, 400), ("", 400), ("1", 400), (str(MAX_BODY_BYTES), 400), (str(MAX_BODY_BYTES + 1), 413),
@@ -131,11 +118,6 @@ def test_a_body_is_read_by_the_length_that_is_told_or_in_chunks_to_the_limit(rec
         assert called(receiver, b" " * (MAX_BODY_BYTES + more), **chunked) == status
     headers = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in signed("evt_1", event()).items()}
     assert called(receiver, event(), **chunked, **headers) == 200
-
-
-def test_other_methods_are_not_answered(receiver: Receiver):
-    assert called(receiver, b"", REQUEST_METHOD="GET") == 405
-    assert not receiver.arrivals
 
 
 def called(receiver: Receiver, body: bytes, **environ: object) -> int:
@@ -154,9 +136,8 @@ def test_a_message_is_signed_by_the_clock_that_its_receiver_checks_by():
             bench.clock.advance(days=days)
             bench.client.payment_intents.create(amount=1)
             bench.clock.advance(0)
-            within, over_a_port = (
-                int(each.arrivals[-1].headers["webhook-timestamp"]) for each in (bench.receiver, on_a_port)
-            )
+            stamps = [int(each.arrivals[-1].headers["webhook-timestamp"]) for each in (bench.receiver, on_a_port)]
+            within, over_a_port = stamps
             assert within == bench.clock.now_ms // 1000
             assert abs(over_a_port - time.time()) < 60
             assert abs(over_a_port - within) > 300, "each would be stale by the other's clock"

@@ -19,10 +19,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from workbench.analysis import files
-from workbench.analysis.reconcile import reconcile as reconciled
+from workbench.analysis.frames import frame
 from workbench.analysis.report.outputs import write_breaks
-from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT
-from workbench.analysis.statements import LAYOUTS, read_statement, write_statement
+from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, Columns
+from workbench.analysis.statements import LAYOUTS, write_statement
 from workbench.cli import app
 from workbench.errors import ReportRefused
 
@@ -80,11 +80,6 @@ def out(*names: str) -> list[str]:
     return [part for name in names for part in ("--out", name)]
 
 
-def framed(rows: Rows, columns: dict[str, str]) -> pd.DataFrame:
-    made = {name: pd.Series([row.get(name) for row in rows], dtype="object") for name in columns}
-    return pd.DataFrame({name: series.astype(columns[name]) for name, series in made.items()})
-
-
 def balanced(rows: Rows) -> Rows:
     """The rows with the balance that runs with them."""
     balance, made = 0, []
@@ -94,36 +89,26 @@ def balanced(rows: Rows) -> Rows:
     return made
 
 
-def written(folder: Path, ledger: Rows, statement: Rows) -> Case:
+def filled(rows: Rows, columns: Columns) -> pd.DataFrame:
+    """What a row leaves out is missing."""
+    return frame([dict.fromkeys(columns) | row for row in rows], columns)
+
+
+def written(folder: Path, ledger: Rows = BOTH, statement: Rows = BOTH) -> Case:
     """A ledger and an operator's file of it."""
     (folder / "here").mkdir()
-    booked = [
-        row | {"entry": f"je_{number}", "number": number, "kind": "funds_secured", "state": "posted"}
-        for number, row in enumerate(balanced(ledger), start=1)
-    ]
-    told = [
-        row | {"statement": "mtn.csv", "line": line, "type": "payment"}
-        for line, row in enumerate(balanced(statement), start=2)
-    ]
-    files.write(framed(booked, dict(LEDGER_MOVEMENT)), folder / "ledger.parquet", LEDGER_MOVEMENT)
-    write_statement(told, folder / "mtn.csv", LAYOUTS["mtn"])
+    entry = {"kind": "funds_secured", "state": "posted"}
+    booked = [row | entry | {"entry": f"je_{n}", "number": n} for n, row in enumerate(balanced(ledger), start=1)]
+    reported = [row | {"line": line, "type": "payment"} for line, row in enumerate(balanced(statement), start=2)]
+    files.write(filled(booked, LEDGER_MOVEMENT), folder / "ledger.parquet", LEDGER_MOVEMENT)
+    write_statement(reported, folder / "mtn.csv", LAYOUTS["mtn"])
     return Case(folder)
-
-
-@pytest.fixture
-def clean(tmp_path: Path) -> Case:
-    return written(tmp_path, BOTH, BOTH)
 
 
 def with_breaks(folder: Path) -> Case:
     """One that the statement lacks, one that the ledger lacks, and one of another amount."""
     other = [row | {"amount_minor": 9_000} if row is BOTH[5] else row for row in BOTH if row is not BOTH[3]]
     return written(folder, [row for row in BOTH if row is not BOTH[7]], other)
-
-
-@pytest.fixture
-def broken(tmp_path: Path) -> Case:
-    return with_breaks(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +125,15 @@ BREAKS = [
 ]
 
 
+NET_HEADINGS = {
+    "breaks": {"ledger net", "statement net", "net variance"},
+    "matches": {"net, signed"},
+    "summary": {"ledger net value", "statement net value", "net variance"},
+    "proof": {"ledger closing", "statement closing"},
+}
+"""Sentences have the amounts that a person looks for, tables what moves the balance: each says which it is."""
+
+
 def texts_of(path: Path) -> list[str]:
     """Every text of a file that was written."""
     if path.suffix == ".parquet":
@@ -153,7 +147,8 @@ def texts_of(path: Path) -> list[str]:
 
 
 class TestOutcome:
-    def test_clean_books_end_with_0_and_a_layout_of_ones_own_stands_in_a_file(self, clean: Case, tmp_path: Path):
+    def test_clean_books_end_with_0_and_a_layout_of_ones_own_stands_in_a_file(self, tmp_path: Path):
+        clean = written(tmp_path)
         (tmp_path / "mine.toml").write_text(
             'account = "operator:mtn:float"\ndates = ["%d.%m.%Y"]\ndelimiter = ";"\ndecimal = ","\n'
             '[columns]\nkey = "Ref"\nmoment = "Day"\namount = "In"\nfee = "Cost"\n'
@@ -171,12 +166,14 @@ class TestOutcome:
         assert unknown.exit_code == 2
         assert ".toml" in unknown.stderr
 
-    def test_breaks_end_with_1_and_are_summed(self, done: tuple[Case, Result]):
+    def test_breaks_end_with_1_and_are_summed_net_of_fees(self, done: tuple[Case, Result]):
         _, result = done
         assert (result.exit_code, result.stderr) == (1, "")
         assert result.stdout.startswith("3 breaks to settle. The proof holds to the last ngwee.\n")
         assert all(code in result.stdout for *_, code in BREAKS)
         assert "+99.03" in result.stdout  # 100.03 less the fee, which the ledger alone has
+        assert "by net value  net variance" in result.stdout
+        assert "Breaks by code, net of fees" in result.stdout
         assert f"Written: {', '.join(OUTS)}" in result.stdout
 
     def test_what_may_still_follow_is_no_break_and_a_tolerance_is_taken_in_kwacha(self, tmp_path: Path):
@@ -189,22 +186,35 @@ class TestOutcome:
 
 
 class TestFiles:
-    def test_the_breaks_as_csv_and_parquet(self, done: tuple[Case, Result]):
+    def test_the_breaks_as_csv_and_parquet_with_gross_and_net_in_the_reason(self, done: tuple[Case, Result]):
         case, _ = done
         found = case.breaks()
         assert sorted((row["statement"], row["line"], row["key"], row["code"]) for row in found) == sorted(BREAKS)
         assert list(found[0]) == list(BREAK)
         table = files.read(case.here / "b.parquet", BREAK)
         assert [str(each) for each in table["variance_minor"]] == [row["variance_minor"] for row in found]
+        by_code = {row["code"]: row for row in found}
+        row, missing = by_code["amount_mismatch"], by_code["missing_in_statement"]
+        assert row["reason"] == (
+            "1000000005 is K100.05 gross in the ledger and K90.00 gross on the statement: K10.05 apart; "
+            "with fees of K1.00 and K1.00 that is K99.05 net and K89.00 net."
+        )
+        assert (row["ledger_minor"], row["statement_minor"], row["variance_minor"]) == ("9905", "8900", "1005")
+        assert "K99.03 net" in missing["reason"]
+        assert missing["ledger_minor"] == "9903"
 
-    def test_workbook_and_page(self, done: tuple[Case, Result]):
+    def test_workbook_and_page_name_what_is_net(self, done: tuple[Case, Result]):
         case, _ = done
         book = openpyxl.load_workbook(case.here / "b.xlsx")
         assert {book["breaks"].cell(row, 4).value for row in (2, 3, 4)} == {each[2] for each in BREAKS}
         assert book["matches"].max_row == 1 + 2 * 87
+        for name, expected in NET_HEADINGS.items():
+            assert expected <= {cell.value for cell in book[name][1]}, name
         book.close()
         page = (case.here / "b.HTML").read_text("utf-8")
         assert all(key in page for _, _, key, _ in BREAKS)
+        assert all(f">{side}, net</th>" in page for side in ("ledger", "statement"))
+        assert "its fee included" in page
 
     def test_two_runs_write_the_same_bytes_and_for_a_spreadsheet_numbers_stay_numbers(self, done: tuple[Case, Result]):
         case, _ = done
@@ -225,7 +235,8 @@ class TestFiles:
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}
         assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet"}
 
-    def test_a_row_that_cannot_be_used_is_told_with_its_reason(self, clean: Case):
+    def test_a_row_that_cannot_be_used_is_shown_with_its_reason(self, tmp_path: Path):
+        clean = written(tmp_path)
         statement = Path(clean.statement)
         statement.write_text(statement.read_text("utf-8").replace("Successful", "SUCCESS"), "utf-8")
         done = clean.run()
@@ -281,43 +292,6 @@ def test_a_ledger_may_hold_whole_numbers_and_nothing_that_is_shown_or_kept_does(
     assert [each for each in again["phone"].dropna() if "1234" in each] == []
 
 
-class TestGrossAndNet:
-    """Sentences tell the amounts that a person looks for, tables what moves the balance: each says which it is."""
-
-    def test_a_sentence_says_gross_fee_and_net_and_ends_in_the_tables_figures(self, done: tuple[Case, Result]):
-        by_code = {row["code"]: row for row in done[0].breaks()}
-        row = by_code["amount_mismatch"]
-        assert row["reason"] == (
-            "1000000005 is K100.05 gross in the ledger and K90.00 gross on the statement: K10.05 apart; "
-            "with fees of K1.00 and K1.00 that is K99.05 net and K89.00 net."
-        )
-        assert (row["ledger_minor"], row["statement_minor"], row["variance_minor"]) == ("9905", "8900", "1005")
-        assert "K99.03 net" in by_code["missing_in_statement"]["reason"]
-        assert by_code["missing_in_statement"]["ledger_minor"] == "9903"
-
-    def test_terminal_page_and_workbook_name_what_is_net(self, done: tuple[Case, Result]):
-        case, result = done
-        assert "by net value  net variance" in result.stdout
-        assert "Breaks by code, net of fees" in result.stdout
-        page = (case.here / "b.HTML").read_text("utf-8")
-        assert all(f">{side}, net</th>" in page for side in ("ledger", "statement"))
-        assert "its fee included" in page
-        book = openpyxl.load_workbook(case.here / "b.xlsx")
-        headings = {name: {cell.value for cell in book[name][1]} for name in ("breaks", "matches", "summary", "proof")}
-        book.close()
-        assert {"ledger net", "statement net", "net variance"} <= headings["breaks"]
-        assert "net, signed" in headings["matches"]
-        assert {"ledger net value", "statement net value", "net variance"} <= headings["summary"]
-        assert {"ledger closing", "statement closing"} <= headings["proof"]
-
-    def test_so_does_the_result_in_a_notebook(self, done: tuple[Case, Result]):
-        case, _ = done
-        ledger = files.read(case.ledger, LEDGER_MOVEMENT)
-        with reconciled(ledger, read_statement(case.statement), engine="polars") as result:
-            assert "net value matched" in repr(result)
-            assert "net value matched" in result._repr_html_()
-
-
 RUN_BY_A_SPREADSHEET = [
     "=cmd|' /C calc'!A0", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1:A9)", "\t=1", "\r=1", "  =1+1",
     "\u00a0=1", "\ufeff=1", "\uff1d1+1", "\uff0b1+1", "\uff0d1+1", "\uff20A1", "=A1\n=A2", "%x", "|x", "+", "-", "-5x",
@@ -358,11 +332,12 @@ class TestForASpreadsheet:
         assert "--excel" in said
         assert done.stdout.endswith("Written: b.csv, b.parquet\n")
 
-    def test_it_is_for_csv_alone(self, broken: Case):
+    def test_it_is_for_csv_alone(self, tmp_path: Path):
+        broken = written(tmp_path)
         done = broken.run(*out("b.xlsx"), "--excel")
         assert (done.exit_code, done.stdout) == (2, "")
         assert "--out *.csv" in done.stderr
-        result = SimpleNamespace(breaks=framed([], dict(BREAK)))
+        result = SimpleNamespace(breaks=filled([], BREAK))
         with pytest.raises(ReportRefused, match=r"\.csv"):
             write_breaks(result, broken.folder / "b.parquet", excel=True)
 
@@ -403,61 +378,47 @@ UNUSABLE = {
 }
 
 
-class TestUnusable:
-    def test_it_ends_with_2_and_says_why(self, broken: Case):
-        text = broken.folder / "text.parquet"
-        text.write_text("no table")
-        given = {"ledger": broken.ledger, "statement": broken.statement, "text": str(text)}
-        for name, (arguments, said) in UNUSABLE.items():
-            done = broken.run_with(*(each.format(**given) for each in arguments))
-            assert (done.exit_code, done.stdout) == (2, ""), name
-            assert said in done.stderr, name
-            assert done.stderr.splitlines()[-1].startswith("Error: "), name
-            assert list(broken.here.iterdir()) == [], name
+def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    case = written(tmp_path)
+    text = case.folder / "text.parquet"
+    text.write_text("no table")
+    given = {"ledger": case.ledger, "statement": case.statement, "text": str(text)}
 
-    def test_a_statement_that_is_none(self, broken: Case):
-        for content in ("", "Id,Date\n", "\xff\xfe\x00"):
-            Path(broken.statement).write_text(content, "latin-1")
-            done = broken.run()
-            assert (done.exit_code, done.stdout) == (2, ""), content
-            assert "mtn.csv" in done.stderr
+    def refused(name: str, expected: str, *arguments: str) -> None:
+        done = case.run_with(*(each.format(**given) for each in arguments))
+        assert (done.exit_code, done.stdout) == (2, ""), name
+        assert expected in done.stderr, name
+        assert done.stderr.splitlines()[-1].startswith("Error: "), name
+        assert "Reconciling" not in done.stderr, name
+        assert list(case.here.iterdir()) == [], name
 
-    def test_spark_that_is_not_installed_is_named_with_what_installs_it(
-        self, broken: Case, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.setitem(sys.modules, "pyspark", None)
-        done = broken.run("--engine", "spark")
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert "mobile-money-workbench[spark]" in done.stderr
+    for name, (arguments, expected) in UNUSABLE.items():
+        refused(name, expected, *arguments)
+    for content in ("", "Id,Date\n", "\xff\xfe\x00"):
+        Path(case.statement).write_text(content, "latin-1")
+        refused(repr(content), "mtn.csv", case.ledger, case.statement)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    refused("no Spark", "mobile-money-workbench[spark]", case.ledger, case.statement, "--engine", "spark")
 
 
-class TestProcess:
-    """The installed command, as a process of its own."""
+def test_it_tells_a_terminal_what_is_being_done_and_ends_with_its_status(command: str, tmp_path: Path):
+    case = with_breaks(tmp_path)
+    main, theirs = pty.openpty()
+    done = subprocess.run(  # noqa: S603  our own command
+        [command, "reconcile", case.ledger, case.statement],
+        stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}, check=False, timeout=LIMIT_S,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = os.read(main, 100_000).decode()
+    os.close(main)
+    assert done.returncode == 1
+    assert "Reconciling" in shown
+    assert b"Reconciling" not in done.stdout
 
-    def test_it_tells_a_terminal_what_is_being_done_and_ends_with_its_status(self, command: str, broken: Case):
-        main, theirs = pty.openpty()
-        done = subprocess.run(  # noqa: S603  our own command
-            [command, "reconcile", broken.ledger, broken.statement],
-            stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}, check=False, timeout=LIMIT_S,
-        )  # fmt: skip
-        os.close(theirs)
-        shown = os.read(main, 100_000).decode()
-        os.close(main)
-        assert done.returncode == 1
-        assert "Reconciling" in shown
-        assert b"Reconciling" not in done.stdout
 
-    def test_refused_it_ends_with_2(self, command: str, broken: Case):
-        done = subprocess.run(  # noqa: S603  our own command
-            [command, "reconcile", broken.ledger, broken.statement, "--layout", "none"],
-            capture_output=True, text=True, check=False, timeout=LIMIT_S,
-        )  # fmt: skip
-        assert done.returncode == 2
-        assert "Reconciling" not in done.stderr
-
-    def test_help_loads_nothing_that_works_with_tables(self):
-        code = "import json, sys, workbench.cli; print(json.dumps(sorted(sys.modules)))"
-        done = subprocess.run(  # noqa: S603  this interpreter
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT_S
-        )
-        assert not {"pandas", "duckdb", "pyarrow", "matplotlib", "narwhals"} & set(json.loads(done.stdout))
+def test_help_loads_nothing_that_works_with_tables():
+    code = "import json, sys, workbench.cli; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(  # noqa: S603  this interpreter
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT_S
+    )
+    assert not {"pandas", "duckdb", "pyarrow", "matplotlib", "narwhals"} & set(json.loads(done.stdout))

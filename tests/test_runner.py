@@ -49,12 +49,23 @@ RAW = [
     "%%http\nPSOT /v1/balance",
     "print('went on')",
 ]
+PARAMETERS = 'amount: str = "150.00"  # ZMW\ncount: int = 1\npaid: bool = False\nname = "fern"'
 BLANK = '# Your code goes here.\n\nexercises.check("exact_amount", bench)'
 CRASH = """def charge_surely(client, order):
     price = order['amount']
     return price / 0
 
 exercises.check("charge_surely", bench, charge_surely)"""
+DIES = """
+import os, pathlib, sys
+died = pathlib.Path({folder!r})
+if "ipykernel_launcher" in sys.orig_argv and len(list(died.iterdir())) < 3:
+    (died / str(os.getpid())).touch()
+    os._exit(1)
+"""
+"""A `sitecustomize` that ends three kernels at their start, as when two that start at once choose one port."""
+SHIPPED = "04_verify_webhooks"
+"""The shipped notebook with the most in it that chance could change: signatures, ids, retries."""
 CELL = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1", "outputs": [], "execution_count": None}
 EMPTY = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}}
 NO_NOTEBOOKS = {
@@ -90,7 +101,10 @@ class Run(NamedTuple):
 
 def write(folder: Path, name: str, *cells: str | nbformat.NotebookNode, metadata: dict[str, Any] = KERNEL) -> Path:
     """A notebook of these cells; a text is a code cell, or a heading."""
-    made = [heading_or_code(cell) if isinstance(cell, str) else cell for cell in cells]
+    made = [
+        each if not isinstance(each, str) else (new_markdown_cell if each.startswith("# ") else new_code_cell)(each)
+        for each in cells
+    ]
     for place, cell in enumerate(made):
         cell["id"] = f"cell-{place}"
     path = folder / f"{name}.ipynb"
@@ -98,17 +112,8 @@ def write(folder: Path, name: str, *cells: str | nbformat.NotebookNode, metadata
     return path
 
 
-def heading_or_code(text: str) -> nbformat.NotebookNode:
-    return new_markdown_cell(text) if text.startswith("# ") else new_code_cell(text)
-
-
-def parameters_cell() -> nbformat.NotebookNode:
-    source = 'amount: str = "150.00"  # ZMW\ncount: int = 1\npaid: bool = False\nname = "fern"'
-    return new_code_cell(source, metadata={"tags": ["parameters"]})
-
-
-def exercise_cell(source: str) -> nbformat.NotebookNode:
-    return new_code_cell(source, metadata={"tags": ["exercise"]})
+def tagged(source: str, tag: str) -> nbformat.NotebookNode:
+    return new_code_cell(source, metadata={"tags": [tag]})
 
 
 def caught(source: str) -> str:
@@ -139,8 +144,17 @@ def mixed(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> 
         write(folder, "dead", "x = 1", "import os\nos._exit(3)", "print('after')"),
         write(folder, "asserts", HOLDS, *(caught(each) for each, _ in ASSERTS.values()), ASSERTS["equal"][0]),
         write(folder, "raw", *RAW),
-        write(folder, "shop", "# Shop", parameters_cell(), "print([amount, count, paid, name])", metadata={}),
-        write(folder, "exercises", f"print('untouched')\n{SETUP}", exercise_cell(BLANK), exercise_cell(CRASH)),
+        write(
+            folder,
+            "shop",
+            "# Shop",
+            tagged(PARAMETERS, "parameters"),
+            "print([amount, count, paid, name])",
+            metadata={},
+        ),
+        write(
+            folder, "exercises", f"print('untouched')\n{SETUP}", tagged(BLANK, "exercise"), tagged(CRASH, "exercise")
+        ),
     ]
     for name, text in NO_NOTEBOOKS.items():
         notebooks.append(folder / f"{name}.ipynb")
@@ -153,143 +167,125 @@ def mixed(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> 
     return done
 
 
-class TestFailures:
-    @pytest.mark.parametrize(
-        "words",
-        [
-            "notebook failing, cell 3:\n    plants = {}\n    raise ValueError('\\x1b[31mred\\x00')\n  ValueError: ",
-            "notebook dead, cell 2:\n    import os\n    os._exit(3)\n  DeadKernelError",
-            f"    assert paid == due\n  AssertionError: {ASSERTS['equal'][1]}",
-            "notebook raw, cell 4:\n    %%http\n    PSOT /v1/balance\n  UsageError: Line 2: 'PSOT' is no method",
-            *(f"  notebook {name}\n" for name in NO_NOTEBOOKS),
-            *(f"FAILED  {name}: " for name in NO_NOTEBOOKS),
-        ],
-    )
-    def test_each_is_named_with_its_source_and_error(self, mixed: Run, words: str):
-        assert mixed.status == 1
-        assert words in mixed.said
-
-    def test_the_rest_still_runs(self, mixed: Run):
-        assert "ok      shop: 2 cells" in mixed.said
-        assert "2 passed, 8 failed" in mixed.said
-
-    def test_a_failed_notebook_is_written_up_to_its_failure(self, mixed: Run):
-        assert mixed.printed("failing") == "before\n"
-        assert "plants" in mixed.page("failing")
-        assert "150 == 146" in mixed.page("asserts")
-
-    def test_no_traceback_of_this_program_and_no_control_is_shown(self, mixed: Run):
-        # A kernel that dies at its start, and is started once more, has one of its own.
-        assert all("ipykernel_launcher.py" in each for each in mixed.said.split("Traceback")[1:]), mixed.said
-        assert f'File "{Path(workbench.__file__).parent}' not in mixed.said
-        assert not {"\x1b", "\x00"} & set(mixed.said)
-
-    def test_junit_has_a_suite_for_each_notebook_in_their_order_and_a_case_for_each_cell(self, mixed: Run):
-        counted = {
-            name: [int(suite.get(each, "")) for each in ("tests", "failures", "skipped")]
-            for name, suite in mixed.suites.items()
-        }
-        asserts = len(ASSERTS) + 2
-        found = [(name, count) for name, count in counted.items() if name not in {"bad_id", "no_source", "no_cells"}]
-        assert found == [
-            ("failing", [3, 1, 1]), ("dead", [3, 1, 1]), ("asserts", [asserts, 1, 0]), ("raw", [5, 1, 1]),
-            ("shop", [2, 0, 0]), ("exercises", [3, 0, 0]), ("not_json", [1, 1, 0]),
-        ]  # fmt: skip
-        assert list(counted)[-len(NO_NOTEBOOKS) :] == list(NO_NOTEBOOKS)
-        for name, suite in mixed.suites.items():
-            paths = ("testcase", "testcase/failure", "testcase/skipped")
-            assert [len(suite.findall(each)) for each in paths] == counted[name]
-
-    def test_junit_names_the_cell_and_holds_the_traceback(self, mixed: Run):
-        failed = mixed.suites["failing"].find("testcase/failure/..")
-        failure = failed.find("failure")
-        assert failed.get("name") == "cell 3: plants = {}"
-        assert failure.get("message", "").startswith("ValueError: ")
-        assert "plants = {}" in failure.text
+@pytest.mark.parametrize(
+    "words",
+    [
+        "notebook failing, cell 3:\n    plants = {}\n    raise ValueError('\\x1b[31mred\\x00')\n  ValueError: ",
+        "notebook dead, cell 2:\n    import os\n    os._exit(3)\n  DeadKernelError",
+        f"    assert paid == due\n  AssertionError: {ASSERTS['equal'][1]}",
+        "notebook raw, cell 4:\n    %%http\n    PSOT /v1/balance\n  UsageError: Line 2: 'PSOT' is no method",
+        *(f"  notebook {name}\n" for name in NO_NOTEBOOKS),
+        *(f"FAILED  {name}: " for name in NO_NOTEBOOKS),
+    ],
+)
+def test_each_failure_is_named_with_its_source_and_error(mixed: Run, words: str):
+    assert mixed.status == 1
+    assert words in mixed.said
 
 
-class TestAsserts:
-    def test_each_kind_says_what_its_values_were(self, mixed: Run):
-        cells = {each["id"]: each for each in mixed.notebook("asserts").cells}
-        assert cells["cell-0"].outputs[-1].text == "[]\n", "one that holds leaves nothing behind"
-        for place, (_, words) in enumerate(ASSERTS.values(), start=1):
-            text = cells[f"cell-{place}"].outputs[-1].text
-            assert words in text
-            assert len(text) < 500
-        assert cells[f"cell-{len(ASSERTS) + 1}"].outputs[-1].evalue == ASSERTS["equal"][1]
+def test_the_rest_still_runs_and_a_failed_notebook_is_written_up_to_its_failure(mixed: Run):
+    assert "ok      shop: 2 cells" in mixed.said
+    assert "2 passed, 8 failed" in mixed.said
+    assert mixed.printed("failing") == "before\n"
+    assert "plants" in mixed.page("failing")
+    assert "150 == 146" in mixed.page("asserts")
 
 
-class TestPages:
-    def test_a_page_asks_no_other_host(self, mixed: Run):
-        assert ELSEWHERE.findall(mixed.page("shop") + mixed.page("failing")) == []
-
-    def test_a_page_has_a_language_a_title_and_what_was_printed(self, mixed: Run):
-        page = mixed.page("shop")
-        assert re.search(r'<html[^>]* lang="en"', page)
-        assert "<title>shop</title>" in page
-        assert "<h1" in page
-        assert "20.00" in page
+def test_no_traceback_of_this_program_and_no_control_is_shown(mixed: Run):
+    # A kernel that dies at its start, and is started once more, has one of its own.
+    assert all("ipykernel_launcher.py" in each for each in mixed.said.split("Traceback")[1:]), mixed.said
+    assert f'File "{Path(workbench.__file__).parent}' not in mixed.said
+    assert not {"\x1b", "\x00"} & set(mixed.said)
 
 
-class TestRawHttp:
-    def test_a_cell_of_it_shows_the_exchange_and_a_mistyped_one_ends_the_run(self, mixed: Run):
-        cells = {each["id"]: each for each in mixed.notebook("raw").cells}
-        shown = cells["cell-1"].outputs[0].data["text/plain"]
-        assert shown.startswith("GET /v1/balance HTTP/1.1\nAuthorization: Bearer sk_test_••••")
-        assert cells["cell-4"].outputs == []
-
-    def test_a_diagram_stands_on_the_page_with_its_words(self, mixed: Run):
-        assert re.search(r'<img[^>]* src="data:image/svg\+xml;base64,[^>]*>', mixed.page("raw"))
-        assert re.search(r'<img[^>]* alt="Who told whom what[^>]*>', mixed.page("raw"))
-
-
-class TestParameters:
-    def test_each_becomes_the_type_that_the_notebook_declares(self, mixed: Run):
-        assert mixed.printed("shop").strip() == str(["20.00", 3, True, 'it\'s "q" \\n ✓'])
-
-    def test_a_notebook_that_does_not_take_them_runs_without(self, mixed: Run):
-        assert mixed.printed("exercises").startswith("untouched\n")
-
-
-class TestExercises:
-    def test_what_is_not_done_or_crashes_is_no_error_and_said(self, mixed: Run):
-        assert "ok      exercises: 3 cells" in mixed.said
-        said = " ".join(mixed.printed("exercises", "exercise").split())
-        assert said.startswith("Not done yet: No intent with the description Orchid")
-        assert "ZeroDivisionError: division by zero, in line 3 of charge_surely: return price / 0 exercises" in said
-
-    def test_one_whose_solution_does_not_prove_right_fails_its_notebook(self, run: Callable[..., Run], tmp_path: Path):
-        notebooks = [
-            write(tmp_path, "elsewhere", f"{SETUP}\npay = Workbench(seed=8).client", exercise_cell(BLANK)),
-            write(tmp_path, "unknown", SETUP, exercise_cell(BLANK.replace("exact_amount", "no_such"))),
-            write(tmp_path, "unchecked", SETUP, exercise_cell("# Your code goes here.")),
-        ]
-        done = run(tmp_path / "out", *notebooks, "--solutions", "--jobs", "1")
-        assert done.status == 1
-        for words in (
-            "notebook elsewhere", "ExerciseNotDone: The exercise exact_amount is not done: No intent with",
-            "notebook unknown", "RunRefused: A cell tagged exercise has the check of 'no_such', which is no exercise",
-            "notebook unchecked", "RunRefused: A cell tagged exercise has the check of no exercise",
-        ):  # fmt: skip
-            assert words in done.said
-        assert "Traceback" not in done.said
-        assert 'Decimal("87.35")' in (tmp_path / "out" / "elsewhere.ipynb").read_text().replace("\\", "")
-
-    @pytest.mark.thorough
-    @pytest.mark.parametrize("solutions", [(), ("--solutions",)], ids=["as it is", "solved"])
-    def test_a_shipped_notebook(self, run: Callable[..., Run], tmp_path: Path, solutions: tuple[str, ...]):
-        (shipped,) = [each for each in resources.notebooks() if each.stem == "01_create_an_intent"]
-        done = run(tmp_path / "out", shipped, *solutions)
-        assert f"ok      {shipped.stem}" in done.said
-        if solutions:
-            states = re.findall(r"^[A-Z][a-z ]+(?=: )", done.printed(shipped.stem, "exercise"), re.MULTILINE)
-            assert states == ["Done"]
-        else:
-            assert (done.out / shipped.name).read_bytes() == shipped.read_bytes(), "committed as it is written"
+def test_junit_has_a_suite_for_each_notebook_in_their_order_and_a_case_for_each_cell(mixed: Run):
+    counted = {
+        name: [int(suite.get(each, "")) for each in ("tests", "failures", "skipped")]
+        for name, suite in mixed.suites.items()
+    }
+    found = [(name, count) for name, count in counted.items() if name not in {"bad_id", "no_source", "no_cells"}]
+    assert found == [
+        ("failing", [3, 1, 1]), ("dead", [3, 1, 1]), ("asserts", [len(ASSERTS) + 2, 1, 0]), ("raw", [5, 1, 1]),
+        ("shop", [2, 0, 0]), ("exercises", [3, 0, 0]), ("not_json", [1, 1, 0]),
+    ]  # fmt: skip
+    assert list(counted)[-len(NO_NOTEBOOKS) :] == list(NO_NOTEBOOKS)
+    for name, suite in mixed.suites.items():
+        paths = ("testcase", "testcase/failure", "testcase/skipped")
+        assert [len(suite.findall(each)) for each in paths] == counted[name]
+    failed = mixed.suites["failing"].find("testcase/failure/..")
+    failure = failed.find("failure")
+    assert failed.get("name") == "cell 3: plants = {}"
+    assert failure.get("message", "").startswith("ValueError: ")
+    assert "plants = {}" in failure.text
 
 
-SHIPPED = "04_verify_webhooks"
-"""The shipped notebook with the most in it that chance could change: signatures, ids, retries."""
+def test_each_kind_of_assert_says_what_its_values_were(mixed: Run):
+    cells = {each["id"]: each for each in mixed.notebook("asserts").cells}
+    assert cells["cell-0"].outputs[-1].text == "[]\n", "one that holds leaves nothing behind"
+    for place, (_, words) in enumerate(ASSERTS.values(), start=1):
+        text = cells[f"cell-{place}"].outputs[-1].text
+        assert words in text
+        assert len(text) < 500
+    assert cells[f"cell-{len(ASSERTS) + 1}"].outputs[-1].evalue == ASSERTS["equal"][1]
+
+
+def test_a_page_asks_no_other_host_and_has_a_language_a_title_and_what_was_printed(mixed: Run):
+    page = mixed.page("shop")
+    assert ELSEWHERE.findall(page + mixed.page("failing")) == []
+    assert re.search(r'<html[^>]* lang="en"', page)
+    assert all(each in page for each in ("<title>shop</title>", "<h1", "20.00"))
+
+
+def test_a_cell_of_raw_http_shows_the_exchange_and_a_diagram_stands_on_the_page_with_its_words(mixed: Run):
+    cells = {each["id"]: each for each in mixed.notebook("raw").cells}
+    shown = cells["cell-1"].outputs[0].data["text/plain"]
+    assert shown.startswith("GET /v1/balance HTTP/1.1\nAuthorization: Bearer sk_test_••••")
+    assert cells["cell-4"].outputs == [], "a mistyped one ends the run"
+    assert re.search(r'<img[^>]* src="data:image/svg\+xml;base64,[^>]*>', mixed.page("raw"))
+    assert re.search(r'<img[^>]* alt="Who told whom what[^>]*>', mixed.page("raw"))
+
+
+def test_each_parameter_becomes_the_type_that_the_notebook_declares_and_another_runs_without(mixed: Run):
+    assert mixed.printed("shop").strip() == str(["20.00", 3, True, 'it\'s "q" \\n ✓'])
+    assert mixed.printed("exercises").startswith("untouched\n")
+
+
+def test_an_exercise_that_is_not_done_or_crashes_is_no_error_and_said(mixed: Run):
+    assert "ok      exercises: 3 cells" in mixed.said
+    said = " ".join(mixed.printed("exercises", "exercise").split())
+    assert said.startswith("Not done yet: No intent with the description Orchid")
+    assert "ZeroDivisionError: division by zero, in line 3 of charge_surely: return price / 0 exercises" in said
+
+
+def test_an_exercise_whose_solution_does_not_prove_right_fails_its_notebook(run: Callable[..., Run], tmp_path: Path):
+    notebooks = [
+        write(tmp_path, "elsewhere", f"{SETUP}\npay = Workbench(seed=8).client", tagged(BLANK, "exercise")),
+        write(tmp_path, "unknown", SETUP, tagged(BLANK.replace("exact_amount", "no_such"), "exercise")),
+        write(tmp_path, "unchecked", SETUP, tagged("# Your code goes here.", "exercise")),
+    ]
+    done = run(tmp_path / "out", *notebooks, "--solutions", "--jobs", "1")
+    assert done.status == 1
+    for words in (
+        "notebook elsewhere", "ExerciseNotDone: The exercise exact_amount is not done: No intent with",
+        "notebook unknown", "RunRefused: A cell tagged exercise has the check of 'no_such', which is no exercise",
+        "notebook unchecked", "RunRefused: A cell tagged exercise has the check of no exercise",
+    ):  # fmt: skip
+        assert words in done.said
+    assert "Traceback" not in done.said
+    assert 'Decimal("87.35")' in (tmp_path / "out" / "elsewhere.ipynb").read_text().replace("\\", "")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("solutions", [(), ("--solutions",)], ids=["as it is", "solved"])
+def test_a_shipped_notebook(run: Callable[..., Run], tmp_path: Path, solutions: tuple[str, ...]):
+    (shipped,) = [each for each in resources.notebooks() if each.stem == "01_create_an_intent"]
+    done = run(tmp_path / "out", shipped, *solutions)
+    assert f"ok      {shipped.stem}" in done.said
+    if solutions:
+        states = re.findall(r"^[A-Z][a-z ]+(?=: )", done.printed(shipped.stem, "exercise"), re.MULTILINE)
+        assert states == ["Done"]
+    else:
+        assert (done.out / shipped.name).read_bytes() == shipped.read_bytes(), "committed as it is written"
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +294,7 @@ def runs(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> l
     notebook = write(
         folder,
         "steady",
-        parameters_cell(),
+        tagged(PARAMETERS, "parameters"),
         "import sys\nfor n in range(50):\n    print(n, flush=True)\n    print(n, file=sys.stderr, flush=True)",
         "print({'mtn', 'airtel', 'zamtel', amount})",
         "from workbench import Workbench\nbench = Workbench(seed=7)\nbench",
@@ -309,81 +305,61 @@ def runs(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> l
         "bench.close()",
     )
     shipped = next(each for each in resources.notebooks() if each.stem == SHIPPED)
-    return [
-        run(folder / name, notebook, shipped, "--jobs", jobs, "-p", "amount", "7.00")
-        for name, jobs in (("a", "1"), ("b", "2"))
-    ]
+    given = (notebook, shipped, "-p", "amount", "7.00")
+    return [run(folder / jobs, *given, "--jobs", jobs) for jobs in ("1", "2")]
 
 
 @pytest.mark.thorough
-class TestTwice:
-    def test_both_pass_and_write_the_same_bytes_with_one_job_and_with_two(self, runs: list[Run]):
-        assert [each.status for each in runs] == [0, 0], runs[0].said + runs[1].said
-        for name in ("steady.ipynb", f"{SHIPPED}.ipynb", "steady.html", f"{SHIPPED}.html"):
-            one, other = ((each.out / name).read_bytes() for each in runs)
-            assert one == other
-
-    def test_a_picture_stands_on_the_page_with_its_words(self, runs: list[Run]):
-        (found,) = re.findall(r"<img[^>]*>", runs[0].page("steady"))
-        assert 'alt="A line that rises."' in found
-        assert 'src="data:image/png;base64,' in found
-
-    def test_what_was_executed_is_valid_and_carries_no_trace_of_the_run(self, runs: list[Run]):
-        node = runs[0].notebook("steady")
-        nbformat.validate(node)
-        for part in (node, *node.cells):
-            assert not {"papermill", "execution", "widgets"} & part.metadata.keys()
+def test_two_runs_write_the_same_bytes_with_one_job_and_with_two_and_no_trace_of_the_run(runs: list[Run]):
+    assert [each.status for each in runs] == [0, 0], runs[0].said + runs[1].said
+    for name in ("steady.ipynb", f"{SHIPPED}.ipynb", "steady.html", f"{SHIPPED}.html"):
+        one, other = ((each.out / name).read_bytes() for each in runs)
+        assert one == other
+    (found,) = re.findall(r"<img[^>]*>", runs[0].page("steady"))
+    assert 'alt="A line that rises."' in found
+    assert 'src="data:image/png;base64,' in found
+    node = runs[0].notebook("steady")
+    nbformat.validate(node)
+    for part in (node, *node.cells):
+        assert not {"papermill", "execution", "widgets"} & part.metadata.keys()
 
 
-class TestRefusals:
-    """Before anything runs: exit status 2, one line that names what is wrong, and no folder is made."""
-
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            (("there", "nowhere"), ["nowhere.ipynb"]),
-            (("there", "more/there"), ["there"]),
-            (("there", "--jobs", "0"), ["--jobs"]),
-            (("there", "--jobs", "many"), ["--jobs"]),
-            (("there", "-p", "alone"), ["-p"]),
-            (("shop", "-p", "color", "green"), ["color", "amount, count, name, paid"]),
-            (("shop", "-p", "count", "three"), ["count", "int", "'three'"]),
-            (("shop", "-p", "paid", "perhaps"), ["paid", "bool", "'perhaps'"]),
-            (("there", "-p", "amount", "2.00"), ["No cell of there.ipynb is tagged parameters"]),
-            (("there", "--out", "a_file"), ["a_file"]),
-            (("there", "--out", "a_file/below"), ["a_file/below"]),
-            (("there", "--out", "/dev/null/below"), ["/dev/null/below"]),
-            (("there", "--out", "."), ["never written over"]),
-        ],
-    )
-    def test_it_is_said(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: list[str]
-    ):
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "more").mkdir()
-        (tmp_path / "a_file").write_text("")
-        for folder, name in ((tmp_path, "there"), (tmp_path / "more", "there"), (tmp_path, "shop")):
-            write(folder, name, parameters_cell() if name == "shop" else 'amount = "1.00"')
-        before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
-        notebooks = {"there", "shop", "nowhere", "more/there"}
-        given = [f"{each}.ipynb" if each in notebooks else each for each in arguments]
-        done = CliRunner().invoke(app, ["run", *(() if "--out" in given else ("--out", "out")), *given])
-        assert done.exit_code == 2
-        said = " ".join(done.output.split())
-        assert all(each in said for each in words), said
-        assert "Traceback" not in said
-        assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
-        assert not (tmp_path / "out").exists()
-
-
-DIES = """
-import os, pathlib, sys
-died = pathlib.Path({folder!r})
-if "ipykernel_launcher" in sys.orig_argv and len(list(died.iterdir())) < 3:
-    (died / str(os.getpid())).touch()
-    os._exit(1)
-"""
-"""A `sitecustomize` that ends three kernels at their start, as when two that start at once choose one port."""
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("there", "nowhere"), ["nowhere.ipynb"]),
+        (("there", "more/there"), ["there"]),
+        (("there", "--jobs", "0"), ["--jobs"]),
+        (("there", "--jobs", "many"), ["--jobs"]),
+        (("there", "-p", "alone"), ["-p"]),
+        (("shop", "-p", "color", "green"), ["color", "amount, count, name, paid"]),
+        (("shop", "-p", "count", "three"), ["count", "int", "'three'"]),
+        (("shop", "-p", "paid", "perhaps"), ["paid", "bool", "'perhaps'"]),
+        (("there", "-p", "amount", "2.00"), ["No cell of there.ipynb is tagged parameters"]),
+        (("there", "--out", "a_file"), ["a_file"]),
+        (("there", "--out", "a_file/below"), ["a_file/below"]),
+        (("there", "--out", "/dev/null/below"), ["/dev/null/below"]),
+        (("there", "--out", "."), ["never written over"]),
+    ],
+)
+def test_what_is_refused_is_said_in_a_line_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: list[str]
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "a_file").write_text("")
+    for folder, name in ((tmp_path, "there"), (tmp_path / "more", "there"), (tmp_path, "shop")):
+        write(folder, name, tagged(PARAMETERS, "parameters") if name == "shop" else 'amount = "1.00"')
+    before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+    notebooks = {"there", "shop", "nowhere", "more/there"}
+    given = [f"{each}.ipynb" if each in notebooks else each for each in arguments]
+    done = CliRunner().invoke(app, ["run", *(() if "--out" in given else ("--out", "out")), *given])
+    assert done.exit_code == 2
+    said = " ".join(done.output.split())
+    assert all(each in said for each in words), said
+    assert "Traceback" not in said
+    assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.thorough

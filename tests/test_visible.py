@@ -4,10 +4,11 @@ import json
 import re
 import subprocess
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -15,8 +16,6 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from IPython.core.error import UsageError
-from IPython.core.interactiveshell import InteractiveShell
 from msgspec.structs import asdict
 
 from workbench import Workbench
@@ -28,7 +27,7 @@ from workbench.domain import wire
 from workbench.domain.wire import control
 from workbench.errors import NotFound, WorkbenchError
 from workbench.handset import Messages
-from workbench.lab import board, magics, views
+from workbench.lab import board, views
 from workbench.lab.phone import EMPTY, PhoneState, view_of
 from workbench.receiver import Event, EventData, Events
 from workbench.render import pairs, preformatted, table
@@ -47,15 +46,27 @@ HOSTILE = st.lists(st.sampled_from([*CONTROLS, "a", "ñ", " ", "7", "<", "•"])
 EVERY = "".join(f"{each}x" for each in CONTROLS)
 
 
-def raw_in(text: str, *, allowed: str = "\n\t") -> list[str]:
-    return [each for each in RAW.findall(text) if each not in allowed]
+def any_text(test: Callable[..., None]) -> Callable[..., None]:
+    return settings(deadline=None)(given(text=HOSTILE)(test))
 
 
-def told(handset: Any) -> list[str]:  # noqa: ANN401  whatever shows itself
-    """A thing as text, and all that a notebook keeps of it."""
-    bundled = handset._repr_mimebundle_()
-    data = bundled[0] if isinstance(bundled, tuple) else bundled
-    return [repr(handset), str(handset), *(each for each in data.values() if isinstance(each, str))]
+def raw_in(*texts: str, allowed: str = "\n\t") -> list[str]:
+    """The controls in these texts, beside those that are allowed."""
+    return [each for text in texts for each in RAW.findall(text) if each not in allowed]
+
+
+def told(*things: Any) -> list[str]:  # noqa: ANN401  whatever shows itself
+    """Things as text, and all that a notebook keeps of them."""
+    bundles = [(each, each._repr_mimebundle_()) for each in things]
+    data = [(each, made[0] if isinstance(made, tuple) else made) for each, made in bundles]
+    return [text for each, made in data for text in (repr(each), str(each), *made.values()) if isinstance(text, str)]
+
+
+def strings(data: Any) -> Iterator[str]:  # noqa: ANN401  plain data
+    if isinstance(data, str):
+        yield data
+    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ():
+        yield from strings(each)
 
 
 @pytest.fixture
@@ -67,6 +78,7 @@ def bench() -> Iterator[Workbench]:
 class TestThroughTheSandbox:
     """A merchant's description, as the customer, the trace and the boards show it."""
 
+    # In pieces that no view cuts short.
     @pytest.mark.parametrize(
         "text", [ATTACK, EVERY[:60], EVERY[60:120], EVERY[120:]], ids=["attack", "C0", "C1", "bidi"]
     )
@@ -80,31 +92,26 @@ class TestThroughTheSandbox:
         bench.phone(NUMBER).enter_pin("1234")
         phone, trace, boards = bench.phone(NUMBER), bench.trace, (bench.desk(), bench.dashboard())
         handset = [phone, phone.messages, trace, trace.sequence, *trace.exchanges, bench.ledger.t_accounts, *boards]
-        texts = [each for one in handset for each in told(one)] + [repr(bench.receiver.events)]
-        assert [raw_in(each) for each in texts if raw_in(each)] == []
+        assert raw_in(*told(*handset), repr(bench.receiver.events), trace.sequence.svg) == []
         assert re.search("[\u2400-\u2421]|\u2039U\\+", repr(trace) + repr(trace.sequence))
-        svg = trace.sequence.svg
-        assert raw_in(svg) == []
-        assert "\ufffd" not in svg
-        assert ET.fromstring(svg) is not None  # noqa: S314  our own text
+        assert "\ufffd" not in trace.sequence.svg
+        assert ET.fromstring(trace.sequence.svg) is not None  # noqa: S314  our own text
         for shown in boards:
             sent = list(strings(views.as_data(shown.sections())))
             assert len(sent) > 100
-            assert [raw_in(each) for each in sent if raw_in(each)] == [], "no control is sent to a browser"
+            assert raw_in(*sent) == [], "no control is sent to a browser"
 
     def test_what_is_exact_stays_exact(self, bench: Workbench):
         intent = bench.client.payment_intents.create(amount=Decimal("1.00"), description=ATTACK)
         assert intent.description == ATTACK
         assert bench.tables.payments["description"].tolist() == [ATTACK]
-        sent = next(
-            each.request for each in bench.trace.exchanges if each.request.startswith("POST /v1/payment_intents")
-        )
+        requests = [each.request for each in bench.trace.exchanges]
+        sent = next(each for each in requests if each.startswith("POST /v1/payment_intents"))
         assert json.loads(sent.partition("\n\n")[2])["description"] == ATTACK
 
 
 class TestWhatIsDrawn:
-    @settings(deadline=None)
-    @given(text=HOSTILE)
+    @any_text
     def test_tables_texts_and_the_handset(self, text: str):
         cells = table(text, (text,), [(text,)])
         for each in (cells, pairs(text, {text: text})):
@@ -113,17 +120,15 @@ class TestWhatIsDrawn:
             assert str(each).count("\n") == 3
         assert raw_in(preformatted(text, label=text)) == []
 
-    @settings(deadline=None)
-    @given(text=HOSTILE)
+    @any_text
     def test_the_handset_and_its_widget(self, text: str):
         handset = wire.Handset(NUMBER, "mtn", text, "idle", False, None, None, 0, None)  # noqa: FBT003  nothing waits
         message = control.Message(1, "", "paid", text, text, 1, "ZMW", text, None)
         view = view_of(PhoneState(handset, [message], None), EMPTY)
-        assert raw_in("".join([view["words"], view["messages"][0]["text"], view["messages"][0]["from"]])) == []
-        assert [raw_in(each) for each in told(Messages([asdict(message)])) if raw_in(each)] == []
+        shown = [view["words"], view["messages"][0]["text"], view["messages"][0]["from"]]
+        assert raw_in(*shown, *told(Messages([asdict(message)]))) == []
 
-    @settings(deadline=None)
-    @given(text=HOSTILE)
+    @any_text
     def test_the_trace_and_its_picture(self, text: str):
         exchange = {"headers": {"X-Name": text}, "body": text}
         details: dict[str, dict[str, Any]] = {
@@ -134,13 +139,11 @@ class TestWhatIsDrawn:
         }
         base = {"seq": 1, "at": "2026-01-05T06:00:00.000Z", "payment": text, "what": text, "result": text}
         trace = Trace([{**base, "kind": kind, "detail": detail} for kind, detail in details.items()])
-        for each in (trace, trace.sequence, *trace.exchanges):
-            assert [raw_in(handset) for handset in told(each) if raw_in(handset)] == []
+        assert raw_in(*told(trace, trace.sequence, *trace.exchanges)) == []
         assert ET.fromstring(trace.sequence.svg) is not None  # noqa: S314  our own text
         assert text in trace.exchanges[0].request
 
-    @settings(deadline=None)
-    @given(text=HOSTILE)
+    @any_text
     def test_every_piece_of_a_board(self, text: str):
         row = views.Row("r", (text,), (views.Action("d", text, confirm=text, off=text),), more=(views.Note(text),))
         items = (
@@ -151,9 +154,8 @@ class TestWhatIsDrawn:
             views.Beside((views.Note(text),)), views.Slot("s", text, (views.Note(text),)),
         )  # fmt: skip
         sections = (views.Section("s", text, items),)
-        for each in (board.text(text, sections), board.html(text, sections)):
-            assert raw_in(each) == []
-        assert [raw_in(each) for each in strings(views.as_data(sections)) if raw_in(each)] == []
+        drawn = (board.text(text, sections), board.html(text, sections))
+        assert raw_in(*drawn, *strings(views.as_data(sections))) == []
 
     def test_what_is_filled_in_and_what_a_button_is_about_go_to_the_browser_as_they_are(self):
         form = views.Form("f", "form", (views.Field("n", "label", ATTACK, options=((ATTACK, ATTACK),)),))
@@ -161,14 +163,12 @@ class TestWhatIsDrawn:
         assert sent[0]["fields"][0]["value"] == sent[0]["fields"][0]["options"][0][0] == sent[1]["on"] == ATTACK
         assert raw_in(sent[0]["fields"][0]["options"][0][1] + sent[1]["label"]) == []
 
-    @settings(deadline=None)
-    @given(text=HOSTILE)
+    @any_text
     def test_accounts_events_errors_and_failures(self, text: str):
         rows = [{"code": 1, "account": text, "side": "debit", "amount_minor": 1, "currency": "ZMW", "number": 1}]
         events = Events([Event(text, text, text, EventData({"id": text}, {}))])
-        handset = [*told(TAccounts(rows)), repr(events), str(NotFound(text, hint=text)), str(WorkbenchError(text))]
-        handset.append(str(Failure(text, 1, text, text, text)))
-        assert [raw_in(each) for each in handset if raw_in(each)] == []
+        errors = (NotFound(text, hint=text), WorkbenchError(text), Failure(text, 1, text, text, text))
+        assert raw_in(*told(TAccounts(rows)), repr(events), *map(str, errors)) == []
         assert len(repr(events).splitlines()) == 2
 
     def test_lines_and_tabs_stay_where_there_are_several_and_are_symbols_in_a_cell(self):
@@ -178,13 +178,6 @@ class TestWhatIsDrawn:
     def test_what_people_write_is_left_as_it_is(self):
         for text in ("Café ñ “ok”", "مرحبا", "👩‍👩‍👧", "नमस्‍ते", "• ✓ ␛"):
             assert text in str(table("", ("x",), [(text,)]))
-
-
-def strings(data: Any) -> Iterator[str]:  # noqa: ANN401  plain data
-    if isinstance(data, str):
-        yield data
-    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ():
-        yield from strings(each)
 
 
 class TestTheCommandLine:
@@ -219,52 +212,28 @@ class TestTheCommandLine:
         outs = [part for name in ("b.html", "b.csv") for part in ("--out", str(tmp_path / name))]
         handset = self.run("reconcile", *(str(tmp_path / f"{side}.parquet") for side in sides), *outs)
         assert "Rows that cannot be used" in handset
-        assert raw_in(handset) == []
-        assert raw_in((tmp_path / "b.html").read_text("utf-8")) == []
+        assert raw_in(handset, (tmp_path / "b.html").read_text("utf-8")) == []
         found = files.read(tmp_path / "b.csv", BREAK)
         assert {EVERY, ATTACK} <= set(found["key"])
-
-
-def test_a_mistake_in_a_cell_of_raw_http_quotes_no_control(bench: Workbench):
-    # A shell is a singleton, which other tests must not find; no history file is written.
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance()
-    shell.history_manager.enabled = False
-    try:
-        shell.user_ns["bench"] = bench
-        magics.load(shell)
-        for line, cell in (("", f"GET http://else.where/{ATTACK}"), (ATTACK.replace('"', ""), "GET /v1/balance")):
-            with pytest.raises(UsageError) as raised:
-                shell.run_cell_magic("http", line, cell)
-            assert raw_in(str(raised.value)) == []
-    finally:
-        InteractiveShell.clear_instance()
 
 
 class TestSnippets:
     """In code a control is written as its language writes it, and what is sent is the same to the byte."""
 
-    @settings(deadline=None)
-    @given(text=HOSTILE)
+    @any_text
     def test_no_control_stands_in_a_snippet_and_the_same_is_sent(self, text: str):
         made = snippet("POST", "/v1/payment_intents", {"amount": 1, "description": text, text: [text]})
-        assert [raw_in(each, allowed="\n") for each in made if raw_in(each, allowed="\n")] == []
+        assert raw_in(*made, allowed="\n") == []
         assert json.loads(word_after("--data-raw", made.curl)) == {"amount": 1, "description": text, text: [text]}
-        names = eval(made.httpx.replace("bench.http.post", "dict").replace('"/v1', 'path="/v1', 1), {"bench": Named()})  # noqa: S307  the text that is tested
+        code = made.httpx.replace("bench.http.post", "dict").replace('"/v1', 'path="/v1', 1)
+        names = eval(code, {"bench": SimpleNamespace(secret_key="key")})  # noqa: S307  the text that is tested
         assert names["content"] == word_after("--data-raw", made.curl)
 
-    @settings(deadline=None)
-    @given(text=HOSTILE)
+    @any_text
     def test_a_text_that_is_no_json_is_sent_as_it_is(self, text: str):
         made = snippet("POST", f"/x/{text}", "{ " + text, query={"a": text}, headers={"X-Name": "a" + text})
-        assert [raw_in(each, allowed="\n\t") for each in made if raw_in(each, allowed="\n\t")] == []
+        assert raw_in(*made) == []
         assert word_after("--data-raw", made.curl) == "{ " + text.replace("\0", "\ufffd")
-
-
-class Named:
-    """Stands for the bench in an expression."""
-
-    secret_key = "key"
 
 
 def word_after(option: str, curl: str) -> str:

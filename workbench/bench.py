@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from workbench.lab.desk import Desk
     from workbench.sandbox.engine import Engine
 
-
-_LOOKS = ("GET", "HEAD")
+MERCHANT_HOST = "merchant.localhost"
+RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
 class Served(Closing):
@@ -59,15 +59,14 @@ class Served(Closing):
 class InProcess(httpx.WSGITransport):
     """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
 
-    `after_each` is called when that is done. Neither happens for a call that only looks: a GET that asks to leave no
-    trace, or one of a thread that `is_watching`.
+    When that is done `watchers` are notified. Neither happens for a call that only looks: a GET that asks to leave no
+    trace, or one of a watcher.
     """
 
-    def __init__(self, engine: "Engine", *, after_each: Callable[[], object], is_watching: Callable[[], bool]) -> None:
+    def __init__(self, engine: "Engine", watchers: Watchers) -> None:
         super().__init__(app=engine.app)
         self._engine = engine
-        self._after_each = after_each
-        self._is_watching = is_watching
+        self._watchers = watchers
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
@@ -79,17 +78,11 @@ class InProcess(httpx.WSGITransport):
             members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
             return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
         response.read()
-        if not self._only_looks(request):
+        is_unseen = wire.UNSEEN in request.headers or self._watchers.is_watching()
+        if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
-            self._after_each()
+            self._watchers.notify()
         return response
-
-    def _only_looks(self, request: httpx.Request) -> bool:
-        return request.method in _LOOKS and (wire.UNSEEN in request.headers or self._is_watching())
-
-
-MERCHANT_HOST = "merchant.localhost"
-RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
 class Workbench(Closing):
@@ -133,17 +126,15 @@ class Workbench(Closing):
             raise_bugs=True,
         )
         watchers = Watchers()
-        transport = InProcess(engine, after_each=watchers.notify, is_watching=watchers.is_watching)
         session = Session(
             IN_PROCESS_URL,
             engine.store.key("secret"),
             engine.store.key("publishable"),
             phone_widget=self._phone_widget,
-            transport=transport,
+            transport=InProcess(engine, watchers),
             watchers=watchers,
-            started=receiver,
-            receiver_url=RECEIVER_URL,
         )
+        session.started, session.receiver_url = receiver, RECEIVER_URL
         self._hold(session, engine)
         session.closing.callback(engine.close)
         # The watchers stop before the store is closed, not in the middle of reading it.

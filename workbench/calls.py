@@ -70,8 +70,7 @@ class Calls:
         content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
         typed = {"Content-Type": "application/json"} if body is not None else {}
         sent = {**typed, **self.always, **(headers or {})}
-        bearer = _Bearer(str(self.key) if key is None else key)
-        auth = httpx.BasicAuth(str(self.key), "") if basic else bearer
+        auth = httpx.BasicAuth(str(self.key), "") if basic else _Bearer(str(self.key) if key is None else key)
         self._check(key or "")
         if self._http.is_closed:
             raise ServiceUnreachable(
@@ -103,24 +102,22 @@ class Calls:
             )
 
 
+def invalid(message: str, param: str | None = None, *, hint: str = "") -> InvalidRequest:
+    """The error for an argument that cannot be sent."""
+    return InvalidRequest(message, code="parameter_invalid", param=param, hint=hint)
+
+
 def host_of(url: str, name: str = "base_url") -> str:
     """The argument `name`, the URL of a service, without a slash at its end.
 
     Raises InvalidRequest: not http or https, or with the version at its end, which would be written twice.
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        raise InvalidRequest(
-            f"{name} must begin with http:// or https://, as in 'http://127.0.0.1:4242', and is {url!r}.",
-            code="parameter_invalid",
-            param=name,
-        )
+        message = f"{name} must begin with http:// or https://, as in 'http://127.0.0.1:4242', and is {url!r}."
+        raise invalid(message, name)
     if versioned := _VERSIONED.fullmatch(url):
-        raise InvalidRequest(
-            f"{name} ends in /v1, and the client writes the path itself.",
-            code="parameter_invalid",
-            param=name,
-            hint=f"Pass {versioned[1].rstrip('/')!r}.",
-        )
+        hint = f"Pass {versioned[1].rstrip('/')!r}."
+        raise invalid(f"{name} ends in /v1, and the client writes the path itself.", name, hint=hint)
     return url.rstrip("/")
 
 
@@ -130,8 +127,7 @@ def checked_text(name: str, value: str, *, such_as: str = "") -> str:
         return value
     wanted = f"a string such as {such_as!r}" if such_as else "a string"
     hint = "Pass its .id." if isinstance(getattr(value, "id", None), str) else ""
-    message = f"{name} must be {wanted}, not {type(value).__name__}."
-    raise InvalidRequest(message, code="parameter_invalid", param=name.removeprefix("The "), hint=hint)
+    raise invalid(f"{name} must be {wanted}, not {type(value).__name__}.", name.removeprefix("The "), hint=hint)
 
 
 def segment(identifier: str) -> str:
@@ -140,7 +136,7 @@ def segment(identifier: str) -> str:
     Raises InvalidRequest: not a string, empty, or a way to another path.
     """
     if checked_text("The id", identifier, such_as="pi_…") in ("", ".", ".."):
-        raise InvalidRequest(f"{identifier!r} is no identifier.", code="parameter_invalid", param="id")
+        raise invalid(f"{identifier!r} is no identifier.", "id")
     return quote(identifier, safe="")
 
 

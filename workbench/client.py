@@ -1,6 +1,5 @@
 """The merchant's server-side client: the interface of the service over HTTP, and nothing else."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -8,7 +7,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import httpx
 
-from workbench.calls import Calls, checked_text, host_of, segment
+from workbench.calls import Calls, checked_text, host_of, invalid, segment
 from workbench.closing import Closing
 from workbench.domain import wire
 from workbench.domain.payments import CANCELED, REQUIRES_PAYMENT_METHOD, SUCCEEDED
@@ -22,67 +21,76 @@ class Identified(Protocol):
 
 
 T = TypeVar("T", bound=Identified)
-
-
-class Sender(Protocol):
-    """What a group needs of its client."""
-
-    calls: Calls
-    base_url: str
-    charges_url: str
-    plants_url: str
+Shape = TypeVar("Shape")
 
 
 class Resource:
-    """One group of calls."""
+    """One group of calls: below `_path`, on the host that `_host` names."""
 
-    def __init__(self, client: Sender) -> None:
+    _host = "base_url"
+    _path: str
+
+    def __init__(self, client: "PaymentsClient") -> None:
         self._client = client
+
+    def _url(self, *segments: str) -> str:
+        return "/".join([f"{getattr(self._client, self._host)}{self._path}", *map(segment, segments)])
+
+    def _send(
+        self,
+        method: str,
+        shape: type[Shape],
+        *segments: str,
+        idempotency_key: str | None = None,
+        **parts: Any,  # noqa: ANN401  those of `Calls.send`
+    ) -> Shape:
+        headers = {}
+        if idempotency_key is not None:
+            headers["Idempotency-Key"] = checked_text("idempotency_key", idempotency_key, such_as="order-1")
+        return self._client.calls.send(method, self._url(*segments), shape, headers=headers, **parts)
 
 
 class Listed(Resource, Generic[T]):
     """A group whose objects can be listed and retrieved.
 
-    `_path` follows the host that `_host` names, `_shape` is one object and `_page` a page of them. A group
-    that can be filtered names its filters, so that a misspelt one is no argument.
+    `_shape` is one object and `_page` a page of them. A group that can be filtered names its filters, so that a
+    misspelt one is no argument.
     """
 
-    _host = "base_url"
-    _path: str
     _shape: Any
     _page: Any
 
     def retrieve(self, identifier: str) -> T:
         """The object as it is now. Raises NotFound."""
-        made: T = self._client.calls.send("GET", self._url(identifier), self._shape)
+        made: T = self._send("GET", self._shape, identifier)
         return made
 
     def list(
         self, *, limit: int = 10, starting_after: str | None = None, ending_before: str | None = None
     ) -> wire.List[T]:
         """A page of 1 to 100 objects, newest first: older than the id `starting_after`, newer than `ending_before`."""
-        return self._listed(limit=str(limit), starting_after=starting_after, ending_before=ending_before)
+        return self._listed(limit, starting_after, ending_before)
 
     def each(self) -> Iterator[T]:
         """Every object, newest first, page after page; those that arrive meanwhile are not among them."""
         return self._every()
 
-    def _listed(self, **asked: str | None) -> wire.List[T]:
+    def _listed(
+        self, limit: int, starting_after: str | None, ending_before: str | None = None, **filters: str | None
+    ) -> wire.List[T]:
+        asked = {"limit": str(limit), "starting_after": starting_after, "ending_before": ending_before, **filters}
         query = {name: checked_text(name, value) for name, value in asked.items() if value is not None}
-        page: wire.List[T] = self._client.calls.send("GET", self._url(), self._page, query=query)
+        page: wire.List[T] = self._send("GET", self._page, query=query)
         return page
 
     def _every(self, **filters: str | None) -> Iterator[T]:
         after: str | None = None
         while True:
-            page = self._listed(limit="100", starting_after=after, **filters)
+            page = self._listed(100, after, **filters)
             yield from page.data
             if not page.has_more:
                 return
             after = page.data[-1].id
-
-    def _url(self, *segments: str) -> str:
-        return "/".join([f"{getattr(self._client, self._host)}{self._path}", *(segment(each) for each in segments)])
 
 
 def exact(amount: Decimal | int) -> Decimal | int:
@@ -108,34 +116,25 @@ def not_exact(amount: object, wanted: str) -> InvalidRequest:
     )
 
 
-def keyed(idempotency_key: str | None) -> dict[str, str]:
-    """The header of an idempotency key, if there is one. Raises InvalidRequest: not a string."""
-    if idempotency_key is None:
-        return {}
-    return {"Idempotency-Key": checked_text("idempotency_key", idempotency_key, such_as="order-1")}
-
-
 def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
     """A list of names. Raises InvalidRequest: one bare string, whose letters would be the names, or no list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidRequest(
-            f'{name} must be a list, such as ["{such_as}"], not {values!r}.', code="parameter_invalid", param=name
-        )
+        raise invalid(f'{name} must be a list, such as ["{such_as}"], not {values!r}.', name)
     return [*values]
 
 
 class Auth(Resource):
     """Section 4, the illustrative token flow."""
 
+    _path = "/v1/auth"
+
     def token(self, *, email: str, password: str) -> wire.Token:
         """A bearer token, good for 86,400 seconds."""
-        url = f"{self._client.base_url}/v1/auth/token"
-        return self._client.calls.send("POST", url, wire.Token, body={"email": email, "password": password}, key="")
+        return self._send("POST", wire.Token, "token", body={"email": email, "password": password}, key="")
 
     def refresh(self, refresh_token: str) -> wire.Token:
         """A new pair for the old, which ends."""
-        url = f"{self._client.base_url}/v1/auth/refresh"
-        return self._client.calls.send("POST", url, wire.Token, body={"refresh_token": refresh_token}, key="")
+        return self._send("POST", wire.Token, "refresh", body={"refresh_token": refresh_token}, key="")
 
 
 class ApiKeys(Listed[wire.ApiKey]):
@@ -145,23 +144,25 @@ class ApiKeys(Listed[wire.ApiKey]):
 
     def create(self, kind: str = "secret") -> wire.ApiKey:
         """Another key, `secret` or `publishable`; `value` is there this once."""
-        return self._client.calls.send("POST", self._url(), wire.ApiKey, body={"kind": kind})
+        return self._send("POST", wire.ApiKey, body={"kind": kind})
 
     def roll(self, key_id: str) -> wire.ApiKey:
         """A new key in place of one, which ends at once."""
-        return self._client.calls.send("POST", self._url(key_id) + "/roll", wire.ApiKey)
+        return self._send("POST", wire.ApiKey, key_id, "roll")
 
     def revoke(self, key_id: str) -> wire.ApiKey:
         """End a key at once. Raises StateConflict for the last secret key."""
-        return self._client.calls.send("DELETE", self._url(key_id), wire.ApiKey)
+        return self._send("DELETE", wire.ApiKey, key_id)
 
 
 class Balance(Resource):
     """What is pending, available and owed."""
 
+    _path = "/v1/balance"
+
     def retrieve(self) -> wire.Balance:
         """The balance as it is now."""
-        return self._client.calls.send("GET", f"{self._client.base_url}/v1/balance", wire.Balance)
+        return self._send("GET", wire.Balance)
 
 
 class Payouts(Listed[wire.Payout]):
@@ -180,16 +181,17 @@ class Payouts(Listed[wire.Payout]):
     ) -> wire.Payout:
         """Pay out `amount` kwacha at the coming midnight. Raises StateConflict: more than is available."""
         body = {"amount": exact(amount), "currency": currency, "destination": destination, "metadata": metadata}
-        return self._client.calls.send("POST", self._url(), wire.Payout, body=body, headers=keyed(idempotency_key))
+        return self._send("POST", wire.Payout, idempotency_key=idempotency_key, body=body)
 
 
 class Plants(Resource):
     """Section 2.4, the sample plant store."""
 
+    _host, _path = "plants_url", "/plants"
+
     def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> wire.Plant:  # noqa: A002  the field's name
         """Add a plant; `token` is a bearer to use in place of the key."""
-        body = {"id": id, "name": name, "tag": tag}
-        return self._client.calls.send("POST", f"{self._client.plants_url}/plants", wire.Plant, body=body, key=token)
+        return self._send("POST", wire.Plant, body={"id": id, "name": name, "tag": tag}, key=token)
 
 
 class PaymentIntents(Listed[wire.PaymentIntent]):
@@ -218,8 +220,7 @@ class PaymentIntents(Listed[wire.PaymentIntent]):
             "description": description,
             "metadata": metadata,
         }
-        url = self._url()
-        return self._client.calls.send("POST", url, wire.PaymentIntent, body=body, headers=keyed(idempotency_key))
+        return self._send("POST", wire.PaymentIntent, body=body, idempotency_key=idempotency_key)
 
     def confirm(
         self,
@@ -236,22 +237,19 @@ class PaymentIntents(Listed[wire.PaymentIntent]):
         """
         method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}
         body = {"payment_method": method, "client_secret": client_secret}
-        url = self._url(intent_id) + "/confirm"
-        return self._client.calls.send("POST", url, wire.PaymentIntent, body=body, headers=keyed(idempotency_key))
+        return self._send("POST", wire.PaymentIntent, intent_id, "confirm", idempotency_key=idempotency_key, body=body)
 
     def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> wire.PaymentIntent:
         """The intent as it is now."""
         query = {"client_secret": client_secret} if client_secret else None
-        url = self._url(intent_id)
-        return self._client.calls.send("GET", url, wire.PaymentIntent, query=query)
+        return self._send("GET", wire.PaymentIntent, intent_id, query=query)
 
     def cancel(
         self, intent_id: str, *, cancellation_reason: str | None = None, idempotency_key: str | None = None
     ) -> wire.PaymentIntent:
         """End an intent; a prompt that is open is withdrawn. Raises StateConflict when it is paid or being paid."""
         body = {"cancellation_reason": cancellation_reason}
-        url = self._url(intent_id) + "/cancel"
-        return self._client.calls.send("POST", url, wire.PaymentIntent, body=body, headers=keyed(idempotency_key))
+        return self._send("POST", wire.PaymentIntent, intent_id, "cancel", idempotency_key=idempotency_key, body=body)
 
 
 class Charges(Listed[wire.Charge]):
@@ -278,22 +276,13 @@ class Charges(Listed[wire.Charge]):
         charges twice. An order's number is a good one.
         Raises PaymentDeclined; `facts["charge"]` names the charge.
         """
-        body = {
-            "amount": whole(amount),
-            "currency": currency,
-            "type": type,
-            "channel": channel,
-            "phone": phone,
-            "reference": reference,
-            "metadata": metadata,
-        }
-        url = self._url()
-        return self._client.calls.send("POST", url, wire.Charge, body=body, headers=keyed(idempotency_key), basic=True)
+        payer = {"type": type, "channel": channel, "phone": phone, "reference": reference, "metadata": metadata}
+        body = {"amount": whole(amount), "currency": currency, **payer}
+        return self._send("POST", wire.Charge, idempotency_key=idempotency_key, basic=True, body=body)
 
     def retrieve(self, charge_id: str) -> wire.Charge:
         """The charge as it is now."""
-        url = self._url(charge_id)
-        return self._client.calls.send("GET", url, wire.Charge, basic=True)
+        return self._send("GET", wire.Charge, charge_id, basic=True)
 
 
 class Refunds(Listed[wire.Refund]):
@@ -310,7 +299,7 @@ class Refunds(Listed[wire.Refund]):
         charge: str | None = None,
     ) -> wire.List[wire.Refund]:
         """A page, newest first; of one `charge`, if named."""
-        return self._listed(limit=str(limit), starting_after=starting_after, ending_before=ending_before, charge=charge)
+        return self._listed(limit, starting_after, ending_before, charge=charge)
 
     def each(self, *, charge: str | None = None) -> Iterator[wire.Refund]:
         """Every refund, newest first; of one `charge`, if named."""
@@ -333,14 +322,9 @@ class Refunds(Listed[wire.Refund]):
         """
         if amount is not None:
             amount = exact(amount) if charge is None else whole(amount)
-        body = {
-            "charge": charge,
-            "payment_intent": payment_intent,
-            "amount": amount,
-            "reason": reason,
-            "metadata": metadata,
-        }
-        return self._client.calls.send("POST", self._url(), wire.Refund, body=body, headers=keyed(idempotency_key))
+        payment = {"charge": charge, "payment_intent": payment_intent}
+        body = {**payment, "amount": amount, "reason": reason, "metadata": metadata}
+        return self._send("POST", wire.Refund, idempotency_key=idempotency_key, body=body)
 
 
 class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
@@ -351,7 +335,7 @@ class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:
         """Register an endpoint; the answer holds its signing secret, this once."""
         body = {"url": url, "enabled_events": listed("enabled_events", enabled_events, "charge.*")}
-        return self._client.calls.send("POST", self._url(), wire.WebhookEndpoint, body=body)
+        return self._send("POST", wire.WebhookEndpoint, body=body)
 
     def update(
         self,
@@ -364,15 +348,15 @@ class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
         """Change what is given; `status` is enabled or disabled."""
         wanted = None if enabled_events is None else listed("enabled_events", enabled_events, "charge.*")
         body = {"url": url, "enabled_events": wanted, "status": status}
-        return self._client.calls.send("PATCH", self._url(endpoint_id), wire.WebhookEndpoint, body=body)
+        return self._send("PATCH", wire.WebhookEndpoint, endpoint_id, body=body)
 
     def roll_secret(self, endpoint_id: str) -> wire.WebhookEndpoint:
         """A new signing secret, this once; for a day messages are signed with both."""
-        return self._client.calls.send("POST", self._url(endpoint_id) + "/roll_secret", wire.WebhookEndpoint)
+        return self._send("POST", wire.WebhookEndpoint, endpoint_id, "roll_secret")
 
     def delete(self, endpoint_id: str) -> wire.Deleted:
         """Remove an endpoint: nothing more is sent there."""
-        return self._client.calls.send("DELETE", self._url(endpoint_id), wire.Deleted)
+        return self._send("DELETE", wire.Deleted, endpoint_id)
 
 
 class Events(Listed[wire.Event]):
@@ -395,14 +379,8 @@ class Events(Listed[wire.Event]):
         Of one `type` or a family such as `charge.*`; of the moment `created_since`, such as
         `2026-01-05T06:00:00Z`, and later; in which the text `search` stands, or of a number that ends so.
         """
-        return self._listed(
-            limit=str(limit),
-            starting_after=starting_after,
-            ending_before=ending_before,
-            type=type,
-            created_since=created_since,
-            search=search,
-        )
+        filters = {"type": type, "created_since": created_since, "search": search}
+        return self._listed(limit, starting_after, ending_before, **filters)
 
     def each(
         self,
@@ -416,7 +394,7 @@ class Events(Listed[wire.Event]):
 
     def replay(self, event_id: str) -> wire.List[wire.Delivery]:
         """Send an event again to every enabled endpoint that wants it."""
-        return self._client.calls.send("POST", self._url(event_id) + "/replay", wire.List[wire.Delivery])
+        return self._send("POST", wire.List[wire.Delivery], event_id, "replay")
 
 
 class Deliveries(Listed[wire.Delivery]):
@@ -435,14 +413,7 @@ class Deliveries(Listed[wire.Delivery]):
         endpoint: str | None = None,
     ) -> wire.List[wire.Delivery]:
         """A page, newest first; in one `status` or several, separated by commas, of one `event`, to one `endpoint`."""
-        return self._listed(
-            limit=str(limit),
-            starting_after=starting_after,
-            ending_before=ending_before,
-            status=status,
-            event=event,
-            endpoint=endpoint,
-        )
+        return self._listed(limit, starting_after, ending_before, status=status, event=event, endpoint=endpoint)
 
     def each(
         self, *, status: str | None = None, event: str | None = None, endpoint: str | None = None
@@ -452,7 +423,7 @@ class Deliveries(Listed[wire.Delivery]):
 
     def replay(self, delivery_id: str) -> wire.Delivery:
         """Send it again: same event id and body, new timestamp and signature, the schedule from its beginning."""
-        return self._client.calls.send("POST", self._url(delivery_id) + "/replay", wire.Delivery)
+        return self._send("POST", wire.Delivery, delivery_id, "replay")
 
     def replay_dead_letters(self) -> wire.List[wire.Delivery]:
         """Send every dead letter again whose endpoint is enabled."""
@@ -514,7 +485,12 @@ class PaymentsClient(Closing):
         Raises WaitExpired after `timeout_s` seconds, those of polling and those of its answers, and at once if it was
         never confirmed. Raises InvalidRequest: seconds in which it could not end.
         """
-        _check_spans(timeout_s=timeout_s, poll_s=poll_s)
+        for name, value, holds, wanted in (
+            ("timeout_s", timeout_s, timeout_s >= 0, "not negative"),
+            ("poll_s", poll_s, poll_s > 0, "more than zero"),
+        ):
+            if not holds:
+                raise invalid(f"{name} must be {wanted}, not {value!r}.", name)
         started, slept_s = time.monotonic(), 0.0
         while True:
             intent = self.payment_intents.retrieve(intent_id)
@@ -552,16 +528,6 @@ class PaymentsClient(Closing):
 
     def __repr__(self) -> str:
         return f"PaymentsClient({self.base_url!r}, {self.calls.key!r})"
-
-
-def _check_spans(*, timeout_s: float, poll_s: float) -> None:
-    """Raises InvalidRequest: a limit below zero, or polls between which no time passes."""
-    for name, value, holds, wanted in (
-        ("timeout_s", timeout_s, timeout_s >= 0, "not negative"),
-        ("poll_s", poll_s, poll_s > 0, "more than zero"),
-    ):
-        if not holds or math.isnan(value):
-            raise InvalidRequest(f"{name} must be {wanted}, not {value!r}.", code="parameter_invalid", param=name)
 
 
 __all__ = ["PaymentsClient"]

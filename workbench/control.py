@@ -10,19 +10,17 @@ from typing import Any, NamedTuple, TypeVar
 import httpx
 from msgspec.structs import asdict
 
-from workbench.calls import segment
+from workbench.calls import invalid, segment
 from workbench.client import PaymentsClient, listed
 from workbench.domain import wire
 from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.domain.wire import control
-from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, PermissionDenied, UnexpectedResponse
-from workbench.render import Table, bundle, table
+from workbench.errors import ApiError, AuthenticationFailed, PermissionDenied, UnexpectedResponse
+from workbench.render import Rows, Table, table
 
 T = TypeVar("T")
 Row = TypeVar("Row", wire.LedgerEntry, wire.LedgerPosting, wire.LedgerMovement)
 _WIDEST, _WIDEST_VALUE = 72, 24
-_TOO_FAR = "The clock cannot go as far as that."
-_NO_SPAN = "minutes, hours and days must be numbers; seconds may be a timedelta."
 _MS = timedelta(milliseconds=1)
 _PAGE = 1000
 """Entries read at a time: a large ledger is never in memory as text."""
@@ -162,14 +160,8 @@ class SandboxControl:
         return str(httpx.URL(f"{self.client.base_url}/sandbox/{path}"))
 
 
-class GapRows(list[dict[str, Any]]):
+class GapRows(Rows):
     """The rows of the register, shown as a table; `workbench gaps NAME` prints one in full."""
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(str(self._table()), self._table().html())
 
     def _table(self) -> Table:
         return table("What the interface leaves open", ("name", "value", "what it means"), map(_gap_cells, self))
@@ -215,13 +207,12 @@ class Clock:
         try:
             span = timedelta(minutes=minutes, hours=hours, days=days)
         except TypeError:
-            raise InvalidRequest(_NO_SPAN, code="parameter_invalid") from None
+            raise invalid("minutes, hours and days must be numbers; seconds may be a timedelta.") from None
         except OverflowError:
-            raise InvalidRequest(_TOO_FAR, code="parameter_invalid") from None
+            raise invalid("The clock cannot go as far as that.") from None
         total_ms = span // _MS + _whole_ms(seconds)
         if total_ms < 0:
-            message = f"The clock does not go back, and this is {total_ms / 1000:g} s in all."
-            raise InvalidRequest(message, code="parameter_invalid")
+            raise invalid(f"The clock does not go back, and this is {total_ms / 1000:g} s in all.")
         self._control.advance(Decimal(total_ms) / 1000)
         return self
 
@@ -234,8 +225,7 @@ def _whole_ms(seconds: Decimal | float | timedelta) -> int:
     if isinstance(seconds, timedelta):
         return seconds // _MS
     if isinstance(seconds, bool) or not isinstance(seconds, int | float | Decimal) or not math.isfinite(seconds):
-        message = f"seconds must be a finite number or a timedelta, not {seconds!r}."
-        raise InvalidRequest(message, code="parameter_invalid", param="seconds")
+        raise invalid(f"seconds must be a finite number or a timedelta, not {seconds!r}.", "seconds")
     return round(Decimal(str(seconds)) * 1000)
 
 

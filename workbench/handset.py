@@ -13,7 +13,7 @@ from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text
 from workbench.domain.phones import mask_phone
-from workbench.render import Table, Widget, bundle, table, with_widget
+from workbench.render import Rows, Table, Widget, bundle, table, with_widget
 from workbench.visible import visible
 
 _WIDTH = 32
@@ -90,14 +90,8 @@ class Phone:
         return self._control.phone(self.number)
 
 
-class Messages(list[dict[str, Any]]):
+class Messages(Rows):
     """The messages on a handset, shown as a table; each is a dict with `at`, `sender`, `text` and what it is about."""
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(str(self._table()), self._table().html())
 
     def _table(self) -> Table:
         return table("Messages, oldest first", ("from", "text"), [(row["sender"], mask(row["text"])) for row in self])

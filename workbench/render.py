@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.visible import visible
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SESSION = "JPY_SESSION_NAME"
 """A Jupyter server sets it for the kernels of its notebooks; headless runs do not."""
@@ -65,8 +68,7 @@ class Table:
         lines += [] if self.rows else [_EMPTY]
         return "\n".join([visible(self.caption), *lines] if self.caption else lines)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def _line(self, row: Sequence[str], widths: Sequence[int]) -> str:
         cells = (
@@ -126,15 +128,21 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     return Table(caption, made, tuple(tuple(row) for row in rows))
 
 
+class Rows(list[dict[str, Any]]):
+    """Dicts that show themselves as a table."""
+
+    def _table(self) -> Table:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return str(self._table())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return self._table()._repr_mimebundle_()
+
+
 def _text(line: str) -> str:
     return escape(visible(line))
-
-
-class Figure(Protocol):
-    """matplotlib's Figure, which is not loaded here."""
-
-    def savefig(self, fname: Any, **options: Any) -> None:  # noqa: ANN401  matplotlib's signature
-        """Write the picture."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,7 +160,7 @@ class Picture:
         return data, {"image/png": {"alt": repr(self)}}
 
 
-def picture(figure: Figure, says: str) -> Picture:
+def picture(figure: "Figure", says: str) -> Picture:
     """A figure as a PNG of the same bytes in every run; `says` describes it.
 
     >>> picture(figure, "Ten attempts, the last after three days.")  # doctest: +SKIP

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from importlib import import_module
 from multiprocessing import get_context
@@ -26,6 +27,24 @@ from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
 from workbench.visible import visible
 
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_READ: Mapping[str, Callable[[str], object]] = {
+    "int": int, "float": float, "bool": lambda text: _TRUTH[text.lower()], "Decimal": lambda text: str(Decimal(text)),
+}  # fmt: skip
+"""How the text of a parameter is read by the type that is declared; of any other type it stays a text."""
+_EXERCISE = "exercise"
+_CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
+_NEXT = re.compile(r'href="([\w-]+)\.ipynb"')
+"""A link to another notebook, whose page stands beside this one."""
+_PRIORITY = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
+"""No widgets: a page shows the HTML or text beside them."""
+_CELL_TIMEOUT_S = 600
+_RUN_METADATA = ("papermill", "execution", "widgets")
+_INJECTED = "injected-parameters"
+_ERROR_TAG = "papermill-error-cell-tag"
+_UNEXPLAINED = "CellExecutionError: "
+_SUMMARY = "{0.name}: {0.cells} cells in {0.seconds:.1f} s"
+
 
 def papermill() -> ModuleType:
     """The module, without a parser that its schema checker uses where it is installed.
@@ -36,17 +55,6 @@ def papermill() -> ModuleType:
     return import_module("papermill")
 
 
-_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_READ: Mapping[str, Callable[[str], object]] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": lambda text: _TRUTH[text.lower()],
-    "Decimal": lambda text: str(Decimal(text)),
-    "None": str,
-}
-
-
 def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
     """For each notebook, those of `parameters` that it declares.
 
@@ -54,9 +62,10 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
     """
     if not parameters:
         return {each: {} for each in notebooks}
-    declared = {each: _declared(each) for each in notebooks}
+    found = {each: _declared(each) for each in notebooks}
+    declared = {each: names or {} for each, names in found.items()}
     known = {name for names in declared.values() for name in names}
-    if not any(map(_cell, notebooks)):
+    if all(names is None for names in found.values()):
         raise RunRefused(
             f"No cell of {', '.join(each.name for each in notebooks)} is tagged parameters: -p has nothing to set.",
             hint="Tag the cell that assigns them.",
@@ -72,25 +81,20 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
     }
 
 
-def _cell(notebook: Path) -> nbformat.NotebookNode | None:
-    """The cell tagged `parameters`, if there is one; a notebook that cannot be read fails when it is run."""
-    try:
-        cells = nbformat.read(notebook, as_version=4).cells
-    except Exception:  # noqa: BLE001  whatever a file that is no notebook leads to
-        return None
-    return next((each for each in cells if "parameters" in each.metadata.get("tags", ())), None)
-
-
-def _declared(notebook: Path) -> dict[str, str]:
-    """The names in the cell tagged `parameters`, and their types, as papermill reads them."""
+def _declared(notebook: Path) -> dict[str, str] | None:
+    """The names in the cell tagged `parameters`, and their types, as papermill reads them; None without such a cell."""
     papermill()
     from papermill.translators import PythonTranslator
 
-    cell = _cell(notebook)
-    try:
-        return {each.name: each.inferred_type_name for each in PythonTranslator.inspect(cell)} if cell else {}
-    except Exception:  # noqa: BLE001  a cell that cannot be read fails when it is run
-        return {}
+    names: dict[str, str] | None = None
+    # A notebook or a cell that cannot be read, whatever that leads to, fails when it is run.
+    with suppress(Exception):
+        for cell in nbformat.read(notebook, as_version=4).cells:
+            if _has_tag(cell, "parameters"):
+                names = {}
+                names = {each.name: each.inferred_type_name for each in PythonTranslator.inspect(cell)}
+                break
+    return names
 
 
 def _read(name: str, text: str, kind: str) -> object:
@@ -98,10 +102,6 @@ def _read(name: str, text: str, kind: str) -> object:
         return _READ.get(kind, str)(text)
     except (ValueError, KeyError, InvalidOperation):
         raise RunRefused(f"The parameter {name} is of type {kind}, which {text!r} is not.", name=name) from None
-
-
-_TAG = "exercise"
-_CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
 
 
 def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -112,76 +112,29 @@ def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """
     codes = {each.name: each.solution for each in EXERCISES}
     for cell in node.cells:
-        if _TAG in cell.metadata.get("tags", ()):
+        if _has_tag(cell, _EXERCISE):
             check = _CHECK.search(cell.source)
             if check is None or check[1] not in codes:
                 named = f"of {check[1]!r}, which is no exercise" if check else "of no exercise"
-                raise RunRefused(f"A cell tagged {_TAG} has the check {named}:\n{cell.source}")
+                raise RunRefused(f"A cell tagged {_EXERCISE} has the check {named}:\n{cell.source}")
             cell["source"] = f"{codes[check[1]]}\n{cell.source[check.start() :]}"
     return node
 
 
-_OFFLINE = """
-{%- extends 'lab/index.html.j2' -%}
-{%- block html_head_js -%}{%- endblock -%}
-{%- block html_head_js_mathjax -%}{%- endblock -%}
-{%- block html_head_js_mermaidjs -%}{%- endblock -%}
-{%- block jupyter_widgets -%}{%- endblock -%}
-{%- block data_png scoped -%}
-<div class="jp-RenderedImage jp-OutputArea-output {{ extra_class }}">
-<img src="data:image/png;base64,{{ output.data['image/png'] | escape_html }}"
- alt="{{ (output | get_metadata('alt', 'image/png')) or output.data.get('text/plain', '') | escape_html }}">
-</div>
-{%- endblock -%}
-{%- block data_svg scoped -%}
-<div class="jp-RenderedSVG jp-OutputArea-output {{ extra_class }}">
-<img src="data:image/svg+xml;base64,{{ output.data['image/svg+xml'] | text_base64 | escape_html }}"
- alt="{{ (output | get_metadata('alt', 'image/svg+xml')) or output.data.get('text/plain', '') | escape_html }}">
-</div>
-{%- endblock -%}
-{%- block extra_css -%}
-<link rel="icon" href="data:,">
-<style>
-  main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
-  .jp-RenderedHTMLCommon caption { text-align: left; font-weight: 600; padding: .3rem 0; caption-side: top; }
-  .jp-RenderedMarkdown .highlight { margin: 0 0 1em; }
-  .jp-OutputArea-output { overflow-x: auto; padding-left: .6rem; }
-  .jp-OutputArea-output > img { max-width: 100%; height: auto; }
-  main .jp-OutputArea-prompt { box-sizing: border-box; width: 76px; }
-  main .jp-OutputArea-output pre { word-break: normal; overflow-wrap: anywhere; }
-</style>
-{%- endblock -%}
-"""
-"""The Lab's own look, without the four scripts that it would fetch, and with descriptions of pictures."""
-
-_NEXT = re.compile(r'href="([\w-]+)\.ipynb"')
-"""A link to another notebook, whose page stands beside this one."""
-
-_PRIORITY = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
-"""No widgets: a page shows the HTML or text beside them."""
-
-
 def write_page(node: nbformat.NotebookNode, path: Path) -> None:
     """Write the page of a notebook; its images are in it."""
-    from jinja2 import DictLoader
+    from jinja2 import PackageLoader
     from nbconvert import HTMLExporter
     from traitlets.config import Config
 
     exporter = HTMLExporter(
         config=Config(NbConvertBase={"display_data_priority": _PRIORITY}),
-        extra_loaders=[DictLoader({"offline.html.j2": _OFFLINE})],
-        template_file="offline.html.j2",
+        extra_loaders=[PackageLoader("workbench")],
+        template_file="notebook.html.j2",
         embed_images=True,
     )
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
     path.write_text(_NEXT.sub(r'href="\1.html"', body), "utf-8")
-
-
-_CELL_TIMEOUT_S = 600
-_RUN_METADATA = ("papermill", "execution", "widgets")
-_INJECTED = "injected-parameters"
-_ERROR_TAG = "papermill-error-cell-tag"
-_UNEXPLAINED = "CellExecutionError: "
 
 
 class Task(NamedTuple):
@@ -190,7 +143,7 @@ class Task(NamedTuple):
     notebook: Path
     out: Path
     parameters: dict[str, object]
-    solutions: bool = False
+    solutions: bool
     """Whether each exercise is done by its solution, and its check must pass."""
 
     @property
@@ -262,18 +215,15 @@ def execute(task: Task) -> Result:
     return Result(task.name, time.monotonic() - started, timings, failure)
 
 
-def _run(task: Task, written: Path) -> Failure | None:
-    for last in (False, True):
-        try:
-            _execute(task, written)
-        except papermill().PapermillExecutionError as error:
-            trace = papermill().exceptions.strip_color("\n".join(error.traceback))
-            return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
-        except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
-            if last or not _died_at_its_start(error, written):
-                return _failed(task, error)
-        else:
-            return None
+def _run(task: Task, written: Path, *, may_repeat: bool = True) -> Failure | None:
+    try:
+        _execute(task, written)
+    except papermill().PapermillExecutionError as error:
+        trace = papermill().exceptions.strip_color("\n".join(error.traceback))
+        return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+    except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
+        repeats = may_repeat and _died_at_its_start(error, written)
+        return _run(task, written, may_repeat=False) if repeats else _failed(task, error)
     return None
 
 
@@ -309,17 +259,22 @@ def _died_at_its_start(error: Exception, written: Path) -> bool:
     return not any(each.metadata.get("papermill", {}).get("start_time") for each in cells)
 
 
-def _own_cells(node: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """The cells of the user's own file, without those that papermill added."""
-    return [cell for cell in node.cells if not {_INJECTED, _ERROR_TAG} & set(cell.metadata.get("tags", ()))]
+def _own_code(node: nbformat.NotebookNode) -> Iterator[tuple[int, nbformat.NotebookNode]]:
+    """The code cells, counted from 1 as in the user's own file: without the cells that papermill added."""
+    own = (cell for cell in node.cells if not _has_tag(cell, _INJECTED, _ERROR_TAG))
+    return ((place, cell) for place, cell in enumerate(own, start=1) if cell.cell_type == "code")
+
+
+def _has_tag(cell: nbformat.NotebookNode, *tags: str) -> bool:
+    return not {*tags}.isdisjoint(cell.metadata.get("tags", ()))
 
 
 def _placed(failure: Failure, node: nbformat.NotebookNode) -> Failure:
     """The failure with its cell: the one that raised, or the last that began when the kernel died."""
     began = [
         (bool(cell.metadata.papermill.exception), place, cell.source, _last_on_stderr(cell))
-        for place, cell in enumerate(_own_cells(node), start=1)
-        if cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
+        for place, cell in _own_code(node)
+        if cell.metadata.get("papermill", {}).get("start_time")
     ]
     if not began:
         return failure
@@ -335,11 +290,10 @@ def _last_on_stderr(cell: nbformat.NotebookNode) -> str:
 
 
 def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
-    for place, cell in enumerate(_own_cells(node), start=1):
-        if cell.cell_type == "code":
-            line = next(iter(cell.source.strip().splitlines()), "")
-            seconds = cell.metadata.get("papermill", {}).get("duration") or 0.0
-            yield Timing(place, line, seconds, cell.execution_count is not None)
+    for place, cell in _own_code(node):
+        line = next(iter(cell.source.strip().splitlines()), "")
+        seconds = cell.metadata.get("papermill", {}).get("duration") or 0.0
+        yield Timing(place, line, seconds, cell.execution_count is not None)
 
 
 def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -351,9 +305,9 @@ def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for place, cell in enumerate(node.cells):
         if not cell.metadata.get("tags", True):
             del cell.metadata["tags"]  # papermill puts an empty list where there was none
-        if _INJECTED in cell.metadata.get("tags", ()):
+        if _has_tag(cell, _INJECTED):
             cell["id"] = _INJECTED
-        if _ERROR_TAG in cell.metadata.get("tags", ()):
+        if _has_tag(cell, _ERROR_TAG):
             cell["id"] = f"error-{place}"
         if cell.cell_type == "code":
             cell["outputs"] = _coalesced(cell.outputs)
@@ -375,8 +329,7 @@ def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNo
 def write_junit(results: Sequence[Result], path: Path) -> None:
     """Write `junit.xml`; times are in seconds."""
     root = ET.Element("testsuites", name="notebooks")
-    for result in results:
-        root.append(_suite(result))
+    root.extend(map(_suite, results))
     ET.indent(root)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
@@ -407,11 +360,6 @@ def _failure(case: ET.Element, failure: Failure) -> None:
     element.text = xml_text(f"{failure}\n\n{failure.traceback}")
 
 
-__all__ = ["Result", "run"]
-
-_SUMMARY = "{0.name}: {0.cells} cells in {0.seconds:.1f} s"
-
-
 def run(
     notebooks: Sequence[Path],
     *,
@@ -427,13 +375,14 @@ def run(
     exercises; a check that does not pass then fails.
     Raises RunRefused: a missing notebook, a parameter that no notebook takes, or no folder to write to.
     """
-    tasks = [each._replace(solutions=solutions) for each in _tasks(notebooks, parameters or {}, out)]
+    tasks = _tasks(notebooks, parameters or {}, out, solutions=solutions)
     names = [task.name for task in tasks]
     _make(out)
     results: list[Result] = []
     console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
-        with _progress(console) as progress:
+        with Progress(*columns, console=console, transient=True) as progress:
             bar = progress.add_task("notebooks", total=len(tasks))
             for result in _executed(tasks, jobs):
                 results.append(result)
@@ -472,7 +421,7 @@ def _prepare_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path) -> list[Task]:
+def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path, *, solutions: bool) -> list[Task]:
     missing = [str(each) for each in notebooks if not each.is_file() or each.suffix != ".ipynb"]
     if missing or not notebooks:
         raise RunRefused(f"No notebook (.ipynb) is at {', '.join(missing) or 'any of these'}.", missing=missing)
@@ -482,7 +431,7 @@ def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path) 
     if any(each.resolve() == (out / each.name).resolve() for each in notebooks):
         raise RunRefused(f"{out} holds the notebooks themselves, which are never written over: name another --out.")
     values = typed(notebooks, parameters)
-    return [Task(each.resolve(), out.resolve(), values[each]) for each in notebooks]
+    return [Task(each.resolve(), out.resolve(), values[each], solutions) for each in notebooks]
 
 
 def _make(out: Path) -> None:
@@ -493,11 +442,6 @@ def _make(out: Path) -> None:
             pass
     except OSError as error:
         raise RunRefused(f"Nothing can be written to {out}: {error.strerror}.", hint="Name another --out.") from None
-
-
-def _progress(console: Console) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True)
 
 
 def _report(console: Console, result: Result) -> None:

@@ -5,14 +5,14 @@ from contextlib import ExitStack, suppress
 
 import httpx
 
-from workbench.calls import checked_text, host_of
+from workbench.calls import checked_text, host_of, invalid
 from workbench.client import PaymentsClient
 from workbench.closing import Closing
 from workbench.control import Clock, Operator, SandboxControl
 from workbench.domain import wire
 from workbench.domain.masking import Secret
 from workbench.domain.webhooks import EVENT_TYPES
-from workbench.errors import InvalidRequest, ServiceUnreachable
+from workbench.errors import ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
 from workbench.render import Widget
@@ -28,11 +28,10 @@ class Session(Closing):
     """A sandbox at `base_url`, called with the test secret key until `close`.
 
     `transport` leads to one of this process, whose calls notify `watchers`; without it the sandbox is served, and asked
-    now and then for what has happened. `started` is the receiver that is registered already, if there is one.
-    `phone_widget` makes what a handset shows where somebody looks.
+    now and then for what has happened. `phone_widget` makes what a handset shows where somebody looks.
     """
 
-    def __init__(  # noqa: PLR0913  each is needed for the connection
+    def __init__(
         self,
         base_url: str,
         secret_key: str,
@@ -41,8 +40,6 @@ class Session(Closing):
         phone_widget: Callable[[Phone], Widget],
         transport: httpx.BaseTransport | None = None,
         watchers: Watchers | None = None,
-        started: Receiver | None = None,
-        receiver_url: str = "",
     ) -> None:
         base_url = host_of(base_url)
         self.closing = ExitStack()
@@ -65,9 +62,9 @@ class Session(Closing):
         """The control plane, asked so that no watcher is notified and nothing is run for it."""
         self.clock = Clock(self.control)
         self.operator = Operator(self.control)
-        self.started = started
+        self.started: Receiver | None = None
         """The receiver, once there is one."""
-        self.receiver_url = receiver_url
+        self.receiver_url = ""
         self._phone_widget = phone_widget
         self._phones: dict[str, Phone] = {}
 
@@ -98,7 +95,7 @@ class Session(Closing):
         """A client that holds another key or token. Raises InvalidRequest: no key."""
         if key == "":
             message = "There is no key to hold: hand the publishable key to Workbench.connect, as its third argument."
-            raise InvalidRequest(message, code="parameter_invalid", param="key")
+            raise invalid(message, "key")
         return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep)
 
     def use_key(self, key: str) -> None:

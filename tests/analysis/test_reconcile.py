@@ -287,6 +287,7 @@ class TestTheResult:
         assert repr(result).endswith("holds")
         assert "2 ledger rows and 2 statement rows: clean" in repr(result)
         assert "<caption>2 ledger rows" in result._repr_html_()
+        assert all("net value matched" in text for text in (repr(result), result._repr_html_()))
         assert result.inputs["name"].tolist() == ["ledger.parquet", "mtn.csv"]
         assert result.inputs["rows"].tolist() == [2, 2]
         assert result.inputs["sha256"].str.fullmatch("[0-9a-f]{64}").all()

@@ -12,8 +12,6 @@ from workbench.analysis.simulate.plan import (
     DAY_MS,
     FAILURES,
     HOURLY_SHARES,
-    MEAN_MINOR,
-    SIGMA,
     Chances,
     Payment,
     Plan,
@@ -75,8 +73,8 @@ def test_moments_are_in_order_and_within_the_period(month: list[Payment]):
 def test_amounts_are_lognormal_whole_ngwee(month: list[Payment]):
     amounts = [each.amount_minor for each in month]
     assert all(type(each) is int for each in amounts)
-    assert fmean(amounts) == pytest.approx(MEAN_MINOR, rel=0.03)
-    assert pstdev(math.log(each) for each in amounts) == pytest.approx(SIGMA, rel=0.03)
+    assert fmean(amounts) == pytest.approx(Traffic.mean_minor, rel=0.03)
+    assert pstdev(math.log(each) for each in amounts) == pytest.approx(Traffic.sigma, rel=0.03)
     assert sum(amount % 100 == 0 for amount in amounts) < MANY / 50
 
 

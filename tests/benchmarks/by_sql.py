@@ -5,23 +5,14 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 
-_SIDES = """
-CREATE VIEW l AS SELECT account, key, batch, coalesce(batch, key) AS g, epoch_ms(occurred_at) AS ms,
-    business_date AS d, direction, amount_minor, fee_minor, currency, status, phone, entry, number, kind, reverses,
-        state,
+_SIDE = """
+CREATE VIEW {side} AS SELECT account, key, batch, coalesce(batch, key) AS g, epoch_ms(occurred_at) AS ms,
+    business_date AS d, direction, amount_minor, fee_minor, currency, status, phone, {others},
     CASE WHEN status = 'completed' THEN
         CASE WHEN direction = 'in' THEN amount_minor ELSE -amount_minor END - fee_minor ELSE 0 END AS signed,
     key IS NOT NULL AND amount_minor >= 0 AND fee_minor >= 0 AND currency IS NOT NULL AND business_date IS NOT NULL
-        AND direction IN ('in', 'out') AND status IN ('completed', 'failed', 'pending') AS good
-FROM read_parquet('{ledger}');
-CREATE VIEW s AS SELECT account, key, batch, coalesce(batch, key) AS g, epoch_ms(occurred_at) AS ms,
-    business_date AS d, direction, amount_minor, fee_minor, currency, status, phone, statement, line, type, related,
-        problem,
-    CASE WHEN status = 'completed' THEN
-        CASE WHEN direction = 'in' THEN amount_minor ELSE -amount_minor END - fee_minor ELSE 0 END AS signed,
-    key IS NOT NULL AND amount_minor >= 0 AND fee_minor >= 0 AND currency IS NOT NULL AND business_date IS NOT NULL
-        AND direction IN ('in', 'out') AND status IN ('completed', 'failed', 'pending') AND problem IS NULL AS good
-FROM read_parquet('{statement}');
+        AND direction IN ('in', 'out') AND status IN ('completed', 'failed', 'pending') AND {good} AS good
+FROM read_parquet('{path}');
 """
 
 _SPECIAL = """
@@ -39,11 +30,9 @@ CREATE TABLE batched AS SELECT account, g FROM ls WHERE batch IS NOT NULL
 _PAIRS = """
 CREATE TABLE open AS
 WITH a AS (SELECT * FROM l ANTI JOIN special USING (account, g) WHERE good
-           UNION ALL BY NAME SELECT * EXCLUDE place FROM (FROM ls ANTI JOIN batched USING (account,
-               g)) WHERE place = 1),
+         UNION ALL BY NAME SELECT * EXCLUDE place FROM (FROM ls ANTI JOIN batched USING (account, g)) WHERE place = 1),
      b AS (SELECT * FROM s ANTI JOIN special USING (account, g) WHERE good
-           UNION ALL BY NAME SELECT * EXCLUDE place FROM (FROM ss ANTI JOIN batched USING (account,
-               g)) WHERE place = 1)
+         UNION ALL BY NAME SELECT * EXCLUDE place FROM (FROM ss ANTI JOIN batched USING (account, g)) WHERE place = 1)
 SELECT account, g,
     CASE WHEN a.number IS NULL OR b.line IS NULL THEN 'one_sided'
          WHEN a.currency <> b.currency THEN 'currency_mismatch'
@@ -55,12 +44,10 @@ SELECT account, g,
          WHEN a.state = 'in_suspense' THEN 'late_success' END AS code,
     a.key AS l_key, a.entry, a.number, a.signed AS l_signed, a.d AS l_d, a.ms AS l_ms, a.direction AS l_direction,
     a.amount_minor AS l_amount, a.fee_minor AS l_fee, a.currency AS l_currency, a.status AS l_status,
-        a.phone AS l_phone,
-    a.kind, a.reverses, a.state,
+    a.phone AS l_phone, a.kind, a.reverses, a.state,
     b.key AS s_key, b.statement, b.line, b.signed AS s_signed, b.d AS s_d, b.ms AS s_ms, b.direction AS s_direction,
     b.amount_minor AS s_amount, b.fee_minor AS s_fee, b.currency AS s_currency, b.status AS s_status,
-        b.phone AS s_phone,
-    b.type, b.related, 1 AS rows
+    b.phone AS s_phone, b.type, b.related, 1 AS rows
 FROM a FULL JOIN b USING (account, g)
 WHERE code IS NOT NULL AND (code <> 'one_sided' OR coalesce(a.status, b.status) = 'completed');
 """
@@ -68,14 +55,13 @@ WHERE code IS NOT NULL AND (code <> 'one_sided' OR coalesce(a.status, b.status) 
 _GROUPS = """
 CREATE TABLE groups AS
 WITH a AS (SELECT account, g, count(*) AS n, sum(signed)::BIGINT AS total, min(currency) AS least,
-    max(currency) AS most,
-               arg_min(key, place) AS key, arg_min(entry, place) AS entry, arg_min(d, place) AS d,
-               arg_min(kind, place) AS kind, arg_min(reverses, place) AS reverses
+               max(currency) AS most, arg_min(key, place) AS key, arg_min(entry, place) AS entry,
+               arg_min(d, place) AS d, arg_min(kind, place) AS kind, arg_min(reverses, place) AS reverses
            FROM ls SEMI JOIN batched USING (account, g) GROUP BY account, g),
      b AS (SELECT account, g, count(*) AS n, sum(signed)::BIGINT AS total, min(currency) AS least,
-         max(currency) AS most,
-               arg_min(key, place) AS key, arg_min(statement, place) AS statement, arg_min(line, place) AS line,
-               arg_min(d, place) AS d, arg_min(type, place) AS type, arg_min(related, place) AS related
+               max(currency) AS most, arg_min(key, place) AS key, arg_min(statement, place) AS statement,
+               arg_min(line, place) AS line, arg_min(d, place) AS d, arg_min(type, place) AS type,
+               arg_min(related, place) AS related
            FROM ss SEMI JOIN batched USING (account, g) GROUP BY account, g)
 SELECT account, g, CASE WHEN a.n IS NULL OR b.n IS NULL THEN 'one_sided' ELSE 'batch_mismatch' END AS code,
     a.key AS l_key, a.entry, a.total AS l_signed, a.d AS l_d, a.kind, a.reverses, a.least AS l_currency,
@@ -126,19 +112,17 @@ everything AS (
     UNION ALL BY NAME SELECT 'invalid_row' AS code, account, key AS l_key, entry, signed AS l_signed, d AS l_d,
         currency AS l_currency, phone AS l_phone, 1 AS rows FROM l WHERE good IS NOT TRUE
     UNION ALL BY NAME SELECT 'invalid_row' AS code, account, key AS s_key, statement, line, signed AS s_signed,
-        d AS s_d,
-        currency AS s_currency, phone AS s_phone, 1 AS rows FROM s WHERE good IS NOT TRUE
+        d AS s_d, currency AS s_currency, phone AS s_phone, 1 AS rows FROM s WHERE good IS NOT TRUE
     UNION ALL BY NAME SELECT 'duplicate_in_ledger' AS code, account, key AS l_key, entry, signed AS l_signed,
-        d AS l_d,
-        currency AS l_currency, phone AS l_phone, 1 AS rows FROM ls ANTI JOIN batched USING (account,
-            g) WHERE place > 1
+        d AS l_d, currency AS l_currency, phone AS l_phone, 1 AS rows
+        FROM ls ANTI JOIN batched USING (account, g) WHERE place > 1
     UNION ALL BY NAME SELECT 'duplicate_in_statement' AS code, account, key AS s_key, statement, line,
         signed AS s_signed, d AS s_d, currency AS s_currency, phone AS s_phone, 1 AS rows
         FROM ss ANTI JOIN batched USING (account, g) WHERE place > 1)
 SELECT code, account, coalesce(s_key, l_key) AS key, statement, line, entry, l_signed, s_signed,
     coalesce(l_signed, 0) - coalesce(s_signed, 0) AS variance_minor, coalesce(s_currency, l_currency) AS currency,
-    least(l_d, s_d) AS business_date, greatest(last - least(l_d, s_d), 0) AS age_days, coalesce(s_phone,
-        l_phone) AS phone, rows
+    least(l_d, s_d) AS business_date, greatest(last - least(l_d, s_d), 0) AS age_days,
+    coalesce(s_phone, l_phone) AS phone, rows
 FROM everything LEFT JOIN closing USING (account)
 ORDER BY account, business_date, code, statement, line, key, entry;
 """
@@ -152,7 +136,10 @@ FROM {side} GROUP BY ALL ORDER BY ALL
 def reconcile_by_sql(ledger: Path, statement: Path) -> pd.DataFrame:
     """The breaks; the totals of both sides by account and day are worked out too, for the summary and the proof."""
     with duckdb.connect(config={"preserve_insertion_order": "false"}) as connection:
-        connection.execute(_SIDES.format(ledger=ledger, statement=statement))
+        others = "entry, number, kind, reverses, state"
+        connection.execute(_SIDE.format(side="l", path=ledger, others=others, good="true"))
+        others = "statement, line, type, related, problem"
+        connection.execute(_SIDE.format(side="s", path=statement, others=others, good="problem IS NULL"))
         for step in (_SPECIAL, _PAIRS, _GROUPS, _PARTNERS, _BREAKS):
             connection.execute(step)
         for side in ("l", "s"):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from workbench.lab.exercises.on_payments import SECOND_PAYMENT
+from workbench.lab.exercises import EXERCISES
 from workbench.resources import notebooks
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def test_what_is_done_is_remembered(lab: "Lab"):
     lab.run_cell(LOOK)
     expect(lab.output(LOOK)).to_contain_text("the intent is succeeded")
 
-    lab.run(SECOND_PAYMENT.solution)
+    lab.run(EXERCISES[0].solution)
     lab.run_cell(TASK)
     expect(lab.output(TASK)).to_contain_text("Done: The Fern is paid")
     lab.run_cell(REPORT)

@@ -1,10 +1,14 @@
 import base64
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain.ids import Draws, short_id, with_short_ids
+from workbench.domain.masking import mask
+from workbench.domain.phones import OPERATORS
+from workbench.domain.references import FORMATS, reference
 
 PARTS = st.one_of(st.integers(0, 10**9), st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8))
 KEYS = st.lists(PARTS, min_size=1, max_size=4).map(tuple)
@@ -25,9 +29,8 @@ def test_the_values_of_a_seed_are_pinned():
 
 @given(st.lists(st.text(max_size=10), min_size=2, max_size=2, unique=True), KEYS)
 def test_one_seed_and_one_key_are_one_value_and_another_seed_another(seeds: list[str], key: tuple[str | int, ...]):
-    one, other = seeds
-    assert Draws(one).digest(*key) == Draws(one).digest(*key) != Draws(other).digest(*key)
-    assert Draws(one).token(*key) == Draws(one).token(*key)
+    one, other = map(Draws, seeds)
+    assert one.digest(*key) == Draws(seeds[0]).digest(*key) != other.digest(*key)
 
 
 @given(KEYS, st.lists(KEYS, max_size=10))
@@ -39,10 +42,9 @@ def test_drawing_more_shifts_nothing(key: tuple[str | int, ...], others: list[tu
     assert busy.token(*key) == alone.token(*key)
 
 
-@given(st.lists(KEYS, min_size=2, max_size=2, unique_by=lambda key: tuple(str(part) for part in key)))
+@given(st.lists(KEYS, min_size=2, max_size=2, unique_by=lambda key: tuple(map(str, key))))
 def test_other_keys_give_other_values(keys: list[tuple[str | int, ...]]):
-    draws = Draws("7")
-    assert draws.digest(*keys[0]) != draws.digest(*keys[1])
+    assert Draws("7").digest(*keys[0]) != Draws("7").digest(*keys[1])
 
 
 @pytest.mark.parametrize("each", [200, pytest.param(10_000, marks=pytest.mark.thorough)])
@@ -54,36 +56,22 @@ def test_identifiers_of_many_objects_differ(each: int):
 
 @given(st.sampled_from(KINDS), st.integers(1, 10**12))
 def test_an_identifier_is_its_prefix_and_24_letters_and_digits(kind: str, number: int):
-    prefix, _, token = Draws("7").identifier(kind, number).partition("_")
-    assert prefix == kind
-    assert len(token) == 24
-    assert token.isascii()
-    assert token.isalnum()
-
-
-def test_every_letter_and_digit_is_used():
-    draws = Draws("7")
-    assert len(set("".join(draws.token("letters", number) for number in range(200)))) == 62
-
-
-@given(KEYS)
-def test_a_webhook_secret_is_whsec_and_32_bytes(key: tuple[str | int, ...]):
-    kind, _, text = Draws("7").webhook_secret(*key).partition("_")
-    assert kind == "whsec"
-    assert len(base64.b64decode(text, validate=True)) == 32
+    assert re.fullmatch(f"{kind}_[0-9A-Za-z]{{24}}", Draws("7").identifier(kind, number))
 
 
 @given(st.integers(1, 10**6), KEYS)
-def test_a_number_below_is_below(bound: int, key: tuple[str | int, ...]):
+def test_a_number_below_is_below_and_a_webhook_secret_is_whsec_and_32_bytes(bound: int, key: tuple[str | int, ...]):
     assert 0 <= Draws("7").below(bound, *key) < bound
+    kind, _, text = Draws("7").webhook_secret(*key).partition("_")
+    assert (kind, len(base64.b64decode(text, validate=True))) == ("whsec", 32)
 
 
-def test_every_number_below_comes_and_a_digest_has_the_size_asked_for():
+def test_every_letter_and_every_number_below_comes_and_a_digest_has_the_size_asked_for():
     draws = Draws("7")
+    assert len(set("".join(draws.token("letters", number) for number in range(200)))) == 62
     for bound in (2, 401):
         assert {draws.below(bound, "all", number) for number in range(bound * 20)} == set(range(bound))
-    for size in (1, 16, 32, 64):
-        assert len(draws.digest("size", size=size)) == size
+    assert [len(draws.digest("size", size=size)) for size in (1, 16, 32, 64)] == [1, 16, 32, 64]
 
 
 def test_identifiers_are_shortened_wherever_they_stand_and_nothing_else_is():
@@ -91,3 +79,40 @@ def test_identifiers_are_shortened_wherever_they_stand_and_nothing_else_is():
     assert short_id(name) == f"{name[:9]}…"
     assert with_short_ids(f"POST /v1/payment_intents/{name}/confirm") == f"POST /v1/payment_intents/{name[:9]}…/confirm"
     assert [short_id(text) for text in ("confirm", f"{name}/x", "")] == ["confirm", f"{name}/x", ""]
+
+
+# The other side's ids of movements
+
+AT_MS = 1_767_592_860_000
+"""2026-01-05, 08:01 in Lusaka."""
+LAST_MS = 253_402_207_200_000 - 1
+"""The last millisecond before the year 10000 in Lusaka."""
+WITH_SEQ = st.lists(
+    st.sampled_from(sorted(kind for kind, shape in FORMATS.items() if "seq" in shape)), min_size=2, max_size=2
+)
+SEQS = st.integers(1, 2**63 - 1)
+
+
+def test_what_a_movement_is_known_as_on_a_day_of_lusakas():
+    known = {
+        "mtn": "4000000042", "airtel": "MP260105.0801.00000042", "zamtel": "ZK260105-0000042",
+        "sweep": "SWP20260105-MTN", "recall": "RCL20260105-0000042", "top_up": "TOP20260105-0000042",
+        "credit": "STL20260105", "return": "RTN20260105-0000042",
+    }  # fmt: skip
+    assert {kind: reference(kind, AT_MS, seq=42, operator="mtn") for kind in known} == known
+    assert set(OPERATORS) <= set(FORMATS)
+    midnight_ms = 1_767_650_400_000  # 2026-01-05, 22:00 UTC
+    assert [reference("credit", midnight_ms - left) for left in (1, 0)] == ["STL20260105", "STL20260106"]
+
+
+@given(WITH_SEQ, st.lists(st.integers(0, LAST_MS), min_size=2, max_size=2), SEQS, SEQS)
+def test_no_two_kinds_or_seqs_have_one_id(kinds: list[str], moments: list[int], seq: int, later: int):
+    known_as = reference(kinds[0], moments[0], seq=seq)
+    assert kinds[0] == kinds[1] or known_as != reference(kinds[1], moments[1], seq=seq)
+    assert seq == later or known_as != reference(kinds[0], moments[1], seq=later)
+
+
+@given(st.sampled_from(sorted(FORMATS)), st.integers(1, 10**7 - 1))
+def test_no_id_is_taken_for_a_customers_number(kind: str, seq: int):
+    known_as = reference(kind, AT_MS, seq=seq, operator="mtn")
+    assert mask(f"Reference {known_as}.") == f"Reference {known_as}."

@@ -1,5 +1,7 @@
+"""The ledger: what is posted, what it moves on an account, the chain of entries, and the T-accounts that show it."""
+
 from collections import Counter
-from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -7,30 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.ledger import (
-    CHART,
-    GENESIS,
-    KIND_BY_CODE,
-    RECIPES,
-    SETTLEMENTS,
-    TRACKED,
-    JournalEntry,
-    Posting,
-    check_balanced,
-    check_chain,
-    mirrored,
-    postings_for,
-    refund_split,
-    settlement_postings,
-)  # fmt: skip
+from workbench.domain import ledger
+from workbench.domain.ledger import IN, OUT, RECIPES, SETTLEMENTS, TRACKED, JournalEntry, Movement, Posting, mirrored
 from workbench.errors import LedgerRefused
 
 PARTIES = {"operator": "mtn", "merchant": "plants"}
-OF_100 = {
-    "gross": 10_000, "net": 9_750, "merchant_fee": 250, "operator_fee": 100, "owed": 9_750, "swept": 9_750,
-    "short": 9_750, **refund_split(10_000, available_minor=6_000, pending_minor=3_000),
-}  # fmt: skip
+FLOAT, BANK = "operator:mtn:float", "bank:settlement"
 DR, CR = "debit", "credit"
+REFUND = ledger.refund_split(10_000, available_minor=6_000, pending_minor=3_000)
+OF_100 = {
+    "gross": 10_000, "net": 9_750, "merchant_fee": 250, "operator_fee": 100, "owed": 9_750, "swept": 9_900,
+    "short": 500, **REFUND,
+}  # fmt: skip
 
 # Each money event of 100.00 with fees 2.50 and 1.00, as the chart of accounts would have it.
 EXPECTED: dict[str, list[tuple[str, int, int]]] = {
@@ -41,15 +31,15 @@ EXPECTED: dict[str, list[tuple[str, int, int]]] = {
     "cleared": [(DR, 2000, 9_750), (CR, 2010, 9_750)],
     "receivable_recovered": [(DR, 2010, 9_750), (CR, 1310, 9_750)],
     "recovery_returned": [(DR, 1310, 9_750), (CR, 2010, 9_750)],
-    "sweep_recalled": [(DR, 1100, 9_750), (CR, 1200, 9_750)],
-    "swept": [(DR, 1200, 9_750), (CR, 1100, 9_750)],
-    "sweep_credited": [(DR, 1010, 9_750), (CR, 1200, 9_750)],
+    "sweep_recalled": [(DR, 1100, 9_900), (CR, 1200, 9_900)],
+    "swept": [(DR, 1200, 9_900), (CR, 1100, 9_900)],
+    "sweep_credited": [(DR, 1010, 9_900), (CR, 1200, 9_900)],
     "payout_asked": [(DR, 2010, 10_000), (CR, 2020, 10_000)],
     "payout_paid": [(DR, 2020, 10_000), (CR, 1010, 10_000)],
     "payout_failed": [(DR, 2020, 10_000), (CR, 2010, 10_000)],
     "payout_returned": [(DR, 1010, 10_000), (CR, 2010, 10_000)],
     "refund_asked": [(DR, 2010, 6_000), (DR, 2000, 3_000), (DR, 1310, 1_000), (CR, 2100, 10_000)],
-    "float_topped_up": [(DR, 1100, 9_750), (CR, 1010, 9_750)],
+    "float_topped_up": [(DR, 1100, 500), (CR, 1010, 500)],
     "refund_sent": [(DR, 2100, 10_000), (CR, 1100, 10_000)],
     "unknown_credit": [(DR, 1100, 10_000), (CR, 2900, 10_000)],
     "unknown_debit": [(DR, 2900, 10_000), (CR, 1100, 10_000)],
@@ -68,12 +58,11 @@ MINOR = st.integers(1, 10**12)
 @st.composite
 def amounts(draw: st.DrawFn) -> dict[str, int]:
     gross = draw(MINOR)
-    fee = draw(st.integers(0, gross - 1))
-    one = st.integers(1, 10**12)
+    fee, operator_fee, available, pending = (draw(st.integers(0, most)) for most in (gross - 1, gross, gross, gross))
     return {
-        "gross": gross, "net": gross - fee, "merchant_fee": fee, "operator_fee": draw(st.integers(0, gross)),
-        "owed": draw(one), "swept": draw(one), "short": draw(one),
-        **refund_split(gross, available_minor=draw(st.integers(0, gross)), pending_minor=draw(st.integers(0, gross))),
+        "gross": gross, "net": gross - fee, "merchant_fee": fee, "operator_fee": operator_fee,
+        "owed": draw(MINOR), "swept": draw(MINOR), "short": draw(MINOR),
+        **ledger.refund_split(gross, available_minor=available, pending_minor=pending),
     }  # fmt: skip
 
 
@@ -84,49 +73,39 @@ def net_of(postings: tuple[Posting, ...]) -> Counter[tuple[str, str]]:
     return Counter({account: total for account, total in sums.items() if total})
 
 
-def entry(number: int, postings: tuple[Posting, ...], prev_hash: str) -> JournalEntry:
-    return JournalEntry(
-        id=f"je_{number}", seq=10 * number, number=number, kind="funds_secured", payment="pi_1", reverses=None,
-        description="ZMW 100.00 received through mtn", occurred_ms=1_000, recorded_ms=2_000, postings=postings,
-        prev_hash=prev_hash,
-    ).sealed()  # fmt: skip
+def posted(recipe: str, **other: int) -> tuple[Posting, ...]:
+    return ledger.postings_for(recipe, {**OF_100, **other}, "ZMW", **PARTIES)
 
 
-def chain_of(length: int) -> list[JournalEntry]:
-    made: list[JournalEntry] = []
-    for number in range(1, length + 1):
-        postings = postings_for("funds_secured", OF_100, "ZMW", **PARTIES)
-        made.append(entry(number, postings, made[-1].hash if made else GENESIS))
-    return made
+def settled(recipe: str, amount: int, fee: int, account: str = FLOAT) -> tuple[Posting, ...]:
+    return ledger.settlement_postings(recipe, {"amount": amount, "fee": fee}, "ZMW", account)
 
 
 # The chart and the recipes
 
 
 def test_the_chart_of_accounts():
-    assert [(kind.code, kind.name.format(**PARTIES), kind.normal_side) for kind in CHART] == ACCOUNTS
-    assert list(KIND_BY_CODE) == [code for code, _, _ in ACCOUNTS]
+    assert [(kind.code, kind.name.format(**PARTIES), kind.normal_side) for kind in ledger.CHART] == ACCOUNTS
+    assert list(ledger.KIND_BY_CODE) == [code for code, _, _ in ACCOUNTS]
+    assert [*TRACKED] == ["operator:mtn:float", "operator:airtel:float", "operator:zamtel:float", "bank:settlement"]
 
 
 def test_what_each_money_event_posts():
     names = {code: name for code, name, _ in ACCOUNTS}
-    made = {recipe: postings_for(recipe, OF_100, "ZMW", **PARTIES) for recipe in RECIPES}
-    assert {
-        recipe: [(each.side, each.code, each.amount_minor) for each in postings] for recipe, postings in made.items()
-    } == EXPECTED
-    for each in (each for postings in made.values() for each in postings):
-        assert (each.account, each.currency) == (names[each.code], "ZMW")
+    made = {recipe: posted(recipe) for recipe in RECIPES}
+    sides = {recipe: [(each.side, each.code, each.amount_minor) for each in made[recipe]] for recipe in made}
+    assert sides == EXPECTED
+    assert all((each.account, each.currency) == (names[each.code], "ZMW") for each in chain(*made.values()))
 
 
 @given(made=amounts())
 def test_every_recipe_balances_for_any_amounts_and_a_mirror_undoes_it(made: dict[str, int]):
     for recipe in RECIPES:
-        postings = postings_for(recipe, made, "ZMW", **PARTIES)
+        postings = posted(recipe, **made)
         assert sum(each.signed_minor for each in postings) == 0
         assert all(each.amount_minor > 0 for each in postings)
-        check_balanced(mirrored(postings))
-        assert mirrored(mirrored(postings)) == postings
-        assert mirrored(postings) != postings
+        ledger.check_balanced(mirrored(postings))
+        assert mirrored(mirrored(postings)) == postings != mirrored(postings)
         assert net_of(postings + mirrored(postings)) == Counter()
 
 
@@ -141,7 +120,7 @@ def test_every_recipe_balances_for_any_amounts_and_a_mirror_undoes_it(made: dict
     ],
 )
 def test_a_posting_of_zero_is_left_out(recipe: str, zero: dict[str, int], left: list[int]):
-    assert [each.code for each in postings_for(recipe, {**OF_100, **zero}, "ZMW", **PARTIES)] == left
+    assert [each.code for each in posted(recipe, **zero)] == left
 
 
 @pytest.mark.parametrize(
@@ -154,12 +133,11 @@ def test_a_posting_of_zero_is_left_out(recipe: str, zero: dict[str, int], left: 
 )  # fmt: skip
 def test_amounts_that_do_not_balance_are_refused(recipe: str, wrong: dict[str, int]):
     with pytest.raises(LedgerRefused):
-        postings_for(recipe, {**OF_100, **wrong}, "ZMW", **PARTIES)
+        posted(recipe, **wrong)
 
 
 # Settling
 
-NAMES = {"mtn": "operator:mtn:float", "bank": "bank:settlement"}
 SETTLED: dict[str, list[tuple[str, int, int]]] = {
     "unknown_credit": [(DR, 0, 10_000), (DR, 5000, 100), (CR, 2900, 10_000), (CR, 0, 100)],
     "unknown_debit": [(DR, 2900, 10_000), (DR, 5000, 100), (CR, 0, 10_000), (CR, 0, 100)],
@@ -186,30 +164,31 @@ def test_every_settlement_tells_its_amounts_or_takes_an_entry():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("party", "account"), NAMES.items())
-def test_what_each_settlement_posts(party: str, account: str):
+@pytest.mark.parametrize(("party", "account", "differing"), [("mtn", FLOAT, 1100), ("bank", BANK, 1010)])
+def test_what_each_settlement_posts(party: str, account: str, differing: int):
     names = {0: account, 2900: f"suspense:{party}", 5000: f"expense:operator_fee:{party}", 5020: "expense:write_off",
              5030: "expense:rounding"}  # fmt: skip
-    told = {"mtn": 1100, "bank": 1010}[party]
     for recipe, lines in SETTLED.items():
-        postings = settlement_postings(recipe, {"amount": 10_000, "fee": 100}, "ZMW", account)
-        assert [(each.side, each.account, each.code, each.amount_minor, each.currency) for each in postings] == [
-            (side, names[code], code or told, amount, "ZMW") for side, code, amount in lines
+        made = settled(recipe, 10_000, 100, account)
+        assert [(each.side, each.account, each.code, each.amount_minor, each.currency) for each in made] == [
+            (side, names[code], code or differing, amount, "ZMW") for side, code, amount in lines
         ]
     for amount in (0, -1):
         with pytest.raises(LedgerRefused):
-            settlement_postings("unknown_credit", {"amount": amount, "fee": 0}, "ZMW", account)
+            settled("unknown_credit", amount, 0, account)
 
 
-def test_the_accounts_that_somebody_else_keeps_books_of():
-    assert [*TRACKED] == ["operator:mtn:float", "operator:airtel:float", "operator:zamtel:float", "bank:settlement"]
+def test_recipes_and_settlements_that_share_a_name_settle_an_entry_or_are_told():
+    assert set(RECIPES) & set(SETTLEMENTS) == {
+        "suspense_settled", "suspense_returned", "payout_returned", "unknown_credit", "unknown_debit",
+    }  # fmt: skip
 
 
 # Balance and reversal
 
 
 def line(side: str, amount_minor: int, currency: str = "ZMW") -> Posting:
-    return Posting("bank:settlement", 1010, side, amount_minor, currency)
+    return Posting(BANK, 1010, side, amount_minor, currency)
 
 
 UNBALANCED = {
@@ -224,11 +203,11 @@ UNBALANCED = {
 @pytest.mark.parametrize("postings", UNBALANCED.values(), ids=UNBALANCED)
 def test_an_entry_that_does_not_balance_is_refused(postings: tuple[Posting, ...]):
     with pytest.raises(LedgerRefused):
-        check_balanced(postings)
+        ledger.check_balanced(postings)
 
 
 def test_an_entry_may_hold_two_currencies_that_each_balance():
-    check_balanced((line(DR, 1), line(CR, 1), line(DR, 5, "USD"), line(CR, 5, "USD")))
+    ledger.check_balanced((line(DR, 1), line(CR, 1), line(DR, 5, "USD"), line(CR, 5, "USD")))
 
 
 # Refunds
@@ -242,14 +221,14 @@ def test_an_entry_may_hold_two_currencies_that_each_balance():
     ],
 )  # fmt: skip
 def test_where_a_refund_is_taken_from(available: int, pending: int, taken: tuple[int, int, int]):
-    split = refund_split(100, available_minor=available, pending_minor=pending)
+    split = ledger.refund_split(100, available_minor=available, pending_minor=pending)
     assert (split["from_available"], split["from_pending"], split["from_receivable"]) == taken
     assert split["gross"] == 100
 
 
 @given(MINOR, st.integers(-(10**12), 10**12), st.integers(-(10**12), 10**12))
 def test_a_refund_reaches_for_the_next_only_when_the_one_before_is_empty(gross: int, available: int, pending: int):
-    split = refund_split(gross, available_minor=available, pending_minor=pending)
+    split = ledger.refund_split(gross, available_minor=available, pending_minor=pending)
     parts = [split[name] for name in ("from_available", "from_pending", "from_receivable")]
     assert sum(parts) == gross
     assert all(part >= 0 for part in parts)
@@ -259,15 +238,117 @@ def test_a_refund_reaches_for_the_next_only_when_the_one_before_is_empty(gross: 
     assert not parts[2] or parts[:2] == [max(0, available), max(0, pending)]
 
 
+# What an entry moves on an account
+
+
+def moved(postings: tuple[Posting, ...], account: str = FLOAT) -> list[tuple[str, int, int]]:
+    return [(each.direction, each.amount_minor, each.fee_minor) for each in ledger.movements_of(postings, account)]
+
+
+def test_a_movement_takes_its_fee_in_either_direction():
+    assert Movement(IN, 10_000, 100, "ZMW").signed_minor == 9_900
+    assert Movement(OUT, 10_000, 100, "ZMW").signed_minor == -10_100
+
+
+EVENTS = {
+    FLOAT: {
+        "funds_secured": [(IN, 10_000, 100)], "late_success": [(IN, 10_000, 100)],
+        "suspense_returned": [(OUT, 10_000, 0)], "swept": [(OUT, 9_900, 0)], "sweep_recalled": [(IN, 9_900, 0)],
+        "float_topped_up": [(IN, 500, 0)], "refund_sent": [(OUT, 10_000, 0)], "cleared": [],
+    },
+    BANK: {
+        "sweep_credited": [(IN, 9_900, 0)], "float_topped_up": [(OUT, 500, 0)], "payout_paid": [(OUT, 10_000, 0)],
+        "payout_returned": [(IN, 10_000, 0)],
+    },
+    # Accounts of which nobody else keeps books: money comes in on their normal side, and fees are not theirs.
+    "merchant:plants:pending": {"funds_secured": [(IN, 9_750, 0)], "cleared": [(OUT, 9_750, 0)]},
+    "income:merchant_fee": {"funds_secured": [(IN, 250, 0)]},
+    "expense:operator_fee:mtn": {"funds_secured": [(IN, 100, 0)]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("account", EVENTS)
+def test_what_a_money_event_does_to_an_account(account: str):
+    assert {recipe: moved(posted(recipe), account) for recipe in EVENTS[account]} == EVENTS[account]
+
+
+@pytest.mark.parametrize("account", [FLOAT, BANK])
+def test_what_a_settlement_does_to_the_account_that_differs(account: str):
+    for recipe, amount, fee, expected in (
+        ("unknown_credit", 10_000, 100, [(IN, 10_000, 100)]), ("unknown_credit", 10_000, 0, [(IN, 10_000, 0)]),
+        ("unknown_credit", 100, 100, [(IN, 100, 100)]), ("unknown_debit", 10_000, 100, [(OUT, 10_000, 100)]),
+        ("fee_raised", 7, 0, [(OUT, 7, 0)]), ("fee_lowered", 7, 0, [(IN, 7, 0)]), ("rounded_up", 1, 0, [(IN, 1, 0)]),
+        ("rounded_down", 1, 0, [(OUT, 1, 0)]), ("redated", 10_000, 0, [(IN, 10_000, 0), (OUT, 10_000, 0)]),
+        ("redated", 10_000, 100, [(IN, 10_100, 0), (OUT, 10_100, 0)]), ("written_off", 10_000, 0, []),
+    ):  # fmt: skip
+        assert moved(settled(recipe, amount, fee, account), account) == expected
+
+
+def test_a_reversal_takes_back_what_came_and_its_fee_in_one():
+    assert moved(mirrored(posted("funds_secured"))) == [(OUT, 9_900, 0)]
+    assert moved(mirrored(settled("fee_raised", 7, 0))) == [(IN, 7, 0)]
+
+
+def test_each_currency_is_a_movement_of_its_own():
+    dollars = tuple(msgspec.structs.replace(each, currency="USD") for each in posted("swept"))
+    movements = list(ledger.movements_of(posted("funds_secured") + dollars, FLOAT))
+    assert movements == [Movement(IN, 10_000, 100, "ZMW"), Movement(OUT, 9_900, 0, "USD")]
+
+
+@given(st.sampled_from(sorted(SETTLED)), MINOR, st.integers(0, 10**12), st.sampled_from(sorted(TRACKED)), st.booleans())
+def test_movements_add_up_to_what_was_posted(recipe: str, amount: int, fee: int, account: str, mirror: bool):  # noqa: FBT001  drawn
+    made = settled(recipe, amount, fee, account)
+    postings = mirrored(made) if mirror else made
+    movements = list(ledger.movements_of(postings, account))
+    assert sum(each.signed_minor for each in movements) == net_of(postings)[account, "ZMW"]
+    assert all(each.amount_minor > 0 and each.fee_minor >= 0 for each in movements)
+
+
+def entry(number: int = 1, prev_hash: str = ledger.GENESIS, **columns: Any) -> JournalEntry:  # noqa: ANN401  as each is
+    made: dict[str, Any] = {
+        "id": f"je_{number}", "seq": 10 * number, "kind": "funds_secured", "payment": "pi_1", "reverses": None,
+        "description": "ZMW 100.00 received through mtn", "occurred_ms": 1_000, "recorded_ms": 2_000, "postings": (),
+    }  # fmt: skip
+    return JournalEntry(number=number, prev_hash=prev_hash, **{**made, **columns}).sealed()
+
+
+def test_what_is_a_movement_of_its_own_is_known_by_its_reference_and_a_part_by_its_whole():
+    for kind in ("funds_secured", "refund_sent", "swept", "payout_paid", "payout_returned"):
+        assert ledger.key_and_batch(entry(kind=kind), "4000000042") == ("4000000042", None)
+        assert ledger.key_and_batch(entry(kind=kind), None) == (None, None)
+    for kind in ("sweep_credited", *SETTLED):
+        assert ledger.key_and_batch(entry(kind=kind), "STL20260105") == ("je_1", "STL20260105")
+    # What answers another entry is a part.
+    for kind, column in (
+        ("refund_failed", "reverses"), ("reversed", "reverses"), ("reposted", "settles"),
+        ("payout_returned", "settles"), ("suspense_returned", "settles"),
+    ):  # fmt: skip
+        for known_as in ("4000000042", None):
+            assert ledger.key_and_batch(entry(kind=kind, **{column: "je_0"}), known_as) == ("je_1", known_as)
+
+
 # The chain
+
+CHAIN: list[JournalEntry] = []
+for number in range(1, 7):
+    CHAIN.append(entry(number, CHAIN[-1].hash if CHAIN else ledger.GENESIS, postings=posted("funds_secured")))
+
+
+def changed(sealed: JournalEntry, **columns: object) -> JournalEntry:
+    return msgspec.structs.replace(sealed, **columns)
+
+
+def broken_at(entries: list[JournalEntry]) -> LedgerRefused:
+    with pytest.raises(LedgerRefused) as refused:
+        ledger.check_chain(tuple(entries))
+    return refused.value
 
 
 def test_a_chain_that_was_not_touched_holds():
-    entries = chain_of(5)
-    assert check_chain(()) == GENESIS
-    assert check_chain(tuple(entries)) == entries[-1].hash
-    assert check_chain(entries[2:], start=entries[1].hash, before=2) == entries[-1].hash
-    assert len({each.hash for each in entries}) == 5
+    assert ledger.check_chain(()) == ledger.GENESIS
+    assert ledger.check_chain(tuple(CHAIN)) == CHAIN[-1].hash
+    assert ledger.check_chain(CHAIN[2:], start=CHAIN[1].hash, before=2) == CHAIN[-1].hash
+    assert len({each.hash for each in CHAIN}) == 6
 
 
 def other(value: object) -> Any:  # noqa: ANN401  of the type of `value`
@@ -281,51 +362,74 @@ ENTRY_FIELDS = [name for name in JournalEntry.__struct_fields__ if name != "post
 
 @given(st.integers(0, 5), st.sampled_from(ENTRY_FIELDS))
 def test_any_field_changed_breaks_the_chain_there(place: int, field: str):
-    entries = chain_of(6)
-    sealed = entries[place]
-    entries[place] = msgspec.structs.replace(sealed, **{field: other(getattr(sealed, field))})
-    with pytest.raises(LedgerRefused) as refused:
-        check_chain(tuple(entries))
-    assert refused.value.facts["entry"] == entries[place].id
-    assert refused.value.facts["place"] == place + 1
+    touched = changed(CHAIN[place], **{field: other(getattr(CHAIN[place], field))})
+    error = broken_at([*CHAIN[:place], touched, *CHAIN[place + 1 :]])
+    assert (error.facts["entry"], error.facts["place"]) == (touched.id, place + 1)
 
 
 @given(st.integers(0, 5), st.integers(0, 4), st.sampled_from(Posting.__struct_fields__))
 def test_any_field_of_a_posting_changed_breaks_the_chain_there(place: int, row: int, field: str):
-    entries = chain_of(6)
-    sealed = entries[place]
-    changed = msgspec.structs.replace(sealed.postings[row], **{field: other(getattr(sealed.postings[row], field))})
-    entries[place] = msgspec.structs.replace(
-        sealed, postings=(*sealed.postings[:row], changed, *sealed.postings[row + 1 :])
-    )
-    with pytest.raises(LedgerRefused) as refused:
-        check_chain(tuple(entries))
-    assert refused.value.facts.get("entry") == sealed.id
+    postings = [*CHAIN[place].postings]
+    postings[row] = msgspec.structs.replace(postings[row], **{field: other(getattr(postings[row], field))})
+    error = broken_at([*CHAIN[:place], changed(CHAIN[place], postings=tuple(postings)), *CHAIN[place + 1 :]])
+    assert error.facts["entry"] == CHAIN[place].id
 
 
-BROKEN: dict[str, tuple[Callable[[list[JournalEntry]], list[JournalEntry]], str]] = {
-    "first gone": (lambda entries: entries[1:], "je_2"),
-    "another number": (lambda entries: [numbered(entries[0], 7), *entries[1:]], "je_1"),
-    "one gone": (lambda entries: [*entries[:2], *entries[3:]], "je_4"),
-    "two swapped": (lambda entries: [entries[1], entries[0], *entries[2:]], "je_2"),
-    "one twice": (lambda entries: [*entries[:2], entries[1], *entries[2:]], "je_2"),
-    "balanced change": (lambda entries: [*entries[:2], mirrored_in(entries[2]), *entries[3:]], "je_3"),
-    "sealed again": (lambda entries: [*entries[:2], mirrored_in(entries[2]).sealed(), *entries[3:]], "je_4"),
+ONE, TWO, THREE, *REST = CHAIN
+TURNED = changed(THREE, postings=mirrored(THREE.postings))
+BROKEN: dict[str, tuple[list[JournalEntry], str]] = {
+    "first gone": ([TWO, THREE, *REST], "je_2"),
+    "another number": ([changed(ONE, number=7).sealed(), TWO, THREE, *REST], "je_1"),
+    "one gone": ([ONE, TWO, *REST], "je_4"),
+    "two swapped": ([TWO, ONE, THREE, *REST], "je_2"),
+    "one twice": ([ONE, TWO, TWO, THREE, *REST], "je_2"),
+    "balanced change": ([ONE, TWO, TURNED, *REST], "je_3"),
+    "sealed again": ([ONE, TWO, TURNED.sealed(), *REST], "je_4"),
 }
 
 
-@pytest.mark.parametrize("how", BROKEN)
-def test_the_first_entry_that_does_not_follow_is_named(how: str):
-    changed, at = BROKEN[how]
-    with pytest.raises(LedgerRefused) as refused:
-        check_chain(tuple(changed(chain_of(5))))
-    assert refused.value.facts["entry"] == at
-    assert at in str(refused.value)
+@pytest.mark.parametrize(("entries", "at"), BROKEN.values(), ids=BROKEN)
+def test_the_first_entry_that_does_not_follow_is_named(entries: list[JournalEntry], at: str):
+    error = broken_at(entries)
+    assert error.facts["entry"] == at
+    assert at in str(error)
 
 
-def numbered(sealed: JournalEntry, number: int) -> JournalEntry:
-    return msgspec.structs.replace(sealed, number=number).sealed()
+# T-accounts
+
+OF_FLOAT, OF_FEE = (1100, FLOAT), (4000, "income:merchant_fee")
 
 
-def mirrored_in(sealed: JournalEntry) -> JournalEntry:
-    return msgspec.structs.replace(sealed, postings=mirrored(sealed.postings))
+def posting(account: tuple[int, str], side: str, amount_minor: int, entry: str = "1") -> dict[str, Any]:
+    names = ("code", "account", "side", "amount_minor", "currency", "entry")
+    return dict(zip(names, (*account, side, amount_minor, "ZMW", entry), strict=True))
+
+
+def test_debits_stand_left_credits_right_and_accounts_by_their_code():
+    fee, operator = posting(OF_FEE, "credit", 375, "a"), posting(OF_FLOAT, "debit", 125_000, "b")
+    first, second = ledger.t_accounts([fee, operator, posting(OF_FLOAT, "credit", 150, "c")])
+    assert (first.code, first.account, first.currency) == (*OF_FLOAT, "ZMW")
+    assert [(side.entry, side.money.plain) for side in first.debits] == [("b", "1,250.00")]
+    assert [(side.entry, side.money.plain) for side in first.credits] == [("c", "1.50")]
+    assert first.balance == ("1,248.50", "")
+    assert second.balance == ("", "3.75")
+    assert ledger.t_accounts([]) == []
+
+
+@pytest.mark.parametrize(
+    ("debit", "credit", "shown"), [(5, 5, ("0.00", "")), (6, 5, ("0.01", "")), (5, 6, ("", "0.01"))]
+)
+def test_the_balance_stands_on_the_larger_side(debit: int, credit: int, shown: tuple[str, str]):
+    (account,) = ledger.t_accounts([posting(OF_FLOAT, "debit", debit), posting(OF_FLOAT, "credit", credit)])
+    assert account.balance == shown
+
+
+POSTINGS = st.builds(posting, st.sampled_from([OF_FLOAT, OF_FEE]), st.sampled_from([DR, CR]), MINOR)
+
+
+@given(st.lists(POSTINGS))
+def test_nothing_is_lost(postings: list[dict[str, Any]]):
+    accounts = ledger.t_accounts(postings)
+    assert sum(len(each.debits) + len(each.credits) for each in accounts) == len(postings)
+    signed = [row["amount_minor"] * (1 if row["side"] == "debit" else -1) for row in postings]
+    assert sum(each.balance_minor for each in accounts) == sum(signed)

@@ -2,7 +2,6 @@ import base64
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,45 +22,29 @@ def basic(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (key("sk_test"), "sk_test_••••"),
-        (key("pk_test"), "pk_test_••••"),
-        (key("sk_live"), "sk_live_••••"),
-        (f"sk_live{TOKEN}", "sk_live••••"),
-        ("Bearer sk_live_abc", "Bearer sk_live_••••"),
-        (key("at"), "at_••••"),
-        (key("rt"), "rt_••••"),
-        (f"pi_{TOKEN}_secret_{TOKEN}", f"pi_{TOKEN}_secret_••••"),
-        (f"whsec_{basic('a' * 32)}", "whsec_••••"),
-        ("+260961234567", "+26096••••567"),
-        ("/sandbox/phones/+260961234567/input", "/sandbox/phones/+26096••••567/input"),
-        ("/phones/%2B260961234567", "/phones/%2B26096••••567"),
-        ("/phones/%2b260961234567", "/phones/%2b26096••••567"),
-        ("260961234567", "26096••••567"),
-        ("0961234567", "096••••567"),
-        ("00260961234567", "0026096••••567"),
-        ("/phones/%252B260961234567", "/phones/%252B26096••••567"),
-        ("+260 (96) 1234567", "+260 (96••••567"),
-        ("+260.96.123.4567", "+260.96••••567"),
-        ("+260/96-123-4567", "+260/96••••567"),
-        (f"sk%5Ftest%5F{TOKEN}", "sk%5Ftest%5F••••"),
-        ('{"phone": "\\u002b260961234567"}', '{"phone": "+26096••••567"}'),
-        ('{"password": "open sesame"}', '{"password": "••••"}'),
-        ('{"password":"a\\"b","email":"a@b.example"}', '{"password":"••••","email":"a@b.example"}'),
-        (f"Bearer {key('sk_test')}", "Bearer sk_test_••••"),
-        (f"Bearer {key('at')}", "Bearer at_••••"),
-        ("Bearer eyJhbGciOi.eyJzdWIi.c2ln", "Bearer ••••"),
-        (f"Basic {basic(key('sk_test') + ':')}", "Basic ••••"),
-    ],
-)
-def test_what_is_masked(text: str, shown: str):
-    assert mask(text) == shown
-    assert mask(f"before {text} after") == f"before {shown} after"
+MASKED = {
+    key("sk_test"): "sk_test_••••", key("pk_test"): "pk_test_••••", key("sk_live"): "sk_live_••••",
+    f"sk_live{TOKEN}": "sk_live••••", "Bearer sk_live_abc": "Bearer sk_live_••••", key("at"): "at_••••",
+    key("rt"): "rt_••••", f"pi_{TOKEN}_secret_{TOKEN}": f"pi_{TOKEN}_secret_••••",
+    f"whsec_{basic('a' * 32)}": "whsec_••••", f"sk%5Ftest%5F{TOKEN}": "sk%5Ftest%5F••••",
+    "+260961234567": "+26096••••567", "/phones/+260961234567/input": "/phones/+26096••••567/input",
+    "/phones/%2B260961234567": "/phones/%2B26096••••567", "/phones/%2b260961234567": "/phones/%2b26096••••567",
+    "/phones/%252B260961234567": "/phones/%252B26096••••567", "260961234567": "26096••••567",
+    "0961234567": "096••••567", "00260961234567": "0026096••••567", "+260 (96) 1234567": "+260 (96••••567",
+    "+260.96.123.4567": "+260.96••••567", "+260/96-123-4567": "+260/96••••567",
+    '{"phone": "\\u002b260961234567"}': '{"phone": "+26096••••567"}',
+    '{"password": "open sesame"}': '{"password": "••••"}',
+    '{"password":"a\\"b","email":"a@b.example"}': '{"password":"••••","email":"a@b.example"}',
+    f"Bearer {key('sk_test')}": "Bearer sk_test_••••", f"Bearer {key('at')}": "Bearer at_••••",
+    "Bearer eyJhbGciOi.eyJzdWIi.c2ln": "Bearer ••••", f"Basic {basic(key('sk_test') + ':')}": "Basic ••••",
+}  # fmt: skip
 
 
-def test_what_stays():
+def test_what_is_masked_and_what_stays():
+    assert {text: mask(text) for text in MASKED} == MASKED
+    assert {text: mask(f"before {text} after") for text in MASKED} == {
+        text: f"before {shown} after" for text, shown in MASKED.items()
+    }
     for text in (
         "", "0.9612345678", "MP260106.0923.00000008", f"pi_{TOKEN}", f"ch_{TOKEN}", "ZMW 150.00", "+254712345678",
         "1767592800000", "0211234567", "payment_intent.succeeded", "done at_once", "2026-01-05T06:00:00.000Z",
@@ -106,15 +89,14 @@ def test_a_secret_is_whole_but_for_its_repr(word: str):
     assert repr([secret]) == "['sk_test_••••']"
 
 
-@given(st.text("0123456789", min_size=1, max_size=8))
-def test_what_is_typed_on_a_handset_is_dots_in_a_repr(pin: str):
-    assert repr(Input(text=pin)) == f"Input({'•' * len(pin)})"
+def test_what_is_typed_on_a_handset_is_dots_in_a_repr():
+    assert [repr(Input(text=pin)) for pin in ("1", "01234567")] == ["Input(•)", "Input(••••••••)"]
 
 
 def test_a_request_to_repeat_keeps_its_numbers_and_none_of_its_secrets():
-    told = f"Bearer {key('sk_test')} pays for +260961234567"
-    assert mask_secrets(told) == "Bearer sk_test_•••• pays for +260961234567"
-    assert mask(mask_secrets(told)) == mask(told)
+    assert (
+        mask_secrets(f"Bearer {key('sk_test')} pays for +260961234567") == "Bearer sk_test_•••• pays for +260961234567"
+    )
 
 
 def test_a_text_is_cut_with_a_mark_that_counts_or_not():

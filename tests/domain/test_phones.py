@@ -4,30 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from phonenumbers import PhoneNumberType, carrier
 
-from workbench.domain.phones import (
-    OPERATORS,
-    WITHOUT_WALLET,
-    mask_column,
-    mask_phone,
-    masked_number,
-    msisdn_from,
-    operator_named,
-)  # fmt: skip
+from workbench.domain import phones
+from workbench.domain.phones import OPERATORS, WITHOUT_WALLET, msisdn_from, operator_named
 from workbench.errors import InvalidRequest
 
 PREFIXES = {prefix: operator.id for operator in OPERATORS.values() for prefix in operator.prefixes}
 DIGITS = st.text("0123456789", min_size=7, max_size=7)
 
 
-def test_nine_prefixes_belong_to_three_operators():
-    assert PREFIXES == {
-        "96": "mtn", "76": "mtn", "56": "mtn",
-        "97": "airtel", "77": "airtel", "57": "airtel",
-        "95": "zamtel", "75": "zamtel", "55": "zamtel",
+def test_nine_prefixes_belong_to_three_operators_and_the_numbering_plan_agrees():
+    assert {each.id: each.prefixes for each in OPERATORS.values()} == {
+        "mtn": ("96", "76", "56"), "airtel": ("97", "77", "57"), "zamtel": ("95", "75", "55"),
     }  # fmt: skip
-
-
-def test_the_numbering_plan_agrees():
     for prefix in (f"{number:02d}" for number in range(100)):
         number = phonenumbers.parse(f"+260{prefix}1234567", None)
         mobile = phonenumbers.is_valid_number_for_region(number, "ZM") and (
@@ -44,13 +32,12 @@ def test_every_number_of_a_prefix_is_its_operators(prefix: str, digits: str):
     assert (number.e164, number.operator.id, number.ending) == (f"+260{prefix}{digits}", PREFIXES[prefix], digits)
 
 
-@pytest.mark.parametrize("prefix", ["98", "78", "58", "79", "21", "00", "90"])
-def test_numbers_without_a_wallet_are_refused(prefix: str):
-    with pytest.raises(InvalidRequest) as refused:
-        msisdn_from(f"+260{prefix}1234567", param="phone")
-    assert (refused.value.code, refused.value.param) == ("phone_without_wallet", "phone")
-    assert prefix in str(refused.value)
-    assert WITHOUT_WALLET.get(prefix, "not a mobile prefix") in str(refused.value)
+def test_numbers_without_a_wallet_are_refused():
+    for prefix in ("98", "78", "58", "79", "21", "00", "90"):
+        owner = WITHOUT_WALLET.get(prefix, "not a mobile prefix")
+        with pytest.raises(InvalidRequest, match=rf"{prefix} \({owner}\)") as refused:
+            msisdn_from(f"+260{prefix}1234567", param="phone")
+        assert (refused.value.code, refused.value.param) == ("phone_without_wallet", "phone")
 
 
 OTHER_FORMS = {
@@ -64,13 +51,11 @@ OTHER_FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("said", OTHER_FORMS)
-def test_every_other_form_is_refused_with_its_reason(said: str):
-    for text in OTHER_FORMS[said]:
-        with pytest.raises(InvalidRequest) as refused:
-            msisdn_from(text, param="payment_method.mobile_money.phone")
-        assert (refused.value.code, refused.value.param) == ("phone_invalid", "payment_method.mobile_money.phone")
-        assert said in str(refused.value)
+@pytest.mark.parametrize(("said", "text"), [(said, text) for said, texts in OTHER_FORMS.items() for text in texts])
+def test_every_other_form_is_refused_with_its_reason(said: str, text: str):
+    with pytest.raises(InvalidRequest, match=said) as refused:
+        msisdn_from(text, param="payment_method.mobile_money.phone")
+    assert (refused.value.code, refused.value.param) == ("phone_invalid", "payment_method.mobile_money.phone")
 
 
 @given(st.text(max_size=16))
@@ -90,22 +75,18 @@ def test_operators_are_named_short_or_long_in_any_case_and_no_other():
     for operator, texts in spellings.items():
         assert {operator_named(text, param="provider").id for text in texts} == {operator}
     for text in ("", "zed", "vodafone", " mtn", "mtn_momo", "MTN_MOMO_RWA"):
-        with pytest.raises(InvalidRequest) as refused:
+        with pytest.raises(InvalidRequest, match="mtn, airtel, zamtel") as refused:
             operator_named(text, param="provider")
         assert (refused.value.code, refused.value.param) == ("operator_unknown", "provider")
-        assert "mtn, airtel, zamtel" in str(refused.value)
 
 
 @given(st.sampled_from(sorted(PREFIXES)), DIGITS)
 def test_a_masked_number_has_lost_its_middle(prefix: str, digits: str):
-    masked = mask_phone(f"+260{prefix}{digits}")
-    assert masked == f"+260{prefix}••••{digits[4:]}"
-    # What is left fits ten thousand numbers.
-    assert sum(each.isdigit() for each in masked) == 3 + 2 + 3
+    assert phones.mask_phone(f"+260{prefix}{digits}") == f"+260{prefix}••••{digits[4:]}"
 
 
 def test_a_mobile_number_is_masked_however_it_is_written_and_of_another_three_digits_are_left():
     for text in ("+260961234567", "00260961234567", "260 96 123 4567", "096-123-4567", "961234567"):
-        assert masked_number(text) == mask_column(text) == "+26096••••567"
+        assert phones.masked_number(text) == phones.mask_column(text) == "+26096••••567"
     for text, shown in (("+254712345678", "+•••••••••678"), ("Mwansa", "Mwansa"), ("12", "12")):
-        assert (masked_number(text), mask_column(text)) == (None, shown)
+        assert (phones.masked_number(text), phones.mask_column(text)) == (None, shown)

@@ -1,22 +1,15 @@
+import string
+from itertools import product
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain import ussd
-from workbench.domain.ussd import FAILURE_OF, IDLE_TEXT, OPEN, TRANSITIONS, UssdSession, after, check_pin, judged_pin
+from workbench.domain.ussd import FAILURE_OF, TRANSITIONS, Receipt, UssdSession, after, check_pin, judged_pin
 from workbench.errors import IllegalTransition, InvalidRequest
 
-SCREENS = (
-    "enter_pin", "wrong_pin", "approved", "refused", "blocked", "canceled", "ignored", "expired", "withdrawn",
-    "unsent", "rejected", "recalled",
-)  # fmt: skip
-INPUTS = (
-    "right_pin", "right_pin_refused", "wrong_pin", "last_wrong_pin", "cancel", "ignore", "timeout", "withdraw",
-)  # fmt: skip
-OTHER_INPUTS = ("late_pin", "reject", "", "approve")
-UNSEEN = {"unsent", "rejected", "recalled"}
-"""No prompt reached the handset."""
 ANSWERED = {
     "right_pin": "approved", "right_pin_refused": "refused", "wrong_pin": "wrong_pin", "last_wrong_pin": "blocked",
     "cancel": "canceled", "ignore": "ignored", "timeout": "expired", "withdraw": "withdrawn",
@@ -29,6 +22,9 @@ EXPECTED = {
     "unsent": {"reject": "rejected", "withdraw": "recalled"},
 }
 ENDED = {"approved", "refused", "blocked", "canceled", "withdrawn", "rejected", "recalled"}
+SCREENS, INPUTS = {*EXPECTED, *ENDED}, (*ANSWERED, "late_pin", "reject", "", "approve")
+UNSEEN = {"unsent", "rejected", "recalled"}
+"""No prompt reached the handset."""
 
 
 def session(screen: str = "enter_pin", **more: object) -> UssdSession:
@@ -40,10 +36,9 @@ def session(screen: str = "enter_pin", **more: object) -> UssdSession:
     return msgspec.structs.replace(made, **more)
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-def test_every_screen_and_every_input(screen: str):
-    allowed = EXPECTED.get(screen, {})
-    for given_input in (*INPUTS, *OTHER_INPUTS):
+def test_every_screen_and_every_input():
+    for screen, given_input in product(SCREENS, INPUTS):
+        allowed = EXPECTED.get(screen, {})
         if given_input in allowed:
             assert after(session(screen), given_input).screen == allowed[given_input]
             continue
@@ -51,17 +46,8 @@ def test_every_screen_and_every_input(screen: str):
             after(session(screen), given_input)
         facts = refused.value.facts
         assert (facts["state"], facts["event"], set(facts["allowed"])) == (screen, given_input, set(allowed))
-
-
-def test_every_screen_is_reached_and_the_ended_ones_stay():
-    found, fresh = {"enter_pin", "unsent"}, ["enter_pin", "unsent"]
-    while fresh:
-        later = set(EXPECTED.get(fresh.pop(), {}).values()) - found
-        found |= later
-        fresh += later
-    assert found == set(SCREENS)
-    assert set(SCREENS) - {start for start, _ in TRANSITIONS} == ENDED
-    assert set(OPEN) == {"enter_pin", "wrong_pin"}
+    assert len(TRANSITIONS) == sum(map(len, EXPECTED.values()))
+    assert set(ussd.OPEN) == {"enter_pin", "wrong_pin"}
 
 
 def test_each_end_without_money_has_its_failure():
@@ -74,21 +60,17 @@ def test_each_end_without_money_has_its_failure():
 
 
 def test_only_a_wrong_pin_costs_a_try():
-    left = {each: after(session(), each).tries_left for each in INPUTS}
-    assert left == {each: 2 if each in ("wrong_pin", "last_wrong_pin") else 3 for each in INPUTS}
+    left = {each: after(session(), each).tries_left for each in ANSWERED}
+    assert left == {each: 2 if each in ("wrong_pin", "last_wrong_pin") else 3 for each in ANSWERED}
 
 
 def test_which_input_a_pin_is():
     for right, refusal, tries_left, judged in (
-        (True, None, 3, "right_pin"),
-        (True, None, 1, "right_pin"),
-        (True, "insufficient_funds", 3, "right_pin_refused"),
-        (False, None, 3, "wrong_pin"),
-        (False, None, 2, "wrong_pin"),
-        (False, None, 1, "last_wrong_pin"),
-        (False, "insufficient_funds", 3, "wrong_pin"),
-        (False, "insufficient_funds", 1, "last_wrong_pin"),
-    ):
+        (True, None, 3, "right_pin"), (True, None, 1, "right_pin"),
+        (True, "insufficient_funds", 3, "right_pin_refused"), (False, None, 3, "wrong_pin"),
+        (False, None, 2, "wrong_pin"), (False, None, 1, "last_wrong_pin"),
+        (False, "insufficient_funds", 3, "wrong_pin"), (False, "insufficient_funds", 1, "last_wrong_pin"),
+    ):  # fmt: skip
         assert judged_pin(session(tries_left=tries_left), right=right, refusal=refusal) == judged
 
 
@@ -99,11 +81,8 @@ def test_wrong_pins_run_out(pins: list[bool], tries: int):
         prompt = after(prompt, judged_pin(prompt, right=right, refusal=None))
         wrong = count - right
         assert prompt.tries_left == tries - wrong
-        if right:
-            assert prompt.screen == "approved"
-            return
-        assert prompt.screen == ("blocked" if wrong == tries else "wrong_pin")
-        if prompt.screen == "blocked":
+        assert prompt.screen == ("approved" if right else "blocked" if wrong == tries else "wrong_pin")
+        if prompt.screen != "wrong_pin":
             return
 
 
@@ -123,34 +102,79 @@ SHOWN: list[tuple[str, dict[str, object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("screen", "more", "shown"), SHOWN)
-def test_the_words_on_each_screen(screen: str, more: dict[str, object], shown: str):
-    assert ussd.screen_text(session(screen, **more)) == shown
-
-
-def test_every_screen_that_a_customer_sees_has_words():
-    assert set(ussd.SCREEN_TEXTS) == set(SCREENS) - UNSEEN
+def test_the_words_on_each_screen_that_a_customer_sees():
+    for screen, more, shown in SHOWN:
+        assert ussd.screen_text(session(screen, **more)) == shown
+    assert set(ussd.SCREEN_TEXTS) == SCREENS - UNSEEN
     assert set(ussd.HIDDEN) == UNSEEN
-    assert IDLE_TEXT == "(no message)"
+    assert ussd.IDLE_TEXT == "(no message)"
 
 
-def test_as_many_digits_as_an_operator_asks_for_could_be_a_pin():
-    for pin in ("1234", "0000", "9999"):
-        check_pin(pin, 4)
-    check_pin("12345", 5)
-    with pytest.raises(InvalidRequest):
-        check_pin("1234", 5)
-
-
-@pytest.mark.parametrize("text", ["", "123", "12345", "12a4", " 1234", "1234\n", "١٢٣٤", "-123", "12.4", "²234"])
-def test_what_could_be_no_pin_is_refused_without_repeating_it(text: str):
-    with pytest.raises(InvalidRequest) as refused:
-        check_pin(text, 4)
-    assert (refused.value.code, refused.value.param) == ("pin_invalid", "text")
-    assert "4 digits" in str(refused.value)
-    assert f"{len(text)} characters" in str(refused.value)
-    assert len(text) <= 1 or text not in str(refused.value)
-
-
-def test_a_session_holds_no_pin():
+def test_what_could_be_no_pin_is_refused_without_repeating_it():
+    for pin in ("1234", "0000", "9999", "12345"):
+        check_pin(pin, len(pin))
+    for text, length in (
+        *((text, 4) for text in ("", "123", "12345", "12a4", " 1234", "1234\n", "١٢٣٤", "-123", "12.4", "²234")),
+        ("1234", 5),
+    ):
+        with pytest.raises(InvalidRequest, match=f"{length} digits; the text has {len(text)} characters") as refused:
+            check_pin(text, length)
+        assert (refused.value.code, refused.value.param) == ("pin_invalid", "text")
+        assert len(text) <= 1 or text not in str(refused.value)
     assert not [name for name in UssdSession.__struct_fields__ if "pin" in name]
+
+
+# Receipts
+
+AT_MS = 1_767_592_860_000
+"""2026-01-05, 08:01 in Lusaka."""
+
+
+def receipt(screen: str, **more: object) -> Receipt:
+    found = ussd.receipt_of(session(screen, **more), seq=7, at_ms=AT_MS, transaction="4000000012")
+    assert found is not None
+    return found
+
+
+def test_a_payment_is_told_with_its_amount_merchant_moment_and_the_operators_reference():
+    assert ussd.receipt_text(receipt("approved")) == (
+        "05/01/2026 08:01: ZMW 150.00 paid to PLANT STORE. For: Monstera. Transaction 4000000012."
+    )
+
+
+def test_a_failure_is_told_with_its_reason_and_no_transaction_and_of_every_other_screen_nothing():
+    says = {"refused": "The wallet holds less than the amount.", "blocked": "The PIN was wrong too often."}
+    for screen, reason in says.items():
+        found = receipt(screen, reason=reason if screen == "refused" else None)
+        text = ussd.receipt_text(found)
+        assert text == f"05/01/2026 08:01: ZMW 150.00 to PLANT STORE was not paid. For: Monstera. {reason}"
+        assert found.transaction is None
+    for screen in SCREENS - {"approved", *says}:
+        assert ussd.receipt_of(session(screen), seq=7, at_ms=AT_MS, transaction="4000000012") is None
+
+
+def test_money_that_came_back_is_told_with_its_own_amount():
+    paid = session("approved", reference=None)
+    back = ussd.receipt_of_return(paid, seq=9, at_ms=AT_MS, amount_minor=5, transaction="X")
+    assert ussd.receipt_text(back) == "05/01/2026 08:01: ZMW 0.05 received back from PLANT STORE. Transaction X."
+    assert {*ussd.RECEIPT_KINDS.values(), ussd.RETURNED} == set(ussd.RECEIPT_TEXTS)
+
+
+@given(
+    screen=st.sampled_from(sorted(ussd.RECEIPT_KINDS)),
+    amount_minor=st.integers(1, 10**12 - 1),
+    merchant=st.text(string.ascii_letters, min_size=1, max_size=40),
+    reference=st.none() | st.text(max_size=300),
+    at_ms=st.integers(0, 4_000_000_000_000),
+)
+def test_any_message_is_one_short_line_that_names_amount_and_merchant(
+    screen: str, amount_minor: int, merchant: str, reference: str | None, at_ms: int
+):
+    one = session(screen, amount_minor=amount_minor, merchant=merchant, reference=reference, reason="No.")
+    found = ussd.receipt_of(one, seq=1, at_ms=at_ms, transaction="MP260105.0801.00000042")
+    assert found is not None
+    text = ussd.receipt_text(found)
+    assert len(text.splitlines()) == 1
+    assert merchant in text
+    assert f"{amount_minor // 100:,}.{amount_minor % 100:02d}" in text
+    assert "None" not in text.replace(merchant, "").replace(reference or "", "")

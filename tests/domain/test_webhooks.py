@@ -8,11 +8,6 @@ from hypothesis import strategies as st
 from workbench.domain.gaps import Gaps
 from workbench.domain.webhooks import Endpoint, OldSecret, Outcome, outcome_of
 
-# What follows an attempt
-
-DEFAULT = Gaps()
-SCHEDULE_S = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
-MIDDLE = 200
 DONE, DEAD = Outcome("delivered"), Outcome("dead_letter")
 
 
@@ -49,31 +44,31 @@ FOLLOWS: list[tuple[Outcome, list[tuple[int, int | None, int | None, dict[str, o
 def test_what_follows_an_attempt():
     for outcome, attempts in FOLLOWS:
         for number, status, retry_after_s, choices in attempts:
-            found = outcome_of(number, status, retry_after_s, MIDDLE, Gaps.chosen(choices))
+            found = outcome_of(number, status, retry_after_s, 200, Gaps.chosen(choices))
             assert found == outcome, (number, status, retry_after_s, choices)
 
 
 @pytest.mark.parametrize(("jitter", "factor"), [(0, "0.8"), (100, "0.9"), (200, "1"), (400, "1.2")])
 def test_the_wait_is_the_schedules_with_jitter(jitter: int, factor: str):
-    for number in range(1, 10):
-        assert outcome_of(number, 500, None, jitter, DEFAULT) == again(SCHEDULE_S[number] * Decimal(factor))
+    for number, wait_s in enumerate((5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400), start=1):
+        assert outcome_of(number, 500, None, jitter, Gaps()) == again(wait_s * Decimal(factor))
 
 
 @given(st.integers(1, 9), st.integers(0, 400), st.sampled_from([429, 502, 504]), st.none() | st.integers(0, 10**9))
 def test_slowing_down_never_hurries_and_has_an_end(number: int, jitter: int, status: int, retry_after_s: int | None):
-    plain = outcome_of(number, 500, None, jitter, DEFAULT).wait_ms
-    slowed = outcome_of(number, status, retry_after_s, jitter, DEFAULT).wait_ms
-    assert plain is not None
-    assert slowed is not None
+    plain, slowed = (outcome_of(number, each, retry_after_s, jitter, Gaps()).wait_ms or 0 for each in (500, status))
+    assert plain
     assert max(plain, 60_000) <= slowed <= 2 * max(plain, 60_000)
 
 
 # Endpoints
 
+ENDPOINT = Endpoint(id="we_1", seq=1, account="a", url="http://a.example", secret="c")
+
 
 def test_a_rolled_secret_signs_until_its_time_is_up():
     old = (OldSecret("b", 20), OldSecret("a", 10))
-    endpoint = Endpoint(id="we_1", seq=1, account="a", url="http://a.example", secret="c", old_secrets=old)
+    endpoint = msgspec.structs.replace(ENDPOINT, old_secrets=old)
     assert [endpoint.overlapping(now_ms) for now_ms in (9, 10, 19, 20)] == [old, old[:1], old[:1], ()]
 
 
@@ -85,14 +80,6 @@ def test_which_events_an_endpoint_wants():
         (("payment_intent.*", "charge.failed"), "charge.failed", True), (("char*",), "charge.failed", False),
         ((), "charge.failed", False),
     ):  # fmt: skip
-        endpoint = Endpoint(
-            id="we_1",
-            seq=1,
-            account="plants",
-            url="http://x",
-            secret="",
-            enabled_events=enabled_events,
-            status="enabled",
-        )
+        endpoint = msgspec.structs.replace(ENDPOINT, enabled_events=enabled_events)
         assert endpoint.wants(event_type) is wanted
         assert msgspec.structs.replace(endpoint, status="disabled").wants(event_type) is False

@@ -29,11 +29,6 @@ def test_intents_are_created_canceled_listed_and_paged(pay: PaymentsClient):
     assert [each.id for each in pay.payment_intents.list(ending_before=made[1]).data] == [made[2]]
 
 
-def test_each_goes_on_past_a_page(pay: PaymentsClient):
-    made = [pay.payment_intents.create(amount=1).id for _ in range(103)]
-    assert [each.id for each in pay.payment_intents.each()] == made[::-1]
-
-
 def test_a_charge_is_refunded_and_paid_out(shop: "Shop", pay: PaymentsClient):
     charge = pay.charges.create(amount=10_000, channel="mtn", phone=shop.new_number(), idempotency_key="order-1")
     refund = pay.refunds.create(charge=charge.id, amount=1_000, reason="one pot was broken")
@@ -50,36 +45,29 @@ def test_a_charge_is_refunded_and_paid_out(shop: "Shop", pay: PaymentsClient):
         pay.payouts.create(amount=Decimal("7.51"))
 
 
-@pytest.mark.parametrize("amount", [Decimal("10.00"), Decimal(10), 10.0, True], ids=str)
-def test_a_part_of_a_charge_is_an_int_as_the_charge_is(shop: "Shop", pay: PaymentsClient, amount: object):
+def test_a_part_of_a_charge_is_an_int_as_the_charge_is_and_one_of_an_intent_in_kwacha(
+    shop: "Shop", pay: PaymentsClient
+):
     charge = pay.charges.create(amount=10_000, channel="mtn", phone=shop.new_number(), idempotency_key="order-3")
-    with pytest.raises(InvalidRequest, match=r"ngwee.*as an int") as refused:
-        pay.refunds.create(charge=charge.id, amount=amount)
-    assert refused.value.code == "amount_not_exact"
+    for amount in (Decimal("10.00"), Decimal(10), 10.0, True):
+        with pytest.raises(InvalidRequest, match=r"ngwee.*as an int") as refused:
+            pay.refunds.create(charge=charge.id, amount=amount)
+        assert refused.value.code == "amount_not_exact"
     assert list(pay.refunds.each()) == []
-
-
-def test_a_part_of_an_intent_is_in_kwacha(shop: "Shop", pay: PaymentsClient):
     intent = shop.paid_intent("100.00")
     assert pay.refunds.create(payment_intent=intent, amount=Decimal("10.00")).amount == 10
     with pytest.raises(InvalidRequest, match=r'Decimal\("150.00"\)'):
         pay.refunds.create(payment_intent=intent, amount=10.0)
 
 
-@pytest.mark.parametrize(
-    ("group", "filters"),
-    [
-        ("events", {"typ": "charge.*"}),
-        ("deliveries", {"stauts": "pending"}),
-        ("refunds", {"chagre": "ch_1"}),
-        ("payment_intents", {"status": "succeeded"}),
-        ("webhook_endpoints", {"url": "http://127.0.0.1:1/"}),
-    ],
-)
-def test_a_filter_that_there_is_not_is_no_argument(pay: PaymentsClient, group: str, filters: dict[str, str]):
-    for method in ("list", "each"):
-        with pytest.raises(TypeError, match=next(iter(filters))):
-            getattr(getattr(pay, group), method)(**filters)
+def test_a_filter_that_there_is_not_is_no_argument(pay: PaymentsClient):
+    for group, name in (
+        ("events", "typ"), ("deliveries", "stauts"), ("refunds", "chagre"), ("payment_intents", "status"),
+        ("webhook_endpoints", "url"),
+    ):  # fmt: skip
+        for method in ("list", "each"):
+            with pytest.raises(TypeError, match=name):
+                getattr(getattr(pay, group), method)(**{name: "charge.*"})
 
 
 def test_keys_are_made_rolled_and_revoked(shop: "Shop", pay: PaymentsClient):
@@ -123,11 +111,3 @@ def test_events_and_deliveries_are_found_and_sent_again(shop: "Shop", pay: Payme
     shop.advance(days=4)
     assert pay.webhook_endpoints.update(endpoint.id, status="enabled").status == "enabled"
     assert {each.status for each in pay.deliveries.replay_dead_letters().data} == {"pending"}
-
-
-def test_a_token_is_given_and_refreshed(shop: "Shop", pay: PaymentsClient):
-    first = pay.auth.token(email="ada@example.com", password="green")
-    second = pay.auth.refresh(first.refresh_token)
-    with pytest.raises(AuthenticationFailed):
-        shop.bench.client_with(first.access_token).plants.create(id=1, name="Monstera")
-    assert shop.bench.client_with(second.access_token).plants.create(id=1, name="Monstera").name == "Monstera"

@@ -19,23 +19,17 @@ if TYPE_CHECKING:
     from tests.doors.conftest import Wire
 
 HTML = "text/html; charset=utf-8"
+SCRIPT, STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 ASSETS = {
-    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-    "swagger-ui.css": "text/css; charset=utf-8",
-    "favicon-32x32.png": "image/png",
-    "docs.js": "text/javascript; charset=utf-8",
-    "docs.css": "text/css; charset=utf-8",
-}
+    "swagger-ui-bundle.js": SCRIPT, "swagger-ui.css": STYLE, "favicon-32x32.png": "image/png", "docs.js": SCRIPT,
+    "docs.css": STYLE,
+}  # fmt: skip
+PAGES_FOR_PEOPLE = ("/", "/docs", "/docs/errors", "/docs/test-numbers")
 TYPES = {
-    "/": HTML,
-    "/openapi.json": "application/json",
-    "/plants/openapi.json": "application/json",
-    "/docs": HTML,
-    "/docs/errors": HTML,
-    "/docs/test-numbers": HTML,
+    **dict.fromkeys(PAGES_FOR_PEOPLE, HTML),
+    **dict.fromkeys(("/openapi.json", "/plants/openapi.json"), "application/json"),
     **{f"/docs/assets/{name}": media_type for name, media_type in ASSETS.items()},
 }
-PAGES_FOR_PEOPLE = ("/", "/docs", "/docs/errors", "/docs/test-numbers")
 NOT_THERE = (
     "VERSION", "swagger-ui.js", "..%2fpages.py", "..%2f..%2ftemplates%2fdocs.html", "%2e%2e%2fdocs.js", "docs.js%00",
     "%2fetc%2fpasswd", ".", "docs.js/",
@@ -73,16 +67,16 @@ def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: "Wire"):
 
 
 class TestTheFirstPage:
-    @pytest.fixture
-    def page(self, wire: "Wire") -> str:
-        return wire.get("/", {}).text
-
-    def test_it_leads_to_the_others_and_holds_no_key(self, wire: "Wire", page: str):
+    def test_it_leads_to_the_others_holds_no_key_and_calls_by_the_name_it_was_called_by(self, wire: "Wire"):
+        page = wire.get("/", {}).text
         assert all(f'<a href="{each}">' in page for each in (*PAGES_FOR_PEOPLE[1:], "/openapi.json"))
         assert str(wire.bench.secret_key) not in page
         assert not re.search(r"[sp]k_test_\w", page)
+        response = wire.bench.http.get("/", headers={"Host": "shop.localhost:4242"})
+        assert "curl http://shop.localhost:4242/v1/charges" in response.text
 
-    def test_its_calls_work_as_they_are_copied(self, wire: "Wire", page: str):
+    def test_its_calls_work_as_they_are_copied(self, wire: "Wire"):
+        page = wire.get("/", {}).text
         if wire.bench.base_url.endswith("sandbox.localhost"):
             pytest.skip("curl calls a port")
         calls = [html.unescape(each) for each in re.findall(r"<pre><code>(.+?)</code></pre>", page, re.DOTALL)]
@@ -94,10 +88,6 @@ class TestTheFirstPage:
         assert (charge["status"], charge["amount"]) == ("succeeded", 15_000)
         assert listed["data"][0]["id"] == charge["id"]
         assert [row["amount_minor"] for row in postings["data"] if row["payment"] == charge["id"]][:1] == [15_000]
-
-    def test_it_calls_the_sandbox_by_the_name_that_it_was_called_by(self, wire: "Wire"):
-        response = wire.bench.http.get("/", headers={"Host": "shop.localhost:4242"})
-        assert "curl http://shop.localhost:4242/v1/charges" in response.text
 
 
 class TestAssets:
@@ -117,29 +107,20 @@ class TestAssets:
             text = wire.get(f"/docs/assets/{name}", {}).text
             assert "@import" not in text
             assert re.findall(r"url\((?![\"']?data:)[^)]*", text) == []
-        assert re.findall(r"https?:", wire.get("/docs/assets/docs.js", {}).text) == []
+        script = wire.get("/docs/assets/docs.js", {}).text
+        assert re.findall(r"https?:", script) == []
+        assert "validatorUrl: null" in script, "the validator of Swagger is not asked"
 
-    def test_the_validator_of_swagger_is_not_asked(self, wire: "Wire"):
-        assert "validatorUrl: null" in wire.get("/docs/assets/docs.js", {}).text
 
-
-class TestErrors:
-    @pytest.fixture
-    def page(self, wire: "Wire") -> str:
-        return wire.get("/docs/errors", {}).text
-
-    def test_every_code_has_an_anchor_and_its_words(self, page: str):
-        anchors = re.findall(r'<tr id="([^"]+)"', page)
-        assert anchors == [*CODES, *(f"decline-{code}" for code in FAILURES)]
-        assert all(f"{row.kind.status} {row.kind.title}" in page for row in CODES.values())
-
-    def test_it_tells_what_others_call_a_failure(self, page: str):
-        assert all(name in page for names in OPERATOR_NAMES.values() for name in names)
-
-    def test_a_problem_leads_to_its_anchor(self, wire: "Wire", page: str):
-        path, _, anchor = wire.get("/v1/charges/ch_0").json()["type"].partition("#")
-        assert path == "/docs/errors"
-        assert f'id="{anchor}"' in page
+def test_every_code_has_an_anchor_its_words_and_what_others_call_a_failure(wire: "Wire"):
+    page = wire.get("/docs/errors", {}).text
+    anchors = re.findall(r'<tr id="([^"]+)"', page)
+    assert anchors == [*CODES, *(f"decline-{code}" for code in FAILURES)]
+    assert all(f"{row.kind.status} {row.kind.title}" in page for row in CODES.values())
+    assert all(name in page for names in OPERATOR_NAMES.values() for name in names)
+    path, _, anchor = wire.get("/v1/charges/ch_0").json()["type"].partition("#")
+    assert path == "/docs/errors"
+    assert anchor in anchors
 
 
 def test_every_test_number_is_told(wire: "Wire"):
@@ -170,10 +151,8 @@ class TestOtherMethods:
             }
             assert 0 <= int(asked.headers["content-length"]) - len(got.content) <= 1  # of a clock that runs on
 
-    def test_head_asks_for_a_key_as_get_does(self, wire: "Wire"):
+    def test_head_without_a_key_and_where_there_is_no_get(self, wire: "Wire"):
         assert wire.bench.http.head("/v1/charges").status_code == 401
-
-    def test_head_where_there_is_no_get(self, wire: "Wire"):
         refused = wire.bench.http.head("/v1/dead_letters/replay", headers=wire.bearer)
         assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
 
@@ -183,13 +162,9 @@ class TestOtherMethods:
         assert [row["what"] for row in wire.trace(since)] == ["OPTIONS /v1/charges"]
 
 
-def test_an_unknown_path_below_docs_is_a_problem(wire: "Wire"):
-    response = wire.get("/docs/nothing", {})
-    assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
-    assert response.headers["request-id"]
-
-
 def test_a_path_that_there_is_not_points_to_those_that_there_are(wire: "Wire"):
-    responses = [wire.get(path, {}) for path in ("/v1/plants", "/v1")]
-    assert [(each.status_code, each.json()["code"]) for each in responses] == [(404, "path_not_found")] * 2
-    assert all("/docs" in each.json()["detail"] for each in responses)
+    for path in ("/v1/plants", "/v1", "/docs/nothing"):
+        response = wire.get(path, {})
+        assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
+        assert "/docs" in response.json()["detail"]
+        assert response.headers["request-id"]

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from tests.conftest import Shop
 
 
+INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+PUBLISHED = ("publishable", "active")
+
+
 def code(answer) -> tuple[int, str]:  # noqa: ANN001  an httpx response
     return answer.status_code, answer.json()["code"]
 
@@ -32,11 +36,11 @@ class TestKeys:
         assert (body["kind"], body["status"], made.headers["Cache-Control"]) == (kind, "active", "no-store")
         assert body["value"].startswith({"secret": "sk_test_", "publishable": "pk_test_"}[kind])
         assert body["masked"].endswith(body["value"][-4:])
-        intent = shop.post(
-            "/v1/payment_intents", {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-        ).json()
+        intent = shop.post("/v1/payment_intents", INTENT).json()
         path = f"/v1/payment_intents/{intent['id']}?client_secret={intent['client_secret']}"
         assert shop.get(path, key=body["value"]).status_code == 200
+        trace = shop.get("/sandbox/trace").text
+        assert not [each for each in (body["value"], shop.key, shop.publishable) if each in trace]
         assert shop.get(path).status_code == 200
 
     def test_without_a_body_it_is_a_secret_key_and_no_other_kind(self, shop: "Shop"):
@@ -81,19 +85,11 @@ class TestKeys:
         assert code(shop.call("DELETE", f"/v1/api_keys/{more['id']}", key=more["value"])) == (409, "key_is_last")
 
     def test_there_is_no_such_key_and_a_publishable_one_may_not(self, shop: "Shop"):
-        for method, path, said in (
-            ("DELETE", "/key_x", "key_not_found"), ("POST", "/key_x/roll", "key_not_found"), ("GET", "", None),
-            ("POST", "", None),
-        ):  # fmt: skip
-            if said:
-                assert code(shop.call(method, f"/v1/api_keys{path}")) == (404, said)
+        for method, path in (("DELETE", "/key_x"), ("POST", "/key_x/roll"), ("GET", ""), ("POST", "")):
+            if path:
+                assert code(shop.call(method, f"/v1/api_keys{path}")) == (404, "key_not_found")
             refused = shop.call(method, f"/v1/api_keys{path}", key=shop.publishable)
             assert code(refused) == (403, "key_not_allowed")
-
-    def test_no_key_is_in_the_trace(self, shop: "Shop"):
-        values = [shop.post("/v1/api_keys").json()["value"], shop.key, shop.publishable]
-        told = shop.get("/sandbox/trace").text
-        assert not [each for each in values if each in told]
 
 
 def test_a_bench_goes_over_to_a_key_of_its_sandbox_and_to_no_other():
@@ -116,21 +112,22 @@ def test_a_bench_goes_over_to_a_key_of_its_sandbox_and_to_no_other():
         assert pay.balance.retrieve()
 
 
-def test_a_store_is_opened_again_with_the_key_that_is_active(tmp_path: Path):
-    with Workbench(seed=7, store=tmp_path / "store.db") as bench:
-        key = {"Authorization": f"Bearer {bench.secret_key!s}"}
-        own = [each["id"] for each in bench.http.get("/v1/api_keys", headers=key).json()["data"]]
-        values = []
-        for each in own:
-            rolled = bench.http.post(f"/v1/api_keys/{each}/roll", headers=key).json()
-            values.append(rolled["value"])
-            if rolled["kind"] == "secret":
-                key = {"Authorization": f"Bearer {rolled['value']}"}
+def test_a_store_is_opened_again_with_the_keys_that_are_active(tmp_path: Path):
+    store = tmp_path / "store.db"
+    with Workbench(seed=7, store=store) as bench:
+        keys = bench.client.api_keys
+        rolled = {each.kind: keys.roll(each.id).value for each in sorted(keys.each(), key=lambda each: each.kind)}
     for _ in range(2):
-        with Workbench(store=tmp_path / "store.db") as bench:
-            assert [str(bench.publishable_key), str(bench.secret_key)] == values
+        with Workbench(store=store) as bench:
+            assert {"publishable": bench.publishable_key, "secret": bench.secret_key} == rolled
             bench.client.charges.create(amount=1, channel="mtn", phone="+260960000001", idempotency_key="k")
             assert bench.receiver.arrivals or _ == 1
+    with Workbench(store=store) as bench:
+        (published,) = [each for each in bench.client.api_keys.each() if (each.kind, each.status) == PUBLISHED]
+        bench.client.api_keys.revoke(published.id)
+    with Workbench(store=store) as bench:
+        assert str(bench.publishable_key) == ""
+        assert {each.id: each.status for each in bench.client.api_keys.each()}[published.id] == "revoked"
 
 
 class TestAnotherAccount:
@@ -189,29 +186,15 @@ class TestAnotherAccount:
         assert shop.status(f"/v1/webhook_endpoints/{hook}") == "enabled"
 
     def test_the_same_idempotency_key_is_another_key(self, shop: "Shop", new_shop: Callable[[Workbench], "Shop"]):
-        body = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-        made = [each.post("/v1/payment_intents", body, Idempotency_Key="k") for each in (shop, new_shop(shop.bench))]
+        made = [each.post("/v1/payment_intents", INTENT, Idempotency_Key="k") for each in (shop, new_shop(shop.bench))]
         assert made[0].json()["id"] != made[1].json()["id"]
 
-    def test_events_go_to_its_own_endpoints_alone(self, shop: "Shop"):
+    def test_events_go_to_its_own_endpoints_alone_and_a_token_is_the_first_merchants(self, shop: "Shop"):
         before = len(shop.bench.receiver.arrivals)
-        shop.paid_intent()
+        intent = shop.paid_intent()
         shop.advance(0)
         assert len(shop.bench.receiver.arrivals) == before
         assert shop.read("/v1/deliveries")["data"] == []
-
-    def test_a_token_is_the_first_merchants(self, shop: "Shop"):
-        intent = shop.intent()
         body = {"email": "a@example.com", "password": "open sesame"}
         token = shop.post("/v1/auth/token", body).json()["access_token"]
         assert shop.get(f"/v1/payment_intents/{intent}", key=token).status_code == 404
-
-
-def test_a_store_whose_publishable_key_was_revoked_opens_again(tmp_path: Path):
-    store = tmp_path / "shop.db"
-    with Workbench(seed=1, store=store) as bench:
-        published = next(each for each in bench.client.api_keys.each() if each.kind == "publishable")
-        bench.client.api_keys.revoke(published.id)
-    with Workbench(store=store) as bench:
-        assert str(bench.publishable_key) == ""
-        assert {each.id: each.status for each in bench.client.api_keys.each()}[published.id] == "revoked"

@@ -42,10 +42,9 @@ class TestWhatIsRefunded:
 
     def test_a_part_of_an_intent_in_kwacha(self, shop: "Shop"):
         intent = shop.paid_intent("100.00")
-        made = shop.post("/v1/refunds", {"payment_intent": intent, "amount": 33.33, "reason": "late"}).json()
-        assert (made["amount"], made["currency"], made["payment_intent"], made["reason"]) == (
-            33.33, "ZMW", intent, "late",
-        )  # fmt: skip
+        asked = {"payment_intent": intent, "amount": 33.33, "reason": "late"}
+        made = refund(shop, **asked).json()
+        assert {**made, **asked, "currency": "ZMW"} == made
         charge = shop.read(f"/v1/charges/{made['charge']}")
         assert (charge["amount_refunded"], charge["refunded"]) == (3_333, False)
         assert shop.balance() == (9_750 - 3_333, 0, 0)
@@ -72,10 +71,6 @@ class TestWhatIsRefunded:
         assert shop.read(f"/v1/charges/{charge}")["amount_refunded"] == 101
         assert refund(shop, payment_intent=intent).json()["amount"] == 98.99
 
-    def test_more_than_one_is_listed_newest_first(self, shop: "Shop"):
-        made = [refund(shop, charge=shop.charge()).json()["id"] for _ in range(3)]
-        assert [each["id"] for each in shop.read("/v1/refunds")["data"]] == made[::-1]
-
 
 class TestWhereItIsTakenFrom:
     @pytest.mark.parametrize(
@@ -92,14 +87,11 @@ class TestWhereItIsTakenFrom:
         self, shop: "Shop", available: int, pending: int, taken: list[tuple[str, int, int]]
     ):
         charge = shop.charge(10_000)
-        shop.to_midnight()
-        shop.advance(60)
-        payout = 9_750
         if available:
             shop.charge(available)
-            shop.to_midnight()
-            shop.advance(60)
-        assert shop.post("/v1/payouts", {"amount": payout / 100, "currency": "ZMW"}).status_code == 200
+        shop.to_midnight()
+        shop.advance(60)
+        assert shop.post("/v1/payouts", {"amount": 97.5, "currency": "ZMW"}).status_code == 200
         if pending:
             shop.charge(pending)
         refund(shop, charge=charge)
@@ -171,6 +163,7 @@ class TestWhatFails:
             ({"payment_intent": "pi_x"}, (404, "intent_not_found", "payment_intent")),
         ):
             assert code(refund(shop, **body)) == said
+        assert code(shop.get("/v1/refunds/re_x")) == (404, "refund_not_found", "id")
 
     def test_an_amount_of_a_charge_that_is_none(self, shop: "Shop"):
         charge = shop.charge(10_000)
@@ -183,6 +176,3 @@ class TestWhatFails:
             body = f'{{"charge": "{charge}", "amount": {amount}}}'.encode()
             answer = shop.bench.http.post("/v1/refunds", content=body, headers=headers)
             assert code(answer) == (400, said, "amount")
-
-    def test_there_is_no_such_refund(self, shop: "Shop"):
-        assert code(shop.get("/v1/refunds/re_x")) == (404, "refund_not_found", "id")

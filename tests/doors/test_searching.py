@@ -53,16 +53,13 @@ def test_events_are_found_from_a_moment_on(shop: "Shop", pay: PaymentsClient, be
     moment = bench.clock.now.isoformat(timespec="milliseconds")
     bench.clock.advance(60)
     after = shop.charge(10_000)
-    found = objects(pay.events.each(created_since=moment))
-    assert after in found
-    assert before not in found
+    assert objects(pay.events.each(created_since=moment)) & {before, after} == {after}
 
 
-@pytest.mark.parametrize("query", ["search=", f"search={'x' * 101}", "created_since=yesterday", "created_since=7"])
-def test_what_cannot_be_searched_for_is_refused(shop: "Shop", query: str):
-    answer = shop.get(f"/v1/events?{query}")
-    assert answer.status_code == 400
-    assert answer.json()["param"] == query.partition("=")[0]
+def test_what_cannot_be_searched_for_is_refused(shop: "Shop"):
+    for query in ("search=", f"search={'x' * 101}", "created_since=yesterday", "created_since=7"):
+        answer = shop.get(f"/v1/events?{query}")
+        assert (answer.status_code, answer.json()["param"]) == (400, query.partition("=")[0])
 
 
 def test_which_operators_are_down(bench: Workbench):

@@ -142,11 +142,9 @@ class TestItsEnd:
         with pytest.raises(ServeRefused, match="closed"):
             own.serve()
 
-    def test_a_taken_port_is_refused(self, own: Workbench, served: Served):
+    def test_a_taken_port_is_refused_and_a_connected_bench_serves_nothing(self, own: Workbench, served: Served):
         with pytest.raises(PortTaken):
             own.serve(urlsplit(served.base_url).port)
-
-    def test_a_connected_bench_serves_nothing(self, served: Served):
         backend = Workbench.connect(served.base_url, served.secret_key)
         with backend, pytest.raises(ServeRefused, match="served already"):
             backend.serve()
@@ -239,14 +237,8 @@ class TestHttp:
     def test_what_is_no_request_harms_nobody(
         self, served: Served, wire: httpx.Client, capfd: pytest.CaptureFixture[str]
     ):
-        for message in (
-            b"",
-            b"\r\n\r\n",
-            b"GET\r\n\r\n",
-            b"\x16\x03\x01\x00",
-            b"GET / HTTP/9.9\r\n\r\n",
-            b"x" * 70_000,
-        ):
+        short = (b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x00", b"GET / HTTP/9.9\r\n\r\n")
+        for message in (*short, b"x" * 70_000):
             raw(served, message, ends=True)
             assert wire.get("/plants/openapi.json").status_code == 200
         assert capfd.readouterr().err == ""
@@ -294,13 +286,11 @@ class TestConnect:
                 assert url in str(refused.value)
             server.shutdown()
 
-    def test_a_wrong_key_is_refused_without_being_repeated(self, served: Served):
+    def test_a_wrong_key_is_refused_without_being_repeated_and_a_live_one_not_sent(self, served: Served):
         key = "sk" + "_test_" + "x" * 24
         with pytest.raises(AuthenticationFailed) as refused:
             Workbench.connect(served.base_url, key)
         assert key not in str(refused.value)
-
-    def test_a_live_key_is_not_sent(self):
         with pytest.raises(LiveKeyRefused):
             Workbench.connect("http://127.0.0.1:9", "sk" + "_live_" + "x" * 24)
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from workbench.domain.ledger import t_accounts
 from workbench.domain.wire import Delivery, DeliveryAttempt, LedgerAccount
 from workbench.lab import views
 from workbench.lab.board import Board, html
@@ -126,17 +125,7 @@ class TestLedger:
 
     def test_what_does_not_balance_is_said(self):
         note, _ = ledger([entry(*self.POSTINGS[:2])], self.ACCOUNTS)
-        assert isinstance(note, views.Note)
-        assert note.tone == views.BAD
-
-    def test_large_amounts_stay_exact(self):
-        amount_minor = 999_999_999_999
-        (account,) = t_accounts(
-            {"entry": n, "code": 1, "account": "a", "side": "debit", "amount_minor": amount_minor, "currency": "ZMW"}
-            for n in range(3)
-        )
-        assert (account.balance_minor, account.balance) == (3 * amount_minor, ("29,999,999,999.97", ""))
-        assert all(type(each.money.amount_minor) is int for each in account.debits)
+        assert note == views.Note("It does not balance: debits ZMW 151.50, credits ZMW 0.00.", views.BAD)
 
     def test_before_any_money_it_says_when(self):
         assert ledger([call()], ()) == (views.Note("No entry yet: money is booked when the customer has paid."),)
@@ -156,15 +145,13 @@ class TestWebhooks:
         ],
     )
     def test_what_the_receiver_made_of_it(self, arrivals: list[Arrival], verified: str, handled: str):
-        grid = webhooks([webhook()], arrivals, {})
-        assert grid.rows[0].cells[3:] == (verified, handled)
+        assert webhooks([webhook()], arrivals, {}).rows[0].cells[3:] == (verified, handled)
 
     def test_attempts_are_counted_and_the_next_one_told(self):
         attempt = DeliveryAttempt(number=1, at=0, latency_ms=0, status_code=None, fault="refused", answer="")
         delivery = Delivery("del_evt_1", "pending", "evt_1", "t", "we_1", "http://h", [attempt], 1_767_592_805)
         rows = [webhook(result="no answer", fault="connection refused"), webhook(result="no answer, attempt 2")]
-        grid = webhooks(rows, [], {"del_evt_1": delivery})
-        (found,) = grid.rows
+        (found,) = webhooks(rows, [], {"del_evt_1": delivery}).rows
         assert found.cells[2] == "2, no answer, attempt 2, next at 08:00:05"
         assert "connection refused" in str(found.more)
 
@@ -236,24 +223,15 @@ class Typed(BoardSection):
         return views.Section(self.id, "Typed", (views.Form("f", "To fill in", fields), views.Beside((slot,)), way))
 
 
-class TestWhereNoWidgetRuns:
-    def board(self) -> Board:
-        return Board("A board", (Typed(),), lambda _: lambda: None, name="typed")
-
-    def test_forms_are_tables_errors_are_said_and_numbers_masked(self):
-        for shown in (repr(self.board()), str(self.board()._repr_mimebundle_()["text/html"])):
-            assert "+26096••••567" in shown
-            assert "1234567" not in shown
-            assert "MTN MoMo" in shown
-            assert "✗ no amount" in shown
-            assert "● a (b)" in shown
-        assert 'JSON:\n{\n  "a": 1\n}' in repr(self.board())
-
-    def test_a_place_without_a_widget_is_drawn_as_what_stands_for_it(self):
-        board = self.board()
-        widget: Any = board.widget
-        assert widget.view["widgets"] == {}
-        assert [each.on for each in views.slots(board.sections()[0].items)] == ["+260961234567"]
-        assert widget.view["name"] == "typed"
-        assert views.as_data(board.sections()) == widget.view["sections"]
-        assert html("t", board.sections()).count("<h4>") == 1
+def test_where_no_widget_runs_forms_are_tables_errors_are_said_and_numbers_masked():
+    board = Board("A board", (Typed(),), lambda _: lambda: None, name="typed")
+    for shown in (repr(board), str(board._repr_mimebundle_()["text/html"])):
+        parts = ("+26096••••567", "1234567", "MTN MoMo", "✗ no amount", "● a (b)")
+        assert [part for part in parts if part not in shown] == ["1234567"]
+    assert 'JSON:\n{\n  "a": 1\n}' in repr(board)
+    # A place without a widget is drawn as what stands for it.
+    widget: Any = board.widget
+    assert [each.on for each in views.slots(board.sections()[0].items)] == ["+260961234567"]
+    assert (widget.view["widgets"], widget.view["name"]) == ({}, "typed")
+    assert views.as_data(board.sections()) == widget.view["sections"]
+    assert html("t", board.sections()).count("<h4>") == 1

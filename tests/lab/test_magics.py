@@ -71,6 +71,7 @@ def cell(shell: InteractiveShell, bench: Workbench) -> Cell:
     return run
 
 
+ATTACK = "Order \x1b]0;owned\x07 \x9b2J \u202edlog\u2069 \x00\x7f"
 AWKWARD = '", "id": 99, "x": "\\ \n'
 SENT: dict[str, tuple[list[str], int, dict[str, object]]] = {
     **{f"by {method}": ([f"{method} /plants", KEY, "", '{"id": 1, "name": "A"}'], 200 if method == "POST" else 405, {})
@@ -80,12 +81,8 @@ SENT: dict[str, tuple[list[str], int, dict[str, object]]] = {
         ["\r", "# a plant\r", "POST /plants\r", f"{KEY}\r", "\r", '{"id": 1,\r', '"name": "Aloe"}\r'],
         200, {"name": "Aloe"},
     ),
-    "with Unicode": (
-        ["POST /plants", KEY, "", '{"id": 1, "name": "Ümbrella 🌱"}'], 200, {"name": "Ümbrella 🌱"},
-    ),
-    "with a slip in its JSON": (
-        ["POST /v1/payment_intents", KEY, "", '{"amount": 1,}'], 400, {"code": "body_not_json"},
-    ),
+    "with Unicode": (["POST /plants", KEY, "", '{"id": 1, "name": "Ümbrella 🌱"}'], 200, {"name": "Ümbrella 🌱"}),
+    "with a slip in its JSON": (["POST /v1/payouts", KEY, "", '{"amount": 1,}'], 400, {"code": "body_not_json"}),
     "with a type of its own": (["POST /v1/payouts", KEY, "content-type: text/plain", "", '{"amount": 1}'], 415, {}),
     "with a wrong length": (["POST /plants", KEY, "Content-Length: 3", "", '{"id": 1, "name": "Aloe"}'], 200, {}),
     "to the own address": ([f"GET {BASE}/v1/balance", KEY], 200, {}),
@@ -99,9 +96,7 @@ SENT: dict[str, tuple[list[str], int, dict[str, object]]] = {
         200, {"amount": Decimal("1.50"), "metadata": {"a": "b"}},
     ),
     "with a variable in its path": (["GET /sandbox/phones/$phone", KEY], 200, {"phone": NUMBER}),
-    "with two dollars, and a price": (
-        ["POST /plants", KEY, "", '{"id": 1, "name": "$$x $5"}'], 200, {"name": "$x $5"},
-    ),
+    "with two dollars, and a price": (["POST /plants", KEY, "", '{"id": 1, "name": "$$x $5"}'], 200, {"name": "$x $5"}),
 }  # fmt: skip
 VARIABLES = {"kind": "Authorization", "number": 1, "awkward": AWKWARD, "amount": Decimal("1.50"), "phone": NUMBER,
              "types": ["mobile_money"], "more": {"a": "b"}}  # fmt: skip
@@ -145,10 +140,9 @@ class TestARequestAsWritten:
     def test_no_secret_is_shown(self, cell: Cell, bench: Workbench):
         token = str(bench.client.auth.token(email="a@example.com", password="hunter22").access_token)
         intent = bench.client.payment_intents.create(amount=1)
+        path = "/v1/payment_intents/$intent.id?client_secret=$intent.client_secret"
         shown = [
-            cell(
-                "%%http", "GET /v1/payment_intents/$intent.id?client_secret=$intent.client_secret", KEY, intent=intent
-            ),
+            cell("%%http", f"GET {path}", KEY, intent=intent),
             cell("%%http", "GET /v1/balance", f"Authorization: Bearer {token}"),
             cell("%%http", "POST /v1/auth/token", "", '{"email": "a@example.com", "password": "hunter22"}'),
             cell("%%http", f"POST /sandbox/phones/{NUMBER}/input", KEY, "", '{"text": "4321"}'),
@@ -159,14 +153,10 @@ class TestARequestAsWritten:
         hidden = [token, intent.client_secret, "hunter22", NUMBER, "4321", shown[-1].result.json()["value"]]
         assert [each for each in hidden if str(each) in text] == []
 
-    def test_it_is_kept_as_underscore_and_by_a_name(self, cell: Cell, shell: InteractiveShell):
-        ran = cell("%%http -o answer", "GET /v1/balance", KEY)
+    def test_it_is_kept_as_underscore_and_by_a_name_and_a_long_page_is_cut(self, cell: Cell, shell: InteractiveShell):
+        ran = cell("%%http -o answer", "GET /docs")
         assert shell.user_ns["answer"] is ran.result
         assert shell.run_cell("_.status_code, _ is answer").result == (200, True)
-
-    def test_a_long_page_is_cut(self, cell: Cell):
-        ran = cell("%%http", "GET /docs")
-        assert ran.result.status_code == 200
         assert len(ran.shown) < 3000
 
     def test_a_served_sandbox_is_asked_as_well_and_said_to_be_gone(self, cell: Cell, bench: Workbench):
@@ -174,8 +164,7 @@ class TestARequestAsWritten:
         with bench.serve() as served:
             other = Workbench.connect(served.base_url, served.secret_key)
             ran = cell(*lines, other=other)
-            assert ran.result.status_code == 200
-            assert str(ran.result.url).startswith(served.base_url)
+            assert (ran.result.status_code, str(ran.result.url)) == (200, f"{served.base_url}/v1/balance")
             assert "Date:" not in ran.shown
         assert "gives no answer" in cell(*lines, other=other).said
         other.close()
@@ -223,6 +212,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "this_machine": (["GET http://127.0.0.1:1/x"], ELSEWHERE),
     "as_a_user": ([f"GET {BASE}@example.com/"], ELSEWHERE),
     "ftp": (["GET ftp://example.com"], ELSEWHERE),
+    "controls": ([f"GET {ATTACK.replace(' ', '')}"], "Line 2: a path begins with /, .*owned"),
 }
 FIRST_LINES = {
     "%%http nothing": "nothing is no Workbench here. Make it before: nothing = Workbench()",
@@ -232,6 +222,7 @@ FIRST_LINES = {
     "%%http --verbose": "use %%http [BENCH] [-o NAME]",
     "%%http GET /v1/balance": "The request begins on the next line",
     "%%http 'a": "No closing quotation",
+    f"%%http {ATTACK}": "owned",
 }
 
 
@@ -243,7 +234,7 @@ class TestWhatIsMistyped:
         ran = cell("%%http", *lines, broken="a\nB: c")
         assert ran.failed
         assert re.match("UsageError: (" + message + ")", ran.said)
-        assert ran.said.count("\n") == 1
+        assert ran.said.removesuffix("\n").isprintable(), "one line, and no control is quoted"
         assert len(bench.trace) == before
 
     def test_no_other_server_is_reached_by_a_variable(self, cell: Cell):
@@ -266,25 +257,23 @@ class TestWhatIsMistyped:
         assert reached == []
 
     def test_the_first_line_is_read_too(self, cell: Cell):
-        said = {line: cell(line, "GET /v1/balance").said for line in FIRST_LINES}
-        wrong = {line: text for line, text in said.items() if FIRST_LINES[line] not in text}
+        said = {line: cell(line, "GET /v1/balance").said.removesuffix("\n") for line in FIRST_LINES}
+        wrong = {line: text for line, text in said.items() if FIRST_LINES[line] not in text or not text.isprintable()}
         assert (wrong, {text[:12] for text in said.values()}) == ({}, {"UsageError: "})
 
 
-class TestWhichBench:
-    def test_the_only_one_under_whatever_name(self, cell: Cell, bench: Workbench):
-        assert cell("%%http\nGET /v1/balance", bench=None, shop=bench, same=bench).result.status_code == 401
+def test_which_bench_it_is_sent_to(cell: Cell, bench: Workbench):
+    lines = "%%http\nGET /v1/balance"
+    assert cell(lines, bench=None, shop=bench, same=bench).result.status_code == 401, "the only one, whatever its name"
+    assert "Make one before: bench = Workbench()" in cell(lines, bench=None).said
+    with Workbench(seed=8) as other:
+        several = cell(lines, bench=None, first=bench, second=other)
+    assert "several benches: first, second. Name one: %%http first" in several.said
 
-    def test_none_and_several_say_what_to_do(self, cell: Cell, bench: Workbench):
-        none = cell("%%http\nGET /v1/balance", bench=None)
-        with Workbench(seed=8) as other:
-            several = cell("%%http\nGET /v1/balance", bench=None, first=bench, second=other)
-        assert "Make one before: bench = Workbench()" in none.said
-        assert "several benches: first, second. Name one: %%http first" in several.said
 
-    @pytest.mark.parametrize("line", ["%%http --help", "%%http -h\n", "%http --help"])
-    def test_help_is_printed(self, cell: Cell, line: str):
-        ran = cell(line)
-        assert not ran.failed
-        assert ran.said.startswith("%%http [BENCH] [-o NAME]")
-        assert "$bench.secret_key" in ran.said
+@pytest.mark.parametrize("line", ["%%http --help", "%%http -h\n", "%http --help"])
+def test_help_is_printed(cell: Cell, line: str):
+    ran = cell(line)
+    assert not ran.failed
+    assert ran.said.startswith("%%http [BENCH] [-o NAME]")
+    assert "$bench.secret_key" in ran.said

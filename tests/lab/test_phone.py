@@ -4,7 +4,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -32,10 +32,6 @@ def arrives(widget: PhoneWidget, message: dict[str, Any]) -> None:
     widget._handle_custom_msg(message, [])  # noqa: SLF001  there is no other door than the kernel's socket
 
 
-def gone(_: SandboxControl, _number: str) -> None:
-    raise ServiceUnreachable("gone")
-
-
 class Browser:
     """Stands where a browser does: sends what it sends, keeps what it is sent."""
 
@@ -43,18 +39,15 @@ class Browser:
         self.widget = widget
         self.sent: list[dict[str, Any]] = []
         self.seen: list[View] = []
-        self._ids = 0
         monkeypatch.setattr(widget, "send", lambda content, buffers=None: self.sent.append(content))  # noqa: ARG005  ipywidgets' names
         widget.observe(lambda change: self.seen.append(change["new"]), "view")
 
     def press(self, what: str, **more: object) -> str:
         """What is said in answer."""
-        self._ids += 1
-        message = {"id": self._ids, "do": what, **more}
-        arrives(self.widget, message)
-        answer = self.sent[-1]
-        assert answer["answered"] == self._ids
-        return str(answer["said"])
+        number = len(self.sent)
+        arrives(self.widget, {"id": number, "do": what, **more})
+        assert self.sent[-1]["answered"] == number
+        return str(self.sent[-1]["said"])
 
     def pin(self, text: str = RIGHT) -> str:
         return self.press("pin", pin=text)
@@ -89,11 +82,8 @@ def widget_of(bench: Workbench, number: str = NUMBER) -> PhoneWidget:
 
 
 def ask(bench: Workbench, number: str = NUMBER, provider: str = "mtn", amount: str = "150.00") -> str:
-    pay = bench.client.payment_intents
-    intent = pay.create(
-        amount=Decimal(amount), currency="ZMW", payment_method_types=["mobile_money"], description="Monstera"
-    )
-    return pay.confirm(intent.id, phone=number, provider=provider).id
+    intent = bench.client.payment_intents.create(amount=Decimal(amount), description="Monstera")
+    return bench.client.payment_intents.confirm(intent.id, phone=number, provider=provider).id
 
 
 class TestWhatItShows:
@@ -111,11 +101,9 @@ class TestWhatItShows:
 
     def test_a_payment_and_its_receipt(self, bench: Workbench, browser: Browser):
         intent = ask(bench)
-        assert browser.pin() == ""
-        assert browser.view["outcome"] == "good"
-        assert [each["text"] for each in browser.view["messages"]] == [
-            each["text"] for each in bench.phone(NUMBER).messages
-        ]
+        assert (browser.pin(), browser.view["outcome"]) == ("", "good")
+        kept = [each["text"] for each in bench.phone(NUMBER).messages]
+        assert [each["text"] for each in browser.view["messages"]] == kept
         assert bench.client.payment_intents.retrieve(intent).status == "succeeded"
 
     def test_it_is_sent_only_where_it_differs(self, bench: Workbench, browser: Browser):
@@ -145,6 +133,9 @@ class TestWhatItShows:
     def test_a_sandbox_that_is_gone_is_said_and_forgotten_when_it_is_back(
         self, browser: Browser, monkeypatch: pytest.MonkeyPatch
     ):
+        def gone(*_: object) -> None:
+            raise ServiceUnreachable("gone")
+
         with monkeypatch.context() as patched:
             patched.setattr(SandboxControl, "phone", gone)
             browser.widget.refresh()
@@ -164,15 +155,11 @@ class TestWhatIsPressed:
             assert browser.press(what) == "This handset has changed: run its cell again."
         assert (browser.view["waiting"], browser.view["tries_left"]) == (True, 3)
 
-    def test_wrong_pins(self, bench: Workbench, browser: Browser):
+    def test_wrong_pins_and_a_prompt_that_is_refused_or_put_away(self, bench: Workbench, browser: Browser):
         ask(bench)
-        for left in (2, 1):
-            assert browser.pin(WRONG) == ""
-            assert browser.view["tries_left"] == left
-        browser.pin(WRONG)
+        for left in (2, 1, 0):
+            assert (browser.pin(WRONG), browser.view["tries_left"]) == ("", left)
         assert (browser.view["waiting"], browser.view["outcome"]) == (False, "bad")
-
-    def test_refused_or_put_away(self, bench: Workbench, browser: Browser):
         for what, words in (("cancel", "Canceled."), ("ignore", "left unanswered")):
             ask(bench)
             assert browser.press(what) == ""
@@ -205,7 +192,7 @@ class TestWhatIsPressed:
 
 
 class Exchanges:
-    """Counts what a bench's client asks: all of it, and what the receiver asks while it is sent a webhook."""
+    """Counts what a bench's client asks, and apart what is asked meanwhile: the receiver, for a webhook."""
 
     def __init__(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[str] = []
@@ -237,6 +224,23 @@ class Exchanges:
 
 
 OF_PHONE = f"phones/{NUMBER}"
+SCREEN, INBOX, CLOCK = f"GET {OF_PHONE}", f"GET {OF_PHONE}/messages", "GET clock"
+Press = tuple[dict[str, str], Callable[[Phone], object], list[str], int]
+PRESSES: dict[str, Press] = {
+    "look": ({"do": "look"}, str, [SCREEN, CLOCK], 0),
+    "right": ({"do": "pin", "pin": RIGHT}, lambda phone: phone.enter_pin(RIGHT), [f"POST {OF_PHONE}/input", INBOX], 3),
+    "wrong": ({"do": "pin", "pin": WRONG}, lambda phone: phone.enter_pin(WRONG), [f"POST {OF_PHONE}/input", CLOCK], 0),
+    "short": ({"do": "pin", "pin": "12"}, lambda phone: phone.enter_pin("12"), [f"POST {OF_PHONE}/input", SCREEN], 0),
+    "cancel": ({"do": "cancel"}, Phone.cancel, [f"POST {OF_PHONE}/cancel", INBOX], 2),
+    "ignore": ({"do": "ignore"}, Phone.ignore, [f"POST {OF_PHONE}/ignore", INBOX], 0),
+}
+"""What a person may press → what a browser sends, what a script calls, what is asked for it, and for its webhooks."""
+CELLS: dict[str, Callable[[Workbench], object]] = {
+    "ask": ask,
+    "minute": lambda bench: bench.clock.advance(60),
+    "expire": lambda bench: bench.clock.advance(301),
+    "script": lambda bench: bench.operator.script(NUMBER, ["insufficient_funds"]),
+}
 
 
 class TestHowOftenTheSandboxIsAsked:
@@ -250,30 +254,23 @@ class TestHowOftenTheSandboxIsAsked:
         return exchanges
 
     def test_a_prompt_that_opens_is_read_once(self, bench: Workbench, exchanges: Exchanges):
-        asked = exchanges.during(lambda: ask(bench))
-        assert asked[2:] == [f"GET {OF_PHONE}", f"GET {OF_PHONE}/messages", "GET clock"]
-        assert exchanges.for_webhooks == 2
+        intent = bench.client.payment_intents.create(amount=1)
+        time.sleep(REST_S)
+        confirm = bench.client.payment_intents.confirm
+        asked = exchanges.during(lambda: confirm(intent.id, phone=NUMBER, provider="mtn"))
+        assert (asked[1:], exchanges.for_webhooks) == ([SCREEN, INBOX, CLOCK], 1)
 
-    @pytest.mark.parametrize(
-        ("press", "asked", "webhooks"),
-        [
-            ({"do": "look"}, [f"GET {OF_PHONE}", "GET clock"], 0),
-            ({"do": "pin", "pin": RIGHT}, [f"POST {OF_PHONE}/input", f"GET {OF_PHONE}/messages"], 3),
-            ({"do": "pin", "pin": WRONG}, [f"POST {OF_PHONE}/input", "GET clock"], 0),
-            ({"do": "pin", "pin": "12"}, [f"POST {OF_PHONE}/input", f"GET {OF_PHONE}"], 0),
-            ({"do": "cancel"}, [f"POST {OF_PHONE}/cancel", f"GET {OF_PHONE}/messages"], 2),
-            ({"do": "ignore"}, [f"POST {OF_PHONE}/ignore", f"GET {OF_PHONE}/messages"], 0),
-        ],
-        ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
-    )
-    def test_a_key_asks_twice(
-        self, browser: Browser, exchanges: Exchanges, press: dict[str, str], asked: list[str], webhooks: int
-    ):
-        assert exchanges.during(lambda: arrives(browser.widget, {"id": 1, **press})) == asked
+    @pytest.mark.parametrize("name", PRESSES)
+    def test_a_key_asks_twice(self, browser: Browser, exchanges: Exchanges, name: str):
+        sent, _, asked, webhooks = PRESSES[name]
+        assert exchanges.during(lambda: arrives(browser.widget, {"id": 1, **sent})) == asked
         assert exchanges.for_webhooks == webhooks
         view = browser.view
         browser.widget.refresh()
         assert browser.view == view
+        if name == "cancel":
+            # Without a prompt, too.
+            assert len(exchanges.during(lambda: browser.press("cancel"))) == 2
 
     def test_a_key_of_two_prompts_asks_twice_and_shows_how_long_the_other_waits(
         self, bench: Workbench, browser: Browser, exchanges: Exchanges
@@ -286,10 +283,6 @@ class TestHowOftenTheSandboxIsAsked:
         assert (view["left_ms"], view["queued"], len(view["messages"])) == (300_000, 0, 1)
         browser.widget.refresh()
         assert browser.view == view
-
-    def test_a_key_without_a_prompt_asks_twice(self, browser: Browser, exchanges: Exchanges):
-        browser.press("cancel")
-        assert len(exchanges.during(lambda: browser.press("cancel"))) == 2
 
     def test_a_key_is_news_for_others(self, bench: Workbench, browser: Browser):
         heard = threading.Event()
@@ -308,27 +301,11 @@ class TestHowOftenTheSandboxIsAsked:
         assert browser.sees(lambda view: "Pay ZMW 20.00" in view["words"] and view["left_ms"] == 300_000)
 
 
-PRESSES: dict[str, tuple[Callable[[Workbench], object], dict[str, object]]] = {
-    "right": (lambda bench: bench.phone(NUMBER).enter_pin(RIGHT), {"do": "pin", "pin": RIGHT}),
-    "wrong": (lambda bench: bench.phone(NUMBER).enter_pin(WRONG), {"do": "pin", "pin": WRONG}),
-    "short": (lambda bench: bench.phone(NUMBER).enter_pin("12"), {"do": "pin", "pin": "12"}),
-    "cancel": (lambda bench: bench.phone(NUMBER).cancel(), {"do": "cancel"}),
-    "ignore": (lambda bench: bench.phone(NUMBER).ignore(), {"do": "ignore"}),
-}
-"""What a person may press → what a script calls, and what a browser sends."""
-CELLS: dict[str, Callable[[Workbench], object]] = {
-    "ask": ask,
-    "minute": lambda bench: bench.clock.advance(60),
-    "expire": lambda bench: bench.clock.advance(301),
-    "script": lambda bench: bench.operator.script(NUMBER, ["insufficient_funds"]),
-}
-
-
 def by_script(steps: list[str]) -> list[dict[str, Any]]:
     with Workbench(seed=11) as bench:
         for step in steps:
             try:
-                (CELLS.get(step) or PRESSES[step][0])(bench)
+                CELLS[step](bench) if step in CELLS else PRESSES[step][1](bench.phone(NUMBER))
             except WorkbenchError:
                 continue
         return list(bench.trace)
@@ -342,7 +319,7 @@ def by_widget(steps: list[str]) -> tuple[list[dict[str, Any]], list[View]]:
             if step in CELLS:
                 CELLS[step](bench)
             else:
-                arrives(widget, {"id": number, **PRESSES[step][1]})
+                arrives(widget, {"id": number, **PRESSES[step][0]})
         return list(bench.trace), [*views, widget.view]
 
 
@@ -374,19 +351,15 @@ class TestAPersonAndAScriptTakeOnePath:
         assert NUMBER[1:] not in everything[0]
 
 
-def handset(**more: object) -> wire.Handset:
+def seen(
+    before: View = EMPTY, now: Now | None = None, messages: Sequence[control.Message] = (), **more: object
+) -> View:
+    """What is to be seen of a handset with a prompt, at a moment."""
     screen = {
         "phone": NUMBER, "operator": "mtn", "screen": "Pay", "state": ussd.ENTER_PIN, "waiting": True,
         "tries_left": 3, "expires_at": 1_000, "queued": 0, "charge": "ch_1", **more,
     }  # fmt: skip
-    return wire.Handset(**screen)
-
-
-def message(seq: int) -> control.Message:
-    return control.Message(
-        seq=seq, at="", kind="paid", sender="MTN MoMo", text=str(seq), amount_minor=1, currency="ZMW", merchant="",
-        transaction=None,
-    )  # fmt: skip
+    return view_of(PhoneState(wire.Handset(**screen), messages, now), before)
 
 
 class TestTheView:
@@ -394,29 +367,28 @@ class TestTheView:
     def test_time_left_is_never_negative_and_the_end_on_a_running_clock_one_moment_however_the_clocks_are_read(
         self, sandbox_ms: int, off_ms: int, gone_ms: int, kernel_ms: int
     ):
-        view = view_of(PhoneState(handset(), [], Now("manual", sandbox_ms, kernel_ms)), EMPTY)
+        view = seen(now=Now("manual", sandbox_ms, kernel_ms))
         assert (view["left_ms"], view["ends_ms"]) == (max(0, 1_000_000 - sandbox_ms), 0)
-        first = view_of(PhoneState(handset(), [], Now("running", 0, kernel_ms)), EMPTY)
+        first = seen(now=Now("running", 0, kernel_ms))
         assert first["ends_ms"] == kernel_ms + 1_000_000
-        again = view_of(PhoneState(handset(), [], Now("running", gone_ms, kernel_ms + gone_ms + off_ms)), first)
-        assert again == first
+        assert seen(first, Now("running", gone_ms, kernel_ms + gone_ms + off_ms)) == first
 
     def test_a_running_clock_that_was_moved_and_another_prompt_end_at_other_moments(self):
-        first = view_of(PhoneState(handset(), [], Now("running", 0, 0)), EMPTY)
-        assert view_of(PhoneState(handset(), [], Now("running", 60_000, 0)), first)["ends_ms"] == 940_000
-        assert view_of(PhoneState(handset(charge="ch_2"), [], Now("running", 500, 0)), first)["ends_ms"] == 999_500
+        first = seen(now=Now("running", 0, 0))
+        assert seen(first, Now("running", 60_000, 0))["ends_ms"] == 940_000
+        assert seen(first, Now("running", 500, 0), charge="ch_2")["ends_ms"] == 999_500
 
     def test_every_screen_that_ends_a_payment_says_how(self):
-        ended = set(ussd.SCREEN_TEXTS) - set(ussd.OPEN) - {ussd.IGNORED}
-        assert set(OUTCOMES) == ended
-        for state, outcome in OUTCOMES.items():
-            view = view_of(PhoneState(handset(state=state, waiting=False, expires_at=None), [], None), EMPTY)
-            assert view["outcome"] == outcome
+        assert set(OUTCOMES) == set(ussd.SCREEN_TEXTS) - set(ussd.OPEN) - {ussd.IGNORED}
+        outcomes = {state: seen(state=state, waiting=False, expires_at=None)["outcome"] for state in OUTCOMES}
+        assert outcomes == OUTCOMES
 
     def test_a_long_inbox_is_cut_at_its_old_end(self):
-        many = [message(seq) for seq in range(MOST_MESSAGES + 5)]
-        view = view_of(PhoneState(handset(), many, Now("manual", 0, 0)), EMPTY)
-        assert [each["seq"] for each in view["messages"]] == list(range(5, MOST_MESSAGES + 5))
+        many = [
+            control.Message(seq, "", "paid", "MTN MoMo", str(seq), 1, "ZMW", "", None)
+            for seq in range(MOST_MESSAGES + 5)
+        ]
+        assert [each["seq"] for each in seen(messages=many)["messages"]] == list(range(5, MOST_MESSAGES + 5))
 
 
 def test_the_handset_offers_its_widget_only_where_somebody_looks(bench: Workbench, monkeypatch: pytest.MonkeyPatch):

@@ -29,9 +29,8 @@ from workbench.snippets import snippet
 from workbench.snippets.typed import CALLS, NO_CALL
 from workbench.trace import Trace, rows_of
 
-_ECHO = 'curl() { printf "%s\\0" "$@"; }\n'
-
-
+PHONE = "+260961234567"
+SECRETS = ("client_secret", "password", "refresh_token", "pin")
 CURL = argparse.ArgumentParser()
 CURL.add_argument("url")
 CURL.add_argument("-X", dest="method", default="GET")
@@ -51,26 +50,24 @@ def run_python(text: str, bench: Workbench, **names: object) -> Any:  # noqa: AN
     return eval(compile(ast.Expression(last.value), "snippet", "eval"), names)  # noqa: S307  the same
 
 
+def run_bash(text: str, **variables: str) -> bytes:
+    """What it prints."""
+    done = subprocess.run(  # noqa: S603  the text that is tested
+        ["bash", "--norc", "-c", text],  # noqa: S607  the bash of whoever runs the tests
+        env={"LC_ALL": "C.UTF-8", **variables}, capture_output=True, check=True, timeout=30,
+    )  # fmt: skip
+    assert done.stderr == b"" or "curl()" not in text
+    return done.stdout
+
+
 def arguments_of(text: str, **variables: str) -> list[str]:
     """The words that bash makes of a curl, a function taking its place."""
-    done = subprocess.run(  # noqa: S603  the text that is tested
-        ["bash", "--norc", "-c", _ECHO + text],  # noqa: S607  the bash of whoever runs the tests
-        env={"LC_ALL": "C.UTF-8", **variables},
-        capture_output=True,
-        check=True,
-        timeout=20,
-    )
-    assert done.stderr == b""
-    return done.stdout.decode().split("\0")[:-1]
+    return run_bash('curl() { printf "%s\\0" "$@"; }\n' + text, **variables).decode().split("\0")[:-1]
 
 
 def exact(text: str | bytes) -> Any:  # noqa: ANN401  JSON
     """JSON, no number of it a float."""
     return json.loads(text, parse_float=Decimal)
-
-
-PHONE = "+260961234567"
-SECRETS = ("client_secret", "password", "refresh_token", "pin")
 
 
 class World:
@@ -83,8 +80,8 @@ class World:
 
     def trace(self, case: "Case") -> Trace:
         """What happened after the world was made; all of it where a reset has taken that away."""
-        control = SandboxControl(self.bench.looking())
-        return Trace(rows_of(control.trace(0 if case.path == "/sandbox/reset" else int(self.names["last_row"]))))
+        first = 0 if case.path == "/sandbox/reset" else int(self.names["last_row"])
+        return Trace(rows_of(SandboxControl(self.bench.looking()).trace(first)))
 
     def left(self, case: "Case") -> object:
         """What a request has left in the sandbox, without the way in which it was asked for."""
@@ -96,8 +93,12 @@ class World:
 
 def filled(bench: Workbench) -> dict[str, str]:
     """One of each thing, by its name."""
+
+    def refuse(event: object) -> None:
+        raise ConnectionError(type(event).__name__)
+
     pay = bench.client
-    bench.receiver.on("charge.*")(_refuse)
+    bench.receiver.on("charge.*")(refuse)
     token = pay.auth.token(email="shop@example.com", password="any")
     paid = pay.payment_intents.create(amount=Decimal("150.00"), description="Monstera")
     pay.payment_intents.confirm(paid.id, phone=PHONE, provider="mtn")
@@ -127,10 +128,6 @@ def filled(bench: Workbench) -> dict[str, str]:
         "pin": "9999",
         "last_row": str(bench.trace[-1]["seq"]),
     }
-
-
-def _refuse(event: object) -> None:
-    raise ConnectionError(type(event).__name__)
 
 
 class Case(NamedTuple):
@@ -259,18 +256,12 @@ def texts(case: Case) -> Any:  # noqa: ANN401  a Snippet
     return snippet(case.method, case.path, case.body, query=case.query, headers=case.headers, key=case.key)
 
 
-def by_python(text: str, world: World) -> object:
-    """What a typed call says: the body of the answer, or that of the error."""
+def by_python(text: str, world: World) -> Any:  # noqa: ANN401  whatever it comes to
+    """What a call says: a response, the body of one, or an error."""
     try:
         return run_python(text, world.bench, **world.secrets)
     except ApiError as error:
         return error
-
-
-def by_httpx(text: str, world: World) -> httpx.Response:
-    answer = run_python(text, world.bench, **world.secrets)
-    assert isinstance(answer, httpx.Response)
-    return answer
 
 
 def by_curl(text: str, world: World) -> httpx.Response:
@@ -330,7 +321,7 @@ def test_each_text_says_what_the_request_says(
     with world_of() as world:
         answer, left = raw(asked, world.bench), world.left(case)
     one = calls() - before
-    for run, text in ((by_httpx, made.httpx), (by_curl, made.curl)):
+    for run, text in ((by_python, made.httpx), (by_curl, made.curl)):
         with world_of() as world:
             again = run(text, world)
             assert (again.status_code, again.content) == (answer.status_code, answer.content)
@@ -434,7 +425,7 @@ class TestEveryText:
         answer = raw(case, shared.bench)
         made = texts(case)
         assert by_curl(made.curl, shared).content == answer.content
-        assert by_httpx(made.httpx, shared).content == answer.content
+        assert by_python(made.httpx, shared).content == answer.content
         said = by_python(made.python, shared)
         plain = {"message": said.message} if isinstance(said, ApiError) else exact(wire.to_json(said))
         assert plain.items() <= answer.json().items()
@@ -466,10 +457,6 @@ def test_curl_itself_takes_a_payment():
     with Workbench(seed=7) as bench, bench.serve() as served:
         body = {**INTENT, "description": 'it\'s 5 < $6 & "ü"\n@home'}
         made = snippet("POST", "/v1/payment_intents", body, headers=KEYED, base_url=served.base_url)
-        done = subprocess.run(  # noqa: S603  the text that is tested
-            ["bash", "--norc", "-c", made.curl],  # noqa: S607  the bash of whoever runs the tests
-            env={"SECRET_KEY": str(served.secret_key), "NO_PROXY": "*"}, capture_output=True, check=True, timeout=30,
-        )  # fmt: skip
-        said = exact(done.stdout)
+        said = exact(run_bash(made.curl, SECRET_KEY=str(served.secret_key), NO_PROXY="*"))
         assert said["description"] == body["description"]
         assert bench.client.payment_intents.retrieve(said["id"]).amount == Decimal("150.00")

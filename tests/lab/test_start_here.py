@@ -39,10 +39,9 @@ def test_the_map_lists_every_other_notebook_in_order_with_its_minutes_and_each_l
 
 @pytest.fixture(params=["somebody looks", "nobody looks"])
 def who(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "somebody looks":
-        monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
-    else:
-        monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
+    if request.param == "nobody looks":
+        monkeypatch.delenv("JPY_SESSION_NAME")
     return str(request.param)
 
 
@@ -62,28 +61,31 @@ def kernel(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., str]]:
     bench.close()
 
 
-def test_the_pin_is_left_to_whoever_looks(kernel: Callable[..., str], who: str):
+def test_the_pin_is_left_to_whoever_looks_and_an_attempt_that_ended_says_how_to_go_on(
+    kernel: Callable[..., str], who: str
+):
     said = kernel(PARAMETERS, SETUP, ASK, RING, PIN, LOOK)
     if who == "nobody looks":
         assert "the intent is succeeded" in said
         return
     assert "A prompt waits on the phone. Enter the PIN on it, then run this cell again." in said
+    assert "Run step 2: it sends the prompt." in kernel(*['bench.phone(phone).enter_pin("0000")'] * 3, PIN, LOOK)
+    assert "A prompt waits on the phone." in kernel(RING, LOOK)
     assert "succeeded" in kernel('bench.phone(phone).enter_pin("1234")', LOOK)
 
 
+ORDERS = {
+    "each twice": (ASK, ASK, RING, RING, PIN, PIN, LOOK, LOOK),
+    "out of order": (ASK, PIN, LOOK, RING, LOOK, PIN, RING, LOOK),
+    "asked again": (ASK, RING, ASK, LOOK, RING, PIN, LOOK),
+    "begun again": (SETUP, ASK, RING, PIN, LOOK, SETUP, ASK, LOOK),
+}
+
+
 @pytest.mark.usefixtures("who")
-@pytest.mark.parametrize(
-    "order",
-    [
-        (ASK, ASK, RING, RING, PIN, PIN, LOOK, LOOK),
-        (ASK, PIN, LOOK, RING, LOOK, PIN, RING, LOOK),
-        (ASK, RING, ASK, LOOK, RING, PIN, LOOK),
-        (SETUP, ASK, RING, PIN, LOOK, SETUP, ASK, LOOK),
-    ],
-    ids=["each twice", "out of order", "asked again", "begun again"],
-)
-def test_no_order_of_the_cells_raises(kernel: Callable[..., str], order: tuple[str, ...]):
-    for source in (PARAMETERS, SETUP, *order):
+@pytest.mark.parametrize("order", ORDERS)
+def test_no_order_of_the_cells_raises(kernel: Callable[..., str], order: str):
+    for source in (PARAMETERS, SETUP, *ORDERS[order]):
         try:
             said = kernel(source)
         except AssertionError:
@@ -91,10 +93,3 @@ def test_no_order_of_the_cells_raises(kernel: Callable[..., str], order: tuple[s
             assert source == LOOK
             said = "the intent is"
     assert "the intent is" in said
-
-
-def test_an_attempt_that_ended_says_how_to_go_on(kernel: Callable[..., str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
-    said = kernel(PARAMETERS, SETUP, ASK, RING, *['bench.phone(phone).enter_pin("0000")'] * 3, PIN, LOOK)
-    assert "Run step 2: it sends the prompt." in said
-    assert "A prompt waits on the phone." in kernel(RING, LOOK)

@@ -21,16 +21,11 @@ from workbench import Workbench
 if TYPE_CHECKING:
     from tests.conftest import Serving
 
-HERE = Path(__file__).parent
-FILES = ("package.json", "backend.js")
 ANSWER_S, INSTALL_S = 20, 120
 PAID_IN_ORDER = [
-    "payment_intent.created",
-    "payment_intent.requires_action",
-    "payment_intent.processing",
-    "charge.succeeded",
+    "payment_intent.created", "payment_intent.requires_action", "payment_intent.processing", "charge.succeeded",
     "payment_intent.succeeded",
-]
+]  # fmt: skip
 CHANGES: dict[str, Callable[[bytes, dict[str, str]], tuple[bytes, dict[str, str]]]] = {
     "a byte of the body": lambda body, headers: (body.replace(b"ZMW", b"ZMV").replace(b"zmw", b"zmv"), headers),
     "a space more": lambda body, headers: (body + b" ", headers),
@@ -70,34 +65,22 @@ class Backend:
 
 
 @pytest.fixture(scope="module")
-def tools() -> tuple[str, str]:
-    """node and npm. Where they are missing this file is skipped, aloud; under CI that is a failure."""
-    found = shutil.which("node"), shutil.which("npm")
-    if None in found:
+def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    """The backend, its package fetched; without node and npm it is skipped, aloud, and under CI that is a failure."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
         reason = "NO NODE BACKEND WAS TRIED: node and npm are needed to verify webhooks in another language."
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
-
-
-@pytest.fixture(scope="module")
-def installed(tools: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
     folder = tmp_path_factory.mktemp("node")
-    for name in FILES:
-        shutil.copy(HERE / name, folder)
+    for name in ("package.json", "backend.js"):
+        shutil.copy(Path(__file__).with_name(name), folder)
     done = subprocess.run(  # noqa: S603  npm, on this test's own package
-        [tools[1], "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"],
+        [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"],
         cwd=folder, capture_output=True, text=True, check=False, timeout=INSTALL_S,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return folder
-
-
-@pytest.fixture(scope="module")
-def backend(tools: tuple[str, str], installed: Path) -> Iterator[Backend]:
     process = subprocess.Popen(  # noqa: S603  this test's own backend
-        [tools[0], installed / "backend.js"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [node, folder / "backend.js"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
         yield Backend(process)
@@ -113,39 +96,38 @@ def bench(serving: "Serving") -> Iterator[Workbench]:
 
 
 @pytest.fixture
-def endpoint(bench: Workbench, backend: Backend) -> Iterator[str]:
-    """The backend's URL, registered, its secret handed over; the secret."""
+def pay(bench: Workbench, backend: Backend, new_number: Callable[[], str]) -> Iterator[Callable[[], object]]:
+    """Takes a payment; the backend's URL is registered, and its secret handed over."""
     made = bench.client.webhook_endpoints.create(url=f"{backend.url}/webhooks")
     backend.knows("/webhooks", made.secret)
-    yield made.secret
+    yield lambda: charged(bench, new_number)
     bench.client.webhook_endpoints.delete(made.id)
 
 
-def test_node_verifies_every_delivery(bench: Workbench, backend: Backend, endpoint: str, new_number: Callable[[], str]):
-    assert endpoint
+def charged(bench: Workbench, new_number: Callable[[], str]) -> object:
+    phone = new_number()
+    return bench.client.charges.create(amount=100, channel="mtn", phone=phone, idempotency_key=phone[1:])
+
+
+def test_node_verifies_every_delivery(
+    bench: Workbench, backend: Backend, pay: Callable[[], object], new_number: Callable[[], str]
+):
     phone = new_number()
     intent = bench.client.payment_intents.create(amount=Decimal("150.10"), description="Monstera, Größe ½")
     bench.client.payment_intents.confirm(intent.id, phone=phone, provider="mtn")
     bench.phone(phone).enter_pin("1234")
-    charges = [
-        bench.client.charges.create(amount=100, channel="mtn", phone=new_number(), idempotency_key=new_number()[1:])
-        for _ in range(5)
-    ]
+    charges = [pay() for _ in range(5)]
     told = [backend.next() for _ in [*PAID_IN_ORDER, *charges]]
     assert [(each["status"], each.get("reason")) for each in told] == [(200, None)] * len(told)
     assert [each["event"]["type"] for each in told] == PAID_IN_ORDER + ["charge.succeeded"] * len(charges)
     assert [each["event"]["id"] for each in told] == [each["headers"]["webhook-id"] for each in told]
     bench.clock.advance(0)
-    trace = bench.http.get("/sandbox/trace", headers={"Authorization": f"Bearer {bench.secret_key!s}"}).json()["data"]
-    sent = [row["detail"]["event"] for row in trace if row["kind"] == "webhook"]
+    sent = [row["detail"]["event"] for row in bench.trace if row["kind"] == "webhook"]
     assert [each["event"]["id"] for each in told] == sent
 
 
-def test_node_refuses_what_was_tampered_with(
-    bench: Workbench, backend: Backend, endpoint: str, new_number: Callable[[], str]
-):
-    assert endpoint
-    bench.client.charges.create(amount=100, channel="mtn", phone=new_number(), idempotency_key=new_number()[1:])
+def test_node_refuses_what_was_tampered_with(backend: Backend, pay: Callable[[], object]):
+    pay()
     genuine = backend.next()
     body = base64.b64decode(genuine["body"])
     headers = {name: value for name, value in genuine["headers"].items() if name.startswith("webhook-")}
@@ -164,7 +146,7 @@ def test_node_refuses_what_another_secret_signed(bench: Workbench, backend: Back
     """The sandbox signs with this endpoint's secret, and the backend holds another; then it is given the right one."""
     made = bench.client.webhook_endpoints.create(url=f"{backend.url}/other")
     backend.knows("/other", "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode())
-    bench.client.charges.create(amount=100, channel="mtn", phone=new_number(), idempotency_key=new_number()[1:])
+    charged(bench, new_number)
     refused = backend.next()
     assert (refused["path"], refused["status"], refused["reason"]) == ("/other", 400, "No matching signature found")
     backend.knows("/other", made.secret)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tests.proof.conftest import StoreFile
 
 CALLERS = 64
-WORKERS = 4
 
 
 class Door(NamedTuple):
@@ -50,38 +49,27 @@ class Door(NamedTuple):
 
 
 @contextmanager
-def in_process(serving: "Serving", store: "StoreFile") -> Iterator[Door]:
-    del serving
-    with Workbench(seed=7, store=store.path) as bench:
-        yield Door([bench.http], str(bench.secret_key))
-
-
-@contextmanager
-def processes(serving: "Serving", store: "StoreFile", count: int) -> Iterator[Door]:
-    """So many worker processes that serve one file at one port."""
-    options = ["--port", "0", "--json", "--store", str(store.path), "--workers", str(count)]
+def opened(serving: "Serving", store: "StoreFile", workers: int) -> Iterator[Door]:
+    """A sandbox in this process for no worker, else so many worker processes that serve one file at one port."""
+    if not workers:
+        with Workbench(seed=7, store=store.path) as bench:
+            yield Door([bench.http], str(bench.secret_key))
+        return
+    options = ["--port", "0", "--json", "--store", str(store.path), "--workers", str(workers)]
     with serving(*options) as server, ExitStack() as stack:
-        address = server.address
         # A client for each caller: one connection stays with one worker. Certificates are read once for all of them.
-        alike = {"base_url": address["base_url"], "trust_env": False, "verify": httpx.create_ssl_context()}
+        alike = {"base_url": server.address["base_url"], "trust_env": False, "verify": httpx.create_ssl_context()}
         clients = [stack.enter_context(httpx.Client(**alike)) for _ in range(CALLERS)]
-        yield Door(clients, address["secret_key"])
+        yield Door(clients, server.address["secret_key"])
 
 
-DOORS = {
-    "in process": in_process,
-    "served": lambda serving, store: processes(serving, store, 1),
-    "four processes": lambda serving, store: processes(serving, store, WORKERS),
-}
-
-
-@pytest.fixture(params=["in process", "served", pytest.param("four processes", marks=pytest.mark.thorough)])
+@pytest.fixture(params=[0, 1, pytest.param(4, marks=pytest.mark.thorough)], ids=lambda count: f"{count} workers")
 def door(request: pytest.FixtureRequest, serving: "Serving", store: "StoreFile") -> Iterator[Door]:
     """After every test the chain holds, debits equal credits, and the file is whole."""
-    with DOORS[request.param](serving, store) as opened:
-        yield opened
-        verified = opened.get("/sandbox/ledger/verify")
-        sums = opened.get("/sandbox/ledger/accounts")["data"]
+    with opened(serving, store, request.param) as door:
+        yield door
+        verified = door.get("/sandbox/ledger/verify")
+        sums = door.get("/sandbox/ledger/accounts")["data"]
     assert verified["holds"], verified
     assert sum(row["debit_minor"] for row in sums) == sum(row["credit_minor"] for row in sums) > 0
     assert store.is_whole()

@@ -9,8 +9,8 @@ import random
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,19 +22,38 @@ from workbench import Workbench
 from workbench.domain import ledger
 from workbench.domain.ledger import JournalEntry
 from workbench.errors import LedgerRefused, PaymentDeclined, StoreRefused
-from workbench.sandbox.store import Settings, Store
+from workbench.sandbox.store import Settings, Store, Transaction
 
 PHONE = "+260961234567"
 ENTRY = tuple(name for name in JournalEntry.__struct_fields__ if name != "postings")
 POSTING = ("entry", "line", "account", "code", "side", "amount_minor", "currency")
 TARGET = 4
 """The number of the entry that is hit: it reverses another, so that none of its columns is empty."""
+THE_TARGET = f"SELECT id FROM entry WHERE number = {TARGET}"  # noqa: S608  a number of this file
 FLIPS = 150
 """How many bits of the whole file are tried."""
 
 
-def opened(path: Path) -> Store:
-    return Store(Settings(path=path), new_seed=lambda: "drawn")
+KEYS = {("entry", "number"), ("posting", "entry"), ("posting", "line")}
+"""Columns that indexes repeat: SQLite reads them from whichever copy is nearer, and its own check compares the two."""
+SEALED = [(table, name) for table, names in (("entry", ENTRY), ("posting", POSTING)) for name in names]
+Records = dict[str, list[tuple[int, bytes, dict[str, int]]]]
+
+
+def rows(path: Path, *statements: str) -> list[tuple[Any, ...]]:
+    """What the last of some statements gives."""
+    with closing(sqlite3.connect(path)) as connection:
+        return [connection.execute(each).fetchall() for each in statements][-1]
+
+
+def whole(path: Path) -> bool:
+    return rows(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Transaction]:
+    with closing(Store(Settings(path=path), new_seed=lambda: "drawn")) as store, store.transaction() as tx:
+        yield tx
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +67,7 @@ def paid(tmp_path_factory: pytest.TempPathFactory) -> Path:
             intent = pay.payment_intents.create(amount=Decimal("150.00"), description="Monstera")
             pay.payment_intents.confirm(intent.id, phone=phone, provider=provider)
             bench.phone(phone).enter_pin("1234")
-    with closing(opened(path)) as store, store.transaction() as tx:
+    with opened(path) as tx:
         original = next(tx.journal.entries())
         mirror = {"reverses": original.id, "postings": ledger.mirrored(original.postings)}
         new = {"id": tx.new_id("je"), "seq": tx.next_seq(), "occurred_ms": tx.now_ms, "recorded_ms": tx.now_ms}
@@ -60,7 +79,8 @@ def paid(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 bench.client.charges.create(**charge, idempotency_key=f"order-{number}")
         bench.clock.advance(hours=5)
         assert bench.ledger.verify()
-    settled(path)
+    # What the log beside the file held is moved into it.
+    rows(path, "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode = DELETE")
     assert whole(path)
     return path
 
@@ -73,26 +93,9 @@ def memory(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def settled(path: Path):
-    """Everything in the one file: what the log beside it held is moved into it."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode = DELETE")
-
-
-def whole(path: Path) -> bool:
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-
-
-def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute(sql).fetchall()
-
-
 def read_back(path: Path) -> tuple[int, str, list[JournalEntry]]:
     """What a reader of the ledger gets, once it is verified. Raises what the sandbox raises."""
-    with closing(opened(path)) as store, store.transaction() as tx:
+    with opened(path) as tx:
         return (*tx.journal.verify(), list(tx.journal.entries()))
 
 
@@ -132,17 +135,12 @@ def varint(number: int) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def records(paid: Path) -> dict[str, list[tuple[int, bytes, dict[str, int]]]]:
+def records(paid: Path) -> Records:
     """The target's rows in the file: table → [(offset, bytes, column → place)]."""
     content = paid.read_bytes()
-    wanted = f"SELECT id FROM entry WHERE number = {TARGET}"  # noqa: S608  a number of this file
-    queries = {
-        "entry": (ENTRY, f"SELECT {', '.join(ENTRY)} FROM entry WHERE id = ({wanted})"),  # noqa: S608  names above
-        "posting": (POSTING, f"SELECT {', '.join(POSTING)} FROM posting WHERE entry = ({wanted})"),  # noqa: S608  the same
-    }
-    found: dict[str, list[tuple[int, bytes, dict[str, int]]]] = {}
-    for table, (names, sql) in queries.items():
-        for row in rows(paid, sql):
+    found: Records = {}
+    for table, key, names in (("entry", "id", ENTRY), ("posting", "entry", POSTING)):
+        for row in rows(paid, f"SELECT {', '.join(names)} FROM {table} WHERE {key} = ({THE_TARGET})"):  # noqa: S608  names above
             record, places = encoded(row)
             assert content.count(record) == 1, f"{row} stands {content.count(record)} times in the file"
             found.setdefault(table, []).append((content.index(record), record, dict(zip(names, places, strict=True))))
@@ -157,18 +155,12 @@ def flipped(paid: Path, there: Path, place: int, bit: int = 0) -> Path:
     return there
 
 
-Records = Mapping[str, list[tuple[int, bytes, dict[str, int]]]]
-KEYS = {("entry", "number"), ("posting", "entry"), ("posting", "line")}
-"""Columns that indexes repeat: SQLite reads them from whichever copy is nearer, and its own check compares the two."""
-SEALED = [(table, name) for table, names in (("entry", ENTRY), ("posting", POSTING)) for name in names]
-
-
 @pytest.mark.parametrize("at", [each for each in SEALED if each not in KEYS], ids=".".join)
 def test_a_flipped_bit_of_the_ledger_is_refused_and_its_entry_named(
     paid: Path, records: Records, memory: Path, at: tuple[str, str]
 ):
     table, column = at
-    entry_id = named(paid)
+    ((entry_id,),) = rows(paid, THE_TARGET)
     for (offset, record, places), bit in itertools.product(records[table], range(8)):
         copy = flipped(paid, memory / "copy.db", offset + places[column], bit)
         assert record not in copy.read_bytes()
@@ -182,12 +174,8 @@ def test_a_flipped_bit_of_the_ledger_is_refused_and_its_entry_named(
 
 
 def verified(path: Path) -> tuple[int, str]:
-    with closing(opened(path)) as store, store.transaction() as tx:
+    with opened(path) as tx:
         return tx.journal.verify()
-
-
-def named(paid: Path) -> str:
-    return str(rows(paid, f"SELECT id FROM entry WHERE number = {TARGET}")[0][0])  # noqa: S608  a number of this file
 
 
 def unnoticed(copy: Path) -> tuple[int, str, list[JournalEntry]] | None:
@@ -231,17 +219,16 @@ def test_a_chain_that_was_written_anew_is_found_by_the_head_that_was_kept(paid: 
     number, head, entries = read_back(paid)
     forged = shutil.copy(paid, tmp_path / "forged.db")
     with closing(sqlite3.connect(forged)) as connection:
-        for table in ("entry", "posting"):
-            for (trigger,) in connection.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", (table,)
-            ).fetchall():
-                connection.execute(f"DROP TRIGGER {trigger}")
+        triggers = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN ('entry', 'posting')"
+        for (trigger,) in connection.execute(triggers).fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
         # A fifth of what was paid: every amount of one entry, so that it balances still.
-        connection.execute("UPDATE posting SET amount_minor = amount_minor / 5 WHERE entry = ?", (entries[0].id,))
-        connection.execute("UPDATE posting SET amount_minor = amount_minor / 5 WHERE entry = ?", (entries[3].id,))
+        for place in (0, 3):
+            fifth = "UPDATE posting SET amount_minor = amount_minor / 5 WHERE entry = ?"
+            connection.execute(fifth, (entries[place].id,))
         connection.commit()
         prev_hash = ledger.GENESIS
-        with closing(opened(forged)) as store, store.transaction() as tx:
+        with opened(forged) as tx:
             changed = list(tx.journal.entries())
         for entry in changed:
             sealed = msgspec.structs.replace(entry, prev_hash=prev_hash).sealed()
@@ -257,12 +244,12 @@ def test_a_chain_that_was_written_anew_is_found_by_the_head_that_was_kept(paid: 
 def test_a_chain_that_lost_its_end_is_found_by_the_number_and_the_head_that_were_kept(paid: Path, tmp_path: Path):
     number, head, _ = read_back(paid)
     shorter = shutil.copy(paid, tmp_path / "shorter.db")
+    last = f"(SELECT id FROM entry WHERE number = {number})"  # noqa: S608  a number that was read
     with closing(sqlite3.connect(shorter)) as connection:
         connection.executescript(f"""
             DROP TRIGGER entry_remains; DROP TRIGGER posting_remains;
-            DELETE FROM posting WHERE entry = (SELECT id FROM entry WHERE number = {number});
-            DELETE FROM entry WHERE number = {number};
-        """)  # noqa: S608  a number that was read
+            DELETE FROM posting WHERE entry = {last}; DELETE FROM entry WHERE id = {last};
+        """)  # noqa: S608  the same
     assert whole(shorter)
     assert read_back(shorter)[0] == number - 1
     assert read_back(shorter)[1] != head

@@ -10,16 +10,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
-import psutil
 import pytest
 
-from workbench import Receiver
+from workbench import Receiver, Workbench
 
 if TYPE_CHECKING:
     from tests.conftest import Server, Serving
@@ -74,19 +74,18 @@ class Load:
     def running(self) -> Iterator[None]:
         """All clients at work while the block runs."""
         work = [self._charge] * CHARGING + [self._pay_intent] * CONFIRMING
-        threads = [threading.Thread(target=self._repeat, args=(each,)) for each in work]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self.over.set()
-            self.up.set()
-            for thread in threads:
-                thread.join()
+        with ThreadPoolExecutor(len(work)) as pool:
+            clients = [pool.submit(self._repeat, each) for each in work]
+            try:
+                yield
+            finally:
+                self.over.set()
+                self.up.set()
+        assert not [each.exception() for each in clients if each.exception()]
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.base_url, timeout=10, trust_env=False)
+        bearer = {"Authorization": f"Bearer {self.secret_key}"}
+        return httpx.Client(base_url=self.base_url, timeout=10, trust_env=False, headers=bearer)
 
     def _repeat(self, pay: Callable[[httpx.Client, int], None]) -> None:
         with self.client() as http:
@@ -102,18 +101,16 @@ class Load:
             self.answered[order] = answer
 
     def _pay_intent(self, http: httpx.Client, number: int) -> None:
-        bearer, phone = {"Authorization": f"Bearer {self.secret_key}"}, self.new_number()
+        phone = self.new_number()
         method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": "mtn"}}
         wanted = {"amount": number, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-        made = self._ask(lambda: http.post("/v1/payment_intents", json=wanted, headers=bearer))
-        if made is None:
+        if (made := self._ask(lambda: http.post("/v1/payment_intents", json=wanted))) is None:
             return
-        status, path = made["status"], f"/v1/payment_intents/{made['id']}/confirm"
-        confirmed = self._ask(lambda: http.post(path, json={"payment_method": method}, headers=bearer))
-        approved = None
-        if confirmed is not None:
-            status, path = confirmed["status"], f"/sandbox/phones/{phone}/input"
-            approved = self._ask(lambda: http.post(path, json={"text": "1234"}, headers=bearer))
+        status, approved = made["status"], None
+        path = f"/v1/payment_intents/{made['id']}/confirm"
+        if confirmed := self._ask(lambda: http.post(path, json={"payment_method": method})):
+            status = confirmed["status"]
+            approved = self._ask(lambda: http.post(f"/sandbox/phones/{phone}/input", json={"text": "1234"}))
         self.intents[made["id"]] = Step("succeeded" if approved else status, unsure=approved is None)
 
     def _ask(self, send: Callable[[], httpx.Response]) -> dict[str, Any] | None:
@@ -141,20 +138,11 @@ class Seen(set[str]):
 
 def kill(server: "Server", victim: str, up: threading.Event) -> None:
     """SIGKILL, and wait until the other process has found out: the port and the store are free then."""
-    family = psutil.Process(server.process.pid).children(recursive=True)
-    worker = next(each for each in family if "spawn_main" in " ".join(each.cmdline()))
+    (worker,) = server.workers
     (server.process if victim == "parent" else worker).kill()
     up.clear()
     server.process.wait(GONE_S)
-    assert until(lambda: not is_running(worker), GONE_S), f"after the {victim} was killed, the worker ran on"
-
-
-def is_running(process: psutil.Process) -> bool:
-    """A process that ended and that nobody asked for yet is a zombie: it holds nothing."""
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    assert until(lambda: not server.is_alive(worker), GONE_S), f"after the {victim} was killed, the worker ran on"
 
 
 def until(holds: Callable[[], bool], limit_s: float) -> bool:
@@ -164,30 +152,21 @@ def until(holds: Callable[[], bool], limit_s: float) -> bool:
     return held
 
 
-@pytest.fixture
-def draws(request: pytest.FixtureRequest) -> random.Random:
-    """Draws from the seed that was asked for, or from a new one; pytest shows it when the test fails."""
-    chosen = request.config.getoption("--seed")
-    seed = random.SystemRandom().randrange(1 << 32) if chosen is None else chosen
-    print(f"seed {seed}: see this run again with --seed {seed}")  # noqa: T201  what a failure is repeated with
-    return random.Random(seed)  # noqa: S311  moments, no secrets
-
-
 @pytest.mark.thorough
 def test_what_was_answered_is_kept_and_nothing_happens_twice(
-    request: pytest.FixtureRequest,
-    serving: "Serving",
-    store: "StoreFile",
-    new_number: Callable[[], str],
-    draws: random.Random,
+    pytestconfig: pytest.Config, serving: "Serving", store: "StoreFile", new_number: Callable[[], str]
 ):
-    kills = request.config.getoption("--kills")
+    kills, chosen = pytestconfig.getoption("--kills"), pytestconfig.getoption("--seed")
+    seed = random.SystemRandom().randrange(1 << 32) if chosen is None else chosen
+    print(f"seed {seed}: see this run again with --seed {seed}")  # noqa: T201  what a failure is repeated with
+    draws = random.Random(seed)  # noqa: S311  moments, no secrets
     receiver = Receiver(seen=(seen := Seen()))
     options = ["--json", "--store", str(store.path), "--port"]
     with receiver.listen() as url:
         with serving(*options, "0") as server:
             address = server.address
-            register(address, url, receiver)
+            with Workbench.connect(**address) as bench:
+                receiver.secrets.append(bench.client.webhook_endpoints.create(url=url).secret)
         load = Load(address["base_url"], address["secret_key"], new_number)
         port = str(urlsplit(address["base_url"]).port)
         began = time.monotonic()
@@ -201,7 +180,7 @@ def test_what_was_answered_is_kept_and_nothing_happens_twice(
         with serving(*options, port), load.client() as http:
             check_answers(load, http)
             check_books(load, http, store)
-            check_deliveries(load, http, store, receiver)
+            check_deliveries(http, store, receiver)
         assert store.is_whole()
     print(  # noqa: T201  the figures of the proof
         f"{kills} kills in {took_s:.0f} s: {len(load.answered)} charges answered, {len(load.unanswered)} not, "
@@ -209,23 +188,15 @@ def test_what_was_answered_is_kept_and_nothing_happens_twice(
     )
 
 
-def register(address: dict[str, str], url: str, receiver: Receiver) -> None:
-    """Tell the sandbox where webhooks go, before anything happens."""
-    bearer = {"Authorization": f"Bearer {address['secret_key']}"}
-    made = httpx.post(f"{address['base_url']}/v1/webhook_endpoints", json={"url": url}, headers=bearer, trust_env=False)
-    receiver.secrets.append(made.json()["secret"])
-
-
 def check_answers(load: Load, http: httpx.Client) -> None:
     """What was answered is there as it was answered; what was not is made once, however often it is repeated."""
-    bearer = {"Authorization": f"Bearer {load.secret_key}"}
     assert load.refused == []
     assert load.answered
     assert load.unanswered
     for charge in load.answered.values():
-        assert http.get(f"/v1/charges/{charge['id']}", headers=bearer).json() == charge
+        assert http.get(f"/v1/charges/{charge['id']}").json() == charge
     for intent_id, step in load.intents.items():
-        status = http.get(f"/v1/payment_intents/{intent_id}", headers=bearer).json()["status"]
+        status = http.get(f"/v1/payment_intents/{intent_id}").json()["status"]
         assert status == step.status or step.unsure, f"{intent_id} was {step.status} and is {status}"
     for order in load.unanswered:
         first, again = (order.sent(http, load.secret_key) for _ in range(2))
@@ -240,7 +211,6 @@ def check_answers(load: Load, http: httpx.Client) -> None:
 
 def check_books(load: Load, http: httpx.Client, store: "StoreFile") -> None:
     """One entry for each payment that succeeded, none for another; the chain holds; debits equal credits."""
-    bearer = {"Authorization": f"Bearer {load.secret_key}"}
     secured = Counter(payment for (payment,) in store.rows("SELECT payment FROM entry WHERE kind = 'funds_secured'"))
     charges = {charge["id"] for charge in load.answered.values()}
     assert len(charges) == len(load.answered)
@@ -251,21 +221,20 @@ def check_books(load: Load, http: httpx.Client, store: "StoreFile") -> None:
     amounts = Counter(order.amount for order in load.answered)
     stored = store.rows("SELECT amount_minor, count(*) FROM charge WHERE payment_intent IS NULL GROUP BY amount_minor")
     assert dict(stored) == amounts
-    verified = http.get("/sandbox/ledger/verify", headers=bearer, timeout=60).json()
+    verified = http.get("/sandbox/ledger/verify", timeout=60).json()
     assert (verified["holds"], verified["entries"]) == (True, secured.total()), verified
-    sums = http.get("/sandbox/ledger/accounts", headers=bearer).json()["data"]
+    sums = http.get("/sandbox/ledger/accounts").json()["data"]
     assert sum(row["debit_minor"] for row in sums) == sum(row["credit_minor"] for row in sums) > 0
 
 
-def check_deliveries(load: Load, http: httpx.Client, store: "StoreFile", receiver: Receiver) -> None:
+def check_deliveries(http: httpx.Client, store: "StoreFile", receiver: Receiver) -> None:
     """Every event reached the receiver, which verified and took it."""
-    bearer = {"Authorization": f"Bearer {load.secret_key}"}
     waiting = "SELECT count(*) FROM delivery WHERE status = 'pending'"
     due = f"{waiting} AND attempts = 0"
     assert until(lambda: store.rows(due) == [(0,)], DELIVERED_S)
     if store.rows(waiting) != [(0,)]:
         # An attempt that failed is repeated after its wait, which a sandbox does not sit out.
-        http.post("/sandbox/clock/advance", json={"seconds": 86_400}, headers=bearer, timeout=60).raise_for_status()
+        http.post("/sandbox/clock/advance", json={"seconds": 86_400}, timeout=60).raise_for_status()
     assert store.rows("SELECT DISTINCT status FROM delivery") == [("delivered",)]
     events = {event for (event,) in store.rows("SELECT id FROM event")}
     assert {event.id for event in receiver.events} == events

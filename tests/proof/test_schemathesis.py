@@ -8,7 +8,7 @@ answer against the document with every check that it has.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +22,7 @@ from workbench.sandbox.store import Settings
 if TYPE_CHECKING:
     from tests.conftest import Serving
 
-# A document is one line here. Each names its security schemes, whatever they are called: `credentials` fills in
+# A document is one line here. Each names its security schemes, whatever they are called: `config_of` fills in
 # Bearer and Basic by what the document says of them.
 DOCUMENTS = ("/plants/openapi.json", "/openapi.json")
 SEED = 7
@@ -61,31 +61,21 @@ Load = Callable[[schemathesis.Config], schemathesis.BaseSchema]
 
 
 @contextmanager
-def in_process(serving: "Serving", document: str) -> Iterator[tuple[Load, str]]:
-    del serving
-    engine = Engine(Settings(seed="7", start_ms=START_MS), raise_bugs=False)
-    try:
-        yield (
-            lambda config: schemathesis.openapi.from_wsgi(document, engine.app, config=config),
-            engine.store.key("secret"),
-        )
-    finally:
-        engine.close()
+def opened(serving: "Serving", door: str, document: str) -> Iterator[tuple[Load, str]]:
+    """The document as a door gives it, to be loaded; the secret key there."""
+    if door == "served":
+        with serving("--port", "0", "--json") as server:
+            url = server.address["base_url"]
 
+            def load(config: schemathesis.Config) -> schemathesis.BaseSchema:
+                config.projects.default.base_url = url
+                return schemathesis.openapi.from_url(url + document, config=config)
 
-@contextmanager
-def served(serving: "Serving", document: str) -> Iterator[tuple[Load, str]]:
-    with serving("--port", "0", "--json") as server:
-        url = server.address["base_url"]
-
-        def load(config: schemathesis.Config) -> schemathesis.BaseSchema:
-            config.projects.default.base_url = url
-            return schemathesis.openapi.from_url(url + document, config=config)
-
-        yield load, server.address["secret_key"]
-
-
-DOORS = {"in process": in_process, "served": served}
+            yield load, server.address["secret_key"]
+        return
+    with closing(Engine(Settings(seed="7", start_ms=START_MS), raise_bugs=False)) as engine:
+        app, key = engine.app, engine.store.key("secret")
+        yield lambda config: schemathesis.openapi.from_wsgi(document, app, config=config), key
 
 
 @pytest.fixture(autouse=True)
@@ -99,25 +89,19 @@ def in_process_probes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(WSGITransport, "send", without_socket)
 
 
-def credentials(schemes: dict[str, dict[str, Any]], secret_key: str) -> dict[str, dict[str, str]]:
-    """What to send for each security scheme of a document, by its kind."""
+def config_of(load: Load, secret_key: str, examples: int) -> schemathesis.Config:
+    """`examples` random requests for each operation; boundaries and given examples come on top.
+
+    What is sent for each security scheme of the document goes by its kind.
+    """
+    schemes = load(schemathesis.Config()).raw_schema["components"]["securitySchemes"]
     sent = {"bearer": {"bearer": secret_key}, "basic": {"username": secret_key, "password": ""}}
-    return {name: sent[scheme["scheme"].lower()] for name, scheme in schemes.items()}
-
-
-def config_of(schemes: dict[str, dict[str, Any]], secret_key: str, examples: int) -> schemathesis.Config:
-    """`examples` random requests for each operation; boundaries and given examples come on top."""
     return schemathesis.Config.from_dict({
         "seed": SEED,
-        "auth": {"openapi": credentials(schemes, secret_key)},
+        "auth": {"openapi": {str(name): sent[each["scheme"].lower()] for name, each in schemes.items()}},
         "generation": {"max-examples": examples, "database": "none"},
         "checks": EXPECTED,
     })  # fmt: skip
-
-
-def schemes_of(load: Load) -> dict[str, dict[str, Any]]:
-    found = load(schemathesis.Config()).raw_schema["components"]["securitySchemes"]
-    return {str(name): scheme for name, scheme in found.items()}
 
 
 def without_faults(schema: schemathesis.BaseSchema) -> schemathesis.BaseSchema:
@@ -141,7 +125,7 @@ def parameters_of(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401  JSON
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", ["in process", "served"])
 def test_the_sandbox_keeps_to_what_its_document_says(
     serving: "Serving", door: str, document: str, capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
 ):
@@ -149,8 +133,8 @@ def test_the_sandbox_keeps_to_what_its_document_says(
     if examples is None:
         pytest.skip("asked for with --examples N: thousands of requests take minutes")
     began = time.monotonic()
-    with DOORS[door](serving, document) as (load, secret_key):
-        schema = without_faults(load(config_of(schemes_of(load), secret_key, examples)))
+    with opened(serving, door, document) as (load, secret_key):
+        schema = without_faults(load(config_of(load, secret_key, examples)))
         cases, checks, told = tried(schema)
     figures = ", ".join(f"{phase} {count}" for phase, count in sorted(cases.items()))
     with capsys.disabled():
@@ -178,10 +162,7 @@ def tried(schema: schemathesis.BaseSchema) -> tuple[Counter[str], Counter[str], 
             cases[event.phase.value] += len(event.recorder.interactions)
             for check in [each for found in event.recorder.checks.values() for each in found]:
                 checks[check.name] += 1
-                if check.failure_info is not None:
-                    failure = check.failure_info.failure
-                    told[f"{event.recorder.label} {check.name} {failure.title}"] = (
-                        f"{event.recorder.label}: {check.name}: {failure.title}\n{failure.message}\n"
-                        f"{check.failure_info.code_sample}"
-                    )
+                if (info := check.failure_info) is not None:
+                    what = f"{event.recorder.label}: {check.name}: {info.failure.title}"
+                    told[what] = f"{what}\n{info.failure.message}\n{info.code_sample}"
     return cases, checks, list(told.values())

@@ -19,17 +19,15 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platfor
 """
 
 
-def peak_mb(payments: int, folder: Path) -> int:
-    """The most memory that a process of its own took for so many payments."""
-    arguments = [sys.executable, "-c", SCRIPT, str(payments), str(folder)]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=LIMIT_S)  # noqa: S603  our own script
-    return int(done.stdout)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="peaks are told by POSIX alone")
 def test_four_times_the_payments_take_no_more_memory(pytestconfig: pytest.Config, tmp_path: Path):
     payments = pytestconfig.getoption("--payments")
     if payments is None:
         pytest.skip("asked for with --payments N: fewer than a thousand payments would show nothing")
-    fewer, more = peak_mb(payments, tmp_path / "fewer"), peak_mb(4 * payments, tmp_path / "more")
+    peaks_mb = []
+    for number in (payments, 4 * payments):
+        arguments = [sys.executable, "-c", SCRIPT, str(number), str(tmp_path / str(number))]
+        done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=LIMIT_S)  # noqa: S603  our own script
+        peaks_mb.append(int(done.stdout))
+    fewer, more = peaks_mb
     assert more - fewer < ROOM_MB, f"{fewer} MB for {payments} payments, {more} MB for {4 * payments}"

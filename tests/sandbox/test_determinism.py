@@ -29,8 +29,8 @@ class History(NamedTuple):
     file: list[str]
 
 
-def nothing(bench: Workbench) -> None:
-    del bench
+def nothing(_: Workbench) -> None:
+    pass
 
 
 def bearer(bench: Workbench) -> dict[str, str]:
@@ -59,21 +59,15 @@ def work(bench: Workbench, pause: Callable[[Workbench], None] = nothing) -> None
 
     pay = bench.client
     for ending, provider in (("0000001", "mtn"), ("0000002", "mtn"), ("0000003", "airtel"), ("0000005", "mtn")):
-        intent = pay.payment_intents.create(
-            amount=Decimal("150.00"), description="Monstera", metadata={"b": "1", "a": "2"}
-        )
+        named = {"description": "Monstera", "metadata": {"b": "1", "a": "2"}}
+        intent = pay.payment_intents.create(amount=Decimal("150.00"), **named)
         pause(bench)
         pay.payment_intents.confirm(intent.id, phone=f"+26096{ending}", provider=provider)
         pause(bench)
         bench.clock.advance(5)
         with suppress(ApiError):
-            pay.charges.create(
-                amount=2_000,
-                channel=provider,
-                phone=f"+26095{ending}",
-                idempotency_key=f"order-{ending}",
-                reference="x",
-            )
+            key, phone = f"order-{ending}", f"+26095{ending}"
+            pay.charges.create(amount=2_000, channel=provider, phone=phone, idempotency_key=key, reference="x")
         pause(bench)
     intent = pay.payment_intents.create(amount=Decimal("20.50"))
     with suppress(ApiError):
@@ -90,11 +84,8 @@ def work(bench: Workbench, pause: Callable[[Workbench], None] = nothing) -> None
     pay.charges.create(amount=700, channel="mtn", phone="+260960000010", idempotency_key="order-10")
     bench.clock.advance(days=2)
     pause(bench)
-    for path, body in (
-        ("refunds", {"payment_intent": intent.id, "amount": 7}),
-        ("payouts", {"amount": 9, "currency": "ZMW"}),
-        ("api_keys", {}),
-    ):
+    made = {"refunds": {"payment_intent": intent.id, "amount": 7}, "payouts": {"amount": 9, "currency": "ZMW"}}
+    for path, body in {**made, "api_keys": {}}.items():
         assert bench.http.post(f"/v1/{path}", json=body, headers=bearer(bench)).is_success
     pause(bench)
     bench.clock.advance(days=2)

@@ -107,10 +107,9 @@ class TestPayouts:
         shop.advance(Decimal("0.001"))
         assert shop.status(f"/v1/payouts/{body['id']}") == "paid"
         assert shop.entries()[-3:] == [
-            moved("payout_asked", 2010, 2020, 9_750),
-            moved("sweep_credited", 1010, 1200, 9_900),
+            moved("payout_asked", 2010, 2020, 9_750), moved("sweep_credited", 1010, 1200, 9_900),
             moved("payout_paid", 2020, 1010, 9_750),
-        ]
+        ]  # fmt: skip
         assert accounts(shop)[1010] == 150
         assert shop.events()[-2:] == ["payout.created", "payout.paid"]
         told = shop.read("/v1/events?limit=1")["data"][0]["data"]

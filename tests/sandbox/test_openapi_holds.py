@@ -23,7 +23,7 @@ from workbench.domain.gaps import REGISTER
 from workbench.domain.masking import mask
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import ApiError, IllegalTransition
-from workbench.sandbox import control, exchange, operations, provenance
+from workbench.sandbox import control, exchange, operations
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request
 from workbench.sandbox.openapi import examples
@@ -539,7 +539,7 @@ class TestProvenanceOfAnswers:
         for row, status, media_type in itertools.product(
             TABLE, [200, 201, *range(400, 430), 500], ["application/json", "application/problem+json"]
         ):
-            said = provenance.header_of(row, status, media_type)
+            said = exchange.provenance(row, status, media_type)
             rows = {*said.partition('gaps="')[2].rstrip('"').split()}
             shown = (row.method, row.path, status, media_type) in SHOWN
             sandboxes = row.source == "sandbox"
@@ -553,10 +553,10 @@ class TestProvenanceOfAnswers:
         named = {name for row in TABLE for name in row.relies}
         for struct in (each for each in vars(wire).values() if hasattr(each, "__source__")):
             named |= {*struct.__source__.relies}
-        for table in (provenance.OF_CODE, provenance.OF_CODE_HERE):
+        for table in (exchange.OF_CODE, exchange.OF_CODE_HERE):
             named |= {name for rows in table.values() for name in rows}
         assert named <= {*ROWS}
-        assert {*provenance.OF_CODE} | {code for _, code in provenance.OF_CODE_HERE} <= {*CODES}
+        assert {*exchange.OF_CODE} | {code for _, code in exchange.OF_CODE_HERE} <= {*CODES}
 
     def test_what_a_row_changes_names_it(self):
         default = played()

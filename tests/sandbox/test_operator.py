@@ -55,20 +55,14 @@ BROKE = Row(Decimal(5), RETRYABLE, "insufficient_funds", REFUSED, [PROMPT, "Not 
 BUSY = Row(Decimal(1), RETRYABLE, "payer_busy", FAILED, [])
 DOWN = Row(Decimal(1), RETRYABLE, "operator_unavailable", FAILED, [])
 INTENTS = {
-    "0000001": APPROVES,
-    "0000002": BROKE,
+    "0000001": APPROVES, "0000002": BROKE, "0000005": EXPIRES, "0000008": BUSY, "0000009": DOWN,
+    "0000010": EXPIRES, "0000011": APPROVES, "0000013": BROKE,
     "0000003": Row(Decimal(5), RETRYABLE, "wrong_pin", FAILED, [PROMPT, *WRONG]),
     "0000004": Row(Decimal(5), RETRYABLE, "declined_by_customer", FAILED, [PROMPT, "Canceled."]),
-    "0000005": EXPIRES,
     "0000006": Row(Decimal(5), RETRYABLE, "limit_reached", REFUSED, [PROMPT, "Not paid."]),
     "0000007": Row(Decimal(1), RETRYABLE, "payer_not_found", FAILED, []),
-    "0000008": BUSY,
-    "0000009": DOWN,
-    "0000010": EXPIRES,
-    "0000011": APPROVES,
     "0000012": Row(Decimal(5), "processing", None, PAID[:1], [PROMPT, "Approved."], hold_ends=False),
-    "0000013": BROKE,
-}
+}  # fmt: skip
 """Ending → what the first attempt on it comes to."""
 
 CHARGES = {

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 import pytest
 
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
-from workbench.sandbox.outbound import Outbound, Reply
+from workbench.sandbox.delivery import Outbound, Reply
 
 LIMIT_S, SHORT_S = 2, 0.25
 """For who answers, and for who does not."""
@@ -18,11 +18,12 @@ SOON_S = 10
 Behaviour = Callable[[socket.socket, threading.Event], None]
 
 
-def read_request(connection: socket.socket) -> None:
+def read_request(connection: socket.socket) -> str:
     """Up to the end of the body, which is `{}`."""
     message = b""
     while not message.endswith(b"\r\n\r\n{}"):
         message += connection.recv(65_536)
+    return message.decode()
 
 
 def says(answer: bytes) -> Behaviour:
@@ -32,6 +33,16 @@ def says(answer: bytes) -> Behaviour:
         connection.sendall(answer)
 
     return behave
+
+
+def repeats(connection: socket.socket, stop: threading.Event) -> None:
+    """Answers with the request line and two of its headers, and a redirect."""
+    del stop
+    line, *headers = read_request(connection).split("\r\n")
+    said = {name: value for name, _, value in (each.partition(": ") for each in headers)}
+    answer = f"{line} | {said['Host']} | {said['X-Test']}"
+    head = f"HTTP/1.1 307 Moved\r\nLocation: http://10.0.0.1/\r\nContent-Length: {len(answer)}\r\n\r\n"
+    connection.sendall((head + answer).encode())
 
 
 def hangs(connection: socket.socket, stop: threading.Event) -> None:
@@ -159,3 +170,29 @@ def test_each_attempt_has_a_connection_of_its_own():
     with receiving(behave) as url, closing(Outbound()) as outbound:
         assert [outbound.send(url, {}, b"{}", LIMIT_S).status_code for _ in range(3)] == [200] * 3
     assert len(peers) == 3
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "merchant.localhost", "127.1", "merchant.example"])
+def test_the_address_is_pinned_and_the_host_kept(host: str, monkeypatch: pytest.MonkeyPatch):
+    with receiving(repeats) as url, closing(Outbound()) as outbound:
+        port = int(url.rstrip("/").rpartition(":")[2])
+        if host == "merchant.example":
+            pinned = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+            real = socket.getaddrinfo
+            monkeypatch.setattr(
+                socket, "getaddrinfo", lambda name, *args, **kw: pinned if name == host else real(name, *args, **kw)
+            )
+        reply = outbound.send(f"http://{host}:{port}/webhooks?x=1", {"X-Test": "yes"}, b"{}", 5)
+    assert (reply.status_code, reply.fault) == (307, None)
+    assert reply.answer == f"POST /webhooks?x=1 HTTP/1.1 | {host}:{port} | yes"
+
+
+def test_sending_never_raises_and_a_port_where_nothing_listens_is_a_fault():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = f"http://127.0.0.1:{probe.getsockname()[1]}/"
+    with closing(Outbound()) as outbound:
+        urls = (free, "http://10.0.0.1/", "ftp://localhost/", "http://a\tb/", "http://[::1/", "")
+        replies = [outbound.send(url, {}, b"{}", 5) for url in urls]
+    assert {each.status_code for each in replies} == {None}
+    assert str(replies[0].fault).startswith("ConnectError")

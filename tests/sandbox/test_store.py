@@ -13,20 +13,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import msgspec
 import pytest
 
-from workbench import PaymentsClient, Workbench
+from workbench import Workbench
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.ledger import JournalEntry, Posting, mirrored, postings_for
 from workbench.errors import LedgerRefused, StoreRefused
-from workbench.sandbox.engine import Engine
-from workbench.sandbox.store import Settings, Store, Transaction, journal, records
-from workbench.sandbox.store.creation import SCHEMA_VERSION
+from workbench.sandbox.store import Settings, Store, Transaction, records, tables
+from workbench.sandbox.store.files import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
+    from tests.sandbox.conftest import Sandbox
 
 LISTED = "+260960000001"
 UNLISTED = "+260961234567"
@@ -43,13 +42,11 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "kept_response": records.KeptResponse, "call": records.Call,
 }  # fmt: skip
 OTHER_TABLES = {
-    "meta": ["name", "value"],
-    "clock": ["id", "mode", "manual_ms", "offset_ms"],
-    "counter": ["kind", "value"],
+    "meta": ["name", "value"], "clock": ["id", "mode", "manual_ms", "offset_ms"], "counter": ["kind", "value"],
     "entry": [name for name in JournalEntry.__struct_fields__ if name != "postings"],
     "posting": ["entry", "line", *Posting.__struct_fields__],
     "balance": ["account", "currency", "day_ms", "code", "debit_minor", "credit_minor"],
-}
+}  # fmt: skip
 COLUMN_TYPES = {
     str: ("TEXT", True), int: ("INTEGER", True), str | None: ("TEXT", False), int | None: ("INTEGER", False),
 }  # fmt: skip
@@ -140,8 +137,6 @@ def append(connection: sqlite3.Connection, lines: list[tuple[str, Any, str]], **
 
 
 PAIR = [("debit", 500, "ZMW"), ("credit", 500, "ZMW")]
-
-
 WRONG: list[tuple[str, list[tuple[str, Any, str]], dict[str, Any]]] = [
     *(("at least two postings", lines, {}) for lines in ([], PAIR[:1])),
     *(("balances in each currency", lines, {}) for lines in (
@@ -311,7 +306,7 @@ def test_a_change_in_the_file_is_found_and_the_entry_named(paid: Path):
 
 
 def test_the_place_of_the_break_is_the_entrys_number(paid: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(journal, "_BATCH", 2)
+    monkeypatch.setattr(tables, "_BATCH", 2)
     with pytest.raises(LedgerRefused) as refused:
         verified(attacked(paid, "UPDATE entry SET description = 'other' WHERE number = 4"))
     assert refused.value.facts["place"] == 4
@@ -333,18 +328,14 @@ def test_the_sandbox_tells_of_a_chain_that_does_not_hold(paid: Path):
     assert told["entry"] in told["message"]
 
 
-def test_sums_are_those_of_the_postings(paid: Path):
+def test_sums_are_those_of_the_postings_reversed_ones_too(paid: Path):
     with closing(opened(paid)) as store, store.transaction() as tx:
         assert tx.journal.sums() == [
-            ("operator:mtn:float", 1100, "ZMW", 1_000, 0),
-            ("suspense:mtn", 2900, "ZMW", 0, 1_000),
-        ]
+            ("operator:mtn:float", 1100, "ZMW", 1_000, 0), ("suspense:mtn", 2900, "ZMW", 0, 1_000),
+        ]  # fmt: skip
         assert [each.postings[0].amount_minor for each in tx.journal.entries()] == [100, 200, 300, 400]
         assert [each.number for each in tx.journal.entries(after_seq=FIRST_SEQ + 1)] == [3, 4]
-
-
-def test_a_reversal_is_an_entry_like_any_other(paid: Path):
-    with closing(opened(paid)) as store, store.transaction() as tx:
+        # A reversal is an entry like any other.
         original = next(tx.journal.entries())
         tx.journal.append(
             msgspec.structs.replace(
@@ -393,22 +384,6 @@ def write_twice(store: Store):
     with store.transaction() as tx:
         entry_of(tx, 500)
         tx.accounts.add(records.Account(id="plants", name="AGAIN"))
-
-
-def test_two_threads_of_one_store_see_each_others_commits(store_path: Path):
-    with closing(opened(store_path)) as store:
-        with store.transaction() as tx:
-            entry_of(tx, 100)
-        seen = []
-
-        def look() -> None:
-            with store.transaction() as tx:
-                seen.append(tx.journal.head()[0])
-
-        thread = threading.Thread(target=look)
-        thread.start()
-        thread.join()
-        assert seen == [1]
 
 
 # What is opened, and what is refused
@@ -648,39 +623,33 @@ def test_a_new_running_clock_is_the_wall_clock_and_an_offset(store_path: Path):
 THREADS, PAYMENTS = 8, 10
 
 
-def test_many_threads_pay_into_one_store():
-    engine = Engine(Settings(seed="7", start_ms=START_MS), raise_bugs=True)
-    key = engine.store.key("secret")
+def test_many_threads_pay_into_one_store(sandbox: "Sandbox"):
     faults: list[BaseException] = []
 
     def work(name: int) -> None:
         try:
-            with httpx.Client(transport=httpx.WSGITransport(engine.app)) as http:
-                client = PaymentsClient("http://sandbox.localhost", key, http=http)
-                for number in range(PAYMENTS):
-                    client.charges.create(
-                        amount=100 + number, channel="mtn", phone=UNLISTED, idempotency_key=f"{name}-{number}"
-                    )
+            for number in range(PAYMENTS):
+                sandbox.client.charges.create(
+                    amount=100 + number, channel="mtn", phone=UNLISTED, idempotency_key=f"{name}-{number}"
+                )
         except BaseException as fault:  # noqa: BLE001  told by the test, whatever it is
             faults.append(fault)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(THREADS)]
-    with closing(engine):
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert faults == []
-        with engine.store.transaction() as tx:
-            charges = tx.charges.all()
-            entries = list(tx.journal.entries())
-            assert len({each.id for each in charges}) == len(charges) == THREADS * PAYMENTS
-            assert len({each.id for each in entries}) == len(entries) == THREADS * PAYMENTS
-            assert [each.number for each in entries] == list(range(1, len(entries) + 1))
-            assert {each.payment for each in entries} == {each.id for each in charges}
-            assert tx.journal.verify() == (len(entries), entries[-1].hash)
-            sums = tx.journal.sums()
-            assert sum(row[3] for row in sums) == sum(row[4] for row in sums)
-            assert tx.kept_responses.count() == THREADS * PAYMENTS
-            seqs = [each.seq for table in (tx.charges, tx.events, tx.calls, tx.sessions) for each in table.all()]
-            assert len(set(seqs)) == len(seqs)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+    with sandbox.engine.store.transaction() as tx:
+        charges, entries = tx.charges.all(), list(tx.journal.entries())
+        for found in (charges, entries):
+            assert len({each.id for each in found}) == len(found) == THREADS * PAYMENTS
+        assert [each.number for each in entries] == list(range(1, len(entries) + 1))
+        assert {each.payment for each in entries} == {each.id for each in charges}
+        assert tx.journal.verify() == (len(entries), entries[-1].hash)
+        sums = tx.journal.sums()
+        assert sum(row[3] for row in sums) == sum(row[4] for row in sums)
+        assert tx.kept_responses.count() == THREADS * PAYMENTS
+        seqs = [each.seq for table in (tx.charges, tx.events, tx.calls, tx.sessions) for each in table.all()]
+        assert len(set(seqs)) == len(seqs)

@@ -1,6 +1,6 @@
 """What a break is: a row for each code, with its words, its place in the order, and the entries that would settle it.
 
-A pair is what both sides say of one thing (`reconcile.columns.PAIR`): the ledger's columns begin with `l_`, the
+A pair is what both sides say of one thing (`reconcile.rules.PAIR`): the ledger's columns begin with `l_`, the
 statement's with `s_`. An amount in words brings with it whether it is gross, or net of the fee.
 """
 
@@ -53,7 +53,7 @@ def reason_of(pair: Pair) -> str:
 def proposal_of(pair: Pair, members: Sequence[Pair]) -> str | None:
     """A JSON list of bodies; null where no entry settles it."""
     propose = BREAK_CODES[pair["code"]].propose
-    bodies = propose(pair, members) if propose and not pair["told_twice"] else []
+    bodies = propose(pair, members) if propose and not pair["repeated"] else []
     return json.dumps(bodies) if bodies else None
 
 
@@ -68,30 +68,12 @@ class _Facts:
         if name in _FACTS:
             return _FACTS[name](self._pair, self._mine)
         side, _, field = name.partition("_")
-        value = self._pair[name]
         if field == "amount":
-            return _amount(self._pair, side, "amount", "gross")
+            return _amount(self._pair, side, field)
+        value = self._pair[name]
         if field == "fee":
             return money_text(value, _currency(self._pair, side))
         return _day(value) if field == "day" else _or(value)
-
-
-_FACTS: Final[Mapping[str, Callable[[Pair, str], str]]] = {
-    "key": lambda pair, mine: _or(pair[f"{mine}_key"]),
-    "g": lambda pair, _: _or(pair["g"]),
-    "rows": lambda pair, _: str(pair["rows"]),
-    "refers": lambda pair, mine: _or(pair[f"{mine}_refers"]),
-    "problem": lambda pair, mine: _problem(pair, mine),  # noqa: PLW0108  it is defined below
-    "told_twice": lambda pair, _: ", though it is the same line in another file" if pair["told_twice"] else "",
-    "ledger": lambda pair, _: _amount(pair, "l", "signed", "net"),
-    "statement": lambda pair, _: _amount(pair, "s", "signed", "net"),
-    "moved": lambda pair, mine: _amount(pair, mine, "signed", "net"),
-    "day": lambda pair, mine: _day(pair[f"{mine}_day"]),
-    "amount_off": lambda pair, _: _apart(pair, "amount"),
-    "fee_off": lambda pair, _: _apart(pair, "fee"),
-    "variance_off": lambda pair, _: _apart(pair, "signed"),
-    "days_off": lambda pair, _: str(abs(pair["l_day"] - pair["s_day"])),
-}
 
 
 def _or(value: object) -> str:
@@ -107,49 +89,56 @@ def _currency(pair: Pair, side: str) -> str | None:
     return found
 
 
-def _amount(pair: Pair, side: str, field: str, what: str) -> str:
+def _amount(pair: Pair, side: str, field: str = "signed") -> str:
     minor = pair[f"{side}_{field}"]
     text = money_text(minor, _currency(pair, side))
-    return text if minor is None else f"{text} {what}"
+    return text if minor is None else f"{text} {'net' if field == 'signed' else 'gross'}"
 
 
 def _apart(pair: Pair, field: str) -> str:
     return money_text(abs((pair[f"l_{field}"] or 0) - (pair[f"s_{field}"] or 0)), _currency(pair, "s"))
 
 
-_LACKING: Final = {
-    "key": "no key", "amount": "no amount", "fee": "no fee", "currency": "no currency", "day": "no business date",
-}  # fmt: skip
-
-
 def _problem(pair: Pair, mine: str) -> str:
     """Why a row cannot be used: what the reader said, or which field is missing or out of bounds."""
-    if pair[f"{mine}_problem"] is not None:
+    row = {name.removeprefix(f"{mine}_"): value for name, value in pair.items()}
+    if row["problem"] is not None:
         # It quotes a cell, which in a row that is shifted may be the customer's number.
-        return mask(str(pair[f"{mine}_problem"])).rstrip(".")
-    found = [words for name, words in _LACKING.items() if pair[f"{mine}_{name}"] is None]
-    found += [f"a negative {name}" for name in ("amount", "fee") if (pair[f"{mine}_{name}"] or 0) < 0]
+        return mask(str(row["problem"])).rstrip(".")
+    names = {"key": "key", "amount": "amount", "fee": "fee", "currency": "currency", "day": "business date"}
+    found = [f"no {text}" for name, text in names.items() if row[name] is None]
+    found += [f"a negative {name}" for name in ("amount", "fee") if (row[name] or 0) < 0]
     found += [
-        f"{pair[f'{mine}_{name}']!r} as {name}, which is none of {', '.join(words)}"
-        for name, words in (("direction", DIRECTIONS), ("status", STATUSES))
-        if pair[f"{mine}_{name}"] not in words
+        f"{row[name]!r} as {name}, which is none of {', '.join(known)}"
+        for name, known in (("direction", DIRECTIONS), ("status", STATUSES))
+        if row[name] not in known
     ]
     return ", ".join(found)
 
 
+_FACTS: Final[Mapping[str, Callable[[Pair, str], str]]] = {
+    "key": lambda pair, mine: _or(pair[f"{mine}_key"]),
+    "g": lambda pair, _: _or(pair["g"]),
+    "rows": lambda pair, _: str(pair["rows"]),
+    "refers": lambda pair, mine: _or(pair[f"{mine}_refers"]),
+    "problem": _problem,
+    "repeated": lambda pair, _: ", though it is the same line in another file" if pair["repeated"] else "",
+    "ledger": lambda pair, _: _amount(pair, "l"),
+    "statement": lambda pair, _: _amount(pair, "s"),
+    "moved": _amount,
+    "day": lambda pair, mine: _day(pair[f"{mine}_day"]),
+    "amount_off": lambda pair, _: _apart(pair, "amount"),
+    "fee_off": lambda pair, _: _apart(pair, "fee"),
+    "variance_off": lambda pair, _: _apart(pair, "signed"),
+    "days_off": lambda pair, _: str(abs(pair["l_day"] - pair["s_day"])),
+}
+
+
 def _body(pair: Pair, recipe: str, amount: int, text: str, **more: Any) -> Body:  # noqa: ANN401  values of JSON
     return {
-        "recipe": recipe,
-        "amount_minor": amount,
-        "fee_minor": 0,
-        "currency": pair["l_currency"] or pair["s_currency"],
-        "account": pair["account"],
-        "reference": None,
-        "entry": None,
-        "occurred_at": None,
-        "description": text,
-        **more,
-    }
+        "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": pair["l_currency"] or pair["s_currency"],
+        "account": pair["account"], "reference": None, "entry": None, "occurred_at": None, "description": text, **more,
+    }  # fmt: skip
 
 
 def _at(pair: Pair) -> str | None:
@@ -191,23 +180,11 @@ def _book(pair: Pair, _: Sequence[Pair] = ()) -> list[Body]:
     return [_booked(pair, _UNKNOWN[0] if incoming else _UNKNOWN[1], pair["s_amount"], pair["s_fee"])]
 
 
-def _follow_status(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    return _reverse(pair) if pair["l_moves"] else _book(pair)
-
-
-def _turn_round(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    return [*_reverse(pair), *_book(pair)]
-
-
 def _book_difference(pair: Pair, _: Sequence[Pair]) -> list[Body]:
     """Book by how much amount and fee of the statement differ from the ledger's, each as what it is."""
     amount = (pair["s_amount"] - pair["l_amount"]) * (1 if pair["s_direction"] == "in" else -1)
     recipes = _ROUNDED if abs(amount) <= ROUNDING_MINOR else _UNKNOWN
     return _net(recipes, pair, amount) + _net(_FEE, pair, pair["l_fee"] - pair["s_fee"])
-
-
-def _date_anew(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    return [{**_booked(pair, "redated", pair["l_amount"]), "entry": pair["l_entry"]}]
 
 
 def _post_anew(pair: Pair, _: Sequence[Pair]) -> list[Body]:
@@ -217,10 +194,6 @@ def _post_anew(pair: Pair, _: Sequence[Pair]) -> list[Body]:
     again = _body(pair, "reposted", pair["l_amount"], text, fee_minor=pair["l_fee"], **more)
     keyed = {**pair, "g": pair["s_key"]}
     return [*_reverse(pair), again, *_net(_FEE, keyed, pair["s_signed"] - pair["l_signed"])]
-
-
-def _book_sum(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    return _net(_UNKNOWN, pair, pair["s_signed"] - pair["l_signed"])
 
 
 def _follow_statement(pair: Pair, members: Sequence[Pair]) -> list[Body]:
@@ -240,10 +213,9 @@ def _follow_reversal(pair: Pair, members: Sequence[Pair]) -> list[Body]:
         return _reverse(pair, members)
     if pair["reversed_entry"] is None:
         return _book(pair)
-    mirror = _booked(pair, "reversed", pair["s_amount"], pair["s_fee"])
+    mirror = {**_booked(pair, "reversed", pair["s_amount"], pair["s_fee"]), "entry": pair["reversed_entry"]}
     # The mirror gives the fee back as well; what the operator kept of it is booked again.
-    kept = pair["s_signed"] + pair["reversed_signed"]
-    return [{**mirror, "entry": pair["reversed_entry"]}, *_net(_FEE, pair, kept)]
+    return [mirror, *_net(_FEE, pair, pair["s_signed"] + pair["reversed_signed"])]
 
 
 def _return_payout(pair: Pair, _: Sequence[Pair]) -> list[Body]:
@@ -278,7 +250,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     ),
     DUPLICATE["statement"]: BreakCode(
         "The statement has one key in several rows; each further row is a break.",
-        "{key} stands more than once on the statement; this further row moves {statement}{told_twice}.",
+        "{key} stands more than once on the statement; this further row moves {statement}{repeated}.",
         "Ask the operator whether the money moved twice. If it did, book it as unknown money under the same reference.",
         _book,
     ),
@@ -296,13 +268,13 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "One side has it completed, the other has not.",
         "{key} is {l_status} in the ledger ({ledger}) and {s_status} on the statement ({statement}).",
         "Follow the side that can show the money: reverse the entry, or book what the statement shows.",
-        _follow_status,
+        lambda pair, _: _reverse(pair) if pair["l_moves"] else _book(pair),
     ),
     "direction_mismatch": BreakCode(
         "One side has it coming in, the other going out.",
         "{key} goes {l_direction} in the ledger ({ledger}) and {s_direction} on the statement ({statement}).",
         "Reverse the entry and book the movement as the statement has it.",
-        _turn_round,
+        lambda pair, _: [*_reverse(pair), *_book(pair)],
     ),
     "amount_mismatch": BreakCode(
         "One key, two amounts.",
@@ -322,7 +294,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "The same movement on days further apart than is tolerated.",
         "{key} is of {l_day} in the ledger and of {s_day} on the statement: {days_off} days apart.",
         "Acknowledge the statement's date.",
-        _date_anew,
+        lambda pair, _: [{**_booked(pair, "redated", pair["l_amount"]), "entry": pair["l_entry"]}],
     ),
     WRONG_REFERENCE: BreakCode(
         "No common key, but phone, amount and time fit: probably one movement.",
@@ -335,7 +307,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "The {rows} rows of {g} add up to {ledger} in the ledger and to {statement} on the statement: "
         "{variance_off} apart.",
         "Find the part that is missing from the batch; then book the difference under its reference.",
-        _book_sum,
+        lambda pair, _: _net(_UNKNOWN, pair, pair["s_signed"] - pair["l_signed"]),
     ),
     TIMING: BreakCode(
         "One side has it, and the other may still follow: it is within the cut-off.",

@@ -15,10 +15,9 @@ import pyarrow.parquet
 from workbench.analysis.frames import schema_of, typed, untyped
 from workbench.analysis.shapes import Columns
 
+PARQUET, CSV = ".parquet", ".csv"
 _MOST_SHOWN: Final = 40
 _OTHER_DELIMITERS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
-
-
 _DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _WRITTEN: Final[Mapping[pa.DataType, tuple[str, str]]] = {
     pa.int64(): ("-?[0-9]{1,19}", "a whole number without separators; an amount is in ngwee, K1,234.50 as 123450"),
@@ -31,7 +30,7 @@ _WRITTEN: Final[Mapping[pa.DataType, tuple[str, str]]] = {
 """How the cells of a type are written, and what is told where one is not."""
 
 
-def fault_of(path: Path, schema: pa.Schema) -> str | None:
+def _fault_of(path: Path, schema: pa.Schema) -> str | None:
     """The first fault of a file that Arrow did not take; None where it is not seen here either."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
@@ -42,12 +41,11 @@ def fault_of(path: Path, schema: pa.Schema) -> str | None:
         return str(wrong)
 
 
-def missing_columns(found: Sequence[str], schema: pa.Schema) -> str | None:
-    """Words for the columns that are not there, and for those that are; None where none is missing."""
+def _missing(found: Sequence[str], schema: pa.Schema) -> str | None:
+    """The columns that are not there, and those that are; None where none is missing."""
     missing = [name for name in schema.names if name not in found]
-    if not missing:
-        return None
-    return f"it has no column {', '.join(missing)}; it has {_listed(found)}"
+    listed = ", ".join(name[:_MOST_SHOWN] for name in found[:_MOST_SHOWN])
+    return f"it has no column {', '.join(missing)}; it has {listed}" if missing else None
 
 
 def _fault(rows: Iterator[list[str]], schema: pa.Schema) -> str | None:
@@ -56,7 +54,7 @@ def _fault(rows: Iterator[list[str]], schema: pa.Schema) -> str | None:
         return "it is empty"
     if len(header) == 1 and (mark := next((each for each in _OTHER_DELIMITERS if each in header[0]), None)):
         return f"its cells are parted by {_OTHER_DELIMITERS[mark]}, and by commas they must be"
-    if missing := missing_columns(header, schema):
+    if missing := _missing(header, schema):
         return missing
     places = {name: header.index(name) for name in schema.names}
     begins = 2
@@ -76,13 +74,6 @@ def _why_not(cell: str, field: pa.Field) -> str | None:
         return None
     pattern, wanted = written
     return None if re.fullmatch(pattern, cell) else f"{cell[:_MOST_SHOWN]!r} is not {wanted}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(name[:_MOST_SHOWN] for name in names[:_MOST_SHOWN])
-
-
-PARQUET, CSV = ".parquet", ".csv"
 
 
 def write(rows: pd.DataFrame | Iterable[pa.Table], path: Path | str, columns: Columns, *, marked: bool = False) -> None:
@@ -124,26 +115,25 @@ def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
         for batch in opened(source, schema):
             yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
     except (KeyError, ValueError) as error:
-        why = (fault_of(source, schema) if opened is _csv else None) or str(error).rstrip(".")
+        why = (_fault_of(source, schema) if opened is _csv else None) or str(error).rstrip(".")
         raise ValueError(f"{source.name} is no table of these columns: {why}.") from None
 
 
 def _parquet(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     file = pyarrow.parquet.ParquetFile(source)
-    if missing := missing_columns(file.schema_arrow.names, schema):
+    if missing := _missing(file.schema_arrow.names, schema):
         raise ValueError(missing)
     yield from file.iter_batches()
 
 
 def _csv(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    reader = pyarrow.csv.open_csv(
+    yield from pyarrow.csv.open_csv(
         source,
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=schema, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
         ),
     )
-    yield from reader
 
 
 def _ending(path: Path) -> str:

@@ -21,6 +21,14 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 }
 """pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
 
+_NULLABLE = {
+    pa.int64(): pd.Int64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+    pa.date32(): pd.ArrowDtype(pa.date32()),
+    **dict.fromkeys((pa.string(), pa.large_string()), pd.StringDtype()),
+}
+"""Arrow type → that of pandas which has a null."""
+
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """What is taken as it is, without pandas' conversions, and what is never empty."""
 _MINOR = "_minor"
@@ -61,7 +69,7 @@ def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
 
 def in_pandas(rows: pa.Table) -> pd.DataFrame:
     """An Arrow table of any columns as a DataFrame of nullable types: a null never turns a number into a float."""
-    made: pd.DataFrame = rows.to_pandas(types_mapper=_nullable)
+    made: pd.DataFrame = rows.to_pandas(types_mapper=_NULLABLE.get)
     return made
 
 
@@ -111,16 +119,6 @@ def money(rows: pd.DataFrame) -> pd.DataFrame:
         ]
         shown[name] = pd.Series(words, index=rows.index, dtype="string")
     return shown.rename(columns={name: str(name).removesuffix(_MINOR) for name in rows.columns})
-
-
-def _nullable(kind: pa.DataType) -> Any:  # noqa: ANN401  pandas has no name for the types of a column
-    if pa.types.is_integer(kind):
-        return pd.Int64Dtype()
-    if pa.types.is_boolean(kind):
-        return pd.BooleanDtype()
-    if pa.types.is_date32(kind):
-        return pd.ArrowDtype(kind)
-    return pd.StringDtype() if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
 
 
 def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:

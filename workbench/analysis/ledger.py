@@ -18,7 +18,7 @@ from workbench.analysis.frames import frame, table, typed
 from workbench.analysis.shapes import ACCOUNTS, ENTRIES, LEDGER_MOVEMENT, POSTINGS, TRIAL_BALANCE, Columns
 from workbench.control import SandboxControl
 from workbench.domain import wire
-from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED, Side, TAccount, t_accounts
+from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED, TAccount, t_accounts
 from workbench.domain.moments import LUSAKA, milliseconds, rfc3339
 from workbench.domain.phones import OPERATORS
 from workbench.errors import LedgerRefused, StateConflict
@@ -41,25 +41,20 @@ class TAccounts:
         return bundle(repr(self), "".join(map(_html, self._accounts)))
 
 
-def _cells(account: TAccount) -> list[tuple[str, str]]:
+def _cells(account: TAccount) -> Iterator[tuple[str, ...]]:
     """Pairs of debit and credit cells."""
-    return list(zip_longest(map(_cell, account.debits), map(_cell, account.credits), fillvalue=""))
+    sides = ([f"{each.entry}  {each.money.plain}" for each in side] for side in (account.debits, account.credits))
+    return zip_longest(*sides, fillvalue="")
 
 
 def _title(account: TAccount) -> str:
     return visible(f"{account.code} {account.account} ({account.currency})")
 
 
-def _cell(side: Side) -> str:
-    return f"{side.entry}  {side.money.plain}"
-
-
 def _text(account: TAccount) -> str:
-    left, right = account.balance
-    lines = [f"{a:>{_HALF}} │{b:>{_HALF}}".rstrip() for a, b in _cells(account)]
-    rule, title = "─" * _HALF, _title(account)
-    total = f"{left:>{_HALF}} │{right:>{_HALF}}"
-    return "\n".join([title, f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total.rstrip()])
+    *lines, total = (f"{a:>{_HALF}} │{b:>{_HALF}}".rstrip() for a, b in (*_cells(account), account.balance))
+    rule = "─" * _HALF
+    return "\n".join([_title(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total])
 
 
 def _html(account: TAccount) -> str:
@@ -193,16 +188,11 @@ class Ledger:
                 balances[row["account"], row["currency"]] += gross - row["fee_minor"]
                 row["balance_minor"] = balances[row["account"], row["currency"]]
             yield table(rows, LEDGER_MOVEMENT)
-        self._refuse_unknown(set(accounts) - {account for account, _ in balances})
-
-    def _refuse_unknown(self, nameless: set[str]) -> None:
-        """Raises LedgerRefused: an account that is neither posted to nor of the chart."""
-        unknown = sorted(nameless - _OF_CHART)
+        unknown = set(accounts) - {account for account, _ in balances} - _OF_CHART
         posted = sorted({each.account for each in self._control.accounts()}) if unknown else []
-        unknown = [each for each in unknown if each not in posted]
-        if unknown:
+        if unknown := unknown.difference(posted):
             raise LedgerRefused(
-                f"The ledger has no account {' or '.join(map(repr, unknown))}.",
+                f"The ledger has no account {' or '.join(map(repr, sorted(unknown)))}.",
                 hint=f"`bench.ledger.accounts` lists those posted to; statements are of {', '.join(TRACKED)}.",
                 accounts=posted,
             )

@@ -9,19 +9,27 @@ Columns = Mapping[str, str]
 MOMENT: Final = "datetime64[ms, UTC]"
 DAY: Final = "date32[day][pyarrow]"
 
-MOVEMENT: Columns = {
-    "account": "string",
-    "key": "string",
-    "batch": "string",
-    "occurred_at": MOMENT,
-    "business_date": DAY,
-    "direction": "category",
-    "amount_minor": "int64",
-    "fee_minor": "int64",
-    "currency": "category",
-    "status": "category",
-    "phone": "string",
+_TYPES: Final[Mapping[str, str]] = {
+    "at": MOMENT,
+    "date": DAY,
+    "days": "Int64",
+    "line": "Int64",
+    "holds": "bool",
+    **dict.fromkeys(("minor", "number", "rows", "breaks", "attempts", "seq"), "int64"),
+    **dict.fromkeys(("direction", "currency", "status", "state", "kind", "type", "rule", "side"), "category"),
+    **dict.fromkeys(("provider", "channel", "object", "code", "bucket"), "category"),
 }
+"""The last word of a column's name → its type; any other word is that of a text."""
+
+
+def _columns(names: str, **otherwise: str) -> Columns:
+    """Columns in order, each of the type that its name tells, but for those of which it is said."""
+    return {name: otherwise.get(name, _TYPES.get(name.rpartition("_")[2], "string")) for name in names.split()}
+
+
+MOVEMENT: Columns = _columns(
+    "account key batch occurred_at business_date direction amount_minor fee_minor currency status phone"
+)
 """One movement of money on one account, as either side tells it.
 
 `key` is the transaction id that both sides know, `batch` the key of the whole of which the row is a
@@ -32,204 +40,78 @@ DIRECTIONS: Final = ("in", "out")
 COMPLETED: Final = "completed"
 STATUSES: Final = (COMPLETED, "failed", "pending")
 
-LEDGER_MOVEMENT: Columns = {
-    **MOVEMENT,
-    "entry": "string",
-    "number": "int64",
-    "kind": "category",
-    "payment": "string",
-    "reverses": "string",
-    "state": "category",
-    "balance_minor": "int64",
-}
+LEDGER_MOVEMENT: Columns = {**MOVEMENT, **_columns("entry number kind payment reverses state balance_minor")}
 """What the ledger says of an account; `state` is `in_suspense` while late money waits for a decision."""
 
-_TOLD: Columns = {name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()}
+_REPORTED: Columns = {name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()}
 """A movement of which any cell may be empty."""
 
 STATEMENT_ROW: Columns = {
-    "statement": "string",
-    "line": "int64",
-    **_TOLD,
-    "type": "category",
-    "related": "string",
-    "description": "string",
-    "balance_minor": "Int64",
-    "problem": "string",
+    **_columns("statement line", line="int64"),
+    **_REPORTED,
+    **_columns("type related description balance_minor problem", balance_minor="Int64"),
 }
 """What an operator or a bank says: `line` of the file named `statement`; with a `problem`, cells may be empty."""
 
-PAYMENTS: Columns = {
-    "id": "string",
-    "status": "category",
-    "amount_minor": "int64",
-    "currency": "category",
-    "provider": "category",
-    "phone": "string",
-    "failure_code": "category",
-    "latest_charge": "string",
-    "description": "string",
-    "cancellation_reason": "string",
-    "canceled_at": MOMENT,
-    "created_at": MOMENT,
-    "business_date": DAY,
-}
+PAYMENTS: Columns = _columns(
+    "id status amount_minor currency provider phone failure_code latest_charge description cancellation_reason "
+    "canceled_at created_at business_date"
+)
 """Payment intents; `failure_code` is the last attempt's."""
 
-CHARGES: Columns = {
-    "id": "string",
-    "status": "category",
-    "amount_minor": "int64",
-    "refunded_minor": "int64",
-    "currency": "category",
-    "channel": "category",
-    "provider": "category",
-    "phone": "string",
-    "failure_code": "category",
-    "reference": "string",
-    "payment_intent": "string",
-    "created_at": MOMENT,
-    "business_date": DAY,
-}
+CHARGES: Columns = _columns(
+    "id status amount_minor refunded_minor currency channel provider phone failure_code reference payment_intent "
+    "created_at business_date"
+)
 """Each attempt to move money, of an intent or on its own."""
 
-REFUNDS: Columns = {
-    "id": "string",
-    "status": "category",
-    "amount_minor": "int64",
-    "currency": "category",
-    "charge": "string",
-    "payment_intent": "string",
-    "reason": "string",
-    "failure_code": "category",
-    "created_at": MOMENT,
-    "business_date": DAY,
-}
+REFUNDS: Columns = _columns(
+    "id status amount_minor currency charge payment_intent reason failure_code created_at business_date"
+)
 
-PAYOUTS: Columns = {
-    "id": "string",
-    "status": "category",
-    "amount_minor": "int64",
-    "currency": "category",
-    "destination": "string",
-    "failure_code": "category",
-    "created_at": MOMENT,
-    "business_date": DAY,
-}
+PAYOUTS: Columns = _columns("id status amount_minor currency destination failure_code created_at business_date")
 
-EVENTS: Columns = {
-    "id": "string",
-    "type": "category",
-    "object": "category",
-    "object_id": "string",
-    "status": "category",
-    "request": "string",
-    "created_at": MOMENT,
-    "business_date": DAY,
-}
+EVENTS: Columns = _columns("id type object object_id status request created_at business_date")
 """What has happened; `object_id` and `status` are of the object as it was then, `request` caused it."""
 
-DELIVERIES: Columns = {
-    "id": "string",
-    "status": "category",
-    "event": "string",
-    "event_type": "category",
-    "endpoint": "string",
-    "url": "string",
-    "attempts": "int64",
-    "last_status_code": "Int64",
-    "last_fault": "string",
-    "last_attempt_at": MOMENT,
-    "next_attempt_at": MOMENT,
-    "created_at": MOMENT,
-    "business_date": DAY,
-}
+DELIVERIES: Columns = _columns(
+    "id status event event_type endpoint url attempts last_status_code last_fault last_attempt_at next_attempt_at "
+    "created_at business_date",
+    last_status_code="Int64",
+)
 """Each event on its way to an endpoint, and how the last attempt at it ended."""
 
-MATCH: Columns = {
-    "rule": "category",
-    "account": "string",
-    "group": "string",
-    "side": "category",
-    "statement": "string",
-    "line": "Int64",
-    "entry": "string",
-    "key": "string",
-    "currency": "category",
-    "signed_minor": "int64",
-    "differences": "string",
-}
+MATCH: Columns = _columns("rule account group side statement line entry key currency signed_minor differences")
 """Every row that agrees, a row for each side's row; those of one `group` belong together."""
 
-BREAK: Columns = {
-    "statement": "string",
-    "line": "Int64",
-    "account": "string",
-    "key": "string",
-    "code": "category",
-    "side": "category",
-    "entry": "string",
-    "ledger_minor": "Int64",
-    "statement_minor": "Int64",
-    "variance_minor": "int64",
-    "currency": "category",
-    "business_date": DAY,
-    "age_days": "Int64",
-    "bucket": "category",
-    "phone": "string",
-    "rows": "int64",
-    "reason": "string",
-    "settlement": "string",
-    "proposal": "string",
-}
+BREAK: Columns = _columns(
+    "statement line account key code side entry ledger_minor statement_minor variance_minor currency business_date "
+    "age_days bucket phone rows reason settlement proposal",
+    ledger_minor="Int64",
+    statement_minor="Int64",
+)
 """Every row that does not agree, with the reason and the entries that would settle it (JSON).
 
 The three amounts are net, what a row does to the account: its fee included, signed; `variance_minor` is ledger less
 statement.
 """
 
-SUMMARY: Columns = {
-    "account": "string",
-    "business_date": DAY,
-    "code": "category",
-    "currency": "category",
-    "ledger_rows": "int64",
-    "statement_rows": "int64",
-    "ledger_value_minor": "int64",
-    "statement_value_minor": "int64",
-    "variance_minor": "int64",
-}
+SUMMARY: Columns = _columns(
+    "account business_date code currency ledger_rows statement_rows ledger_value_minor statement_value_minor "
+    "variance_minor"
+)
 """How many rows each side has, and what they move, by account, day and code (`matched` or a break's).
 
 The values are net of fees, each row's effect without its sign, so that a share of them is a rate.
 """
 
-AGEING: Columns = {
-    "account": "string",
-    "currency": "category",
-    "code": "category",
-    "bucket": "category",
-    "breaks": "int64",
-    "rows": "int64",
-    "variance_minor": "int64",
-}
+AGEING: Columns = _columns("account currency code bucket breaks rows variance_minor")
 """How old the breaks are, in days from the business date to the closing date."""
 
-PROOF: Columns = {
-    "account": "string",
-    "currency": "category",
-    "ledger_minor": "int64",
-    "statement_minor": "int64",
-    "difference_minor": "int64",
-    "breaks_minor": "int64",
-    "tolerated_minor": "int64",
-    "brought_minor": "int64",
-    "opening_minor": "int64",
-    "gap_minor": "int64",
-    "unexplained_minor": "int64",
-    "holds": "bool",
-    "note": "string",
-}
+PROOF: Columns = _columns(
+    "account currency ledger_minor statement_minor difference_minor breaks_minor tolerated_minor brought_minor "
+    "opening_minor gap_minor unexplained_minor holds note"
+)
 """Ledger closing less statement closing, and what it is made of, an account a row.
 
 `difference` = `breaks` + `tolerated` (matches within the tolerance) + `brought` (left over from earlier
@@ -239,106 +121,49 @@ differ, less `gap`, by which the file's balances jump beyond its rows, say where
 EXACT = "to the last minor unit"
 """The `note` of an account whose closing balances are both told, and explained."""
 
-INPUTS: Columns = {
-    "side": "category",
-    "name": "string",
-    "sha256": "string",
-    "rows": "int64",
-    "account": "string",
-    "first_date": DAY,
-    "last_date": DAY,
-}
+INPUTS: Columns = _columns("side name sha256 rows account first_date last_date")
 """What went into a reconciliation; `sha256` is null for what is no file."""
 
 CARRIED: Columns = {
-    "side": "category",
-    **_TOLD,
-    "entry": "string",
-    "number": "Int64",
-    "kind": "category",
-    "reverses": "string",
-    "state": "category",
-    "statement": "string",
-    "line": "Int64",
-    "type": "category",
-    "related": "string",
-    "problem": "string",
-    "code": "category",
+    **_columns("side"),
+    **_REPORTED,
+    **_columns("entry number kind reverses state statement line type related problem code", number="Int64"),
 }
 """A row of either side that is still open when the books of a period are closed; `code` is that of its break.
 
 The next run goes by the code of a duplicate, of which the first row may be matched, and be absent from here.
 """
 
-CLOSED: Columns = {
-    "account": "string",
-    "currency": "category",
-    "closing_date": DAY,
-    "last_number": "Int64",
-    "statement_minor": "int64",
-    "brought_minor": "int64",
-}
+CLOSED: Columns = _columns(
+    "account currency closing_date last_number statement_minor brought_minor", last_number="Int64"
+)
 """How far an account was gone through: ledger rows up to both the date and the number are not read again.
 
 `brought_minor` is by how much ledger and statement differ for good: tolerated, or never explained.
 """
 
-AHEAD: Columns = {"account": "string", "entry": "string", "business_date": DAY}
+AHEAD: Columns = _columns("account entry business_date")
 """A row of the ledger after the closing date that is part of a match already: it is not read again either."""
 
-ANSWER: Columns = {"statement": "string", "line": "Int64", "key": "string", "code": "string"}
+ANSWER: Columns = _columns("statement line key code", code="string")
 """A break as it was planted."""
 
-
-ACCOUNTS: Columns = {
-    "account": "string",
-    "code": "int64",
-    "normal_side": "category",
-    "currency": "category",
-    "balance_minor": "int64",
-}
+ACCOUNTS: Columns = _columns("account code normal_side currency balance_minor", code="int64")
 """Each account posted to; the balance is positive on the account's normal side."""
 
-TRIAL_BALANCE: Columns = {
-    "account": "string",
-    "code": "int64",
-    "currency": "category",
-    "debit_minor": "int64",
-    "credit_minor": "int64",
-}
+TRIAL_BALANCE: Columns = _columns("account code currency debit_minor credit_minor", code="int64")
 """Each account's balance on the side where it stands; the two columns have one sum for each currency."""
 
-ENTRIES: Columns = {
-    "number": "int64",
-    "id": "string",
-    "kind": "category",
-    "payment": "string",
-    "description": "string",
-    "occurred_at": MOMENT,
-    "recorded_at": MOMENT,
-    "business_date": DAY,
-    "reverses": "string",
-    "settles": "string",
-    "external_reference": "string",
-    "prev_hash": "string",
-    "hash": "string",
-    "seq": "int64",
-}
+ENTRIES: Columns = _columns(
+    "number id kind payment description occurred_at recorded_at business_date reverses settles external_reference "
+    "prev_hash hash seq"
+)
 """Each entry, in the order of the chain; `hash` covers its postings and the entry before."""
 
-POSTINGS: Columns = {
-    "number": "int64",
-    "line": "int64",
-    "account": "string",
-    "code": "int64",
-    "side": "category",
-    "amount_minor": "int64",
-    "currency": "category",
-    "kind": "category",
-    "payment": "string",
-    "occurred_at": MOMENT,
-    "business_date": DAY,
-    "external_reference": "string",
-    "entry": "string",
-}
+POSTINGS: Columns = _columns(
+    "number line account code side amount_minor currency kind payment occurred_at business_date "
+    "external_reference entry",
+    line="int64",
+    code="int64",
+)
 """Each posting; within an entry debits equal credits."""

@@ -89,6 +89,11 @@ def _batches(found: Iterable[T]) -> Iterator[tuple[T, ...]]:
         yield batch
 
 
+def _row(each: object, columns: Columns, **made: Any) -> Row:  # noqa: ANN401  cells are of any type
+    """A record: what is not made stands in an attribute of the column's name."""
+    return {name: made[name] if name in made else getattr(each, name) for name in columns}
+
+
 def _payment(each: wire.PaymentIntent) -> Row:
     if isinstance(each.amount, UnsetType) or isinstance(each.currency, UnsetType):
         raise UnexpectedResponse(
@@ -96,97 +101,68 @@ def _payment(each: wire.PaymentIntent) -> Row:
         )
     wallet = each.payment_method.mobile_money if isinstance(each.payment_method, wire.MobileMoneyMethod) else None
     error = each.last_payment_error if isinstance(each.last_payment_error, wire.PaymentError) else None
-    return {
-        "id": each.id,
-        "status": each.status,
-        "amount_minor": _minor(each.amount, each.currency),
-        "currency": each.currency,
-        "provider": wallet.provider if wallet else None,
-        "phone": wallet.phone if wallet else None,
-        "failure_code": error.code if error else None,
-        "latest_charge": _set(each.latest_charge),
-        "description": _set(each.description),
-        "cancellation_reason": _set(each.cancellation_reason),
-        "canceled_at": _at(_set(each.canceled_at)),
+    unset = {name: _set(getattr(each, name)) for name in ("latest_charge", "description", "cancellation_reason")}
+    return _row(
+        each,
+        PAYMENTS,
+        amount_minor=_minor(each.amount, each.currency),
+        provider=wallet.provider if wallet else None,
+        phone=wallet.phone if wallet else None,
+        failure_code=error.code if error else None,
+        canceled_at=_at(_set(each.canceled_at)),
+        **unset,
         **_created(_set(each.created) or 0),
-    }
+    )
 
 
 def _charge(each: wire.Charge, unit_minor: int) -> Row:
-    return {
-        "id": each.id,
-        "status": each.status,
-        "amount_minor": each.amount * unit_minor,
-        "refunded_minor": each.amount_refunded * unit_minor,
-        "currency": each.currency.upper(),
-        "channel": each.channel,
-        "provider": each.provider,
-        "phone": each.phone,
-        "failure_code": each.failure_code,
-        "reference": each.reference,
-        "payment_intent": each.payment_intent,
+    return _row(
+        each,
+        CHARGES,
+        amount_minor=each.amount * unit_minor,
+        refunded_minor=each.amount_refunded * unit_minor,
+        currency=each.currency.upper(),
         **_created(each.created),
-    }
+    )
 
 
 def _refund(each: wire.Refund, unit_minor: int) -> Row:
     # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
     of_intent = each.currency.isupper()
-    return {
-        "id": each.id,
-        "status": each.status,
-        "amount_minor": _minor(each.amount, each.currency) if of_intent else int(each.amount) * unit_minor,
-        "currency": each.currency.upper(),
-        "charge": each.charge,
-        "payment_intent": each.payment_intent,
-        "reason": each.reason,
-        "failure_code": each.failure_code,
-        **_created(each.created),
-    }
+    amount_minor = _minor(each.amount, each.currency) if of_intent else int(each.amount) * unit_minor
+    return _row(each, REFUNDS, amount_minor=amount_minor, currency=each.currency.upper(), **_created(each.created))
 
 
 def _payout(each: wire.Payout) -> Row:
-    return {
-        "id": each.id,
-        "status": each.status,
-        "amount_minor": _minor(each.amount, each.currency),
-        "currency": each.currency,
-        "destination": each.destination,
-        "failure_code": each.failure_code,
-        **_created(each.created),
-    }
+    return _row(each, PAYOUTS, amount_minor=_minor(each.amount, each.currency), **_created(each.created))
 
 
 def _event(each: wire.Event) -> Row:
     about = each.data.object
-    return {
-        "id": each.id,
-        "type": each.type,
-        "object": about.get("object"),
-        "object_id": about.get("id"),
-        "status": about.get("status"),
-        "request": each.request.id,
-        "created_at": each.timestamp,
-        "business_date": business_date(milliseconds_in(each.timestamp, param="timestamp")),
-    }
+    return _row(
+        each,
+        EVENTS,
+        object=about.get("object"),
+        object_id=about.get("id"),
+        status=about.get("status"),
+        request=each.request.id,
+        created_at=each.timestamp,
+        business_date=business_date(milliseconds_in(each.timestamp, param="timestamp")),
+    )
 
 
 def _delivery(each: wire.Delivery) -> Row:
     last = each.attempts[-1] if each.attempts else None
-    return {
-        "id": each.id,
-        "status": each.status,
-        "event": each.event,
-        "event_type": each.event_type,
-        "endpoint": each.endpoint,
-        "url": each.url,
-        "attempts": len(each.attempts),
-        "last_status_code": last.status_code if last else None,
-        "last_fault": last.fault if last else None,
-        "last_attempt_at": _at(last.at) if last else None,
-        "next_attempt_at": _at(each.next_attempt_at),
+    return _row(
+        each,
+        DELIVERIES,
+        attempts=len(each.attempts),
+        last_status_code=last.status_code if last else None,
+        last_fault=last.fault if last else None,
+        last_attempt_at=_at(last.at) if last else None,
+        next_attempt_at=_at(each.next_attempt_at),
         **_created(each.created),
-    }
+    )
 
 
 def _created(seconds: int) -> Row:

@@ -1,1 +1,10 @@
 """The commands of `workbench`. Slow imports wait until a command is called."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+PATH: Final = click.Path(path_type=Path)
+FILE: Final = click.Path(path_type=Path, dir_okay=False)
+FOLDER: Final = click.Path(path_type=Path, file_okay=False)

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from workbench.commands import FILE, FOLDER, PATH
 from workbench.errors import ReconcileRefused
 from workbench.visible import visible
 
@@ -25,10 +26,7 @@ if TYPE_CHECKING:
 @click.option("--days", type=int, default=30, show_default=True, help="Over how many days.")
 @click.option("--seed", metavar="TEXT", help="One seed is one folder, byte for byte; without it, one is drawn.")
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="An empty or new folder for ledger.parquet, statements/ and answers.csv.",
+    "--out", type=PATH, required=True, help="An empty or new folder for ledger.parquet, statements/ and answers.csv."
 )
 @click.option(
     "--breaks",
@@ -61,18 +59,15 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 
 Say = Callable[[str], None]
 
-_FILE: Final = click.Path(path_type=Path, dir_okay=False)
-_FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 _TABLE: Final = ".parquet"
-_DIFFERENCES: Final = ("amount", "fee", "days")
-_TO_SETTLE: Final = 1
+_TOLERANCES: Final = {"amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1)}
+"""Each with its field, and how many units of that one is."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
-_SPARK_PARTS: Final = "spark.sql.shuffle.partitions"
-"""Its default of two hundred is for a cluster."""
 _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),  # two hundred, its default, is for a cluster
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -80,14 +75,14 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 
 
 @click.command()
-@click.argument("ledger", type=_FILE)
-@click.argument("statements", metavar="STATEMENT...", nargs=-1, required=True, type=_FILE)
+@click.argument("ledger", type=FILE)
+@click.argument("statements", metavar="STATEMENT...", nargs=-1, required=True, type=FILE)
 @click.option(
     "--out",
     "outs",
     multiple=True,
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Write the results here: .xlsx the workbook, .html the page, .csv or .parquet the breaks. May be repeated.",
 )
 @click.option(
@@ -125,21 +120,19 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     show_default=True,
     help="For so many days before the closing date, what one side lacks may still follow.",
 )
-@click.option("--carry-forward", "brought", metavar="FOLDER", type=_FOLDER, help="What an earlier run left open.")
-@click.option("--carry-to", "kept", metavar="FOLDER", type=_FOLDER, help="Leave here what is open, for the next run.")
+@click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
+@click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Leave here what is open, for the next run.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     ledger: Path,
     statements: tuple[Path, ...],
     outs: tuple[Path, ...],
     excel: bool,  # noqa: FBT001  an option of the command line
     engine: str,
-    layout: str | None,
-    account: str | None,
-    date_format: str | None,
     tolerances: tuple[tuple[str, str], ...],
     cut_off: int,
     brought: Path | None,
     kept: Path | None,
+    **reading: str | None,  # layout, account and date_format
 ) -> None:
     """Hold LEDGER, a table of movements (.parquet or .csv), against each STATEMENT (.csv, .xlsx or .parquet).
 
@@ -159,7 +152,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     if excel and not texts:
         raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
     with _spark(engine), _progress() as say:
-        read = [_statement(each, say, layout=layout, account=account, date_format=date_format) for each in statements]
+        read = [_statement(each, say, **reading) for each in statements]
         carried = None if brought is None else _brought(brought)
         say("Reconciling")
         result = run(_ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried, engine=engine)
@@ -171,11 +164,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     _report(result, [*outs, *([] if kept is None else [kept])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
-        click.echo(
-            f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
-            "open the file in none, or write it with --excel.",
-            err=True,
-        )
+        warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
+        click.echo(warning + "open the file in none, or write it with --excel.", err=True)
     result.close()
     sys.exit(0 if result.is_clean and is_proven(result) else 1)
 
@@ -215,37 +205,31 @@ def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path
     try:
         return files.read(path, {name: kind for name, kind in LEDGER_MOVEMENT.items() if name in LEDGER_READ})
     except (OSError, ValueError) as error:
-        reason = _reason(error)
-        hint = "The ledger comes first, a table of movements, and the statements after it."
-        raise ReconcileRefused(
-            f"The ledger cannot be read: {reason}", hint=hint if "has no column" in reason else ""
-        ) from None
+        reason, hint = _reason(error), ""
+        if "has no column" in reason:
+            hint = "The ledger comes first, a table of movements, and the statements after it."
+        raise ReconcileRefused(f"The ledger cannot be read: {reason}", hint=hint) from None
 
 
 def _tolerance(given: Sequence[tuple[str, str]]) -> "Tolerance":
-    """The tolerances asked for; amounts are given in major units."""
     from workbench.analysis.reconcile import Tolerance
 
     values: dict[str, int] = {}
     for what, value in given:
-        if what not in _DIFFERENCES:
-            raise click.BadParameter(f"{what!r} is none of {', '.join(_DIFFERENCES)}.", param_hint="--tolerance")
-        if what == "days":
-            values[what] = _whole(value)
-        else:
-            values[f"{what}_minor"] = _whole(value, units=100)
+        if what not in _TOLERANCES:
+            raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
+        name, units = _TOLERANCES[what]
+        values[name] = _whole(value, units)
     return Tolerance(**values)
 
 
-def _whole(text: str, *, units: int = 1) -> int:
+def _whole(text: str, units: int) -> int:
     """A number, times `units`, as a whole one."""
-    try:
+    with suppress(InvalidOperation):
         number = Decimal(text) * units
-    except InvalidOperation:
-        number = Decimal(-1)
-    if not number.is_finite() or number < 0 or number != number.to_integral_value():
-        raise click.BadParameter(f"{text!r} is no such number; half a kwacha is 0.50.", param_hint="--tolerance")
-    return int(number)
+        if number.is_finite() and number >= 0 and number == number.to_integral_value():
+            return int(number)
+    raise click.BadParameter(f"{text!r} is no such number; half a kwacha is 0.50.", param_hint="--tolerance")
 
 
 def _brought(folder: Path) -> "CarryForward":
@@ -255,9 +239,8 @@ def _brought(folder: Path) -> "CarryForward":
     try:
         return CarryForward(**{name: files.read(folder / f"{name}{_TABLE}", shape) for name, shape in KEPT.items()})
     except (OSError, ValueError) as error:
-        raise ReconcileRefused(
-            f"{folder} holds nothing carried forward: {_reason(error)}", hint="A run with --carry-to leaves it."
-        ) from None
+        message = f"{folder} holds nothing carried forward: {_reason(error)}"
+        raise ReconcileRefused(message, hint="A run with --carry-to leaves it.") from None
 
 
 def _keep(carried: "CarryForward", folder: Path) -> None:
@@ -290,7 +273,7 @@ def _spark(engine: str) -> Iterator[None]:
     from pyspark.sql import SparkSession
 
     # A Spark that somebody has set up stays as it is.
-    options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE | {_SPARK_PARTS: str(os.cpu_count() or 1)}
+    options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE
     session = SparkSession.builder.config(map=options).getOrCreate()
     try:
         yield

@@ -2,46 +2,40 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from workbench.commands import FOLDER, PATH
 from workbench.visible import visible
 
 if TYPE_CHECKING:
     from workbench.lab.server import Pages
 
+_JOBS = min(2, os.cpu_count() or 1)
+
 
 @click.command()
-@click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("notebooks", nargs=-1, type=PATH)
 @click.option(
-    "-p",
-    "--parameter",
-    "parameters",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="Set a parameter; may be repeated.",
+    "-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; may be repeated."
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("executed"),
+    type=FOLDER,
+    default="executed",
     show_default=True,
     help="Where the executed notebooks, their pages and junit.xml go.",
 )
 @click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=min(2, os.cpu_count() or 1),
-    show_default=True,
-    help="How many notebooks at a time.",
+    "--jobs", type=click.IntRange(min=1), default=_JOBS, show_default=True, help="How many notebooks at a time."
 )
 @click.option("--solutions", is_flag=True, help="Do the exercises in them; each check must say that it is done.")
 def run(
-    notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], out: Path, jobs: int, *, solutions: bool
+    notebooks: tuple[Path, ...], parameter: tuple[tuple[str, str], ...], out: Path, jobs: int, *, solutions: bool
 ) -> None:
     """Execute NOTEBOOKS, or the shipped ones, from top to bottom.
 
@@ -51,19 +45,15 @@ def run(
     from workbench import resources, runner
 
     chosen = list(notebooks) or resources.notebooks()
-    results = runner.run(chosen, parameters=dict(parameters), out=out, jobs=jobs, solutions=solutions)
+    results = runner.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
     sys.exit(0 if all(each.passed for each in results) else 1)
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("workbench-notebooks"))
+@click.argument("folder", type=PATH, default=Path("workbench-notebooks"))
 @click.option("--port", type=click.IntRange(0, 65_535), default=8888, show_default=True, help="0 takes a free one.")
 @click.option("--no-browser", is_flag=True, help="Print the address alone.")
-def lab(
-    folder: Path,
-    port: int,
-    no_browser: bool,  # noqa: FBT001  a flag of the command line
-) -> None:
+def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     """Open JupyterLab on the notebooks, copied into FOLDER (workbench-notebooks unless named), until interrupted.
 
     A notebook in FOLDER that you have changed is never written over; delete one to have it anew. The server answers
@@ -72,29 +62,27 @@ def lab(
     Exit status 0 when it was asked to end, 2 when it cannot be opened as asked.
     """
     from workbench import resources
-    from workbench.lab.server import bring
+    from workbench.lab.server import bring, launch
     from workbench.sandbox.ports import LOOPBACK, free_port
 
     bound = free_port(LOOPBACK, port)
     copies = bring(resources.notebooks(), folder)
     click.echo(f"Notebooks in {visible(str(folder))}: {visible(str(copies))}.")
 
-    # JupyterLab takes a second to load.
-    from workbench.lab.server import launch
-
     def tell(url: str) -> None:
         click.echo(f"JupyterLab answers at {url}\nCtrl-C ends it and its kernels.")
 
-    launch(folder, bound, trusted=copies.shipped, pages=_pages(), browser=not no_browser, tell=tell)
+    launch(folder, bound.base_url, trusted=copies.shipped, pages=_pages(), browser=not no_browser, tell=tell)
 
 
 def _pages() -> "Pages":
     """The public pages of a served sandbox, with the register of gaps at its defaults."""
     from workbench.domain.gaps import Gaps
-    from workbench.sandbox.messages import Request, Response
+    from workbench.sandbox.messages import Request
     from workbench.sandbox.openapi.pages import PAGES, Page
 
-    def shown(path: str, page: Page) -> Callable[[str], Response]:
-        return lambda name: page(Request(method="GET", path=path, path_params={"name": name}), Gaps())
+    def shown(path: str, page: Page, name: str) -> tuple[str, Mapping[str, str], bytes]:
+        response = page(Request(method="GET", path=path, path_params={"name": name}), Gaps())
+        return response.content_type, response.headers, response.body
 
-    return {path: shown(path, page) for path, page in PAGES.items()}
+    return {path: partial(shown, path, page) for path, page in PAGES.items()}

@@ -1,13 +1,13 @@
 """`workbench serve`, `gaps` and `openapi`: the service over HTTP, its register and its description."""
 
 import json
-import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from workbench.commands import FILE
 from workbench.errors import InvalidRequest
 from workbench.visible import visible
 
@@ -24,11 +24,7 @@ _CHARGE = (
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address of this machine to answer at.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=4242, show_default=True, help="0 takes a free one.")
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Keep the sandbox in this file; without it, it is thrown away.",
-)
+@click.option("--store", type=FILE, help="Keep the sandbox in this file; without it, it is thrown away.")
 @click.option("--seed", metavar="TEXT", help="Makes keys and identifiers repeatable; without it, they are drawn anew.")
 @click.option(
     "--clock",
@@ -41,7 +37,7 @@ _CHARGE = (
 @click.option(
     "--gaps",
     "gaps_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="A TOML file of rows of the register to switch, such as: prompt_timeout_s = 60. The store does not keep them.",
 )
 @click.option("--webhook", metavar="URL", help="Where every event is sent; its signing secret is printed.")
@@ -83,9 +79,8 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
 
     gaps = Gaps.chosen(_rows_in(gaps_file) if gaps_file else None)
     if not ports.is_loopback(host):
-        click.echo(
-            f"Warning: whoever reaches the port at {visible(host)} can use this sandbox; it has no TLS.", err=True
-        )
+        warning = f"Warning: whoever reaches the port at {visible(host)} can use this sandbox; it has no TLS."
+        click.echo(warning, err=True)
     settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps)
     announce = _as_json if as_json else _for_people
     try:
@@ -114,13 +109,11 @@ def _rows_in(path: Path) -> dict[str, Any]:
 
 def _as_json(address: "Address") -> None:
     click.echo(json.dumps({name: value for name, value in address._asdict().items() if value is not None}))
-    sys.stdout.flush()
 
 
 def _for_people(address: "Address") -> None:
     signing = f"\n  signing secret   {address.webhook_secret}" if address.webhook_secret else ""
-    click.echo(
-        f"""The sandbox answers at {address.base_url}, a page to begin with. Ctrl-C ends it.
+    click.echo(f"""The sandbox answers at {address.base_url}, a page to begin with. Ctrl-C ends it.
 
   secret key       {address.secret_key}
   publishable key  {address.publishable_key}{signing}
@@ -130,9 +123,7 @@ Try it:
   curl '{address.base_url}/v1/charges' -u {address.secret_key}: \\
     -H 'Content-Type: application/json' -H 'Idempotency-Key: order-1' \\
     -d '{_CHARGE}'
-"""
-    )
-    sys.stdout.flush()
+""")
 
 
 def laid_out(value: object) -> str:
@@ -158,7 +149,7 @@ def gaps(names: tuple[str, ...], as_json: bool) -> None:  # noqa: FBT001  a flag
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead of printing.")
+@click.option("--out", type=FILE, help="Write to this file instead of printing.")
 def openapi(out: Path | None) -> None:
     """Print the service's OpenAPI 3.1 description, with the register of gaps at its defaults.
 
@@ -170,8 +161,8 @@ def openapi(out: Path | None) -> None:
     text = laid_out(document(Gaps()))
     if out is None:
         click.echo(text)
-    else:
-        try:
-            out.write_text(f"{text}\n", "utf-8")
-        except OSError as error:
-            raise click.BadParameter(f"{out} cannot be written: {error.strerror}.", param_hint="--out") from None
+        return
+    try:
+        out.write_text(f"{text}\n", "utf-8")
+    except OSError as error:
+        raise click.BadParameter(f"{out} cannot be written: {error.strerror}.", param_hint="--out") from None

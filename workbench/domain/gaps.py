@@ -41,10 +41,9 @@ class Gap(NamedTuple):
         values = [(self.default, self.says, "default" if self.built else "default, not built in full yet")]
         values += [(value, says, "") for value, says in self.alternatives.items()]
         values += [(value, says, "planned") for value, says in self.planned.items()]
-        lines = [f"  {value!r}: {says}{f'  [{mark}]' if mark else ''}" for value, says, mark in values]
-        return "\n".join(
-            [f"{self.name} (section {self.section})", *lines, *([f"  why: {self.why}"] if self.why else [])]
-        )
+        lines = [f"{self.name} (section {self.section})"]
+        lines += [f"  {value!r}: {says}{f'  [{mark}]' if mark else ''}" for value, says, mark in values]
+        return "\n".join([*lines, f"  why: {self.why}"] if self.why else lines)
 
 
 def row(  # noqa: PLR0913  a row of the register has these columns
@@ -68,411 +67,186 @@ def row(  # noqa: PLR0913  a row of the register has these columns
 class Gaps:
     """What this sandbox does wherever the interface says "not shown"."""
 
+    # fmt: off
     # 1. What the service does
-    clearing: str = row(
-        "1",
-        "next_day",
-        "pending becomes available at 00:00 Africa/Lusaka the next day",
-        planned={"immediate": "at once", "t_plus_2": "two days later"},
-    )
-    payouts: str = row(
-        "1",
-        "on_request",
-        "on request; refused beyond the available balance",
-        planned={"daily": "daily, automatic"},
-    )
+    clearing: str = row("1", "next_day", "pending becomes available at 00:00 Africa/Lusaka the next day",
+        planned={"immediate": "at once", "t_plus_2": "two days later"})
+    payouts: str = row("1", "on_request", "on request; refused beyond the available balance",
+        planned={"daily": "daily, automatic"})
 
     # 2. Resources and their fields
-    success_status: str = row(
-        "2.1",
-        "200",
-        "200 for everything that succeeds",
-        alternatives={"201_created": "201 for what creates"},
-        why="200 is the only success shown",
-    )
-    currencies: str = row(
-        "2.1",
-        "zmw",
-        "ZMW alone; ZMK refused by name",
-        planned={"iso4217": "any ISO 4217 code"},
-        why="the only currency shown",
-    )
-    currency_case: str = row(
-        "2.1",
-        "either",
-        "either case accepted; intents answer upper case, charges lower",
-        alternatives={"strict": "strict as documented for each"},
-        why="the document shows both",
-    )
-    payment_method_types: str = row(
-        "2.1",
-        "includes",
+    success_status: str = row("2.1", "200", "200 for everything that succeeds",
+        alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown")
+    currencies: str = row("2.1", "zmw", "ZMW alone; ZMK refused by name",
+        planned={"iso4217": "any ISO 4217 code"}, why="the only currency shown")
+    currency_case: str = row("2.1", "either", "either case accepted; intents answer upper case, charges lower",
+        alternatives={"strict": "strict as documented for each"}, why="the document shows both")
+    payment_method_types: str = row("2.1", "includes",
         "must include mobile_money; others are allowed beside it and ignored",
-        alternatives={"only": "only mobile_money"},
-        why='"includes the value"',
-    )
-    required_fields: str = row(
-        "2.5",
-        "minimum",
+        alternatives={"only": "only mobile_money"}, why='"includes the value"')
+    required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirm: the whole container; "
         "charge: amount, currency, type, channel, phone",
-        alternatives={"with_reference": "charge reference too"},
-        why="what a call cannot work without",
-    )
-    intent_fields: str = row(
-        "2.5",
-        "full",
+        alternatives={"with_reference": "charge reference too"}, why="what a call cannot work without")
+    intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
         "next_action, last_payment_error, latest_charge, metadata, warnings, created, livemode "
         "beside id and client_secret",
         alternatives={"minimal": "id, client_secret and status alone"},
-        why="Stripe's shape, the one that integrators know",
-    )
-    unknown_fields: str = row(
-        "2.5",
-        "ignored",
-        "ignored in requests",
-        alternatives={"refused": "refused, each named"},
-        why="additive change must not break a client",
-    )
-    phone_format: str = row(
-        "2.5",
-        "e164",
-        "E.164: +260 and nine digits, nothing else",
-        planned={"national": "national 09… accepted too"},
-        why='"international format with a leading plus sign"',
-    )
-    operator_ids: str = row(
-        "2.5",
-        "short",
-        "answers mtn, airtel, zamtel; any case and the long forms accepted",
-        alternatives={"long": "answers MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"},
-        why="both forms in the wild",
-    )
-    zed_mobile: str = row(
-        "2.5",
-        "refused",
+        why="Stripe's shape, the one that integrators know")
+    unknown_fields: str = row("2.5", "ignored", "ignored in requests",
+        alternatives={"refused": "refused, each named"}, why="additive change must not break a client")
+    phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
+        planned={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"')
+    operator_ids: str = row("2.5", "short", "answers mtn, airtel, zamtel; any case and the long forms accepted",
+        alternatives={"long": "answers MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms in the wild")
+    zed_mobile: str = row("2.5", "refused",
         "numbers of Zed Mobile (98, 78, 58) are refused, as no wallet is known, and those of no operator yet (79)",
-        planned={"zed": "accepted as zed"},
-    )
-    charge_amount_unit: str = row(
-        "2.5",
-        "minor",
-        "minor units: 15000 is 150.00 ZMW",
+        planned={"zed": "accepted as zed"})
+    charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
         alternatives={"major": "major units: 150 is 150.00 ZMW"},
-        why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document",
-    )
-    intent_amount_scale: str = row(
-        "2.5",
-        "exact",
-        "at most two decimals, more is refused",
-        planned={"half_even": "rounded half-even"},
-        why="silent rounding of money is a fault",
-    )
-    channel_and_provider: str = row(
-        "2.5",
-        "asked_and_moved",
+        why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document")
+    intent_amount_scale: str = row("2.5", "exact", "at most two decimals, more is refused",
+        planned={"half_even": "rounded half-even"}, why="silent rounding of money is a fault")
+    channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
-        alternatives={"equal": "always equal"},
-        why="the only reading in which two fields are worth having",
-    )
-    operator_mismatch: str = row(
-        "2.5",
-        "accepted",
-        "accepted; provider follows the numbering plan; a line in warnings",
-        alternatives={"refused": "refused, 400"},
-    )
-    merchant_fee: str = row(
-        "2.5",
-        "2.5%",
-        "2.5 % half-up, at least 0.01",
+        alternatives={"equal": "always equal"}, why="the only reading in which two fields are worth having")
+    operator_mismatch: str = row("2.5", "accepted",
+        "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "refused, 400"})
+    merchant_fee: str = row("2.5", "2.5%", "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
-        why="an assumed rate: a ledger without fees teaches nothing",
-    )
-    operator_fee: str = row(
-        "2.5", "1.0%", "1.0 % half-up", alternatives={"none": "none"}, why="an assumed rate, borne by the service"
-    )
+        why="an assumed rate: a ledger without fees teaches nothing")
+    operator_fee: str = row("2.5", "1.0%", "1.0 % half-up",
+        alternatives={"none": "none"}, why="an assumed rate, borne by the service")
     fee_on_refund: str = row("2.5", "kept", "kept", planned={"returned": "returned"})
 
     # 3. States and transitions
-    intent_states: str = row(
-        "3",
-        "retryable",
+    intent_states: str = row("3", "retryable",
         "requires_payment_method → requires_action → processing → succeeded; a failed attempt returns to "
         "requires_payment_method with last_payment_error; canceled",
-        planned={"failed": "adds failed, terminal"},
-        why="Stripe's machine; only succeeded and canceled end it",
-    )
+        planned={"failed": "adds failed, terminal"}, why="Stripe's machine; only succeeded and canceled end it")
     charge_states: str = row("3", "three", "pending, succeeded, failed", planned={"expired": "adds expired"})
-    charge_wait: str = row(
-        "3",
-        "answered",
+    charge_wait: str = row("3", "answered",
         "the customer's answer is simulated within the call, so an unlisted number gives 200 succeeded",
-        planned={
-            "interactive": "200 pending, a prompt on the handset, events follow",
-            "accepted": "202 pending",
-        },
-        why="succeeded in a 200 is the only outcome shown",
-    )
-    prompt_timeout_s: int = row(
-        "3",
-        300,
-        "the prompt closes after 300 s",
+        planned={"interactive": "200 pending, a prompt on the handset, events follow", "accepted": "202 pending"},
+        why="succeeded in a 200 is the only outcome shown")
+    prompt_timeout_s: int = row("3", 300, "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
-        why="assumed: MTN approves within 5 minutes, others' prompts wait from 60 s to 600 s",
-    )
+        why="assumed: MTN approves within 5 minutes, others' prompts wait from 60 s to 600 s")
     pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"})
-    late_success: str = row(
-        "3",
-        "suspense",
-        "money that arrives after the prompt has expired goes to suspense and raises "
-        "payment_intent.late_success; the intent stays as it is",
-        planned={"succeeds": "the intent becomes succeeded"},
-        why="the case that loses real money",
-    )
+    late_success: str = row("3", "suspense",
+        "money that arrives after the prompt has expired goes to suspense and raises payment_intent.late_success; "
+        "the intent stays as it is",
+        planned={"succeeds": "the intent becomes succeeded"}, why="the case that loses real money")
 
     # 4. Endpoints
-    confirm_response: str = row(
-        "4",
-        "intent",
+    confirm_response: str = row("4", "intent",
         "the intent, with next_action of type ussd_prompt (phone masked, expires_at)",
-        planned={"accepted": "202 with id and status"},
-    )
-    client_secret_on_confirm: str = row(
-        "4",
-        "with_publishable_key",
+        planned={"accepted": "202 with id and status"})
+    client_secret_on_confirm: str = row("4", "with_publishable_key",
         "body field client_secret: needed with a publishable key, optional with the secret key, checked whenever sent",
-        alternatives={"always": "needed always"},
-        why='"described as the means of confirming"',
-    )
-    extra_endpoints: str = row(
-        "4",
-        "offered",
-        "offered, each marked assumed",
-        planned={"absent": "absent: 404"},
-        why="integrators need them; the document is silent",
-    )
-    pagination: str = row(
-        "4",
-        "cursor",
+        alternatives={"always": "needed always"}, why='"described as the means of confirming"')
+    extra_endpoints: str = row("4", "offered", "offered, each marked assumed",
+        planned={"absent": "absent: 404"}, why="integrators need them; the document is silent")
+    pagination: str = row("4", "cursor",
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
-        planned={"page": "page, per_page"},
-    )
-    token_credentials: str = row(
-        "4",
-        "any",
+        planned={"page": "page, per_page"})
+    token_credentials: str = row("4", "any",
         "any e-mail address and any non-empty password; the password wrong is wrong; no Authorization needed",
-        planned={"one_account": "one account, given at start"},
-        why="the flow is illustrative",
-    )
-    token_field: str = row(
-        "4",
-        "access_token",
+        planned={"one_account": "one account, given at start"}, why="the flow is illustrative")
+    token_field: str = row("4", "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
-        planned={"token": "token", "data.token": "data.token"},
-    )
-    refresh_request: str = row(
-        "4",
-        "body_or_header",
+        planned={"token": "token", "data.token": "data.token"})
+    refresh_request: str = row("4", "body_or_header",
         "refresh_token in the body, or the bearer in the header with no body; each refresh retires the old pair",
-        alternatives={"body": "the body form alone"},
-    )
+        alternatives={"body": "the body form alone"})
 
     # 5. Authentication
-    access_token_use: str = row(
-        "5",
-        "everywhere",
-        "a token is accepted wherever a bearer is, plants included",
-        alternatives={"plants": "plants alone"},
-        why='"sent on later requests"',
-    )
-    publishable_key: str = row(
-        "5",
-        "own_intent",
-        "confirm and retrieve one intent with its client_secret; else 403",
-        alternatives={"nothing": "nothing at all"},
-    )
-    auth_schemes: str = row(
-        "5",
-        "as_documented",
+    access_token_use: str = row("5", "everywhere", "a token is accepted wherever a bearer is, plants included",
+        alternatives={"plants": "plants alone"}, why='"sent on later requests"')
+    publishable_key: str = row("5", "own_intent", "confirm and retrieve one intent with its client_secret; else 403",
+        alternatives={"nothing": "nothing at all"})
+    auth_schemes: str = row("5", "as_documented",
         "Bearer on intents, Basic on charges, Bearer on plants; either on assumed operations",
-        alternatives={"either": "either everywhere"},
-    )
-    key_rotation: str = row(
-        "5",
-        "at_once",
-        "roll gives a new key; the old one answers 401 at once",
-        planned={"overlap": "the old one works for 86400 s more"},
-    )
+        alternatives={"either": "either everywhere"})
+    key_rotation: str = row("5", "at_once", "roll gives a new key; the old one answers 401 at once",
+        planned={"overlap": "the old one works for 86400 s more"})
     key_revocation: str = row("5", "at_once", "at once, 401 key_revoked")
 
     # 6. Events
-    event_types: str = row(
-        "6",
-        "by_object",
+    event_types: str = row("6", "by_object",
         "payment_intent.{created, requires_action, processing, succeeded, payment_failed, canceled, late_success}; "
         "charge.{pending, succeeded, failed, refunded, late_success}; refund.{created, succeeded, failed}; "
         "payout.{created, paid, failed}; webhook_endpoint.disabled",
-        planned={"collection": "collection.{successful, failed} alone"},
-    )
-    event_payload: str = row(
-        "6",
-        "envelope",
+        planned={"collection": "collection.{successful, failed} alone"})
+    event_payload: str = row("6", "envelope",
         "id, type, timestamp (RFC 3339, Z), api_version, livemode, data: {object, previous_attributes}, "
-        "request: {id, idempotency_key}",
-        planned={"cloudevents": "CloudEvents 1.0 envelope"},
-    )
-    signature_scheme: str = row(
-        "6",
-        "standard_webhooks",
-        "Standard Webhooks 1.0",
+        "request: {id, idempotency_key}", planned={"cloudevents": "CloudEvents 1.0 envelope"})
+    signature_scheme: str = row("6", "standard_webhooks", "Standard Webhooks 1.0",
         planned={"stripe": "Stripe-Signature: t=…,v1=hex", "github": "X-Hub-Signature-256: sha256=hex of the body"},
-        why="the specification that fits HMAC-SHA256 with retries and replay",
-    )
-    signature_tolerance_s: int = row(
-        "6",
-        300,
+        why="the specification that fits HMAC-SHA256 with retries and replay")
+    signature_tolerance_s: int = row("6", 300,
         "300 s, both ways; in process the timestamp is the sandbox's clock, over a socket this machine's",
         alternatives={600: "600 s, both ways, by the same clocks"},
-        why="assumed: the specification leaves it to the receiver, and its libraries take five minutes; "
-        "a receiver on a port checks by its own clock, which the sandbox's is not",
-    )
-    endpoint_registration: str = row(
-        "6",
-        "api",
-        "by the API; several endpoints, each its own secret, shown once; roll with overlap "
-        "(for a day the old one signs too)",
-        planned={"dashboard": "one endpoint, on the dashboard only"},
-    )
-    retry_schedule_s: tuple[int, ...] = row(
-        "6",
-        (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
+        why="assumed: the specification leaves it to the receiver, and its libraries take five minutes; a receiver on "
+        "a port checks by its own clock, which the sandbox's is not")
+    endpoint_registration: str = row("6", "api",
+        "by the API; several endpoints, each its own secret, shown once; roll with overlap (for a day the old one "
+        "signs too)", planned={"dashboard": "one endpoint, on the dashboard only"})
+    retry_schedule_s: tuple[int, ...] = row("6", (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
         "ten attempts, each so long after the one before, ±20 % jitter",
-        alternatives={
-            (0, 5, 300, 1800, 7200, 18000, 36000, 36000): "8 attempts ending 36000, 36000",
-            (0, *(1800,) * 48): "every 1800 s for a day",
-            (0,): "none",
-        },
-        why="Standard Webhooks' example",
-    )
+        alternatives={(0, 5, 300, 1800, 7200, 18000, 36000, 36000): "8 attempts ending 36000, 36000",
+                      (0, *(1800,) * 48): "every 1800 s for a day", (0,): "none"},
+        why="Standard Webhooks' example")
     delivery_success: str = row("6", "2xx", "any 2xx", alternatives={"200_201_202": "200, 201, 202 alone"})
     delivery_timeout_s: int = row("6", 15, "15 s for the whole answer", alternatives={5: "5 s", 30: "30 s"})
-    delivery_gone: str = row(
-        "6", "disables", "410 disables the endpoint", alternatives={"retried": "retried as any failure"}
-    )
-    delivery_retry_after: str = row(
-        "6",
-        "honoured",
-        "429, 502, 504 wait at least 60 s; on these and on 503 Retry-After, in seconds or as a date, is honoured "
-        "up to twice that wait, 120 s at least",
-        alternatives={"ignored": "ignored"},
-    )
-    dead_letter: str = row(
-        "6",
-        "kept",
-        "after the last attempt; kept, listed, replayable",
-        planned={"dropped": "dropped after 30 days"},
-    )
-    endpoint_disable_after_s: int = row(
-        "6",
-        432_000,
-        "432000 s without one success disable the endpoint, with an event",
-        alternatives={0: "never"},
-    )
-    replay: str = row(
-        "6",
-        "same_id",
-        "same event id and body, new timestamp, current secret",
-        planned={"new_id": "new id"},
-        why="receivers dedupe by id",
-    )
-    ordering: str = row(
-        "6",
-        "unordered",
-        "unordered, at least once",
-        planned={"per_object": "per-object order"},
-    )
+    delivery_gone: str = row("6", "disables", "410 disables the endpoint",
+        alternatives={"retried": "retried as any failure"})
+    delivery_retry_after: str = row("6", "honoured",
+        "429, 502, 504 wait at least 60 s; on these and on 503 Retry-After, in seconds or as a date, is honoured up "
+        "to twice that wait, 120 s at least", alternatives={"ignored": "ignored"})
+    dead_letter: str = row("6", "kept", "after the last attempt; kept, listed, replayable",
+        planned={"dropped": "dropped after 30 days"})
+    endpoint_disable_after_s: int = row("6", 432_000,
+        "432000 s without one success disable the endpoint, with an event", alternatives={0: "never"})
+    replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
+        planned={"new_id": "new id"}, why="receivers dedupe by id")
+    ordering: str = row("6", "unordered", "unordered, at least once", planned={"per_object": "per-object order"})
 
     # 7. Errors
-    error_format: str = row(
-        "7",
-        "problem",
+    error_format: str = row("7", "problem",
         "application/problem+json (RFC 9457) with the documented error and message as members too",
-        alternatives={
-            "plain": "plain {error, message}",
-            "envelope": "Stripe's envelope {error: {type, code, message, param, decline_code, doc_url}}",
-        },
-        why="agrees with the only error documented",
-    )
-    declined_status: str = row(
-        "7",
-        "402",
+        alternatives={"plain": "plain {error, message}",
+                      "envelope": "Stripe's envelope {error: {type, code, message, param, decline_code, doc_url}}"},
+        why="agrees with the only error documented")
+    declined_status: str = row("7", "402",
         "402 on charges, with the charge's id; confirm answers before the customer does",
-        alternatives={"200": "200 with status failed"},
-    )
-    reused_key_status: int = row(
-        "7",
-        422,
-        "422",
-        alternatives={400: "400", 409: "409"},
-        why="IETF draft; Stripe 400",
-    )
-    failure_triggers: str = row(
-        "7",
-        "numbers_header_script",
+        alternatives={"200": "200 with status failed"})
+    reused_key_status: int = row("7", 422, "422", alternatives={400: "400", 409: "409"}, why="IETF draft; Stripe 400")
+    failure_triggers: str = row("7", "numbers_header_script",
         "phone numbers, the Sandbox-Scenario header, bench.operator.script(…)",
-        alternatives={"header": "the header alone"},
-    )
+        alternatives={"header": "the header alone"})
 
     # 8. Limits
-    rate_limit: str = row(
-        "8",
-        "none",
-        "none",
-        planned={"100_per_60": "100 per 60 s with RateLimit-Policy and RateLimit, 429 and Retry-After"},
-    )
-    amount_bounds: str = row(
-        "8",
-        "none",
-        "from 0.01; more than 9,999,999,999.99 is refused as not an amount",
-        alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
-    )
-    idempotency_required: str = row(
-        "8",
-        "charges",
-        "on charges; optional on every other POST",
-        alternatives={"never": "optional everywhere"},
-        why="the header stands in the charge request alone",
-    )
-    idempotency_retention_s: int = row(
-        "8",
-        86_400,
+    rate_limit: str = row("8", "none", "none",
+        planned={"100_per_60": "100 per 60 s with RateLimit-Policy and RateLimit, 429 and Retry-After"})
+    amount_bounds: str = row("8", "none", "from 0.01; more than 9,999,999,999.99 is refused as not an amount",
+        alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"})
+    idempotency_required: str = row("8", "charges", "on charges; optional on every other POST",
+        alternatives={"never": "optional everywhere"}, why="the header stands in the charge request alone")
+    idempotency_retention_s: int = row("8", 86_400,
         "86400 s, per account, mode, method and path, for the same body to the byte; what is shown once, a key or "
         "signing secret, is not kept, and missing in the answer that is given again",
-        alternatives={21_600: "21600 s", 2_592_000: "2592000 s"},
-    )
-    idempotency_keeps_errors: str = row(
-        "8",
-        "declines",
-        "declines and 5xx kept, validation failures not",
-        alternatives={"none": "nothing but successes"},
-        why="Stripe",
-    )
+        alternatives={21_600: "21600 s", 2_592_000: "2592000 s"})
+    idempotency_keeps_errors: str = row("8", "declines", "declines and 5xx kept, validation failures not",
+        alternatives={"none": "nothing but successes"}, why="Stripe")
 
     # 9. Versioning
-    version_header: str = row(
-        "9",
-        "api_version",
-        "Api-Version in every response, accepted in requests; unknown → 400",
-        alternatives={"none": "path only"},
-    )
-    deprecation: str = row(
-        "9",
-        "headers",
-        "Deprecation (RFC 9745) and Sunset (RFC 8594) on operations marked so",
-        planned={"none": "none"},
-        built=False,
-    )
+    version_header: str = row("9", "api_version", "Api-Version in every response, accepted in requests; unknown → 400",
+        alternatives={"none": "path only"})
+    deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on operations marked so",
+        planned={"none": "none"}, built=False)
+    # fmt: on
 
     @classmethod
     def chosen(cls, choices: Mapping[str, object] | None = None) -> "Gaps":
@@ -536,10 +310,6 @@ def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its
     for offered in allowed:
         if value == offered and type(value) is type(offered):
             return offered
-    listed = ", ".join(repr(offered) for offered in allowed)
-    why = (
-        f"{value!r} is planned for {name} and not built yet"
-        if value in tuple(gap.planned)
-        else f"{name} is not {value!r}"
-    )
-    raise GapRefused(f"{why}; it takes {listed}.", name=name, allowed=allowed)
+    planned = f"{value!r} is planned for {name} and not built yet"
+    why = planned if value in tuple(gap.planned) else f"{name} is not {value!r}"
+    raise GapRefused(f"{why}; it takes {', '.join(map(repr, allowed))}.", name=name, allowed=allowed)

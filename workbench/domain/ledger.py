@@ -371,11 +371,8 @@ def key_and_batch(entry: JournalEntry, known_as: str | None) -> tuple[str | None
 
     `known_as` is the entry's external reference, or for a reversal without one that of what it reverses.
     """
-    return (entry.id, known_as) if _is_part(entry) else (known_as, None)
-
-
-def _is_part(entry: JournalEntry) -> bool:
-    """Whether several of these may be one movement to the other side, as a night's credits are."""
+    # Several of these may be one movement to the other side, as a night's credits are.
     follows = entry.reverses is not None or entry.settles is not None
     is_reported = entry.kind in SETTLEMENTS and not SETTLEMENTS[entry.kind].takes_entry
-    return entry.kind == CREDITED or follows or is_reported
+    is_part = entry.kind == CREDITED or follows or is_reported
+    return (entry.id, known_as) if is_part else (known_as, None)

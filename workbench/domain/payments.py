@@ -47,19 +47,9 @@ INTENT_TRANSITIONS: Transitions = {
 }
 """(state, event) → state; anything else is refused."""
 
-CHARGE_TRANSITIONS: Transitions = {
-    (PENDING, "funds_secured"): SUCCEEDED,
-    (PENDING, "attempt_failed"): FAILED,
-}
-REFUND_TRANSITIONS: Transitions = {
-    (PENDING, "sent"): SUCCEEDED,
-    (PENDING, "failed"): FAILED,
-}
-PAYOUT_TRANSITIONS: Transitions = {
-    (PENDING, "paid"): PAID,
-    (PENDING, "failed"): FAILED,
-    (PAID, "returned"): FAILED,
-}
+CHARGE_TRANSITIONS: Transitions = {(PENDING, "funds_secured"): SUCCEEDED, (PENDING, "attempt_failed"): FAILED}
+REFUND_TRANSITIONS: Transitions = {(PENDING, "sent"): SUCCEEDED, (PENDING, "failed"): FAILED}
+PAYOUT_TRANSITIONS: Transitions = {(PENDING, "paid"): PAID, (PENDING, "failed"): FAILED, (PAID, "returned"): FAILED}
 
 FAILURES: Mapping[str, str] = {
     "insufficient_funds": "The wallet holds less than the amount.",

@@ -7,18 +7,23 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn, TypeVar, get_args
 
 import msgspec
-from msgspec import NODEFAULT, Meta, Struct, UnsetType
+from msgspec import NODEFAULT, Struct, UnsetType
 
 from workbench.domain.masking import SECRET_FIELDS
 from workbench.errors import FieldProblem, InvalidRequest
 
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
-_WORD_BITS = (32, 64)
 _NEVER_SHOWN = (*SECRET_FIELDS, "text")
 """Fields whose value no message repeats; `text` is what a customer types, a PIN."""
 _KINDS = ((bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"), (dict, "an object"))
 _WANTED = {str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean", list: "an array"}
+_WORD_BITS = (32, 64)
+_LONGEST_NAME = 80
+_MISSING = "is required"
+_WHOLE = re.compile("[0-9]{1,19}")
+_NO_NUMBER = Decimal("NaN")
+"""Stands for what cannot be held, until the walk finds it and names its field."""
 
 S = TypeVar("S", bound=Struct)
 
@@ -56,19 +61,14 @@ def struct_from(value: object, shape: type[S], *, unknown: str = "ignored") -> S
     problems: list[FieldProblem] = []
     made = _read_struct(value, shape, "", problems, unknown=unknown)
     if made is None:
-        first = problems[0]
-        missing = first.detail == _MISSING
+        param, detail = _dotted(problems[0].pointer), problems[0].detail
         raise InvalidRequest(
-            f"{_dotted(first.pointer) or 'The body'} {first.detail}.",
-            code="parameter_missing" if missing else "parameter_invalid",
-            param=_dotted(first.pointer) or None,
+            f"{param or 'The body'} {detail}.",
+            code="parameter_missing" if detail == _MISSING else "parameter_invalid",
+            param=param or None,
             problems=tuple(problems),
         )
     return made
-
-
-_MISSING = "is required"
-_LONGEST_NAME = 80
 
 
 def _read_struct(
@@ -150,9 +150,11 @@ def _base(wanted: Any) -> Any:  # noqa: ANN401  a type
 def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
     if wanted in _WANTED:
         return _WANTED[wanted]
-    base, bounds = _base(wanted), _bounds_of(wanted)
-    if base is int and bounds is not None:
-        return _wanted_number(bounds)
+    base, metas = _base(wanted), getattr(wanted, "__metadata__", ())
+    if base is int and (bounds := next((each for each in metas if each.ge is not None), None)):
+        bits = bounds.le.bit_length() + 1
+        is_word = bits in _WORD_BITS and bounds.ge < 0
+        return f"a whole number that fits {bits} bits" if is_word else f"a whole number from {bounds.ge} to {bounds.le}"
     if base is list:
         return "an array of strings"
     if base is dict:
@@ -161,16 +163,6 @@ def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
         return _WANTED[base]
     options = [each for each in get_args(wanted) if each is not UnsetType]
     return " or ".join("null" if each is type(None) else _wanted_name(each) for each in options)
-
-
-def _bounds_of(wanted: Any) -> Meta | None:  # noqa: ANN401  a type
-    return next((each for each in getattr(wanted, "__metadata__", ()) if each.ge is not None), None)
-
-
-def _wanted_number(bounds: Any) -> str:  # noqa: ANN401  both bounds are whole numbers
-    bits = bounds.le.bit_length() + 1
-    is_word = bits in _WORD_BITS and bounds.ge < 0
-    return f"a whole number that fits {bits} bits" if is_word else f"a whole number from {bounds.ge} to {bounds.le}"
 
 
 def _kind(value: object, *, hidden: bool = False) -> str:
@@ -244,19 +236,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-_NO_NUMBER = Decimal("NaN")
-"""Stands for what cannot be held, until the walk finds it and names its field."""
-
-
 def _integer(text: str) -> int | Decimal:
     return int(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER
 
 
 def _decimal(text: str) -> Decimal:
-    if len(text) > MAX_NUMBER_LENGTH:
-        return _NO_NUMBER
     try:
-        return Decimal(text)
+        return Decimal(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER
     except InvalidOperation:
         return _NO_NUMBER
 
@@ -266,11 +252,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-Q = TypeVar("Q", bound=Struct)
-_WHOLE = re.compile("[0-9]{1,19}")
-
-
-def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[Q], *, unknown: str = "ignored") -> Q:
+def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[S], *, unknown: str = "ignored") -> S:
     """The parameters of a query as a `shape`; one that stands several times comes as a sequence.
 
     Raises InvalidRequest: a parameter twice, or one that is not what it must be.

@@ -183,18 +183,20 @@ def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) 
     kind = RECEIPT_KINDS.get(session.screen)
     if kind is None:
         return None
-    is_paid = kind == PAID
-    made = _receipt(session, kind, seq=seq, at_ms=at_ms, transaction=transaction if is_paid else None)
-    return made if is_paid else msgspec.structs.replace(made, reason=_reason(session))
+    made = _receipt(session, kind, seq, at_ms)
+    if kind == PAID:
+        return msgspec.structs.replace(made, transaction=transaction)
+    code = FAILURE_OF.get(session.screen)
+    return msgspec.structs.replace(made, reason=FAILURES[code] if code else session.reason)
 
 
 def receipt_of_return(session: UssdSession, *, seq: int, at_ms: int, amount_minor: int, transaction: str) -> Receipt:
     """The receipt of money of a payment that has come back to the wallet."""
-    made = _receipt(session, RETURNED, seq=seq, at_ms=at_ms, transaction=transaction)
-    return msgspec.structs.replace(made, amount_minor=amount_minor)
+    made = _receipt(session, RETURNED, seq, at_ms)
+    return msgspec.structs.replace(made, amount_minor=amount_minor, transaction=transaction)
 
 
-def _receipt(session: UssdSession, kind: str, *, seq: int, at_ms: int, transaction: str | None) -> Receipt:
+def _receipt(session: UssdSession, kind: str, seq: int, at_ms: int) -> Receipt:
     return Receipt(
         seq=seq,
         at_ms=at_ms,
@@ -204,7 +206,6 @@ def _receipt(session: UssdSession, kind: str, *, seq: int, at_ms: int, transacti
         amount_minor=session.amount_minor,
         currency=session.currency,
         about=session.reference,
-        transaction=transaction,
     )
 
 
@@ -218,8 +219,3 @@ def receipt_text(receipt: Receipt) -> str:
         transaction=receipt.transaction,
         reason=receipt.reason,
     )
-
-
-def _reason(session: UssdSession) -> str | None:
-    code = FAILURE_OF.get(session.screen)
-    return FAILURES[code] if code else session.reason

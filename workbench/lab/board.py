@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from workbench.lab.board_widget import BoardWidget
 
 
+FOLLOW = "follow"
+"""What a form that is typed into asks its section to do."""
 _LIVE = "(live in JupyterLab)"
 _AREA = "area"
 _HOLDERS = (views.Picture, views.Beside, views.Fold, views.Slot)
@@ -26,13 +28,13 @@ _STATES = {views.DONE: "✓", views.NOW: "●", views.AHEAD: "○", views.FAILED
 """The signs of steps; the widget names the states in words too, for screen readers."""
 
 
-def text(title: str, sections: tuple[views.Section, ...]) -> str:
+def text(title: str, sections: tuple[Section, ...]) -> str:
     """A board as plain text."""
-    blocks = [title, *(_section_text(each) for each in sections)]
-    return visible("\n\n".join(blocks), lines=True)
+    blocks = [[each.title, "─" * len(each.title), *_texts(each.items)] for each in sections]
+    return visible("\n\n".join([title, *("\n".join(filter(None, block)) for block in blocks)]), lines=True)
 
 
-def html(title: str, sections: tuple[views.Section, ...]) -> str:
+def html(title: str, sections: tuple[Section, ...]) -> str:
     """A board as plain semantic HTML."""
     drawn = "".join(
         f'<section aria-label="{escape(each.title)}"><h4>{escape(each.title)}</h4>{_htmls(each.items)}</section>'
@@ -41,22 +43,21 @@ def html(title: str, sections: tuple[views.Section, ...]) -> str:
     return visible(f"<article><h3>{escape(title)}</h3>{drawn}</article>", lines=True)
 
 
-def _section_text(section: views.Section) -> str:
-    lines = [section.title, "─" * len(section.title), *(_drawn(_TEXT, each) for each in section.items)]
-    return "\n".join(line for line in lines if line)
+def _texts(items: tuple[Item, ...]) -> list[str]:
+    return [_drawn(_TEXT, each) for each in items]
 
 
-def _htmls(items: tuple[views.Item, ...]) -> str:
+def _htmls(items: tuple[Item, ...]) -> str:
     return "".join(_drawn(_HTML, each) for each in items)
 
 
-def _drawn(ways: Mapping[type, Callable[[Any], str]], item: views.Item) -> str:
+def _drawn(ways: Mapping[type, Callable[[Any], str]], item: Item) -> str:
     """A piece as it may stand in a saved notebook: secrets and numbers masked, but not in what is drawn by numbers."""
     written = ways[type(item)](item)
     return written if isinstance(item, _HOLDERS) else mask(written)
 
 
-def _signed(note: views.Note) -> str:
+def _signed(note: Note) -> str:
     return f"{views.SIGNS[note.tone]} {note.text}".strip()
 
 
@@ -79,15 +80,14 @@ def _step(steps: views.Steps) -> str:
     )
 
 
-def _form_facts(form: views.Form) -> Table:
+def _lines(form: views.Form) -> dict[str, str]:
     """What a form holds, in one line each; texts of several lines stand below it."""
-    lines = {each.label: _filled_in(each) for each in form.fields if each.type != _AREA}
-    return pairs(f"{form.label} {_LIVE}", lines)
+    return {each.label: _filled_in(each) for each in form.fields if each.type != _AREA}
 
 
 def _filled_in(field: views.Field) -> str:
     value = dict(field.options).get(field.value, field.value)
-    return f"{value} ({views.SIGNS[views.BAD]} {field.error})" if field.error else value
+    return f"{value} ({views.SIGNS[BAD]} {field.error})" if field.error else value
 
 
 def _areas(form: views.Form) -> tuple[views.Code, ...]:
@@ -95,49 +95,42 @@ def _areas(form: views.Form) -> tuple[views.Code, ...]:
 
 
 def _form_text(form: views.Form) -> str:
-    facts = [str(_form_facts(form))] if len(_areas(form)) < len(form.fields) else [f"{form.label} {_LIVE}"]
-    return "\n".join([*facts, *(_drawn(_TEXT, each) for each in _areas(form))])
+    label, lines = f"{form.label} {_LIVE}", _lines(form)
+    return "\n".join([str(pairs(label, lines)) if lines else label, *_texts(_areas(form))])
 
 
 def _form_html(form: views.Form) -> str:
-    facts = _form_facts(form).html() if len(_areas(form)) < len(form.fields) else ""
-    return facts + _htmls(_areas(form))
+    lines = _lines(form)
+    return (pairs(f"{form.label} {_LIVE}", lines).html() if lines else "") + _htmls(_areas(form))
 
 
 _TEXT: Mapping[type, Callable[[Any], str]] = {
-    views.Note: _signed,
+    **dict.fromkeys((views.Actions, views.Fold, views.Menu), lambda _: ""),
+    Note: _signed,
     views.Facts: lambda facts: "\n".join(visible(f"{name}: {value}") for name, value in facts.pairs),
     views.Grid: _grid_text,
     views.Form: _form_text,
-    views.Actions: lambda _: "",
     views.Code: lambda code: f"{code.label}:\n{code.text}",
     views.Picture: lambda picture: picture.says,
-    views.Fold: lambda _: "",
-    views.Beside: lambda beside: "\n\n".join(_drawn(_TEXT, each) for each in beside.items),
-    views.Menu: lambda _: "",
+    views.Beside: lambda beside: "\n\n".join(_texts(beside.items)),
     views.Steps: lambda steps: f"{steps.label}: {_step(steps)}",
-    views.Slot: lambda slot: "\n".join(_drawn(_TEXT, each) for each in slot.instead),
+    views.Slot: lambda slot: "\n".join(_texts(slot.instead)),
 }
 """What is unfolded by a person is left out of the text, and buttons stand for nothing there."""
 
 _HTML: Mapping[type, Callable[[Any], str]] = {
-    views.Note: lambda note: f"<p>{escape(_signed(note))}</p>",
+    **dict.fromkeys((views.Actions, views.Menu), lambda _: ""),
+    Note: lambda note: f"<p>{escape(_signed(note))}</p>",
     views.Facts: lambda facts: pairs("", dict(facts.pairs)).html(),
     views.Grid: _grid_html,
     views.Form: _form_html,
-    views.Actions: lambda _: "",
     views.Code: lambda code: f"<p>{escape(code.label)}</p>{preformatted(code.text, code.label)}",
     views.Picture: lambda picture: f"<figure>{picture.svg}<figcaption>{escape(picture.says)}</figcaption></figure>",
     views.Fold: lambda fold: f"<details><summary>{escape(fold.label)}</summary>{_htmls(fold.items)}</details>",
     views.Beside: lambda beside: _htmls(beside.items),
-    views.Menu: lambda _: "",
     views.Steps: lambda steps: f"<p>{escape(steps.label)}: {escape(_step(steps))}</p>",
     views.Slot: lambda slot: _htmls(slot.instead),
 }
-
-
-FOLLOW = "follow"
-"""What a form that is typed into asks its section to do."""
 
 
 def _no_widget(on: str) -> Widget:
@@ -236,10 +229,11 @@ class Board:
     def _widgets(self, sections: tuple[Section, ...]) -> dict[str, str]:
         """The model of each widget that has a place among these sections."""
         made: dict[str, str] = {}
-        for place in (each for section in sections for each in slots(section.items)):
-            # Without its widget, what stands in its place is drawn.
-            with suppress(WorkbenchError):
-                made[place.on] = self._slot(place.on).model_id
+        for section in sections:
+            for place in slots(section.items):
+                # Without its widget, what stands in its place is drawn.
+                with suppress(WorkbenchError):
+                    made[place.on] = self._slot(place.on).model_id
         return made
 
     def _status(self) -> dict[str, Any]:

@@ -21,6 +21,29 @@ from workbench.visible import visible
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 COMPUTED: Final = ("content-length", "transfer-encoding", "connection")
 """Headers that follow from the body; the HTTP client sets them."""
+HELP: Final = """%%http [BENCH] [-o NAME]
+
+Send a raw HTTP request to the sandbox, as it is written in the cell:
+
+    %%http
+    POST /v1/payment_intents HTTP/1.1
+    Authorization: Bearer $bench.secret_key
+
+    {"amount": 150.00, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+
+The first line is the method and the path; HTTP/1.1 may be left out. Headers follow, and after an empty line the
+body. $name and $name.attribute are filled in from the notebook's variables; $$ is a dollar sign. No Authorization
+header is sent that you do not write. Without a Content-Type, a body that begins with { or [ is sent as
+application/json; Content-Length is worked out. Lines that begin with # before the request are comments.
+
+BENCH    the variable that holds the Workbench; `bench`, or the only one there is, if it is left out
+-o NAME  keep the httpx response in a variable; the last one is in _ anyway"""
+_MOST_TEXT = 2000
+_OF_THE_SERVER = {"date", "server", "content-length", "connection", "transfer-encoding"}
+"""Headers that are about the server and differ from run to run."""
+_ALONE = re.compile(r"%%http\b[^\n]*")
+_PIN = re.compile(r"/sandbox/phones/[^/]+/input")
+_TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE = re.compile(r"\$(?:\$|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))")
@@ -142,31 +165,6 @@ def _line(place: int) -> str:
     return f"Line {place + 2}:"
 
 
-HELP: Final = """%%http [BENCH] [-o NAME]
-
-Send a raw HTTP request to the sandbox, as it is written in the cell:
-
-    %%http
-    POST /v1/payment_intents HTTP/1.1
-    Authorization: Bearer $bench.secret_key
-
-    {"amount": 150.00, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-
-The first line is the method and the path; HTTP/1.1 may be left out. Headers follow, and after an empty line the
-body. $name and $name.attribute are filled in from the notebook's variables; $$ is a dollar sign. No Authorization
-header is sent that you do not write. Without a Content-Type, a body that begins with { or [ is sent as
-application/json; Content-Length is worked out. Lines that begin with # before the request are comments.
-
-BENCH    the variable that holds the Workbench; `bench`, or the only one there is, if it is left out
--o NAME  keep the httpx response in a variable; the last one is in _ anyway"""
-_MOST_TEXT = 2000
-_OF_THE_SERVER = {"date", "server", "content-length", "connection", "transfer-encoding"}
-"""Headers that are about the server and differ from run to run."""
-_ALONE = re.compile(r"%%http\b[^\n]*")
-_PIN = re.compile(r"/sandbox/phones/[^/]+/input")
-_TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
-
-
 def load(shell: InteractiveShell) -> None:
     """Make `%%http` known to a shell."""
 
@@ -226,12 +224,10 @@ def _session(names: dict[str, Any], bench_name: str) -> Session:
     # Looked at without running any code of what stands in a notebook.
     held = {name: getattr_static(each, "session", None) for name, each in names.items() if name[0] != "_"}
     benches = {name: each for name, each in held.items() if isinstance(each, Session)}
-    if bench_name:
-        if bench_name not in benches:
-            raise Mistyped(f"{bench_name} is no Workbench here. Make it before: {bench_name} = Workbench()")
-        return benches[bench_name]
-    if "bench" in benches:
-        return benches["bench"]
+    if bench_name and bench_name not in benches:
+        raise Mistyped(f"{bench_name} is no Workbench here. Make it before: {bench_name} = Workbench()")
+    if bench_name or "bench" in benches:
+        return benches[bench_name or "bench"]
     if not benches:
         raise Mistyped("There is no bench to send this to. Make one before: bench = Workbench()")
     if len({id(each) for each in benches.values()}) > 1:
@@ -259,25 +255,15 @@ def _exchange(session: Session, raw: RawRequest, response: httpx.Response) -> Ex
     body = (raw.body or b"").decode("utf-8", "replace")
     if _PIN.fullmatch(raw.target.partition("?")[0]):
         body = _TYPED.sub(r'\1"••••"', body)
+    pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+    shown = {name.title().replace("Www-", "WWW-"): mask(value) for name, value in pairs}
+    headers = {name: value for name, value in shown.items() if name.lower() not in _OF_THE_SERVER}
+    text = mask(response.text)
+    if "json" not in response.headers.get("Content-Type", ""):
+        text = shortened(text, _MOST_TEXT, counts_mark=False)
     detail = {
         "target": mask(f"{raw.method} {raw.target}"),
         "request": {"headers": {name: mask(value) for name, value in raw.headers}, "body": mask(body)},
-        "response": {
-            "status": response.status_code,
-            "headers": _headers(response),
-            "body": _text(response),
-        },
+        "response": {"status": response.status_code, "headers": headers, "body": text},
     }
     return Exchange({"seq": None, "at": None, "detail": detail}, session.trace_context)
-
-
-def _headers(response: httpx.Response) -> dict[str, str]:
-    pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
-    shown = {name.title().replace("Www-", "WWW-"): mask(value) for name, value in pairs}
-    return {name: value for name, value in shown.items() if name.lower() not in _OF_THE_SERVER}
-
-
-def _text(response: httpx.Response) -> str:
-    text = mask(response.text)
-    is_json = "json" in response.headers.get("Content-Type", "")
-    return text if is_json else shortened(text, _MOST_TEXT, counts_mark=False)

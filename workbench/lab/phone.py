@@ -21,6 +21,8 @@ from workbench.visible import visible
 
 RUNNING: Final = "running"
 MOST_MESSAGES: Final = 50
+CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the one that makes it."
+_UNKNOWN: Final = "This handset has changed: run its cell again."
 _SAME_MS: Final = 1500
 """Two readings of one end that differ by less are one: between two clocks, each takes its time to be read."""
 
@@ -98,9 +100,6 @@ def _waiting(handset: wire.Handset, expires_at: int, now: Now, before: View) -> 
         "ends_ms": (before["ends_ms"] if is_same else ends_ms) if running else 0,
     }
 
-
-CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the one that makes it."
-_UNKNOWN: Final = "This handset has changed: run its cell again."
 
 _PRESSES: Final[Mapping[str, Callable[[Phone, Mapping[str, Any]], object]]] = {
     "look": lambda _phone, _message: None,

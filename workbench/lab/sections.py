@@ -24,6 +24,26 @@ from workbench.session import Session
 from workbench.snippets import snippet
 from workbench.trace import TraceReader, rows_of
 
+T = TypeVar("T", bound=Identified)
+Values: TypeAlias = Mapping[str, str]
+"""What a form holds, by the names of its fields."""
+TraceRow: TypeAlias = Mapping[str, Any]
+Rows: TypeAlias = Sequence[TraceRow]
+LATEST = ""
+"""The choice of the payment that was made last, whichever that is."""
+_MOST_SHOWN = 50
+_MOST_READ = 20_000
+_CREATING = ("POST /v1/payment_intents", "POST /v1/charges")
+_LINE = 64
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_INNERMOST = re.compile(rf'(?<=: )(?:\[(?:[^"\[\]{{}}]|{_STRING})*\]|\{{(?:[^"\[\]{{}}]|{_STRING})*\}})')
+"""A member's list or object that holds no other, strings skipped whole."""
+_BREAK = re.compile(r"\n *")
+_PAY: Final = "pay = bench.client\n"
+SIZE = 25
+NEWEST, NEWER, OLDER = "newest", "newer", "older"
+_CURSOR_GONE = "cursor_unknown"
+
 
 def lusaka(at: str) -> tuple[str, str]:
     """The day and the time of day in Lusaka of a moment as the trace has it."""
@@ -59,20 +79,6 @@ def counted(count: int, one: str, many: str = "") -> str:
 def short_path(path: str) -> str:
     """A path with the ids in it shortened."""
     return "/".join(short_id(each) for each in path.split("/"))
-
-
-TraceRow: TypeAlias = Mapping[str, Any]
-Rows: TypeAlias = Sequence[TraceRow]
-LATEST = ""
-"""The choice of the payment that was made last, whichever that is."""
-_MOST_SHOWN = 50
-_MOST_READ = 20_000
-_CREATING = ("POST /v1/payment_intents", "POST /v1/charges")
-_LINE = 64
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_INNERMOST = re.compile(rf'(?<=: )(?:\[(?:[^"\[\]{{}}]|{_STRING})*\]|\{{(?:[^"\[\]{{}}]|{_STRING})*\}})')
-"""A member's list or object that holds no other, strings skipped whole."""
-_BREAK = re.compile(r"\n *")
 
 
 class Payment(NamedTuple):
@@ -150,7 +156,8 @@ class Gathered:
             if row["payment"]:
                 by_payment.setdefault(row["payment"], []).append(row)
         names = [name for name, rows in by_payment.items() if name[:3] in {"pi_", "ch_"} and any(map(_creates, rows))]
-        self.payments = tuple(self._payment(name, by_payment[name]) for name in names[: -_MOST_SHOWN - 1 : -1])
+        calls = {name: next(filter(_creates, by_payment[name])) for name in names[: -_MOST_SHOWN - 1 : -1]}
+        self.payments = tuple(Payment(name, self._money(call), call["at"]) for name, call in calls.items())
         found = [each for each in self.payments if each.id == self.chosen] or self.payments
         self.payment = self._now(found[0]) if found else NOBODY
         self.rows = by_payment.get(self.payment.id, [])
@@ -161,12 +168,8 @@ class Gathered:
         """Where reading begins: of a month of traffic, its last hours."""
         return max(0, self.seq() - _MOST_READ)
 
-    def _payment(self, name: str, rows: Rows) -> Payment:
-        """What the call that created a payment has of it."""
-        call = next(row for row in rows if _creates(row))
-        return Payment(name, self._money(call), call["at"])
-
     def _money(self, call: TraceRow) -> str:
+        """What the call that created a payment has of its amount."""
         is_charge = call["what"].startswith("POST /v1/charges")
         sides = call_of(call)
         for text in (sides.response.body, sides.request.body):
@@ -183,12 +186,15 @@ class Gathered:
     def _now(self, payment: Payment) -> Payment:
         """With what only its object has, where the service offers that."""
         try:
-            if payment.id.startswith("pi_"):
-                return _of_intent(payment, self._client.payment_intents.retrieve(payment.id))
-            charge = self._client.charges.retrieve(payment.id)
+            if not payment.id.startswith("pi_"):
+                charge = self._client.charges.retrieve(payment.id)
+                return payment._replace(status=charge.status, failure=charge.failure_code or "", phone=charge.phone)
+            intent = self._client.payment_intents.retrieve(payment.id)
         except WorkbenchError:
             return payment
-        return payment._replace(status=charge.status, failure=charge.failure_code or "", phone=charge.phone)
+        error, method = intent.last_payment_error, intent.payment_method
+        failure, phone = error.code if error else "", method.mobile_money.phone if method else ""
+        return payment._replace(status=intent.status, failure=failure, phone=phone)
 
     def _delivered(self) -> dict[str, wire.Delivery]:
         """Each by its id: of a payment that is long past, none is on the first page of a list."""
@@ -202,15 +208,6 @@ class Gathered:
 def _creates(row: TraceRow) -> bool:
     """Whether this is the call that created a payment, not one that only read it."""
     return row["kind"] == "call" and str(row["what"]).startswith(_CREATING)
-
-
-def _of_intent(payment: Payment, intent: wire.PaymentIntent) -> Payment:
-    error, method = intent.last_payment_error, intent.payment_method
-    return payment._replace(
-        status=intent.status,
-        failure=error.code if error else "",
-        phone=method.mobile_money.phone if method else "",
-    )
 
 
 def json_in(text: str) -> Any:  # noqa: ANN401  JSON is of any type
@@ -232,10 +229,6 @@ def _on_one_line(found: re.Match[str]) -> str:
     inside = _BREAK.sub(" ", found[0][1:-1]).strip()
     line = f"{found[0][0]}{inside}{found[0][-1]}"
     return line if len(line) <= _LINE else found[0]
-
-
-Values: TypeAlias = Mapping[str, str]
-"""What a form holds, by the names of its fields."""
 
 
 class Reveal(NamedTuple):
@@ -269,9 +262,6 @@ class BoardSection(ABC):
         """What is to be seen now."""
 
 
-_PAY: Final = "pay = bench.client\n"
-
-
 class SessionSection(BoardSection):
     """A section that reads with `looking`, the key that the session holds now, and acts with the session's client."""
 
@@ -297,12 +287,6 @@ class SessionSection(BoardSection):
         made = snippet(method, path, body, query=query, base_url=self._session.base_url)
         before, pay, call = made.python.rpartition(_PAY)
         return (Beside((Code("Python", before + pay + python.format(call)), Code("curl", made.curl))),)
-
-
-T = TypeVar("T", bound=Identified)
-SIZE = 25
-NEWEST, NEWER, OLDER = "newest", "newer", "older"
-_CURSOR_GONE = "cursor_unknown"
 
 
 class Pages(Generic[T]):

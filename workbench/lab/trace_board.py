@@ -1,94 +1,76 @@
 """The trace as a board: a sequence diagram, a table, and each exchange to look into. It follows what happens."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from workbench.domain.ledger import DEBIT
 from workbench.domain.money import Money
 from workbench.domain.wire.trace_rows import entry_of, screen_of, webhook_of
+from workbench.lab import views
 from workbench.lab.board import Board
 from workbench.lab.sections import BoardSection, Values
-from workbench.lab.views import (
-    Action,
-    Actions,
-    Beside,
-    Code,
-    Facts,
-    Field,
-    Fold,
-    Form,
-    Grid,
-    Heading,
-    Item,
-    Picture,
-    Row,
-    Section,
-    headings,
-)
 from workbench.render import indented
 from workbench.session import Session
 from workbench.trace import KINDS, Exchange, Trace, TraceReader, rows_of
 from workbench.trace.inspector import message
-
-
-def exchange(looked_at: Exchange) -> tuple[Item, ...]:
-    """Request and response side by side, how long it took, and the same call in code."""
-    known = [("status", str(looked_at.status))]
-    if looked_at.latency_ms is not None:
-        known.append(("answered in", f"{looked_at.latency_ms} ms"))
-    copies = (Code("curl", looked_at.curl), Code("httpx", looked_at.httpx), Code("Python", looked_at.python))
-    return (
-        Facts(tuple(known)),
-        Beside((Code("Request", looked_at.request), Code("Answer", looked_at.response))),
-        Fold("code", "The same call in curl, httpx and Python", copies),
-    )
-
-
-def details(row: Mapping[str, Any]) -> tuple[Item, ...]:
-    """Of a row that is no call."""
-    return _DETAILS[row["kind"]](row)
-
-
-def _screen(row: Mapping[str, Any]) -> tuple[Item, ...]:
-    screen = screen_of(row)
-    pressed = (("pressed", screen.pressed),) if screen.pressed else ()
-    return Facts((("handset", screen.phone), *pressed)), Code("Screen", screen.words)
-
-
-def _entry(row: Mapping[str, Any]) -> tuple[Item, ...]:
-    rows = []
-    for place, (side, account, minor, currency) in enumerate(entry_of(row).postings):
-        amount = Money(minor, currency).plain
-        rows.append(
-            Row(str(place), (account, amount if side == DEBIT else "", "" if side == DEBIT else amount, currency))
-        )
-    columns = headings("account", "debit", "credit", "currency", numeric=("debit", "credit"))
-    return (Grid("Postings", columns, tuple(rows)),)
-
-
-def _webhook(row: Mapping[str, Any]) -> tuple[Item, ...]:
-    attempt = webhook_of(row)
-    response = attempt.answer or attempt.fault or "(nothing)"
-    sent = message("POST (the endpoint's URL) HTTP/1.1", attempt.headers, attempt.body)
-    named = (("event", attempt.event), ("delivery", attempt.delivery), ("endpoint", attempt.endpoint))
-    return Facts(named), Beside((Code("Message", sent), Code("Answer", indented(response))))
-
-
-_DETAILS: Mapping[str, Callable[[Mapping[str, Any]], tuple[Item, ...]]] = {
-    "screen": _screen,
-    "entry": _entry,
-    "webhook": _webhook,
-}
-
 
 PAGE: Final = 50
 MOST_PAYMENTS: Final = 200
 """A list of more is none that anybody looks through."""
 _ALL: Final = ""
 _KINDS: Final = ((_ALL, "all"), *((kind, f"{kind}s" if kind != "entry" else "entries") for kind in KINDS))
-_COLUMNS: Final[tuple[Heading, ...]] = headings("seq", "moment (UTC)", "kind", "what", "result", numeric=("seq",))
+_COLUMNS: Final = views.headings("seq", "moment (UTC)", "kind", "what", "result", numeric=("seq",))
 _SAYS: Final = "Sequence diagram: who told whom what. The table beneath tells the same."
+
+
+def exchange(looked_at: Exchange) -> tuple[views.Item, ...]:
+    """Request and response side by side, how long it took, and the same call in code."""
+    known = [("status", str(looked_at.status))]
+    if looked_at.latency_ms is not None:
+        known.append(("answered in", f"{looked_at.latency_ms} ms"))
+    copies = (
+        views.Code("curl", looked_at.curl),
+        views.Code("httpx", looked_at.httpx),
+        views.Code("Python", looked_at.python),
+    )
+    return (
+        views.Facts(tuple(known)),
+        views.Beside((views.Code("Request", looked_at.request), views.Code("Answer", looked_at.response))),
+        views.Fold("code", "The same call in curl, httpx and Python", copies),
+    )
+
+
+def details(row: Mapping[str, Any]) -> tuple[views.Item, ...]:
+    """Of a row that is no call."""
+    return _DETAILS[row["kind"]](row)
+
+
+def _screen(row: Mapping[str, Any]) -> tuple[views.Item, ...]:
+    screen = screen_of(row)
+    pressed = (("pressed", screen.pressed),) if screen.pressed else ()
+    return views.Facts((("handset", screen.phone), *pressed)), views.Code("Screen", screen.words)
+
+
+def _entry(row: Mapping[str, Any]) -> tuple[views.Item, ...]:
+    rows = []
+    for place, (side, account, minor, currency) in enumerate(entry_of(row).postings):
+        amount = Money(minor, currency).plain
+        sides = (amount, "") if side == DEBIT else ("", amount)
+        rows.append(views.Row(str(place), (account, *sides, currency)))
+    columns = views.headings("account", "debit", "credit", "currency", numeric=("debit", "credit"))
+    return (views.Grid("Postings", columns, tuple(rows)),)
+
+
+def _webhook(row: Mapping[str, Any]) -> tuple[views.Item, ...]:
+    attempt = webhook_of(row)
+    response = attempt.answer or attempt.fault or "(nothing)"
+    sent = message("POST (the endpoint's URL) HTTP/1.1", attempt.headers, attempt.body)
+    named = (("event", attempt.event), ("delivery", attempt.delivery), ("endpoint", attempt.endpoint))
+    return views.Facts(named), views.Beside((views.Code("Message", sent), views.Code("Answer", indented(response))))
+
+
+_DETAILS = {"screen": _screen, "entry": _entry, "webhook": _webhook}
 
 
 class TraceSection(BoardSection):
@@ -113,17 +95,19 @@ class TraceSection(BoardSection):
         self._trace = trace
         self._payments = tuple(dict.fromkeys(row["payment"] for row in reversed(trace) if row["payment"]))
 
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         """What is to be seen of the rows that were chosen."""
         chosen = self._chosen()
         last = self._last(chosen)
         shown = chosen[max(0, last - PAGE) : last]
-        items: list[Item] = [self._choice()]
+        items: list[views.Item] = [self._choice()]
         if len(shown):
-            items.append(Fold("diagram", "Who told whom what", (Picture(shown.sequence.svg, _SAYS),), open=True))
-        items.append(Grid("Trace, in order, secrets masked", _COLUMNS, self._rows(shown)))
+            items.append(
+                views.Fold("diagram", "Who told whom what", (views.Picture(shown.sequence.svg, _SAYS),), open=True)
+            )
+        items.append(views.Grid("Trace, in order, secrets masked", _COLUMNS, self._rows(shown)))
         items += self._turns(last, len(chosen))
-        return Section(self.id, "What happened", tuple(items), wide=True)
+        return views.Section(self.id, "What happened", tuple(items), wide=True)
 
     def follow(self, _on: str, values: Values) -> None:
         """Another payment or kind was chosen."""
@@ -157,35 +141,35 @@ class TraceSection(BoardSection):
             self._end = None
         return len(chosen) if self._end is None else self._end
 
-    def _choice(self) -> Form:
+    def _choice(self) -> views.Form:
         listed = tuple(dict.fromkeys((*self._payments[:MOST_PAYMENTS], *filter(None, [self._payment]))))
         payments = ((_ALL, "all of this trace"), *((each, each) for each in listed))
         fields = (
-            Field("payment", "Payment", self._payment, "select", payments),
-            Field("of_kind", "Kind", self._kind, "select", _KINDS),
+            views.Field("payment", "Payment", self._payment, "select", payments),
+            views.Field("of_kind", "Kind", self._kind, "select", _KINDS),
         )
-        return Form("choice", "Which rows", fields, follow=True, row=True)
+        return views.Form("choice", "Which rows", fields, follow=True, row=True)
 
-    def _rows(self, shown: Trace) -> tuple[Row, ...]:
+    def _rows(self, shown: Trace) -> tuple[views.Row, ...]:
         calls = iter(shown.exchanges)
         by_seq = {row["seq"]: next(calls) for row in shown if row["kind"] == "call"}
         cells = shown.as_dicts()
         return tuple(self._row(row, texts, by_seq) for row, texts in zip(shown, cells, strict=True))
 
-    def _row(self, row: Mapping[str, Any], texts: Mapping[str, str], calls: Mapping[int, Exchange]) -> Row:
+    def _row(self, row: Mapping[str, Any], texts: Mapping[str, str], calls: Mapping[int, Exchange]) -> views.Row:
         identifier = str(row["seq"])
         is_open = identifier == self._open
         beneath = () if not is_open else exchange(calls[row["seq"]]) if row["kind"] == "call" else details(row)
-        look = Action("unfold", "Look", identifier, expanded="yes" if is_open else "no")
-        return Row(identifier, tuple(texts.values()), (look,), beneath=beneath)
+        look = views.Action("unfold", "Look", identifier, expanded="yes" if is_open else "no")
+        return views.Row(identifier, tuple(texts.values()), (look,), beneath=beneath)
 
-    def _turns(self, last: int, rows: int) -> tuple[Item, ...]:
+    def _turns(self, last: int, rows: int) -> tuple[views.Item, ...]:
         if rows <= PAGE:
             return ()
         is_first, is_last = last >= rows, last <= PAGE
-        newer = Action("turn", "Newer", "newer", off="These are the newest." if is_first else "")
-        older = Action("turn", "Older", "older", off="These are the oldest." if is_last else "")
-        return (Actions("Pages of the trace", (newer, older)),)
+        newer = views.Action("turn", "Newer", "newer", off="These are the newest." if is_first else "")
+        older = views.Action("turn", "Older", "older", off="These are the oldest." if is_last else "")
+        return (views.Actions("Pages of the trace", (newer, older)),)
 
 
 def trace_board(trace: Trace, session: Session) -> Board:

@@ -218,4 +218,4 @@ def slots(items: tuple[Item, ...]) -> Iterator[Slot]:
 
 def headings(*texts: str, numeric: tuple[str, ...] = ()) -> tuple[Heading, ...]:
     """The headings of a table, those named in `numeric` flush right."""
-    return tuple(Heading(text, text in numeric) for text in (*texts,))
+    return tuple(Heading(text, text in numeric) for text in texts)

@@ -10,7 +10,7 @@ import socket
 import threading
 from contextlib import suppress
 from typing import NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from workbench.domain.webhooks import HOST_NAME
 from workbench.errors import InvalidRequest
@@ -42,13 +42,12 @@ def check_url(url: str) -> None:
     A name that does not resolve, or not within a second, is taken: a machine may be offline. It is looked
     up again at each attempt, and that look-up decides.
     """
-    parts = _split(url)
-    host = parts.hostname or ""
+    host, port = _split(url)
     numeric = _numeric(host)
     if numeric is not None and not _is_allowed(numeric):
         raise _refused(f"{host} is neither this machine's loopback nor a public address.")
     if numeric is None and not _is_localhost(host):
-        _check_all(host, _found_soon(host, _port(parts)))
+        _check_all(host, _found_soon(host, port))
 
 
 def resolved(url: str) -> Destination:
@@ -56,8 +55,7 @@ def resolved(url: str) -> Destination:
 
     Raises InvalidRequest: not allowed. Raises OSError: the name does not resolve.
     """
-    parts = _split(url)
-    host, port = parts.hostname or "", _port(parts)
+    host, port = _split(url)
     if _is_localhost(host):
         return Destination(host, port, "127.0.0.1")
     found = _looked_up(host, port)
@@ -67,10 +65,6 @@ def resolved(url: str) -> Destination:
 
 def _is_localhost(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
-
-
-def _port(parts: SplitResult) -> int:
-    return parts.port or _PORTS[parts.scheme]
 
 
 def _looked_up(host: str, port: int) -> list[str]:
@@ -97,7 +91,8 @@ def _check_all(host: str, addresses: list[str]) -> None:
             raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.")
 
 
-def _split(url: str) -> SplitResult:
+def _split(url: str) -> tuple[str, int]:
+    """The host and port of a URL that may stand in a registration."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -113,7 +108,7 @@ def _split(url: str) -> SplitResult:
         raise _refused("what stands between // and the path must be a host, and a port after a colon.")
     if _numeric(host) is None and not HOST_NAME.fullmatch(host):
         raise _refused(f"{host[:60]!r} is neither a name nor an address.")
-    return parts
+    return host, port or _PORTS[parts.scheme]
 
 
 def _numeric(host: str) -> str | None:

@@ -14,7 +14,6 @@ from workbench.errors import InvalidRequest
 from workbench.sandbox import trace
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import attempts, charges, endpoints, keys, ledger_pages, phones
-from workbench.sandbox.service import attempts as scripts
 from workbench.sandbox.service.lists import Caller, Refused
 from workbench.sandbox.store import Transaction
 
@@ -56,13 +55,7 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> 
     return phones.messages(tx, phone)
 
 
-def enter(
-    tx: Transaction,
-    caller: Caller,  # noqa: ARG001  one signature
-    body: shapes.Input,
-    *,
-    phone: wire.PathPhone,
-) -> shapes.Handset | Refused:
+def enter(tx: Transaction, caller: Caller, body: shapes.Input, *, phone: wire.PathPhone) -> shapes.Handset | Refused:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/input: a PIN is typed and sent."""
     return phones.enter(tx, phone, body.text)
 
@@ -84,17 +77,17 @@ def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noq
 
 def script(tx: Transaction, caller: Caller, body: shapes.Script) -> shapes.Scripted:  # noqa: ARG001  one signature
     """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
-    return scripts.script(tx, body.phone, body.answers)
+    return attempts.script(tx, body.phone, body.answers)
 
 
 def outage(tx: Transaction, caller: Caller, body: shapes.Outage) -> shapes.OperatorState:  # noqa: ARG001  one signature
     """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
-    return scripts.outage(tx, body.provider, whole_ms(body.seconds, shapes.MAX_OUTAGE_S))
+    return attempts.outage(tx, body.provider, whole_ms(body.seconds, shapes.MAX_OUTAGE_S))
 
 
 def operators(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.OperatorState]:  # noqa: ARG001  one signature
     """GET /sandbox/operator: each operator, and until when it is down."""
-    return shapes.Rows(scripts.states(tx))
+    return shapes.Rows(attempts.states(tx))
 
 
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
@@ -134,30 +127,16 @@ def whole_ms(seconds: Decimal, most_s: int) -> int:
     Raises InvalidRequest: negative, more than `most_s`, or finer than a millisecond.
     """
     in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
-    if not in_bounds or seconds * 1000 != int(seconds * 1000):
-        raise InvalidRequest(
-            f"seconds is from 0 to {most_s}, in whole milliseconds.", code="parameter_invalid", param="seconds"
-        )
-    return int(seconds * 1000)
+    if in_bounds and seconds * 1000 == (whole := int(seconds * 1000)):
+        return whole
+    message = f"seconds is from 0 to {most_s}, in whole milliseconds."
+    raise InvalidRequest(message, code="parameter_invalid", param="seconds")
 
 
-def _row(  # noqa: PLR0913  the columns that differ
-    method: str,
-    path: str,
-    run: Callable[..., Any],
-    response: Any,  # noqa: ANN401  a type, generic ones too
-    *,
-    body: type[wire.View] | None = None,
-    query: type[wire.View] | None = None,
-    no_store: bool = False,
-    refuses: tuple[int, ...] = (),
-) -> Operation:
+def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more: Any) -> Operation:  # noqa: ANN401  a type, generic ones too, and the columns that differ
     """A row; the operation is named for the function that it runs."""
     named = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
-    return Operation(
-        named, method, f"/sandbox/{path}", BEARER, run, response, "sandbox",
-        body=body, query=query, no_store=no_store, refuses=refuses, traced=False,
-    )  # fmt: skip
+    return Operation(named, method, f"/sandbox/{path}", BEARER, run, response, "sandbox", traced=False, **more)
 
 
 CLOCK = _row("GET", "clock", clock, shapes.Clock)

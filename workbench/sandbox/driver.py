@@ -1,37 +1,44 @@
-"""What is due: run at its moment, by one driver at a time over all processes of a store."""
+"""What is due: run at its moment, by one driver at a time, a thread of a process, over all that share a store."""
 
+import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
+from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
 from workbench.sandbox import delivery
-from workbench.sandbox.delivery import Dispatch, Sending
-from workbench.sandbox.driver_lock import DriverLock
+from workbench.sandbox.delivery import Dispatch, Outbound, Reply, Sending
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import attempts, clearing, payouts, refunds
 from workbench.sandbox.service.deliveries import DELIVER
 from workbench.sandbox.service.lists import BY_ITSELF
 from workbench.sandbox.store import Store, Transaction
+from workbench.sandbox.store.files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
 
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
-"""How soon something that falls due while attempts are in flight is seen."""
+"""How soon something that falls due while attempts are in flight is seen, and somebody who waits for the turn."""
 _PUT_OFF_MS = 60_000
 
 
-def _customer_acts(tx: Transaction, session_id: str) -> None:
-    session = tx.sessions.get(session_id)
-    if session is not None:
-        attempts.act(tx, BY_ITSELF, session)
+def _of_session(happens: Callable[[Transaction, UssdSession], object]) -> Callable[[Transaction, str], None]:
+    """What a job does to the USSD session that it names, if there still is one."""
+
+    def run(tx: Transaction, session_id: str) -> None:
+        session = tx.sessions.get(session_id)
+        if session is not None:
+            happens(tx, session)
+
+    return run
 
 
-def _late_money(tx: Transaction, session_id: str) -> None:
-    session = tx.sessions.get(session_id)
-    if session is not None:
-        attempts.money_comes_late(tx, session)
+def _time_out(tx: Transaction, session: UssdSession) -> None:
+    if session.ended_seq is None:
+        attempts.press(tx, BY_ITSELF, session, "timeout")
 
 
 def _clear(tx: Transaction, ref: str) -> None:
@@ -43,16 +50,10 @@ def _clear(tx: Transaction, ref: str) -> None:
         clearing.expect(tx)
 
 
-def _prompt_timeout(tx: Transaction, session_id: str) -> None:
-    session = tx.sessions.get(session_id)
-    if session is not None and session.ended_seq is None:
-        attempts.press(tx, BY_ITSELF, session, "timeout")
-
-
 HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
-    attempts.ACTS: _customer_acts,
-    attempts.PROMPT_TIMEOUT: _prompt_timeout,
-    attempts.LATE_MONEY: _late_money,
+    attempts.ACTS: _of_session(lambda tx, session: attempts.act(tx, BY_ITSELF, session)),
+    attempts.PROMPT_TIMEOUT: _of_session(_time_out),
+    attempts.LATE_MONEY: _of_session(attempts.money_comes_late),
     clearing.CLEARING: _clear,
     refunds.SENT: refunds.send,
     payouts.RETURN: payouts.give_back,
@@ -209,3 +210,96 @@ class Driver:
         log_fault(f"{job.kind} {job.ref} failed and is put off by {_PUT_OFF_MS // 1000} s", error)
         with self._store.transaction() as tx:
             tx.jobs.put(job, due_ms=max(tx.now_ms, until_ms or 0) + _PUT_OFF_MS, claimed=0)
+
+
+class DriverLock:
+    """The turn, and the place next to it: who waits there is seen by the one whose turn it is."""
+
+    def __init__(self, store: Path) -> None:
+        self._held, self._next = (_FileLock(f"{store}{ending}") for ending in BESIDE)
+        self._holder: int | None = None
+        self._look_again = 0.0
+
+    def take(self) -> bool:
+        """The turn, if nobody has it and nobody waits for it."""
+        if not self._taken(0):
+            return False
+        if self.is_wanted():
+            self.give_back()
+            return False
+        return True
+
+    def wait(self, patience_s: float) -> bool:
+        """The turn, after at most `patience_s` seconds; who drives meanwhile sees that somebody waits."""
+        until = time.monotonic() + patience_s
+        if self._holder == threading.get_ident() or not self._next.take(patience_s):
+            return False
+        try:
+            return self._taken(max(0.0, until - time.monotonic()))
+        finally:
+            self._next.free()
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits; asked by nobody but the one whose turn it is.
+
+        The file is looked at now and then, as a look takes longer than many a job.
+        """
+        if time.monotonic() < self._look_again:
+            return False
+        if not self._next.take(0):
+            return True
+        self._next.free()
+        self._look_again = time.monotonic() + _LOOK_AGAIN_S
+        return False
+
+    def give_back(self) -> None:
+        """End this thread's turn."""
+        self._holder = None
+        self._held.free()
+
+    def close(self) -> None:
+        """Let go of the files, once whoever drives is done; nobody drives after that."""
+        self._held.close()
+        self._next.close()
+
+    def _taken(self, patience_s: float) -> bool:
+        if self._holder == threading.get_ident() or not self._held.take(patience_s):
+            return False
+        self._holder = threading.get_ident()
+        return True
+
+
+class _FileLock:
+    """A lock over the threads and processes that name the same file."""
+
+    def __init__(self, path: str) -> None:
+        self._threads = threading.Lock()
+        self._closed = False
+        make_private(path)
+        self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+    def take(self, patience_s: float) -> bool:
+        until = time.monotonic() + patience_s
+        if not self._threads.acquire(timeout=patience_s):
+            return False
+        if not self._closed and self._take_file(max(0.0, until - time.monotonic())):
+            return True
+        self._threads.release()
+        return False
+
+    def free(self) -> None:
+        self._file.execute("ROLLBACK")
+        self._threads.release()
+
+    def close(self) -> None:
+        with self._threads:
+            self._closed = True
+            self._file.close()
+
+    def _take_file(self, patience_s: float) -> bool:
+        self._file.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
+        try:
+            self._file.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            return False
+        return True

@@ -35,20 +35,14 @@ def key_of(tx: Transaction, request: Request, operation: Operation) -> str | Non
     given = request.headers.get("Idempotency-Key")
     if given is None or not operation.takes_keys:
         if operation.needs_idempotency_key and tx.gaps.idempotency_required == "charges":
-            raise InvalidRequest(
-                "The header Idempotency-Key is required, so that a repeated request does not charge twice.",
-                code="idempotency_key_missing",
-                param="Idempotency-Key",
-            )
+            message = "The header Idempotency-Key is required, so that a repeated request does not charge twice."
+            raise InvalidRequest(message, code="idempotency_key_missing", param="Idempotency-Key")
         return None
     found = KEY.fullmatch(given)
     if found is None:
-        raise InvalidRequest(
-            "Idempotency-Key must be one key of 1 to 255 printable ASCII characters.",
-            hint="One that holds a comma goes in quotes; two headers are no key.",
-            code="idempotency_key_invalid",
-            param="Idempotency-Key",
-        )
+        message = "Idempotency-Key must be one key of 1 to 255 printable ASCII characters."
+        hint = "One that holds a comma goes in quotes; two headers are no key."
+        raise InvalidRequest(message, code="idempotency_key_invalid", param="Idempotency-Key", hint=hint)
     return found[2] or _ESCAPED.sub(r"\1", found[1])
 
 
@@ -70,12 +64,9 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Response | None:
         tx.kept_responses.remove(kept)
         return None
     if kept.body_digest != _digest(request.body):
-        raise _REUSED[tx.gaps.reused_key_status](
-            "This Idempotency-Key came with another body before.",
-            code=IdempotencyKeyReused.default_code,
-            param="Idempotency-Key",
-            hint="Use a new key.",
-        )
+        refuse, code = _REUSED[tx.gaps.reused_key_status], IdempotencyKeyReused.default_code
+        message = "This Idempotency-Key came with another body before."
+        raise refuse(message, code=code, param="Idempotency-Key", hint="Use a new key.")
     return Response(kept.status, kept.content_type, kept.body.encode(), {"Idempotent-Replayed": "true"}, kept.payment)
 
 

@@ -2,10 +2,9 @@
 
 import logging
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from workbench.domain import wire
 from workbench.domain.masking import mask
@@ -13,28 +12,6 @@ from workbench.errors import InvalidRequest, RequestTimeout
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
-_HEADERS = [("Content-Type", "text/plain"), ("Content-Length", "0")]
-
-
-def log_fault(what: str, error: BaseException) -> None:
-    """Say what failed and how, with nothing in it that must not be shown."""
-    _LOG.error("%s", visible(mask("".join([what, ": ", *traceback.format_exception(error)])), lines=True))
-
-
-def guarded(app: WSGIApplication) -> WSGIApplication:
-    """The last guard: what not even the answer of a failure survives, a server would write out as it is."""
-
-    def response(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        try:
-            return app(environ, start_response)
-        except Exception as error:  # noqa: BLE001  whatever it is
-            log_fault("a request failed", error)
-            start_response("500 Internal Server Error", _HEADERS)
-            return [b""]
-
-    return response
-
-
 MAX_BODY_BYTES: Final = 1 << 20
 MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
 """How much of a body over the limit is read before it is refused."""
@@ -43,7 +20,11 @@ BODY_S: Final = 10
 NOT_WHOLE: Final = "workbench.not_whole"
 """In the WSGI environment of a request that did not arrive whole: the ApiError that says so."""
 JSON: Final = "application/json"
-_LOOKS: Final = ("GET", "HEAD")
+
+
+def log_fault(what: str, error: BaseException) -> None:
+    """Say what failed and how, with nothing in it that must not be shown."""
+    _LOG.error("%s", visible(mask("".join([what, ": ", *traceback.format_exception(error)])), lines=True))
 
 
 def body_late() -> RequestTimeout:
@@ -84,7 +65,7 @@ class Request:
     @property
     def is_unseen(self) -> bool:
         """It only looks, and asks to be left out of the trace."""
-        return self.method in _LOOKS and wire.UNSEEN in self.headers
+        return self.method in ("GET", "HEAD") and wire.UNSEEN in self.headers
 
 
 class Response(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from workbench.errors import PortTaken, ServeRefused
 
 LOOPBACK = "127.0.0.1"
+_LOOPBACKS = {4: LOOPBACK, 6: "::1"}
 _LAST_PORT = 65_535
 _ANOTHER_PORT = "Name another port, or 0 for a free one (on the command line, --port)."
 _ANOTHER = "Name another port or address (on the command line, --port and --host)."
@@ -32,14 +33,8 @@ class Port(NamedTuple):
         return f"http://{host}:{self.port}"
 
 
-_LOOPBACKS = {4: LOOPBACK, 6: "::1"}
-
-
 def is_loopback(host: str) -> bool:
-    """Whether a server at `host` is reached from this machine alone.
-
-    Raises ServeRefused: no such address.
-    """
+    """Whether a server at `host` is reached from this machine alone. Raises ServeRefused: no such address."""
     return ipaddress.ip_address(_resolved(host, 0)[1].partition("%")[0]).is_loopback
 
 
@@ -57,7 +52,12 @@ def free_port(host: str, port: int) -> Port:
         try:
             probe.bind((address, port))
         except OSError as error:
-            raise _refused(address, port, error) from None
+            if error.errno == errno.EADDRINUSE:
+                message = f"Something listens on {address}:{port} already."
+                raise PortTaken(message, hint=_ANOTHER_PORT, port=port) from None
+            reason = (error.strerror or str(error)).lower()
+            message = f"Nothing can listen on {address}:{port} here: {reason}."
+            raise ServeRefused(message, hint=_ANOTHER) from None
         return Port(address, int(probe.getsockname()[1]))
 
 
@@ -67,11 +67,3 @@ def _resolved(host: str, port: int) -> tuple[int, str]:
     except (OSError, UnicodeError):
         raise ServeRefused(f"{host!r} is no address of this machine.", hint="Name one with --host.") from None
     return found[0], str(found[4][0])
-
-
-def _refused(address: str, port: int, error: OSError) -> PortTaken | ServeRefused:
-    if error.errno == errno.EADDRINUSE:
-        message = f"Something listens on {address}:{port} already."
-        return PortTaken(message, hint=_ANOTHER_PORT, port=port)
-    reason = (error.strerror or str(error)).lower()
-    return ServeRefused(f"Nothing can listen on {address}:{port} here: {reason}.", hint=_ANOTHER)

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from http.client import HTTPConnection, HTTPException
@@ -27,8 +27,8 @@ from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
 
 from workbench.errors import ApiError, WorkbenchError
+from workbench.sandbox.access import Hosts
 from workbench.sandbox.engine import Engine
-from workbench.sandbox.hosts import Hosts
 from workbench.sandbox.messages import (
     BODY_S,
     MAX_BODY_BYTES,
@@ -40,6 +40,21 @@ from workbench.sandbox.messages import (
 )
 from workbench.sandbox.ports import Port, free_port
 from workbench.sandbox.store import Settings
+
+_LOG = logging.getLogger(__name__)
+_TICK_S = 0.05
+_AFTER_A_FAULT_S = 1.0
+_START_S = 30.0
+_STOP_S = 15
+"""How long requests in flight may take once the server is asked to end; longer than a body may take to arrive."""
+_THREADS = 4
+"""For each worker: a backend may call back while `advance` waits for its answer."""
+_LOG_TO_STDERR = {
+    "handlers": {
+        name: {"formatter": "generic", "class": "logging.StreamHandler", "stream": "ext://sys.stderr"}
+        for name in ("console", "access")
+    }
+}
 
 _Message = dict[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
@@ -172,22 +187,6 @@ async def _read(receive: _Receive, most: int) -> tuple[bytes, ApiError | None]:
     return bytes(body), None
 
 
-_LOG = logging.getLogger(__name__)
-_TICK_S = 0.05
-_AFTER_A_FAULT_S = 1.0
-_START_S = 30.0
-_STOP_S = 15
-"""How long requests in flight may take once the server is asked to end; longer than a body may take to arrive."""
-_THREADS = 4
-"""For each worker: a backend may call back while `advance` waits for its answer."""
-_LOG_TO_STDERR = {
-    "handlers": {
-        name: {"formatter": "generic", "class": "logging.StreamHandler", "stream": "ext://sys.stderr"}
-        for name in ("console", "access")
-    }
-}
-
-
 class Address(NamedTuple):
     """Where a served sandbox answers, its test keys, and the signing secret of `webhook`, if one was given."""
 
@@ -218,31 +217,33 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     """
     bound = free_port(host, port)
     hosts = Hosts((host, bound.address, *allow_hosts))
-    with _store_path(settings.path) as path, _interrupt_means_terminate():
+    with ExitStack() as at_end:
+        path = settings.path
+        if path is None:
+            path = Path(at_end.enter_context(tempfile.TemporaryDirectory(prefix="workbench-"))) / "store.db"
+        at_end.enter_context(_interrupt_means_terminate())
         served = replace(settings, path=path)
         # Open to the end: who closes last folds into the file what was written last.
-        with closing(Engine(served, raise_bugs=False)) as engine:
-            keys = engine.store.key("secret"), engine.store.key("publishable")
-            address = Address(bound.base_url, *keys, engine.registered(webhook) if webhook else None)
-            threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
-            # Spawned, not forked: no connection and no lock of this process is carried into a worker.
-            multiprocessing.set_start_method("spawn", force=True)
-            granian.Granian(
-                "workbench",
-                address=bound.address,
-                port=bound.port,
-                # With the lifespan protocol, so that a worker is told of its end.
-                interface=Interfaces.ASGI,
-                http=HTTPModes.http1,
-                websockets=False,
-                workers=workers,
-                workers_kill_timeout=_STOP_S,
-                log_level=LogLevels.error,
-                log_dictconfig=_LOG_TO_STDERR,
-            ).serve(
-                target_loader=partial(_load, replace(served, seed=None, start_ms=None), hosts, os.getpid()),
-                wrap_loader=False,
-            )
+        engine = at_end.enter_context(closing(Engine(served, raise_bugs=False)))
+        keys = engine.store.key("secret"), engine.store.key("publishable")
+        address = Address(bound.base_url, *keys, engine.registered(webhook) if webhook else None)
+        threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
+        # Spawned, not forked: no connection and no lock of this process is carried into a worker.
+        multiprocessing.set_start_method("spawn", force=True)
+        load = partial(_load, replace(served, seed=None, start_ms=None), hosts, os.getpid())
+        granian.Granian(
+            "workbench",
+            address=bound.address,
+            port=bound.port,
+            # With the lifespan protocol, so that a worker is told of its end.
+            interface=Interfaces.ASGI,
+            http=HTTPModes.http1,
+            websockets=False,
+            workers=workers,
+            workers_kill_timeout=_STOP_S,
+            log_level=LogLevels.error,
+            log_dictconfig=_LOG_TO_STDERR,
+        ).serve(target_loader=load, wrap_loader=False)
 
 
 def _load(settings: Settings, hosts: Hosts, parent: int) -> Front:
@@ -294,7 +295,7 @@ def _interrupt_means_terminate() -> Iterator[None]:
         yield
         return
     # A hang-up that is ignored, as under nohup, stays so.
-    heard = {signal.SIGINT} | ({signal.SIGHUP} - _ignored(signal.SIGHUP))
+    heard = {signal.SIGINT} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else {signal.SIGINT, signal.SIGHUP}
     # Where it is first started, it lets through again what was blocked before (Python 3.11).
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
@@ -303,10 +304,6 @@ def _interrupt_means_terminate() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _ignored(*signals: signal.Signals) -> set[signal.Signals]:
-    return {each for each in signals if signal.getsignal(each) == signal.SIG_IGN}
 
 
 def _terminate_when_interrupted(heard: set[signal.Signals]) -> None:
@@ -329,12 +326,3 @@ def _when_up(bound: Port, announce: Callable[[], object]) -> None:
             return
         finally:
             connection.close()
-
-
-@contextmanager
-def _store_path(path: Path | None) -> Iterator[Path]:
-    if path is not None:
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        yield Path(folder) / "store.db"

@@ -6,6 +6,7 @@ should and arrives in time, no look-up of this machine's name. A connection carr
 
 import atexit
 import io
+import re
 import socket
 import socketserver
 import sys
@@ -24,8 +25,7 @@ from workbench.sandbox.ports import LOOPBACK, free_port
 
 _POLL_S = 0.05
 _MAX_LINE_BYTES = 65_536
-_MAX_SIZE_DIGITS = 16
-_HEX = frozenset(b"0123456789abcdefABCDEF")
+_SIZE = re.compile(rb"[0-9a-fA-F]{1,16}")
 
 
 @contextmanager
@@ -201,5 +201,4 @@ def _unchunked(stream: BinaryIO) -> bytes | None:
 
 def _chunk_size(line: bytes) -> int:
     digits = line.partition(b";")[0].strip()
-    is_hex = bool(digits) and len(digits) <= _MAX_SIZE_DIGITS and all(each in _HEX for each in digits)
-    return int(digits, 16) if is_hex else -1
+    return int(digits, 16) if _SIZE.fullmatch(digits) else -1

@@ -1,26 +1,13 @@
 """The trace: each call written down with its secrets masked, and what has happened read back in one order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from workbench.domain.masking import mask
 from workbench.domain.moments import rfc3339
 from workbench.domain.reading import json_from
 from workbench.domain.webhooks import DEAD_LETTER
-from workbench.domain.wire import TraceQuery, control
-from workbench.domain.wire.trace_rows import (
-    CALL,
-    ENTRY,
-    SCREEN,
-    WEBHOOK,
-    TracedCall,
-    TracedEntry,
-    TracedPosting,
-    TracedRequest,
-    TracedResponse,
-    TracedScreen,
-    TracedWebhook,
-    TraceRow,
-)
+from workbench.domain.wire import TraceQuery, TraceRow, control
+from workbench.domain.wire import trace_rows as rows
 from workbench.errors import InvalidRequest
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import Operation
@@ -30,6 +17,10 @@ from workbench.sandbox.store.records import Call
 
 MAX_KEPT_TEXT = 20_000
 _MAX_KEPT_ID = 80
+_KINDS: Mapping[type[control.OfSandbox], str] = {
+    rows.TracedCall: rows.CALL, rows.TracedScreen: rows.SCREEN, rows.TracedEntry: rows.ENTRY,
+    rows.TracedWebhook: rows.WEBHOOK,
+}  # fmt: skip
 _NOT_KEPT = "(not kept: it may hold a password)"
 
 
@@ -37,6 +28,7 @@ def write_down(
     tx: Transaction, request: Request, operation: Operation | None, response: Response, *, request_id: str, seq: int
 ) -> None:
     """Record an exchange at its place in the order of all that happened."""
+    named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
     tx.calls.add(
         Call(
             id=request_id,
@@ -44,7 +36,7 @@ def write_down(
             at_ms=tx.now_ms,
             method=request.method,
             path=mask(request.target)[:MAX_KEPT_TEXT],
-            payment=response.payment or _named(request),
+            payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
             request_headers={name: mask(value) for name, value in request.headers.items()},
             request_body=_kept_request(request, operation),
             status=response.status,
@@ -52,11 +44,6 @@ def write_down(
             response_body=_kept_text(response.body),
         )
     )
-
-
-def _named(request: Request) -> str | None:
-    named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
-    return mask(named)[:_MAX_KEPT_ID] if named else None
 
 
 def _kept_request(request: Request, operation: Operation | None) -> str:
@@ -77,32 +64,34 @@ def _kept_text(body: bytes) -> str:
 
 def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> control.Rows[TraceRow]:  # noqa: ARG001  one signature
     """GET /sandbox/trace: calls, screens, entries and webhooks after a `seq`, in order."""
-    after = query.since
-    rows = [*_calls(tx, after), *_screens(tx, after), *_entries(tx, after), *_webhooks(tx, after)]
-    return control.Rows(sorted(rows, key=lambda row: row.seq))
+    found = [row for read in (_calls, _screens, _entries, _webhooks) for row in read(tx, query.since)]
+    return control.Rows(sorted(found, key=lambda row: row.seq))
 
 
 def _calls(tx: Transaction, after: int) -> Iterator[TraceRow]:
     for each in tx.calls.after(after):
         what = f"{each.method} {each.path}"
-        request = TracedRequest(each.request_headers, each.request_body)
-        response = TracedResponse(each.status, each.response_headers, each.response_body)
-        detail = TracedCall(request, response, what)
-        yield _row(each.seq, each.at_ms, CALL, each.payment, what, str(each.status), detail)
+        request = rows.TracedRequest(each.request_headers, each.request_body)
+        response = rows.TracedResponse(each.status, each.response_headers, each.response_body)
+        detail = rows.TracedCall(request, response, what)
+        yield _row(each.seq, each.at_ms, each.payment, what, str(each.status), detail)
 
 
 def _screens(tx: Transaction, after: int) -> Iterator[TraceRow]:
     for each in tx.screens.after(after):
         what = " / ".join(each.words.split("\n"))
         pressed = f"pressed {each.pressed}" if each.pressed else "prompt"
-        detail = TracedScreen(mask(each.phone), each.pressed, mask(each.words))
-        yield _row(each.seq, each.at_ms, SCREEN, _payment(tx, each.charge), what, pressed, detail)
+        detail = rows.TracedScreen(mask(each.phone), each.pressed, mask(each.words))
+        yield _row(each.seq, each.at_ms, _payment(tx, each.charge), what, pressed, detail)
 
 
 def _entries(tx: Transaction, after: int) -> Iterator[TraceRow]:
-    for each in tx.journal.entries(after_seq=after):
-        lines = [TracedPosting(line.side, line.account, line.amount_minor, line.currency) for line in each.postings]
-        yield _row(each.seq, each.recorded_ms, ENTRY, each.payment, each.description, each.kind, TracedEntry(lines))
+    for entry in tx.journal.entries(after_seq=after):
+        lines = [
+            rows.TracedPosting(each.side, each.account, each.amount_minor, each.currency) for each in entry.postings
+        ]
+        detail = rows.TracedEntry(lines)
+        yield _row(entry.seq, entry.recorded_ms, entry.payment, entry.description, entry.kind, detail)
 
 
 def _webhooks(tx: Transaction, after: int) -> Iterator[TraceRow]:
@@ -116,16 +105,10 @@ def _webhooks(tx: Transaction, after: int) -> Iterator[TraceRow]:
             result += f", attempt {each.number}"
         if delivery.status == DEAD_LETTER and each.number == delivery.attempts:
             result += ", dead letter"
-        detail = TracedWebhook(
-            event=event.id,
-            endpoint=delivery.endpoint,
-            delivery=delivery.id,
-            headers=each.headers,
-            body=mask(event.body),
-            answer=each.answer,
-            fault=each.fault,
+        detail = rows.TracedWebhook(
+            event.id, delivery.endpoint, delivery.id, each.headers, mask(event.body), each.answer, each.fault
         )
-        yield _row(each.seq, each.at_ms, WEBHOOK, _payment(tx, event.object_id), event.type, result, detail)
+        yield _row(each.seq, each.at_ms, _payment(tx, event.object_id), event.type, result, detail)
 
 
 def _payment(tx: Transaction, object_id: str) -> str:
@@ -135,8 +118,6 @@ def _payment(tx: Transaction, object_id: str) -> str:
     return (charge.payment_intent or charge.id) if charge else object_id
 
 
-def _row(  # noqa: PLR0913, PLR0917  the columns of a trace
-    seq: int, at_ms: int, kind: str, payment: str | None, what: str, result: str, detail: control.OfSandbox
-) -> TraceRow:
+def _row(seq: int, at_ms: int, payment: str | None, what: str, result: str, detail: control.OfSandbox) -> TraceRow:
     # A merchant's own texts stand on screens and in entries: a description may hold a key.
-    return TraceRow(seq, rfc3339(at_ms), kind, payment, mask(what), result, detail)
+    return TraceRow(seq, rfc3339(at_ms), _KINDS[type(detail)], payment, mask(what), result, detail)

@@ -32,6 +32,14 @@ def payment_intent(
         return wire.PaymentIntent(
             id=intent.id, client_secret=client_secret, status=intent.status, object=UNSET, livemode=UNSET
         )
+    method = action = error = None
+    if intent.phone is not None and intent.provider is not None:
+        account = wire.ShownMobileMoney(mask_phone(intent.phone), operator_id(intent.provider, gaps))
+        method = wire.ShownMethod(MOBILE_MONEY, account)
+    if prompt is not None:
+        action = wire.NextAction("ussd_prompt", wire.UssdPrompt(mask_phone(prompt.phone), prompt.expires_ms // 1000))
+    if intent.failure_code is not None:
+        error = wire.PaymentError(intent.failure_code, FAILURES[intent.failure_code], intent.latest_charge)
     return wire.PaymentIntent(
         id=intent.id,
         client_secret=client_secret,
@@ -40,9 +48,9 @@ def payment_intent(
         status=intent.status,
         description=intent.description,
         payment_method_types=list(intent.payment_method_types),
-        payment_method=_method(intent, gaps),
-        next_action=_next_action(prompt),
-        last_payment_error=_last_error(intent),
+        payment_method=method,
+        next_action=action,
+        last_payment_error=error,
         latest_charge=intent.latest_charge,
         metadata=intent.metadata,
         warnings=list(intent.warnings),
@@ -141,12 +149,7 @@ def delivery(
         url=endpoint.url if endpoint else "",
         attempts=[
             wire.DeliveryAttempt(
-                number=each.number,
-                at=each.at_ms // 1000,
-                latency_ms=each.latency_ms,
-                status_code=each.status_code,
-                fault=each.fault,
-                answer=each.answer,
+                each.number, each.at_ms // 1000, each.latency_ms, each.status_code, each.fault, each.answer
             )
             for each in attempts
         ],
@@ -219,23 +222,3 @@ ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] 
     "envelope": ("application/json", envelope),
 }
 """Media type and members of an error, by `error_format`."""
-
-
-def _method(intent: payments.PaymentIntent, gaps: Gaps) -> wire.ShownMethod | None:
-    if intent.phone is None or intent.provider is None:
-        return None
-    return wire.ShownMethod(
-        MOBILE_MONEY, wire.ShownMobileMoney(mask_phone(intent.phone), operator_id(intent.provider, gaps))
-    )
-
-
-def _next_action(prompt: UssdSession | None) -> wire.NextAction | None:
-    if prompt is None:
-        return None
-    return wire.NextAction("ussd_prompt", wire.UssdPrompt(mask_phone(prompt.phone), prompt.expires_ms // 1000))
-
-
-def _last_error(intent: payments.PaymentIntent) -> wire.PaymentError | None:
-    if intent.failure_code is None:
-        return None
-    return wire.PaymentError(intent.failure_code, FAILURES[intent.failure_code], intent.latest_charge)

@@ -3,11 +3,12 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import groupby
 from typing import Any, Final
-from urllib.parse import parse_qs, quote, unquote
+from urllib.parse import parse_qs, quote
 
 from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
 from workbench.domain.reading import json_from
@@ -37,11 +38,9 @@ def json_pieces(value: Any) -> list[Piece]:  # noqa: ANN401  JSON is of any type
     Written as the client writes it, to the byte: another blank is another body to an idempotency key.
     """
     pieces: list[Piece] = []
-    for each in _json(value):
-        if pieces and not isinstance(each, Variable) and not isinstance(pieces[-1], Variable):
-            pieces[-1] += each
-        elif each:
-            pieces.append(each)
+    for is_variable, run in groupby(_json(value), lambda each: isinstance(each, Variable)):
+        together = [*run]
+        pieces += together if is_variable else ["".join(together)]
     return pieces
 
 
@@ -49,22 +48,20 @@ def _json(value: Any) -> Iterator[Piece]:  # noqa: ANN401  JSON is of any type
     if isinstance(value, Variable):
         yield from ('"', value, '"')
     elif isinstance(value, Mapping):
-        yield from _members("{}", ((f"{_json_text(str(name))}:", each) for name, each in value.items()))
+        for place, (name, each) in enumerate(value.items()):
+            yield f"{',' if place else '{'}{_json_text(str(name))}:"
+            yield from _json(each)
+        yield "}" if value else "{}"
     elif isinstance(value, list | tuple):
-        yield from _members("[]", (("", each) for each in value))
+        for place, each in enumerate(value):
+            yield "," if place else "["
+            yield from _json(each)
+        yield "]" if value else "[]"
     elif isinstance(value, str):
         yield _json_text(value)
     else:
         # A float comes from a reader that knew no better; its shortest form is what was written.
         yield str(value) if isinstance(value, Decimal) else json.dumps(value)
-
-
-def _members(brackets: str, members: Iterable[tuple[str, Any]]) -> Iterator[Piece]:
-    yield brackets[0]
-    for place, (before, each) in enumerate(members):
-        yield ("," if place else "") + before
-        yield from _json(each)
-    yield brackets[1]
 
 
 def _json_text(text: str) -> str:
@@ -88,11 +85,6 @@ def literal(value: Any) -> str:  # noqa: ANN401  JSON is of any type
         shown = repr(str(value))
         return f'"{shown[1:-1]}"' if '"' not in shown else shown
     return f'Decimal("{value}")' if isinstance(value, Decimal | float) else repr(value)
-
-
-def expression(pieces: list[Piece]) -> str:
-    """A text with variables in it as an expression of Python."""
-    return " + ".join(literal(each) for each in pieces) or '""'
 
 
 def call(head: str, arguments: list[str]) -> str:
@@ -132,10 +124,7 @@ def _is_unseen(text: str) -> bool:
 
 
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
-KEYS: Final = ("secret_key", "publishable_key", "access_token")
-SCHEMES: Final = ("Bearer", "Basic", "none")
-CONTENT_TYPE: Final = "Content-Type"
-
+_CONTENT_TYPE: Final = "Content-Type"
 _PIN_PATH = re.compile(r"/sandbox/phones/[^/]+/input")
 _BASIC = ("POST", "/v1/charges")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
@@ -153,26 +142,8 @@ class Request:
     scheme: str
     key: str
     base_url: str
-    written: str | None = None
-    """The body's own text, if it was given as text and holds no secret."""
-
-    def header(self, name: str) -> str | None:
-        """The value of a header, whatever the case of its name."""
-        return next((value for given, value in self.headers.items() if given.lower() == name.lower()), None)
-
-    @property
-    def segments(self) -> list[str]:
-        """The path's segments, decoded."""
-        return [unquote(each) for each in self.path.split("/")[1:]]
-
-    @property
-    def content(self) -> list[Piece] | None:
-        """The body as it is sent, a text with variables in it."""
-        if self.written is not None:
-            return [self.written]
-        if self.body is None or isinstance(self.body, str):
-            return None if self.body is None else [self.body]
-        return json_pieces(self.body)
+    content: list[Piece] | None = None
+    """The body as it is sent, a text with variables in it."""
 
 
 def read(request: Request) -> Request:
@@ -185,42 +156,42 @@ def read(request: Request) -> Request:
         for name, value in request.headers.items()
         if name.lower() not in {"authorization", "host", "content-length"}
     }
-    body, written = _body(request.body, path)
-    made = replace(
+    body, content = _body(request.body, path)
+    if body is not None and not any(map(is_content_type, headers)):
+        headers[_CONTENT_TYPE] = "application/json"
+    usual = "none" if path.startswith("/v1/auth/") else "Basic" if (request.method, path) == _BASIC else "Bearer"
+    return replace(
         request,
         path=mask_secrets(path),
         query=_hidden(query),
         headers=headers,
         body=body,
-        written=written,
-        scheme=request.scheme or _usual_scheme(request.method, path),
+        content=content,
+        scheme=request.scheme or usual,
     )
-    if made.body is not None and made.header(CONTENT_TYPE) is None:
-        headers[CONTENT_TYPE] = "application/json"
-    return made
 
 
-def _usual_scheme(method: str, path: str) -> str:
-    if path.startswith("/v1/auth/"):
-        return "none"
-    return "Basic" if (method, path) == _BASIC else "Bearer"
+def is_content_type(name: str) -> bool:
+    """Whether this is the name of that header."""
+    return name.lower() == _CONTENT_TYPE.lower()
 
 
-def _body(body: Any, path: str) -> tuple[Any, str | None]:  # noqa: ANN401  JSON is of any type
-    """The value of a body without its secrets, and its own text if it was given as JSON text that holds none.
-
-    The text keeps its blanks, as an idempotency key is for the same bytes. What cannot be read stays text, masked.
-    """
+def _body(body: Any, path: str) -> tuple[Any, list[Piece] | None]:  # noqa: ANN401  JSON is of any type
+    """The value of a body without its secrets, and its text. What cannot be read as JSON is sent as it is, masked."""
     value = body
     if isinstance(body, str):
         try:
             value = json_from(body.encode("utf-8", "surrogatepass"))
         except InvalidRequest:
-            return mask(body), None
+            return mask(body), [mask(body)]
+    if value is None:
+        return None, None
     is_pin = isinstance(value, Mapping) and _PIN_PATH.fullmatch(path) and value.get("text") != SANDBOX_PIN
     hidden = _hidden({**value, "text": Variable("pin")} if is_pin else value)
-    is_plain = isinstance(body, str) and value is not None and json_pieces(value) == json_pieces(hidden)
-    return hidden, body if is_plain else None
+    # A text without a secret keeps its blanks, as an idempotency key is for the same bytes.
+    if isinstance(body, str) and json_pieces(value) == json_pieces(hidden):
+        return hidden, [body]
+    return hidden, [hidden] if isinstance(hidden, str) else json_pieces(hidden)
 
 
 def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type
@@ -256,15 +227,14 @@ def httpx(request: Request) -> str:
     arguments = [literal(_path(request))]
     if request.query:
         arguments.append(f"params={literal(request.query)}")
-    content = request.content
-    if content is not None:
+    if request.content is not None:
         # As text: a number with a point would be a float in Python.
-        arguments.append(f"content={expression(content)}")
+        arguments.append(f"content={' + '.join(map(literal, request.content))}")
     if headers := _python_headers(request):
         arguments.append(f"headers={headers}")
     if request.scheme == "Basic":
         arguments.append(f'auth=({python_key(request.key)}, "")')
-    if request.method in (_SHORT if content is None else _WITH_BODY):
+    if request.method in (_SHORT if request.content is None else _WITH_BODY):
         return noted(call(f"bench.http.{request.method.lower()}", arguments))
     return noted(call("bench.http.request", [literal(request.method), *arguments]))
 
@@ -273,7 +243,7 @@ def _python_headers(request: Request) -> str:
     headers = [
         f"{literal(name)}: {literal(value)}"
         for name, value in request.headers.items()
-        if value or name.lower() != CONTENT_TYPE.lower()
+        if value or not is_content_type(name)
     ]
     if request.scheme == "Bearer":
         headers.insert(0, f'"Authorization": f"Bearer {{{python_key(request.key)}}}"')
@@ -283,17 +253,16 @@ def _python_headers(request: Request) -> str:
 def curl(request: Request) -> str:
     """The request as curl sends it, one option on a line."""
     key = request.key.upper()
-    parts = ["curl --head" if request.method == "HEAD" else f"curl -X {shell_word([request.method])}"]
-    parts[0] += f" {shell_word(_url(request))}"
+    asked = "--head" if request.method == "HEAD" else f"-X {shell_word([request.method])}"
+    parts = [f"curl {asked} {shell_word(_url(request))}"]
     if request.scheme == "Bearer":
         parts.append(f'-H "Authorization: Bearer ${key}"')
     if request.scheme == "Basic":
         parts.append(f'-u "${key}:"')
     parts += [f"-H {shell_word([_header_line(name, value)])}" for name, value in request.headers.items()]
-    content = request.content
-    if content is not None:
+    if request.content is not None:
         # Not -d, for which a text that begins with @ is the name of a file.
-        parts.append(f"--data-raw {shell_word(content)}")
+        parts.append(f"--data-raw {shell_word(request.content)}")
     return noted(" \\\n  ".join(parts))
 
 
@@ -301,7 +270,7 @@ def _header_line(name: str, value: str) -> str:
     """As curl reads it: an empty Content-Type is not sent, though curl would add one; others are sent empty."""
     if value:
         return f"{name}: {value}"
-    return f"{name}:" if name.lower() == CONTENT_TYPE.lower() else f"{name};"
+    return f"{name}:" if is_content_type(name) else f"{name};"
 
 
 def _path(request: Request) -> str:
@@ -311,14 +280,11 @@ def _path(request: Request) -> str:
 def _url(request: Request) -> list[Piece]:
     base = request.base_url.rstrip("/")
     pieces: list[Piece] = [Variable("base_url") if base in ("", IN_PROCESS_URL) else base, _path(request)]
-    pairs: list[tuple[str, Any]] = [
-        (name, each)
-        for name, value in request.query.items()
-        for each in (value if isinstance(value, list) else [value])
-    ]
-    for place, (name, value) in enumerate(pairs):
-        pieces.append(("&" if place else "?") + _encoded(name) + "=")
-        pieces.append(value if isinstance(value, Variable) else _encoded(str(value)))
+    mark = "?"
+    for name, value in request.query.items():
+        for each in value if isinstance(value, list) else [value]:
+            pieces += [f"{mark}{_encoded(name)}=", each if isinstance(each, Variable) else _encoded(str(each))]
+            mark = "&"
     return pieces
 
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
-from workbench.snippets.pieces import CONTENT_TYPE, Request, call, literal, noted, python_key
+from workbench.snippets.pieces import Request, call, is_content_type, literal, noted, python_key
 
 
 class Call(NamedTuple):
@@ -22,7 +23,6 @@ class Call(NamedTuple):
     fixed: Mapping[str, str] = {}
     """What the call adds to the body by itself."""
     query: tuple[str, ...] = ()
-    needs_query: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ("Bearer",)
     keyed: bool = False
     """It takes an idempotency key."""
@@ -120,7 +120,7 @@ CALLS: tuple[Call, ...] = (
     _of_bench("GET", "ledger/entries", "ledger.entries", is_attribute=True),
     _of_bench("GET", "ledger/postings", "ledger.postings", is_attribute=True),
     Call("GET", "/sandbox/ledger/movements", "bench.ledger.statement_of", query=("account",),
-         needs_query=("account",)),
+         always=("account",)),
     _of_bench("GET", "ledger/verify", "ledger.verify"),
     _of_bench("GET", "trace", "trace", is_attribute=True),
     _of_bench("GET", "gaps", "gaps", is_attribute=True),
@@ -155,13 +155,14 @@ def typed(request: Request) -> str | None:
 
 def _named(row: Call, request: Request) -> dict[str, str] | None:
     """The ids in the path, by their names in the row; None for another path."""
-    patterns, given = row.path.split("/")[1:], request.segments
+    patterns, given = (each.split("/")[1:] for each in (row.path, request.path))
+    given = [unquote(each) for each in given]
     if row.method != request.method or len(patterns) != len(given):
         return None
-    named = {pattern: text for pattern, text in zip(patterns, given, strict=True) if pattern.startswith("{")}
-    if [named.get(each, each) for each in patterns] != given:
+    pairs = list(zip(patterns, given, strict=True))
+    if not all(pattern == text or pattern.startswith("{") for pattern, text in pairs):
         return None
-    return {pattern[1:-1]: text for pattern, text in named.items()}
+    return {pattern[1:-1]: text for pattern, text in pairs if pattern.startswith("{")}
 
 
 def _arguments(row: Call, request: Request) -> Arguments | None:
@@ -170,7 +171,7 @@ def _arguments(row: Call, request: Request) -> Arguments | None:
     if request.scheme not in row.schemes or any(part is None for part in parts):
         return None
     arguments = {name: value for part in parts if part for name, value in part.items()}
-    complete = arguments.keys() >= {*row.always, *row.needs_query}
+    complete = arguments.keys() >= {*row.always}
     fit = all(_fits(row, name, value, arguments) for name, value in arguments.items())
     return arguments if complete and fit else None
 
@@ -208,7 +209,7 @@ def _of_query(row: Call, query: Mapping[str, Any]) -> Arguments | None:
 def _of_headers(row: Call, request: Request) -> Arguments | None:
     arguments: Arguments = {}
     for name, value in request.headers.items():
-        if name.lower() == CONTENT_TYPE.lower() and value == "application/json" and request.body is not None:
+        if is_content_type(name) and value == "application/json" and request.body is not None:
             continue
         if not row.keyed or name.lower() != _KEY_HEADER:
             return None
@@ -234,24 +235,15 @@ def _is_number(value: object) -> bool:
     return _is_whole(value) or isinstance(value, Decimal)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _is_list(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 _FITS: Mapping[str, Callable[[Any], bool]] = {
     "amount": _is_number,
-    "seconds": _is_whole,
-    "limit": _is_whole,
-    "payment_method_types": _is_list,
-    "enabled_events": _is_list,
-    "answers": _is_list,
-    "faults": _is_list,
-    "pin": _is_text,
-    "refresh_token": _is_text,
+    **dict.fromkeys(("seconds", "limit"), _is_whole),
+    **dict.fromkeys(("payment_method_types", "enabled_events", "answers", "faults"), _is_list),
+    **dict.fromkeys(("pin", "refresh_token"), lambda value: isinstance(value, str)),
     "account": lambda value: "," not in value,
 }
 
@@ -262,8 +254,9 @@ def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Argu
     uses_client = row.text.startswith("pay.")
     if not uses_client and request.key != "secret_key":
         return None
-    head = row.text.format(**{name: literal(each) for name, each in named.items()})
-    line = head if row.is_attribute else call(head, _call_arguments(row, named, arguments))
+    ids = {name: literal(each) for name, each in named.items()}
+    head = row.text.format(**ids)
+    line = head if row.is_attribute else call(head, _call_arguments(row, ids, arguments))
     before = ["from decimal import Decimal", ""] if "Decimal(" in line else []
     if uses_client:
         client = "client" if request.key == "secret_key" else f"client_with({python_key(request.key)})"
@@ -271,15 +264,14 @@ def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Argu
     return noted("\n".join([*before, line]))
 
 
-def _call_arguments(row: Call, named: Mapping[str, str], arguments: Arguments) -> list[str]:
+def _call_arguments(row: Call, ids: Mapping[str, str], arguments: Arguments) -> list[str]:
     """The arguments between the brackets, the ids that the text of the call does not hold first."""
-    ids = [literal(each) for name, each in named.items() if f"{{{name}}}" not in row.text]
     if row.text == _ADVANCE:
         return [_span(arguments["seconds"])]
     if row.text == _FAULTS:
-        return [*(literal(each) for each in arguments.get("faults", ())), f"endpoint={ids[0]}"]
+        return [*map(literal, arguments.get("faults", ())), f"endpoint={ids['endpoint']}"]
     bare = not row.text.startswith("pay.") or row.text == "pay.auth.refresh"
-    return ids + [
+    return [each for name, each in ids.items() if f"{{{name}}}" not in row.text] + [
         literal(value) if bare and name in _POSITIONAL else f"{name}={literal(value)}"
         for name, value in arguments.items()
     ]

@@ -68,7 +68,7 @@ class Trace(Sequence["dict[str, Any]"]):
         rows: Rows,
         context: TraceContext | None = None,
         widget: "Callable[[Trace], Widget] | None" = None,
-        chosen: "Chosen | None" = None,
+        chosen: Chosen | None = None,
     ) -> None:
         self._rows = rows
         self._context = context or TraceContext()
@@ -84,7 +84,7 @@ class Trace(Sequence["dict[str, Any]"]):
         if unknown := set(kinds) - set(KINDS):
             message = f"kinds are {', '.join(KINDS)}, not {', '.join(sorted(unknown))}"
             raise ValueError(message)
-        return self._choose(partial(_rows_of, kinds))
+        return self._choose(lambda rows: [row for row in rows if row["kind"] in kinds])
 
     @property
     def whole(self) -> Rows | None:
@@ -93,9 +93,8 @@ class Trace(Sequence["dict[str, Any]"]):
 
     def among(self, rows: Rows) -> "Trace":
         """The same choice among other rows."""
-        by = self._chosen.by or ()
-        found = reduce(lambda left, choose: choose(left), by, rows)
-        return Trace(found, self._context, self._make_widget, Chosen(rows, by))
+        found = reduce(lambda left, choose: choose(left), self._chosen.by or (), rows)
+        return self._with(found, Chosen(rows, self._chosen.by))
 
     @property
     def exchanges(self) -> list[Exchange]:
@@ -118,7 +117,7 @@ class Trace(Sequence["dict[str, Any]"]):
     def __getitem__(self, place: int | slice) -> "dict[str, Any] | Trace":
         if isinstance(place, int):
             return self._rows[place]
-        return Trace(self._rows[place], self._context, self._make_widget, Chosen(self._chosen.among, None))
+        return self._with(self._rows[place], self._chosen._replace(by=None))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -128,7 +127,10 @@ class Trace(Sequence["dict[str, Any]"]):
 
     def _choose(self, choice: Choice) -> "Trace":
         by = None if self._chosen.by is None else (*self._chosen.by, choice)
-        return Trace(choice(self._rows), self._context, self._make_widget, Chosen(self._chosen.among, by))
+        return self._with(choice(self._rows), self._chosen._replace(by=by))
+
+    def _with(self, rows: Rows, chosen: Chosen) -> "Trace":
+        return Trace(rows, self._context, self._make_widget, chosen)
 
     def _table(self) -> Table:
         return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, [_cells(row) for row in self._rows])
@@ -141,10 +143,6 @@ class Trace(Sequence["dict[str, Any]"]):
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (str(row["seq"]), clock_of(row["at"]), row["kind"], short(row["what"]), row["result"])
-
-
-def _rows_of(kinds: Sequence[str], rows: Rows) -> Rows:
-    return [row for row in rows if row["kind"] in kinds]
 
 
 def _rows_for(payment: str, rows: Rows) -> Rows:

@@ -1,8 +1,9 @@
 """The trace as a sequence diagram: its rows as steps, drawn as SVG, or written a line a step."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from workbench.domain.ids import with_short_ids
@@ -54,11 +55,6 @@ class Step(NamedTuple):
     """Refused, failed or without a response."""
 
 
-def steps_of(rows: Iterable[dict[str, Any]]) -> list[Step]:
-    """The steps of some rows, in their order."""
-    return [_OF_KIND[row["kind"]](row) for row in rows]
-
-
 def _call(row: dict[str, Any]) -> Step:
     response = call_of(row).response
     status, code = response.status, _CODE.search(response.body)
@@ -95,10 +91,11 @@ def _step(
     return Step(clock_of(row["at"]), row["kind"], source, target, label, response, is_bad)
 
 
+_TITLE: Final = "Who told whom what"
 _LETTER: Final = 6.5
 _LEFT: Final = 96
 """Where the times stand."""
-_RIGHT, _HEAD, _HEAD_BOX, _NARROWEST = 24, 76, 30, 150
+_BESIDE, _RIGHT, _HEAD, _HEAD_BOX, _NARROWEST, _LEAST = 64, 24, 76, 30, 150, 420
 _STEP, _RESPONSE, _DAY, _AFTER = 34, 26, 30, 8
 """How far down each goes."""
 _LONG: Final = 900
@@ -108,36 +105,30 @@ _COLOURS: Final = {"call": "#1a5fa8", "screen": "#7a3e9d", "entry": "#1b6e45", "
 _FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 
 
-class _Place(NamedTuple):
-    """Where the lanes stand."""
-
-    lanes: dict[str, int]
-    width: int
-
-
-def drawn(steps: Sequence[Step], title: str, note: str = "") -> str:
-    """The SVG of some steps; `note` stands below the title."""
-    place = _placed(steps)
-    body, bottom = _steps(steps, place)
+def _drawn(steps: Sequence[Step], note: str) -> str:
+    """The SVG of some steps; `note` stands beside the title."""
+    lanes = _placed(steps)
+    width = max([_LEAST, *(x + _BESIDE + _RIGHT for x in lanes.values())])
+    body, bottom = _arrows(steps, lanes, width)
     height = bottom + 20 + (_HEAD_BOX if bottom > _LONG else 0)
-    label = f"{title}. {len(steps)} steps between {', '.join(place.lanes)}."
+    label = f"{_TITLE}. {len(steps)} steps between {', '.join(lanes)}."
     start = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{place.width}" height="{height}" '
-        f'viewBox="0 0 {place.width} {height}" role="img" aria-label="{_text(label)}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" aria-label="{_text(label)}" '
         f'font-family="{_FONT}" font-size="12" style="max-width:100%;height:auto">'
     )
     parts = [
         start,
-        f"<title>{_text(title)}</title>",
+        f"<title>{_TITLE}</title>",
         f"<desc>{_text(' '.join(map(_spoken, steps)))}</desc>",
-        _box(0.5, 0.5, place.width - 1, height - 1, fill=_PAPER, stroke=_RULE),
-        _label(16, 24, title, _INK, size=13, weight=600),
-        _label(place.width - 16, 24, note, _FAINT, size=11, anchor="end") if note else "",
-        *_lanes(place, bottom),
+        _box(0.5, 0.5, width - 1, height - 1, fill=_PAPER, stroke=_RULE),
+        _label(16, 24, _TITLE, _INK, size=13, weight=600),
+        _label(width - 16, 24, note, _FAINT, size=11, anchor="end"),
+        *_lifelines(lanes, bottom),
         *body,
         "</svg>",
     ]
-    return "\n".join(each for each in parts if each)
+    return "\n".join(parts)
 
 
 def _spoken(step: Step) -> str:
@@ -145,8 +136,8 @@ def _spoken(step: Step) -> str:
     return f"{step.at}: {step.source} to {step.target}: {step.label}{response}."
 
 
-def _placed(steps: Sequence[Step]) -> _Place:
-    """The lanes in use, so far apart that every label fits between the two that it is about."""
+def _placed(steps: Sequence[Step]) -> dict[str, int]:
+    """Where the lanes in use stand: so far apart that every label fits between the two that it is about."""
     used = {each for step in steps for each in (step.source, step.target)}
     names = [each for each in LANES if each in used]
     gaps = dict.fromkeys(names[:-1], _NARROWEST)
@@ -155,25 +146,19 @@ def _placed(steps: Sequence[Step]) -> _Place:
         first, last = sorted((names.index(step.source), names.index(step.target)))
         between = names[first:last]
         wanted = _width(max(step.label, step.response, key=len)) + 44
-        missing = wanted - sum(gaps[each] for each in between)
-        if missing > 0:
-            gaps[between[-1]] += missing
-    lanes, x = {}, _LEFT + 64
-    for name in names:
-        lanes[name] = x
-        x += gaps.get(name, 0)
-    return _Place(lanes, max(x + 64 + _RIGHT, 420))
+        gaps[between[-1]] += max(0, wanted - sum(gaps[each] for each in between))
+    return dict(zip(names, accumulate(gaps.values(), initial=_LEFT + _BESIDE), strict=False))
 
 
 def _width(text: str) -> int:
     return round(len(text) * _LETTER)
 
 
-def _lanes(place: _Place, bottom: int) -> list[str]:
+def _lifelines(lanes: Mapping[str, int], bottom: int) -> list[str]:
     """The lifelines, with their names above; in a long picture below, too."""
     heads = [_HEAD - _HEAD_BOX, bottom] if bottom > _LONG else [_HEAD - _HEAD_BOX]
     parts = []
-    for name, x in place.lanes.items():
+    for name, x in lanes.items():
         half = _width(name) // 2 + 14
         parts.append(f'<line x1="{x}" y1="{_HEAD}" x2="{x}" y2="{bottom}" stroke="{_RULE}" stroke-width="1.5"/>')
         for y in heads:
@@ -186,38 +171,34 @@ def _box(x: float, y: float, width: int, height: int, *, fill: str, stroke: str)
     return f'<rect x="{x:g}" y="{y:g}" width="{width}" height="{height}" rx="6" fill="{fill}" stroke="{stroke}"/>'
 
 
-def _steps(steps: Sequence[Step], place: _Place) -> tuple[list[str], int]:
-    """The arrows from top to bottom, and where they end."""
+def _arrows(steps: Sequence[Step], lanes: Mapping[str, int], width: int) -> tuple[list[str], int]:
+    """The arrows from top to bottom, days and times beside them, and where they end."""
     parts: list[str] = []
     y, day, time = _HEAD + 6, "", ""
     for step in steps:
         if step.at[:10] != day:
             day, time = step.at[:10], ""
             y += _DAY
-            parts += _new_day(day, y - 8, place.width)
+            line = f'<line x1="{_LEFT - 8}" y1="{y - 12}" x2="{width - 16}" y2="{y - 12}"'
+            parts.append(f'{line} stroke="{_RULE}" stroke-dasharray="1 4"/>')
+            parts.append(_label(16, y - 8, day, _FAINT, size=11, weight=600))
         y += _STEP
         if step.at[11:] != time:
             time = step.at[11:]
             parts.append(_label(16, y + 4, time, _FAINT, size=11))
-        parts += _arrow(step, step.source, step.target, y, place)
+        parts += _arrow(step, y, lanes)
         if step.response:
             y += _RESPONSE
-            parts += _arrow(step, step.target, step.source, y, place)
+            parts += _arrow(step, y, lanes, is_response=True)
         y += _AFTER
     return parts, y + 8
 
 
-def _new_day(day: str, y: int, width: int) -> list[str]:
-    return [
-        f'<line x1="{_LEFT - 8}" y1="{y - 4}" x2="{width - 16}" y2="{y - 4}" stroke="{_RULE}" stroke-dasharray="1 4"/>',
-        _label(16, y, day, _FAINT, size=11, weight=600),
-    ]
-
-
-def _arrow(step: Step, source: str, target: str, y: int, place: _Place) -> list[str]:
+def _arrow(step: Step, y: int, lanes: Mapping[str, int], *, is_response: bool = False) -> list[str]:
     """An arrow with its text above it; a response is dashed, and what went wrong has a cross."""
-    is_response = source != step.source
-    start, end = place.lanes[source], place.lanes[target]
+    start, end = lanes[step.source], lanes[step.target]
+    if is_response:
+        start, end = end, start
     sign = 1 if end > start else -1
     is_bad = step.is_bad and (is_response or not step.response)
     colour = _BAD if is_bad else _COLOURS[step.kind]
@@ -236,7 +217,7 @@ def _label(  # noqa: PLR0913  one argument per attribute
     x: int,
     y: int,
     text: str,
-    colour: str,
+    fill: str,
     *,
     size: int = 12,
     weight: int = 400,
@@ -246,7 +227,7 @@ def _label(  # noqa: PLR0913  one argument per attribute
     """Text; a halo keeps the line behind it from running through it."""
     behind = f' stroke="{_PAPER}" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
     return (
-        f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" font-weight="{weight}" '
+        f'<text x="{x}" y="{y}" fill="{fill}" font-size="{size}" font-weight="{weight}" '
         f'text-anchor="{anchor}"{behind}>{_text(text)}</text>'
     )
 
@@ -258,26 +239,25 @@ def _text(text: str) -> str:
 MOST_ROWS: Final = 60
 """Nobody reads a larger picture."""
 _COLUMNS = ("moment (UTC)", "from", "to", "what", "answer")
-_TITLE = "Who told whom what"
 
 
 class SequenceDiagram:
     """The steps of the last rows of a trace."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self.steps: list[Step] = steps_of(rows[-MOST_ROWS:])
+        self.steps: list[Step] = [_OF_KIND[row["kind"]](row) for row in rows[-MOST_ROWS:]]
         left_out = len(rows) - len(self.steps)
         self.note = f"the last {len(self.steps)} of {len(rows):,} steps" if left_out else ""
 
     @property
     def svg(self) -> str:
         """The picture; the same steps give the same text."""
-        return drawn(self.steps, _TITLE, "; ".join(each for each in (self.note, "UTC", MASK_NOTE) if each))
+        return _drawn(self.steps, "; ".join(each for each in (self.note, "UTC", MASK_NOTE) if each))
 
     @property
     def table(self) -> Table:
         """The same as a table, one row for each step."""
-        rows = [(each.at, each.source, each.target, *_texts(each)) for each in self.steps]
+        rows = [(each.at, each.source, each.target, *_crossed(each)) for each in self.steps]
         return table(", ".join(each for each in (_TITLE, self.note, MASK_NOTE) if each), _COLUMNS, rows)
 
     def __repr__(self) -> str:
@@ -288,7 +268,7 @@ class SequenceDiagram:
         return {"text/plain": repr(self), "image/svg+xml": self.svg}, {"image/svg+xml": {"alt": repr(self)}}
 
 
-def _texts(step: Step) -> tuple[str, str]:
+def _crossed(step: Step) -> tuple[str, str]:
     """Label and response; a cross stands before the response that went wrong, or before the label if none came."""
     cross = "✗ " if step.is_bad else ""
     return (step.label, f"{cross}{step.response}") if step.response else (f"{cross}{step.label}", "")

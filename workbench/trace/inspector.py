@@ -1,7 +1,6 @@
 """One call of the trace to look into: request, response, how long it took, and the texts that do the same."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-import msgspec
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from workbench.domain.masking import mask
 from workbench.domain.wire.trace_rows import call_of
@@ -28,7 +28,7 @@ class Latencies:
 
     def __init__(self, kept: int = _KEPT) -> None:
         self._kept = kept
-        self._ms: OrderedDict[str, int] = OrderedDict()
+        self._ms: dict[str, int] = {}
 
     def watch(self, client: httpx.Client) -> None:
         """Measure this client's requests from now on, up to the headers of the response."""
@@ -47,11 +47,10 @@ class Latencies:
     def _end(self, response: httpx.Response) -> None:
         request_id = response.headers.get("Request-Id")
         started = response.request.extensions.get(_STARTED)
-        if request_id is None or started is None:
-            return
-        self._ms[request_id] = round((time.perf_counter() - started) * 1000)
-        while len(self._ms) > self._kept:
-            self._ms.popitem(last=False)
+        if request_id is not None and started is not None:
+            self._ms[request_id] = round((time.perf_counter() - started) * 1000)
+        if len(self._ms) > self._kept:
+            del self._ms[next(iter(self._ms))]
 
 
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
@@ -69,10 +68,9 @@ class TraceContext:
 class Exchange:
     """One HTTP request and its response, as sent; keys and numbers are masked. Its repr shows controls as symbols."""
 
-    def __init__(self, row: dict[str, Any], context: TraceContext | None = None) -> None:
+    def __init__(self, row: dict[str, Any], context: TraceContext) -> None:
         self._call = call_of(row)
-        self._row = row
-        self._context = context or TraceContext()
+        self._context = context
 
     @property
     def request(self) -> str:
@@ -82,8 +80,10 @@ class Exchange:
     @property
     def response(self) -> str:
         """Status line, headers, body."""
-        first_line = f"HTTP/1.1 {self.status} {reason(self.status)}".rstrip()
-        return message(first_line, self._call.response.headers, self._call.response.body)
+        reason = HTTPStatus(self.status).phrase if self.status in list(HTTPStatus) else ""
+        return message(
+            f"HTTP/1.1 {self.status} {reason}".rstrip(), self._call.response.headers, self._call.response.body
+        )
 
     @property
     def status(self) -> int:
@@ -118,18 +118,19 @@ class Exchange:
 
         Raises InvalidRequest: the number is not in this call.
         """
-        masked, spelled = mask(number), {"+": number, "%2B": quote(number, safe="")}
-        texts = {f"{start}{masked[1:]}": whole for start, whole in spelled.items()}
-        request = msgspec.structs.replace(
-            self._call.request,
-            headers={name: _replaced(each, texts) for name, each in self._call.request.headers.items()},
-            body=_replaced(self._call.request.body, texts),
+        masked, sent = mask(number), self._call.request
+
+        def whole(text: str) -> str:
+            return text.replace(f"+{masked[1:]}", number).replace(f"%2B{masked[1:]}", quote(number, safe=""))
+
+        headers = {name: whole(each) for name, each in sent.headers.items()}
+        call = replace(
+            self._call, target=whole(self._call.target), request=replace(sent, headers=headers, body=whole(sent.body))
         )
-        call = msgspec.structs.replace(self._call, target=_replaced(self._call.target, texts), request=request)
         if masked == number or call == self._call:
             message = f"number is not one that is masked in this call: {masked} does not stand in it."
             raise InvalidRequest(message, code="parameter_invalid", param="number")
-        return Exchange({**self._row, "detail": msgspec.to_builtins(call)}, self._context)
+        return Exchange({"detail": to_builtins(call)}, self._context)
 
     @cached_property
     def _snippet(self) -> Snippet:
@@ -149,20 +150,6 @@ class Exchange:
             base_url=self._context.base_url,
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """The exchange as plain values."""
-        return {
-            "seq": self._row["seq"],
-            "at": self._row["at"],
-            "line": self._call.target,
-            "status": self.status,
-            "reason": reason(self.status),
-            "request": {"headers": self._call.request.headers, "body": indented(self._call.request.body)},
-            "response": {"headers": self._call.response.headers, "body": indented(self._call.response.body)},
-            "latency_ms": self.latency_ms,
-            **self._snippet._asdict(),
-        }
-
     def __repr__(self) -> str:
         return visible(f"{self.request}\n\n{self.response}", lines=True)
 
@@ -171,18 +158,6 @@ class Exchange:
         if self.latency_ms is not None:
             html += f"<p>answered in {self.latency_ms} ms</p>"
         return bundle(repr(self), html)
-
-
-def _replaced(text: str, texts: Mapping[str, str]) -> str:
-    """A text with some others replaced wherever they stand in it."""
-    for masked, whole in texts.items():
-        text = text.replace(masked, whole)
-    return text
-
-
-def reason(status: int) -> str:
-    """What a status is called; nothing for one that has no name."""
-    return HTTPStatus(status).phrase if status in list(HTTPStatus) else ""
 
 
 def message(first_line: str, headers: Mapping[str, str], body: str) -> str:

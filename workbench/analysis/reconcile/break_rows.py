@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from workbench.analysis.breaks import BREAK_CODES, BUCKETS, CODES, bucket_of, proposal_of, reason_of
 from workbench.analysis.frames import frame, in_pandas
-from workbench.analysis.reconcile.classify import PREFIX, Classified
+from workbench.analysis.reconcile.classify import Classified
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import named
-from workbench.analysis.reconcile.rules import LEDGER, OF_SIDE, ROW, STATEMENT, TOLERATED, Frame
+from workbench.analysis.reconcile.rules import LEDGER, OF_SIDE, PREFIX, ROW, STATEMENT, TOLERATED, Frame
 from workbench.analysis.shapes import BREAK
 from workbench.domain.phones import mask_column
 
@@ -92,7 +92,7 @@ def _break(
         "entry": pair["l_entry"],
         "ledger_minor": ledger,
         "statement_minor": statement,
-        "variance_minor": 0 if pair["told_twice"] else (ledger or 0) - (statement or 0),
+        "variance_minor": 0 if pair["repeated"] else (ledger or 0) - (statement or 0),
         "currency": pair[f"{mine}currency"],
         "business_date": day,
         "age_days": age,
@@ -106,11 +106,11 @@ def _break(
 
 
 def broken_rows(broken: Broken) -> pd.DataFrame:
-    """Each row of either side that is part of a break: the columns ROW, with `code` and `told_twice`."""
+    """Each row of either side that is part of a break: the columns ROW, with `code` and `repeated`."""
     pairs = in_pandas(broken.pairs)
     pairs = pairs[pairs["code"] != TOLERATED]
     groups = in_pandas(broken.members)
-    text = pairs[["account", "g", "code", "told_twice"]]
+    text = pairs[["account", "g", "code", "repeated"]]
     grouped = pd.MultiIndex.from_frame(groups[["account", "g"]])
     plain = pairs[~pd.MultiIndex.from_frame(pairs[["account", "g"]]).isin(grouped)]
     parts = [groups.merge(text.drop_duplicates(["account", "g"]), on=["account", "g"])]
@@ -118,5 +118,5 @@ def broken_rows(broken: Broken) -> pd.DataFrame:
         part = plain[plain[f"{prefix}no"].notna()]
         named = part.rename(columns={f"{prefix}{name}": name for name in OF_SIDE})
         parts.append(named.assign(side=pd.Series(side, index=named.index, dtype="string")))
-    wanted = ["side", "account", "g", *OF_SIDE, "code", "told_twice"]
+    wanted = ["side", "account", "g", *OF_SIDE, "code", "repeated"]
     return pd.concat([part[wanted] for part in parts], ignore_index=True)

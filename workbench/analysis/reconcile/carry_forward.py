@@ -11,8 +11,8 @@ import pandas as pd
 
 from workbench.analysis.breaks import DUPLICATE
 from workbench.analysis.frames import day_number, frame, untyped
-from workbench.analysis.reconcile.engines import Engine, conform
-from workbench.analysis.reconcile.inputs import nothing
+from workbench.analysis.reconcile.engines import Engine
+from workbench.analysis.reconcile.inputs import nothing, rows_of
 from workbench.analysis.reconcile.rules import (
     LEDGER,
     LEDGER_READ,
@@ -40,6 +40,8 @@ _ONLY = {
     STATEMENT: {"statement", "line", "type", "related"},
 }
 _WAS: Kinds = {"was": TEXT}
+_NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
+_COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
 KEPT: Final[Mapping[str, Columns]] = {"rows": CARRIED, "closed": CLOSED, "ahead": AHEAD}
 """The tables that one run leaves for the next."""
 
@@ -80,65 +82,46 @@ class CarryForward:
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
-    def _told(self) -> Table:
+    def _table(self) -> Table:
         counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
-        rows = [
-            (
-                line["account"],
-                f"{line['closing_date']}",
-                *(f"{counted.get((line['account'], side), 0):,}" for side in SIDES),
-                money_text(line["statement_minor"], line["currency"]),
-            )
-            for line in self.closed.to_dict("records")
-        ]
+        rows = []
+        for line in self.closed.to_dict("records"):
+            left = [f"{counted.get((line['account'], side), 0):,}" for side in SIDES]
+            balance = money_text(line["statement_minor"], line["currency"])
+            rows.append((line["account"], f"{line['closing_date']}", *left, balance))
         open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
-        return table(f"Carried forward: {open_rows}", _HEADINGS, rows)
+        return table(f"Carried forward: {open_rows}", _COLUMNS, rows)
 
     def __repr__(self) -> str:
-        return str(self._told())
+        return str(self._table())
 
     def _repr_html_(self) -> str:
-        return self._told().html()
+        return self._table().html()
 
 
-_HEADINGS = [
-    Column(name, numeric=name not in {"account", "gone through to"})
-    for name in ("account", "gone through to", "open in the ledger", "on the statement", "statement's balance")
-]
-
-
-def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> tuple[Frame, Frame]:
-    """Both sides as they are loaded, without what was gone through, and with what was left open.
+def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:
+    """The rows of both sides as they are loaded, without what was gone through, and with what was left open.
 
     The column `was` has the code that an open row was given then, and null for every other row.
     """
     left = _open(engine, carried, LEDGER, {**_WAS, **LEDGER_READ})
     was = left.group_by("account", "entry").agg(was=nw.col("was").min())
-    marked = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="anti").join(
-        was, on=["account", "entry"], how="left"
-    )
+    later = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="anti")
+    marked = later.join(was, on=["account", "entry"], how="left")
     again = marked.filter(~_gone(carried.closed) | ~nw.col("was").is_null())
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
     absent = left.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
     reported = _open(engine, carried, STATEMENT, {**_WAS, **STATEMENT_READ})
     new = statement.with_columns(was=nothing("account"))
-    return (
-        nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
-        nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, reported)]),
-    )
-
-
-def closed_rows(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
-    """The ledger's rows that were gone through and are not open: what was matched before."""
-    opened = _open(engine, carried, LEDGER, LEDGER_READ).select("account", "entry")
-    matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
-    return nw.concat([matched, ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")])
+    both = {
+        LEDGER: nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
+        STATEMENT: nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, reported)]),
+    }
+    return {side: engine.keep(rows_of(engine, each, side, carried=True)) for side, each in both.items()}
 
 
 def _ahead(engine: Engine, carried: CarryForward) -> Frame:
-    return engine.arrow(
-        untyped(carried.ahead, {"account": "string", "entry": "string"}), {"account": TEXT, "entry": TEXT}
-    )
+    return engine.arrow(untyped(carried.ahead, AHEAD), {"account": TEXT, "entry": TEXT})
 
 
 def rows_ahead(
@@ -150,29 +133,35 @@ def rows_ahead(
     """
     ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
     later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
-    found = engine.collect(conform(engine, later, {"account": NUMBER, "entry": WORD, "day": NUMBER}))
+    found = engine.rows(later, {"account": NUMBER, "entry": WORD, "day": NUMBER})
     mine = broken[broken["side"] == LEDGER]
     opened = set(zip(mine["account"], mine["entry"], strict=True))
-    rows = [
-        {"account": accounts[row["account"]], "entry": row["entry"], "business_date": row["day"]}
-        for row in found.to_pylist()
+    rows = sorted((accounts[row["account"]], row["day"], row["entry"]) for row in found)
+    left = [
+        {"account": account, "entry": entry, "business_date": day}
+        for account, day, entry in rows
+        if (account, entry) not in opened
     ]
-    left = [row for row in rows if (row["account"], row["entry"]) not in opened]
-    return frame(sorted(left, key=lambda row: (row["account"], row["business_date"], row["entry"])), AHEAD)
+    return frame(left, AHEAD)
 
 
-def refuse_told_before(engine: Engine, closed: Frame, theirs: Frame, carried: CarryForward) -> None:
-    """Raises ReconcileRefused: a statement tells again what was matched before: the same file, or periods overlap."""
+def refuse_repeated(engine: Engine, ledger: Frame, theirs: Frame, carried: CarryForward) -> None:
+    """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
     ends = [
         (nw.col("account") == row["account"]) & (nw.col("day") <= day_number(row["closing_date"]))
         for row in carried.closed.to_dict("records")
     ]
     if not ends:
         return
+    # What was matched before: the ledger's rows that were gone through and are not open.
+    opened = _open(engine, carried, LEDGER, LEDGER_READ).select("account", "entry")
+    matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
+    ahead = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")
+    closed = rows_of(engine, nw.concat([matched, ahead]), LEDGER)
     known = closed.filter(~nw.col("g").is_null()).group_by("account", "g").agg(n=nw.len())
     again = theirs.filter(reduce(or_, ends)).filter(~nw.col("g").is_null()).join(known, on=["account", "g"], how="semi")
     reported = again.group_by("source").agg(rows=nw.len(), first=nw.col("no").min())
-    found = engine.collect(conform(engine, reported, {"source": WORD, "rows": NUMBER, "first": NUMBER})).to_pylist()
+    found = engine.rows(reported, {"source": WORD, "rows": NUMBER, "first": NUMBER})
     if found:
         text = "; ".join(
             f"{row['source']} in {row['rows']} lines, the first of them {row['first']}"
@@ -207,13 +196,13 @@ def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Fra
 def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
     """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
 
-    A ledger row after the closing date is read again then, and a line told twice has no effect: neither is carried.
+    A ledger row after the closing date is read again then, and a repeated line has no effect: neither is carried.
     A further row of a duplicate always is, since its first row may not be read again.
     """
     ends = rows["account"].map(closing)
     later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
     later &= rows["code"] != DUPLICATE[LEDGER]
-    kept = rows[~later & ~rows["told_twice"].fillna(value=False)]
+    kept = rows[~later & ~rows["repeated"].fillna(value=False)]
     cells = zip(*(_carried(kept, name) for name in CARRIED), strict=True)
     made = frame((dict(zip(CARRIED, each, strict=True)) for each in cells), CARRIED)
     return made.sort_values(["side", "account", "business_date", "statement", "line", "number"], ignore_index=True)

@@ -2,23 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 
 import narwhals.stable.v2 as nw
 
-from workbench.analysis.breaks import (
-    AMBIGUOUS,
-    BATCH_MISMATCH,
-    DUPLICATE,
-    INVALID,
-    LATE_SUCCESS,
-    MISSING,
-    PAYOUT_UNPAID,
-    REVERSED_UNMATCHED,
-    TIMING,
-    WRONG_REFERENCE,
-)
-from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis import breaks as codes
+from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import effect, nothing, unreadable
 from workbench.analysis.reconcile.rules import (
     FLAG,
@@ -28,6 +16,7 @@ from workbench.analysis.reconcile.rules import (
     ONE_SIDED,
     PAIR,
     PARTNERS_WITHIN_MS,
+    PREFIX,
     ROW,
     STATEMENT,
     TOLERATED,
@@ -40,9 +29,8 @@ from workbench.analysis.shapes import COMPLETED
 from workbench.domain.phones import COUNTRY, GAPS, MOBILE
 
 GROUP = ["account", "g"]
-PREFIX = {LEDGER: "l_", STATEMENT: "s_"}
 _TIES = ["fresh", "order", "source", "no", "entry", "amount", "fee", "direction", "status"]
-"""What tells which of several rows is the first: one that was told before; the order of the input never does."""
+"""What tells which of several rows is the first: one that was reported before; the order of the input never does."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +50,7 @@ class Classified:
 def classify(
     engine: Engine, rows: Mapping[str, Frame], bad: Mapping[str, int], tolerance: Tolerance, *, carried: bool
 ) -> Classified:
-    """Run rules 1 to 5 over the rows of both sides; rule 6 goes on from there (`onesided`).
+    """Run rules 1 to 5 over the rows of both sides; rule 6 goes on from there (`resolve`).
 
     `bad` is how many rows of each side cannot be used, and `carried` whether there are rows of an earlier run:
     where there are none, none are looked for.
@@ -73,14 +61,14 @@ def classify(
         marks += [side.filter(_further()).select(*GROUP) for side in good.values()]
     marked = engine.keep(nw.concat(marks).group_by(*GROUP).agg(rows=nw.len()))
     placed = _placed(engine, nw.concat([side.join(marked, on=GROUP, how="semi") for side in good.values()]))
-    special = _special(engine, placed.filter(~nw.col("told_twice")))
+    special = _special(engine, placed.filter(~nw.col("repeated")))
     plain = {
         side: nw.concat([each.join(marked, on=GROUP, how="anti"), _firsts(special, side)])
         for side, each in good.items()
     }
     compared = _compared(plain[LEDGER], plain[STATEMENT], tolerance)
     bads = [_bad(engine, rows[side]) for side in rows if bad[side]]
-    single = nw.concat([_told_twice(engine, placed), _duplicates(engine, special), *bads])
+    single = nw.concat([_repeated(engine, placed), _duplicates(engine, special), *bads])
     found = [
         _alone(engine, single),
         _groups(engine, special).filter(~nw.col("code").is_null()),
@@ -96,7 +84,7 @@ def _marked(rows: Frame) -> Frame:
 
 
 def _placed(engine: Engine, rows: Frame) -> Frame:
-    """The rows of special groups; `told_twice` where periods overlap and a line stands in another file too.
+    """The rows of special groups; `repeated` where periods overlap and a line stands in another file too.
 
     The same line in another file is the same movement: the balance moved once. Of a line that one file has
     twice and another three times, three moved it. What was carried forward is as one file.
@@ -107,22 +95,22 @@ def _placed(engine: Engine, rows: Frame) -> Frame:
         source=nw.col("source").fill_null(""),
         # Of the ledger an open row may be read again, after the closing date, beside a duplicate that was carried.
         fresh=nw.when(nw.col("was").is_null() & (nw.col("side") == STATEMENT)).then(1).otherwise(0),
-        teller=nw.when(nw.col("was").is_null()).then(nw.col("source")).otherwise(nw.lit("")),
+        file=nw.when(nw.col("was").is_null()).then(nw.col("source")).otherwise(nw.lit("")),
     )
     copies = counted.with_columns(
-        copy=nw.col("one").cum_sum().over(*line, "fresh", "teller", order_by=_TIES),
+        copy=nw.col("one").cum_sum().over(*line, "fresh", "file", order_by=_TIES),
         batches=nw.col("batch").count().over(*GROUP),
     )
-    tellings = copies.with_columns(telling=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
-    told_twice = (nw.col("side") == STATEMENT) & (nw.col("telling") > 1)
-    shape = {**ROW, "fresh": NUMBER, "batches": NUMBER, "told_twice": FLAG}
-    return engine.keep(conform(engine, tellings, shape, told_twice=told_twice))
+    occurrences = copies.with_columns(occurrence=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
+    repeated = (nw.col("side") == STATEMENT) & (nw.col("occurrence") > 1)
+    shape = {**ROW, "fresh": NUMBER, "batches": NUMBER, "repeated": FLAG}
+    return engine.keep(engine.conform(occurrences, shape, repeated=repeated))
 
 
-def _told_twice(engine: Engine, placed: Frame) -> Frame:
-    """Lines told twice. Such a line is of no group: what it tells is part of it already."""
-    again = placed.filter(nw.col("told_twice"))
-    return conform(engine, again, _SINGLE, g=nothing("g"), code=nw.lit(DUPLICATE[STATEMENT]))
+def _repeated(engine: Engine, placed: Frame) -> Frame:
+    """Such a line is of no group: what it reports is part of it already."""
+    again = placed.filter(nw.col("repeated"))
+    return engine.conform(again, _SINGLE, g=nothing("g"), code=nw.lit(codes.DUPLICATE[STATEMENT]))
 
 
 def _special(engine: Engine, placed: Frame) -> Frame:
@@ -142,12 +130,9 @@ def _special(engine: Engine, placed: Frame) -> Frame:
         "least_currency": nw.col("currency").min().over(*GROUP),
         "most_currency": nw.col("currency").max().over(*GROUP),
     }
-    shape = {
-        **ROW,
-        **dict.fromkeys(("rank", "batches", "n", "l_n", "l_sum", "s_sum"), NUMBER),
-        **dict.fromkeys(("least_currency", "most_currency"), WORD),
-    }
-    return engine.keep(conform(engine, counted, shape, **summed))
+    numbers = dict.fromkeys(("rank", "batches", "n", "l_n", "l_sum", "s_sum"), NUMBER)
+    shape = {**ROW, **numbers, "least_currency": WORD, "most_currency": WORD}
+    return engine.keep(engine.conform(counted, shape, **summed))
 
 
 def _firsts(special: Frame, side: str) -> Frame:
@@ -159,14 +144,15 @@ def _firsts(special: Frame, side: str) -> Frame:
 def _further() -> nw.Expr:
     """True for a row that was a duplicate in an earlier run. It stays one: its first row may be matched and gone."""
     was = nw.col("was")
-    return ((was == DUPLICATE[LEDGER]) | (was == DUPLICATE[STATEMENT])).fill_null(value=False)
+    return ((was == codes.DUPLICATE[LEDGER]) | (was == codes.DUPLICATE[STATEMENT])).fill_null(value=False)
 
 
 def _duplicates(engine: Engine, special: Frame) -> Frame:
     """Rule 2: each further row of a group without a batch."""
     further = special.filter((nw.col("batches") == 0) & ((nw.col("rank") > 1) | _further()))
-    code = nw.when(nw.col("side") == LEDGER).then(nw.lit(DUPLICATE[LEDGER])).otherwise(nw.lit(DUPLICATE[STATEMENT]))
-    return conform(engine, further, _SINGLE, told_twice=nw.lit(value=False), code=code)
+    ours, theirs = (nw.lit(codes.DUPLICATE[side]) for side in PREFIX)
+    code = nw.when(nw.col("side") == LEDGER).then(ours).otherwise(theirs)
+    return engine.conform(further, _SINGLE, repeated=nw.lit(value=False), code=code)
 
 
 def _groups(engine: Engine, special: Frame) -> Frame:
@@ -184,9 +170,10 @@ def _groups(engine: Engine, special: Frame) -> Frame:
         **{name: nw.coalesce(f"x_{name}", f"y_{name}") for name in _SUMS},
     )
     code = (
-        nw.when(~sums_agree() & both_sides()).then(nw.lit(BATCH_MISMATCH)).when(~sums_agree()).then(nw.lit(ONE_SIDED))
-    )
-    return conform(engine, joined, PAIR, code=code, rows=nw.col("n"), told_twice=nw.col("n") < 0)
+        nw.when(~sums_agree() & both_sides()).then(nw.lit(codes.BATCH_MISMATCH))
+        .when(~sums_agree()).then(nw.lit(ONE_SIDED))
+    )  # fmt: skip
+    return engine.conform(joined, PAIR, code=code, rows=nw.col("n"), repeated=nw.col("n") < 0)
 
 
 _SUMS = ("n", "l_sum", "s_sum", "least_currency", "most_currency")
@@ -231,7 +218,7 @@ def _compared(ledger: Frame, statement: Frame, tolerance: Tolerance) -> Frame:
         "amount_mismatch": (nw.col("l_amount") - nw.col("s_amount")).abs() > tolerance.amount_minor,
         "fee_mismatch": (nw.col("l_fee") - nw.col("s_fee")).abs() > tolerance.fee_minor,
         "date_mismatch": (nw.col("l_day") - nw.col("s_day")).abs() > tolerance.days,
-        LATE_SUCCESS: nw.col("l_state") == "in_suspense",
+        codes.LATE_SUCCESS: nw.col("l_state") == "in_suspense",
     }
     if tolerance.amount_minor or tolerance.fee_minor:
         fields[TOLERATED] = effect("l_") != effect("s_")
@@ -258,13 +245,13 @@ def widened(engine: Engine, compared: Frame) -> Frame:
         absent = [name for name in OF_SIDE if name not in {*_NARROW[side], "key", "moves", "signed"}]
         made |= {f"{prefix}{name}": nothing("g") for name in absent}
     rows = nw.when(both_sides()).then(2).otherwise(1)
-    return conform(engine, compared, PAIR, **made, rows=rows, told_twice=nw.lit(value=False))
+    return engine.conform(compared, PAIR, **made, rows=rows, repeated=nw.lit(value=False))
 
 
 def _bad(engine: Engine, rows: Frame) -> Frame:
     """Rule 1. Such a row is of no group, though another row's group may be called as its would be."""
-    made = {"g": nothing("g"), "code": nw.lit(INVALID), "told_twice": nw.lit(value=False)}
-    return conform(engine, rows.filter(unreadable()), _SINGLE, **made)
+    made = {"g": nothing("g"), "code": nw.lit(codes.INVALID), "repeated": nw.lit(value=False)}
+    return engine.conform(rows.filter(unreadable()), _SINGLE, **made)
 
 
 def _alone(engine: Engine, rows: Frame) -> Frame:
@@ -274,10 +261,10 @@ def _alone(engine: Engine, rows: Frame) -> Frame:
         mine = nw.col("side") == side
         # Where the condition does not hold there is a null.
         sided |= {f"{prefix}{name}": nw.when(mine).then(nw.col(name)) for name in OF_SIDE}
-    return conform(engine, rows, PAIR, **sided, rows=nw.lit(1))
+    return engine.conform(rows, PAIR, **sided, rows=nw.lit(1))
 
 
-_SINGLE = {**ROW, "code": WORD, "told_twice": FLAG}
+_SINGLE = {**ROW, "code": WORD, "repeated": FLAG}
 """A row that is a break by itself."""
 
 
@@ -294,7 +281,7 @@ def resolve(engine: Engine, opened: Frame, ledger: Frame, cut_after: Mapping[int
     partners = engine.keep(_partners(engine, single.filter(nw.col("s_no").is_null()), single))
     pairs = partners.filter((nw.col("l_partners") == 1) & (nw.col("s_partners") == 1))
     paired = {
-        "code": nw.lit(WRONG_REFERENCE), "rows": nw.lit(2), "told_twice": nw.lit(value=False), "g": nw.col("s_g"),
+        "code": nw.lit(codes.WRONG_REFERENCE), "rows": nw.lit(2), "repeated": nw.lit(value=False), "g": nw.col("s_g"),
     }  # fmt: skip
     met = engine.keep(_met(partners))
     left = waiting.join(met, on=["account", "g"], how="left")
@@ -302,7 +289,7 @@ def resolve(engine: Engine, opened: Frame, ledger: Frame, cut_after: Mapping[int
     parts = [
         _bare(engine, opened.filter(nw.col("code") != ONE_SIDED)),
         _bare(engine, pairs, **paired),
-        _bare(engine, left.filter(nw.col("met") > 1), code=nw.lit(AMBIGUOUS)),
+        _bare(engine, left.filter(nw.col("met") > 1), code=nw.lit(codes.AMBIGUOUS)),
         _named(engine, lonely, ledger, cut_after),
     ]
     return engine.keep(nw.concat(parts))
@@ -325,12 +312,14 @@ def _partners(engine: Engine, ledger: Frame, single: Frame) -> Frame:
         .otherwise((nw.col("l_at") - nw.col("s_at")).abs() <= PARTNERS_WITHIN_MS)
     )
     # Where neither side masks it, the whole number tells two customers apart.
-    same = (nw.col("l_national") == nw.col("s_national")) | _is_masked("l_") | _is_masked("s_")
+    same = nw.col("l_national") == nw.col("s_national")
+    for prefix in PREFIX.values():
+        same = same | nw.col(f"{prefix}national").str.contains("[*•]")
     met = left.join(right, left_on=on, right_on=[f"on_{name}" for name in _ALIKE], how="inner").filter(near & same)
     counts = {f"{side}_partners": nw.col("one").sum().over("account", f"{side}_g") for side in ("l", "s")}
-    shape = {name: kind for name, kind in PAIR.items() if name not in {"g", "code", "rows", "told_twice"}}
+    shape = {name: kind for name, kind in PAIR.items() if name not in {"g", "code", "rows", "repeated"}}
     shape |= {"l_g": WORD, "s_g": WORD, **dict.fromkeys(counts, NUMBER)}
-    return conform(engine, met.with_columns(one=nw.lit(1)), shape, **counts)
+    return engine.conform(met.with_columns(one=nw.lit(1)), shape, **counts)
 
 
 def _customer(prefix: str) -> dict[str, nw.Expr]:
@@ -348,10 +337,6 @@ def _customer(prefix: str) -> dict[str, nw.Expr]:
     }
 
 
-def _is_masked(prefix: str) -> nw.Expr:
-    return nw.col(f"{prefix}national").str.contains("[*•]")
-
-
 def _met(partners: Frame) -> Frame:
     """The one-sided rows that have a partner: `met` is 1 for those of a pair, 2 where more were possible."""
     each = nw.when((nw.col("l_partners") == 1) & (nw.col("s_partners") == 1)).then(1).otherwise(2)
@@ -360,7 +345,7 @@ def _met(partners: Frame) -> Frame:
 
 
 def _bare(engine: Engine, pairs: Frame, **made: nw.Expr) -> Frame:
-    return conform(engine, pairs, BROKEN, reversed_entry=nothing("l_entry"), reversed_signed=nothing("l_no"), **made)
+    return engine.conform(pairs, BROKEN, reversed_entry=nothing("l_entry"), reversed_signed=nothing("l_no"), **made)
 
 
 def _named(engine: Engine, lonely: Frame, ledger: Frame, cut_after: Mapping[int, int]) -> Frame:
@@ -383,16 +368,14 @@ def _named(engine: Engine, lonely: Frame, ledger: Frame, cut_after: Mapping[int,
     ours = nw.col("s_no").is_null()
     reverses = (ours & ~nw.col("l_refers").is_null()) | ~nw.col("reversed_signed").is_null()
     day = nw.coalesce("s_day", "l_day")
-    late = reduce(
-        lambda found, item: found | ((nw.col("account") == item[0]) & (day > item[1])),
-        cut_after.items(),
-        nw.lit(value=False),
-    )
+    late = nw.lit(value=False)
+    for account, last in cut_after.items():
+        late = late | ((nw.col("account") == account) & (day > last))
     code = (
-        nw.when(reverses).then(nw.lit(REVERSED_UNMATCHED))
-        .when(late).then(nw.lit(TIMING))
-        .when(ours & (nw.col("l_kind") == "payout_paid").fill_null(value=False)).then(nw.lit(PAYOUT_UNPAID))
-        .when(ours).then(nw.lit(MISSING[LEDGER]))
-        .otherwise(nw.lit(MISSING[STATEMENT]))
+        nw.when(reverses).then(nw.lit(codes.REVERSED_UNMATCHED))
+        .when(late).then(nw.lit(codes.TIMING))
+        .when(ours & (nw.col("l_kind") == "payout_paid").fill_null(value=False)).then(nw.lit(codes.PAYOUT_UNPAID))
+        .when(ours).then(nw.lit(codes.MISSING[LEDGER]))
+        .otherwise(nw.lit(codes.MISSING[STATEMENT]))
     )  # fmt: skip
-    return conform(engine, made, BROKEN, code=code)
+    return engine.conform(made, BROKEN, code=code)

@@ -27,6 +27,12 @@ class Engine(ABC):
 
     name: str
 
+    def conform(self, frame: Frame, shape: Shape, **made: nw.Expr) -> Frame:
+        """The columns of `shape`, in order and of its types; those in `made` are worked out from the others before."""
+        whole = frame.with_columns(**made) if made else frame
+        cast = whole.select(*(nw.col(name).cast(nw.Int64) if shape[name] is NUMBER else nw.col(name) for name in shape))
+        return self.typed(cast, shape)
+
     @abstractmethod
     def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
         """Parquet files as one frame of the columns of `kinds`."""
@@ -43,11 +49,16 @@ class Engine(ABC):
     def collect(self, frame: Frame) -> pa.Table:
         """The rows, here."""
 
+    def rows(self, frame: Frame, shape: Shape) -> list[dict[str, Any]]:
+        """The rows in this shape, here, as Python has them."""
+        made: list[dict[str, Any]] = self.collect(self.conform(frame, shape)).to_pylist()
+        return made
+
     def keep(self, frame: Frame) -> Frame:
         """The same rows, worked out once however often they are used."""
         return frame
 
-    def typed(self, frame: Frame, shape: Shape) -> Frame:  # noqa: ARG002  most engines need no telling
+    def typed(self, frame: Frame, shape: Shape) -> Frame:  # noqa: ARG002  most engines need no occurrence
         """The same rows with the types of `shape` as the engine stores them."""
         return frame
 
@@ -134,26 +145,25 @@ class _Polars(Engine):
 
     name = POLARS
 
-    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
+    def __init__(self) -> None:
         import polars as pl
 
-        return self.own(pl.scan_parquet(list(paths)), kinds)
+        self._polars = pl
+        self._read: Mapping[str, Callable[[pl.Expr], pl.Expr]] = {
+            TEXT: lambda column: column.cast(pl.String),
+            WHOLE: lambda column: column.cast(pl.Int64),
+            INSTANT: lambda column: column.cast(pl.Datetime("ms", "UTC")).dt.timestamp("ms"),
+            DATE: lambda column: column.cast(pl.Date).to_physical().cast(pl.Int64),
+        }
+
+    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
+        return self.own(self._polars.scan_parquet(list(paths)), kinds)
 
     def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  Polars may not be installed
-        import polars as pl
-
-        read: Mapping[str, Callable[[str], Any]] = {
-            TEXT: lambda name: pl.col(name).cast(pl.String),
-            WHOLE: lambda name: pl.col(name).cast(pl.Int64),
-            INSTANT: lambda name: pl.col(name).cast(pl.Datetime("ms", "UTC")).dt.timestamp("ms"),
-            DATE: lambda name: pl.col(name).cast(pl.Date).to_physical().cast(pl.Int64),
-        }
-        return _lazy(native.lazy().select(read[kind](name) for name, kind in kinds.items()))
+        return _lazy(native.lazy().select(self._read[kind](self._polars.col(name)) for name, kind in kinds.items()))
 
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
-        import polars as pl
-
-        return self.own(pl.from_arrow(table.select(list(kinds))), kinds)
+        return self.own(self._polars.from_arrow(table.select(list(kinds))), kinds)
 
     def keep(self, frame: Frame) -> Frame:
         return _lazy(nw.to_native(frame).collect().lazy())
@@ -191,10 +201,8 @@ class _Spark(Engine):
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
         made = _plain(table, kinds)
         if not made.num_rows:
-            from pyspark.sql.types import LongType, StringType, StructField, StructType
-
-            fields = [StructField(name, StringType() if kind == TEXT else LongType()) for name, kind in kinds.items()]
-            return _lazy(self._session.createDataFrame([], StructType(fields)))
+            fields = (f"`{name}` {'string' if kind == TEXT else 'long'}" for name, kind in kinds.items())
+            return _lazy(self._session.createDataFrame([], ", ".join(fields)))
         # Of a table in pieces PySpark reads no row behind an empty piece.
         return _lazy(self._session.createDataFrame(made.combine_chunks()))
 
@@ -227,10 +235,3 @@ def _plain(table: pa.Table, kinds: Kinds) -> pa.Table:
             column = pc.cast(pc.cast(column, pa.date32()), pa.int32())
         made[name] = pc.cast(column, pa.string() if kind == TEXT else pa.int64())
     return pa.table(made)
-
-
-def conform(engine: Engine, frame: Frame, shape: Shape, **made: nw.Expr) -> Frame:
-    """The columns of `shape`, in order and of its types; those in `made` are worked out from the others before."""
-    whole = frame.with_columns(**made) if made else frame
-    cast = whole.select(*(nw.col(name).cast(nw.Int64) if shape[name] is NUMBER else nw.col(name) for name in shape))
-    return engine.typed(cast, shape)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.analysis.frames import schema_of
-from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine, conform
+from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine
 from workbench.analysis.reconcile.rules import (
     DATE,
     INSTANT,
@@ -80,32 +80,49 @@ class Source:
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
-        _check_columns(self.schema(kinds), kinds, self.side)
+        self._check(kinds)
         try:
             if self.kind == PATHS:
                 return engine.paths(self.given, kinds)
-            if self.kind == engine.name:
-                return engine.own(self.given, kinds)
-            return engine.arrow(self.arrow(kinds), kinds)
+            own = self.kind == engine.name
+            return engine.own(self.given, kinds) if own else engine.arrow(self.arrow(kinds), kinds)
         except (pa.ArrowException, OSError) as problem:
             raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
 
-    def schema(self, kinds: Kinds) -> Mapping[str, Any]:
+    def _check(self, kinds: Kinds) -> None:
+        """Raises ReconcileRefused naming every column that is missing or of another type."""
+        schema = self._schema(kinds)
+        missing = [name for name in kinds if name not in schema]
+        if missing:
+            text = f"{self.side.called} has no column {', '.join(missing)}."
+            raise ReconcileRefused(text, hint=self.side.columns_from, missing=missing)
+        # A column of nothing but nulls has no type of its own, and holds nothing wrong.
+        known = {name: kind for name, kind in kinds.items() if schema[name] != nw.Unknown}
+        wrong = {name: schema[name] for name, kind in known.items() if not _FITS[kind](schema[name])}
+        if wrong:
+            text = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
+            is_money = any(name.endswith("_minor") for name in wrong)
+            raise ReconcileRefused(
+                f"{self.side.called} has columns of another type: {text}.",
+                hint="No float holds money: give minor units as integers." if is_money else self.side.file_from,
+                wrong=tuple(wrong),
+            )
+
+    def _schema(self, kinds: Kinds) -> Mapping[str, Any]:
         """Column → type, without reading rows where that can be helped."""
+        native = self.given
         if self.kind == PATHS:
             try:
-                return _schema(pq.read_schema(self.given[0]).empty_table())
+                native = pq.read_schema(self.given[0]).empty_table()
             except (pa.ArrowException, OSError) as problem:
-                raise ReconcileRefused(
-                    f"{self.given[0].name} is no Parquet file: {problem}",
-                    hint=self.side.file_from,
-                ) from problem
+                text = f"{self.given[0].name} is no Parquet file: {problem}"
+                raise ReconcileRefused(text, hint=self.side.file_from) from problem
         if self.kind == PANDAS:
             here = self.given[[name for name in kinds if name in self.given.columns]]
             # The type of a column tells what is in it, but for `object`.
             is_typed = all(str(kind) != "object" for kind in here.dtypes)
-            return _schema(self._from_pandas(here.head(0) if is_typed else here))
-        return _schema(self.given)
+            native = self._from_pandas(here.head(0) if is_typed else here)
+        return dict(nw.from_native(native).collect_schema())
 
     def arrow(self, kinds: Kinds) -> pa.Table:
         """The columns of `kinds` as an Arrow table."""
@@ -162,8 +179,12 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
     if isinstance(given, pa.Table):
         return Source(ARROW, given, side)
     root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
-    known = {("polars", "DataFrame"): POLARS, ("polars", "LazyFrame"): POLARS, ("duckdb", "DuckDBPyRelation"): DUCKDB}
-    kind = SPARK if (root, name) == ("pyspark", "DataFrame") else known.get((root, name))
+    known = {
+        **dict.fromkeys((("polars", "DataFrame"), ("polars", "LazyFrame")), POLARS),
+        ("duckdb", "DuckDBPyRelation"): DUCKDB,
+        ("pyspark", "DataFrame"): SPARK,
+    }
+    kind = known.get((root, name))
     if kind is None and isinstance(given, Movements) and side is THE_LEDGER:
         return Source(ARROW, pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]), side)
     if kind is None:
@@ -173,34 +194,6 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
             "relation or Parquet's path.",
         )
     return Source(kind, given, side)
-
-
-def _check_columns(schema: Mapping[str, Any], kinds: Kinds, side: Side) -> None:
-    """Raises ReconcileRefused naming every column that is missing or of another type."""
-    missing = [name for name in kinds if name not in schema]
-    if missing:
-        raise ReconcileRefused(
-            f"{side.called} has no column {', '.join(missing)}.", hint=side.columns_from, missing=missing
-        )
-    wrong = {name: schema[name] for name, kind in kinds.items() if not _fits(schema[name], kind)}
-    if wrong:
-        text = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
-        raise ReconcileRefused(
-            f"{side.called} has columns of another type: {text}.",
-            hint="No float holds money: give minor units as integers."
-            if any(name.endswith("_minor") for name in wrong)
-            else side.file_from,
-            wrong=tuple(wrong),
-        )
-
-
-def _fits(found: Any, kind: str) -> bool:  # noqa: ANN401  a type of narwhals
-    # A column of nothing but nulls has no type of its own, and holds nothing wrong.
-    return found == nw.Unknown or _FITS[kind](found)
-
-
-def _schema(native: Any) -> Mapping[str, Any]:  # noqa: ANN401  any table
-    return dict(nw.from_native(native).collect_schema())
 
 
 def _files(path: Path, side: Side) -> list[Path]:
@@ -240,8 +233,7 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = 
         at=nw.col("occurred_at"), day=nw.col("business_date"),
         amount=nw.col("amount_minor"), fee=nw.col("fee_minor"), **{name: nw.col(name) for name in keep},
     )  # fmt: skip
-    return conform(
-        engine,
+    return engine.conform(
         given,
         {**ROW, "account": WORD, **dict.fromkeys(keep, NUMBER)},
         side=nw.lit(side),
@@ -257,7 +249,7 @@ def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
     place = nw.when(nw.col("account") == accounts[0]).then(0)
     for number, account in enumerate(accounts[1:], start=1):
         place = place.when(nw.col("account") == account).then(number)
-    return conform(engine, rows, ROW, account=place)
+    return engine.conform(rows, ROW, account=place)
 
 
 def named(table: pa.Table, accounts: Sequence[str]) -> pa.Table:

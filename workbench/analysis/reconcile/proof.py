@@ -12,41 +12,46 @@ import pyarrow as pa
 
 from workbench.analysis.breaks import CODES, MATCHED
 from workbench.analysis.frames import day_number, frame, in_pandas, schema_of, typed
-from workbench.analysis.reconcile.classify import PREFIX, Classified, both_sides, sums_agree, widened
-from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.classify import Classified, both_sides, sums_agree, widened
+from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import StatementFile, named, nothing, unreadable
-from workbench.analysis.reconcile.rules import LEDGER, MATCH_RULES, NUMBER, STATEMENT, TOLERATED, WORD, Frame, Shape
+from workbench.analysis.reconcile.rules import (
+    LEDGER,
+    MATCH_RULES,
+    NUMBER,
+    PREFIX,
+    STATEMENT,
+    TOLERATED,
+    WORD,
+    Frame,
+    Shape,
+)
 from workbench.analysis.shapes import AGEING, EXACT, MATCH, SUMMARY
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
 _KEYS = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
-_SUMMED = ("rows", "value", "signed", "first_no", "last_no", "good", "good_day")
 
 
 def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
     """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
 
     `good` are the rows that can be used, and `good_day` is the last day of one of them: a closing date is never
-    told by one that cannot.
+    that of one that cannot.
     """
-    counted = (
-        rows.with_columns(
-            gross=nw.col("signed").abs(), good_day=nw.when(~unreadable()).then(nw.col("day")).otherwise(nothing("day"))
-        )
-        .group_by(*_KEYS)
-        .agg(
-            rows=nw.len(),
-            value=nw.col("gross").sum(),
-            signed=nw.col("signed").sum(),
-            first_no=nw.col("no").min(),
-            last_no=nw.col("no").max(),
-            good=nw.col("good_day").count(),
-            good_day=nw.col("good_day").max(),
-        )
-    )
-    made = in_pandas(engine.collect(conform(engine, counted, {**_KEYS, **dict.fromkeys(_SUMMED, NUMBER)})))
-    return made.sort_values(list(_KEYS)).reset_index(drop=True)
+    counts = {
+        "rows": nw.len(),
+        "value": nw.col("gross").sum(),
+        "signed": nw.col("signed").sum(),
+        "first_no": nw.col("no").min(),
+        "last_no": nw.col("no").max(),
+        "good": nw.col("good_day").count(),
+        "good_day": nw.col("good_day").max(),
+    }
+    good_day = nw.when(~unreadable()).then(nw.col("day")).otherwise(nothing("day"))
+    whole = rows.with_columns(gross=nw.col("signed").abs(), good_day=good_day)
+    counted = engine.conform(whole.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, NUMBER)})
+    return in_pandas(engine.collect(counted)).sort_values(list(_KEYS)).reset_index(drop=True)
 
 
 class Jump(NamedTuple):
@@ -76,47 +81,60 @@ class Book:
     jumps: tuple[Jump, ...] = ()
 
 
+@dataclass(frozen=True)
+class Read:
+    """Both sides loaded and counted."""
+
+    accounts: Sequence[str]
+    rows: Mapping[str, Frame]
+    totals: Mapping[str, pd.DataFrame]
+    books: Sequence[Book]
+    closings: Mapping[str, int | None]
+    """The ledger's last balance of each account."""
+    last_numbers: Mapping[str, int]
+    everything: Frame
+    """The ledger's rows of these accounts, what was gone through included."""
+
+    def books_of(self, account: str) -> list[Book]:
+        """The statements of an account, in the order of their days."""
+        return [book for book in self.books if book.account == account]
+
+
 def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, reported: Mapping[str, StatementFile]) -> list[Book]:
     """Each statement of each account, in the order of their days."""
     ends = _balances_at_the_ends(engine, loaded, counted)
+    groups: dict[Any, pd.DataFrame] = {(each.account, name): counted.iloc[:0] for name, each in reported.items()}
+    groups |= dict(iter(counted.groupby(["account", "source"], dropna=False)))
     found = []
-    for (account, name), group in counted.groupby(["account", "source"], dropna=False):
-        says = reported.get(str(name))
+    for (account, name), group in groups.items():
+        file = reported.get(str(name))
         opening, closing = ends.get((account, name), (None, None))
         found.append(
             Book(
                 account=str(account),
                 source=str(name),
-                currencies=tuple(sorted(set(group["currency"].dropna()))) or ((says.currency,) if says else ()),
+                currencies=tuple(sorted(set(group["currency"].dropna()))) or ((file.currency,) if file else ()),
                 rows=int(group["rows"].sum()),
                 value=int(group["value"].sum()),
                 signed=int(group["signed"].sum()),
                 first_day=_whole(group["day"].min()),
-                last_day=_declared(says) or _whole(group["good_day"].max()),
-                opening=says.opening_minor if says and says.opening_minor is not None else opening,
-                closing=says.closing_minor if says and says.closing_minor is not None else closing,
-                jumps=_jumps(says) if says else (),
+                last_day=_declared(file) or _whole(group["good_day"].max()),
+                opening=file.opening_minor if file and file.opening_minor is not None else opening,
+                closing=file.closing_minor if file and file.closing_minor is not None else closing,
+                jumps=_jumps(file) if file else (),
             )
         )
-    seen = {(book.account, book.source) for book in found}
-    found += [
-        Book(
-            each.account, name, (each.currency,), 0, 0, 0, None, _declared(each), each.opening_minor, each.closing_minor
-        )
-        for name, each in reported.items()
-        if (each.account, name) not in seen
-    ]
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
 
 
-def _declared(says: StatementFile | None) -> int | None:
+def _declared(file: StatementFile | None) -> int | None:
     """The last day that a statement says it covers."""
-    last = says.period[1] if says and says.period else None
+    last = file.period[1] if file and file.period else None
     return None if last is None else day_number(last)
 
 
-def _jumps(says: StatementFile) -> tuple[Jump, ...]:
-    return tuple(Jump(*(int(row[name]) for name in Jump._fields)) for row in says.findings.to_dict("records"))
+def _jumps(file: StatementFile) -> tuple[Jump, ...]:
+    return tuple(Jump(*(int(row[name]) for name in Jump._fields)) for row in file.findings.to_dict("records"))
 
 
 def _whole(value: Any) -> int | None:  # noqa: ANN401  pandas' null or a number
@@ -138,14 +156,12 @@ def _balances_at_the_ends(
         for (_, name), (first, last) in spans.items()
     ]
     shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
-    rows = engine.collect(conform(engine, loaded.filter(reduce(or_, wanted)), shape)).to_pylist()
-    reported = {(row["account"], row["source"], row["no"]): row for row in rows if row["balance_minor"] is not None}
+    rows = engine.rows(loaded.filter(reduce(or_, wanted)), shape)
+    at = {(row["account"], row["source"], row["no"]): row for row in rows if row["balance_minor"] is not None}
     moved = counted.groupby(["account", "source"])["signed"].sum().to_dict()
     return {
-        (account, name): _end_balances(
-            reported.get((account, name, first)), reported.get((account, name, last)), int(moved[account, name])
-        )
-        for (account, name), (first, last) in spans.items()
+        key: _end_balances(at.get((*key, first)), at.get((*key, last)), int(moved[key]))
+        for key, (first, last) in spans.items()
     }
 
 
@@ -197,9 +213,10 @@ def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Seque
             )
 
 
+_OFF = ("amount", "fee", "day")
 _AGREED: Shape = {
     **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), WORD),
-    **dict.fromkeys(("account", "line", "signed", "amount_off", "fee_off", "days_off"), NUMBER),
+    **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), NUMBER),
 }
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 
@@ -217,29 +234,17 @@ def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) 
 
 def _agreed_pairs(engine: Engine, compared: Frame) -> list[Frame]:
     found = widened(engine, compared.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED)))
-    agreed = found.with_columns(both=both_sides())
+    rule = nw.when(both_sides()).then(nw.lit("key")).otherwise(nw.lit("nothing_moved"))
+    agreed = found.with_columns(
+        rule=rule, **{f"{name}_off": nw.col(f"s_{name}") - nw.col(f"l_{name}") for name in _OFF}
+    )
     made = []
     for side, prefix in PREFIX.items():
-        mine = agreed.filter(~nw.col(f"{prefix}no").is_null())
-        made.append(
-            conform(
-                engine,
-                mine,
-                _AGREED,
-                rule=nw.when(nw.col("both")).then(nw.lit("key")).otherwise(nw.lit("nothing_moved")),
-                group=nw.col("g"),
-                side=nw.lit(side),
-                statement=nw.col("s_source") if side == STATEMENT else nothing("g"),
-                line=nw.col("s_no") if side == STATEMENT else nothing("l_no"),
-                entry=nw.col("l_entry") if side == LEDGER else nothing("g"),
-                key=nw.col(f"{prefix}key"),
-                currency=nw.col(f"{prefix}currency"),
-                signed=nw.col(f"{prefix}signed"),
-                amount_off=nw.col("s_amount") - nw.col("l_amount"),
-                fee_off=nw.col("s_fee") - nw.col("l_fee"),
-                days_off=nw.col("s_day") - nw.col("l_day"),
-            )
-        )
+        there = agreed.filter(~nw.col(f"{prefix}no").is_null())
+        line = nw.col("s_no") if side == STATEMENT else nothing("l_no")
+        mine = {name: nw.col(f"{prefix}{name}") for name in ("entry", "key", "currency", "signed")}
+        mine |= {"group": nw.col("g"), "side": nw.lit(side), "statement": nw.col(f"{prefix}source"), "line": line}
+        made.append(engine.conform(there, _AGREED, **mine))
     return made
 
 
@@ -252,25 +257,16 @@ def _agreed_groups(engine: Engine, special: Frame) -> Frame:
         .when(nw.col("s_n") == 1).then(nw.lit("many_to_one"))
         .otherwise(nw.lit("many_to_many"))
     )  # fmt: skip
-    ours = nw.col("side") == LEDGER
-    return conform(
-        engine,
-        agreed,
-        _AGREED,
-        rule=rule,
-        group=nw.col("g"),
-        statement=nw.when(~ours).then(nw.col("source")).otherwise(nothing("source")),
-        line=nw.when(~ours).then(nw.col("no")).otherwise(nothing("no")),
-        entry=nw.when(ours).then(nw.col("entry")).otherwise(nothing("entry")),
-        **dict.fromkeys(("amount_off", "fee_off", "days_off"), nothing("no")),
-    )
+    theirs = nw.col("side") == STATEMENT
+    statement, line = (nw.when(theirs).then(nw.col(name)).otherwise(nothing(name)) for name in ("source", "no"))
+    offs = {f"{name}_off": nothing("no") for name in _OFF}
+    return engine.conform(agreed, _AGREED, rule=rule, group=nw.col("g"), statement=statement, line=line, **offs)
 
 
 def _differences(found: pa.Table) -> Sequence[str | None]:
     """Text is built only where a row differs at all."""
-    names = ("amount_off", "fee_off", "days_off")
-    offs = zip(*(found[name].fill_null(0).to_pylist() for name in names), found["currency"].to_pylist(), strict=True)
-    return [_apart(*off) if any(off[:3]) else None for off in offs]
+    offs = (found[f"{name}_off"].fill_null(0).to_pylist() for name in _OFF)
+    return [_apart(*off) if any(off[:3]) else None for off in zip(*offs, found["currency"].to_pylist(), strict=True)]
 
 
 def _apart(amount: int, fee: int, days: int, currency: str) -> str:
@@ -280,7 +276,7 @@ def _apart(amount: int, fee: int, days: int, currency: str) -> str:
 
 _NO_DAY, _NO_CURRENCY = -(2**40), ""
 _BY = ["account", "day", "code", "currency"]
-_COUNTS = ["ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor"]
+_COUNTS = ["ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor", "variance_minor"]
 
 
 def summary_of(read: dict[str, pd.DataFrame], rows: pd.DataFrame, breaks: pd.DataFrame) -> pd.DataFrame:
@@ -297,13 +293,11 @@ def summary_of(read: dict[str, pd.DataFrame], rows: pd.DataFrame, breaks: pd.Dat
     variance = breaks[["account", "code", "currency", "variance_minor"]].astype(
         {"code": "string", "currency": "string"}
     )
-    days = breaks["business_date"].astype("int32[pyarrow]").astype("Int64")
-    parts.append(_keyed(variance.assign(day=days)))
+    parts.append(_keyed(variance.assign(day=breaks["business_date"].astype("int32[pyarrow]").astype("Int64"))))
     whole = pd.concat(parts, ignore_index=True).astype({"code": "string", "day": "Int64"})
-    counts = [*_COUNTS, "variance_minor"]
-    for name in counts:
+    for name in _COUNTS:
         whole[name] = whole[name].fillna(0).astype("int64")
-    made = whole.groupby(_BY)[counts].sum().reset_index()
+    made = whole.groupby(_BY)[_COUNTS].sum().reset_index()
     # A day on which every row is part of a break has nothing matched.
     made = made[(made["code"] != MATCHED) | (made["ledger_rows"] + made["statement_rows"] > 0)]
     made = made.sort_values(_BY, ignore_index=True)
@@ -330,45 +324,39 @@ def ageing_of(breaks: pd.DataFrame) -> pd.DataFrame:
     return made[list(AGEING)].astype(kept)
 
 
-@dataclass(frozen=True)
-class Sums:
-    """What the rows of an account add up to, in minor units."""
-
-    ledger_closing: int | None
-    ledger: int
-    """All ledger rows read, what was carried included."""
-    statement: int
-    """The rows of this run's files."""
-    carried: int
-    """The statement rows carried."""
-    told_twice: int
-    breaks: int
-    tolerated: int
-
-
 def proof_line(
-    account: str, currency: str | None, books: Sequence[Book], sums: Sums, before: Mapping[str, Any]
+    account: str, read: Read, breaks: pd.DataFrame, rows: pd.DataFrame, tolerated: int, before: Mapping[str, Any]
 ) -> dict[str, Any]:
     """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty."""
+    books, ends = read.books_of(account), read.closings.get(account)
+    signed = {side: int(each.loc[each["account"] == account, "signed"].sum()) for side, each in read.totals.items()}
+    in_files = sum(book.signed for book in books)
+    repeated = rows[(rows["account"] == account) & rows["repeated"].fillna(value=False)]
+    moved, carried = in_files - int(repeated["signed"].sum()), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
-    opening, closing = _stated(books, sums, before)
-    ledger = sums.ledger_closing if sums.ledger_closing is not None else opening - sums.carried + brought + sums.ledger
-    moved = sums.statement - sums.told_twice
+    opening = int(before["statement_minor"]) if before else books[0].opening
+    if opening is None:
+        # The file does not tell: it is taken to have begun where the ledger did.
+        opening = 0 if ends is None else ends - signed[LEDGER]
+    ledger = opening - carried + brought + signed[LEDGER] if ends is None else ends
+    closing = books[-1].closing
     statement = opening + moved if closing is None else closing
     gap = statement - opening - moved
     difference = ledger - statement
+    explained = int(breaks.loc[breaks["account"] == account, "variance_minor"].sum())
+    currencies = [each for book in books for each in book.currencies[:1]]
     line = {
         "account": account,
-        "currency": currency,
+        "currency": _commonest(read.totals[LEDGER], account) or next(iter(currencies), None),
         "ledger_minor": ledger,
         "statement_minor": statement,
         "difference_minor": difference,
-        "breaks_minor": sums.breaks,
-        "tolerated_minor": sums.tolerated,
+        "breaks_minor": explained,
+        "tolerated_minor": tolerated,
         "brought_minor": brought,
-        "opening_minor": (ledger - sums.ledger) - (opening - sums.carried) - brought,
+        "opening_minor": (ledger - signed[LEDGER]) - (opening - carried) - brought,
         "gap_minor": gap,
-        "unexplained_minor": difference - sums.breaks - sums.tolerated - brought,
+        "unexplained_minor": difference - explained - tolerated - brought,
     }
     jumps = [(book.source, jump) for book in books for jump in book.jumps]
     line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps)
@@ -376,13 +364,10 @@ def proof_line(
     return line
 
 
-def _stated(books: Sequence[Book], sums: Sums, before: Mapping[str, Any]) -> tuple[int, int | None]:
-    """The statement's balance before its first row, and after its last one if the file tells it."""
-    opening = int(before["statement_minor"]) if before else books[0].opening
-    if opening is None:
-        # The file does not tell: it is taken to have begun where the ledger did.
-        opening = 0 if sums.ledger_closing is None else sums.ledger_closing - sums.ledger
-    return opening, books[-1].closing
+def _commonest(counted: pd.DataFrame, account: str) -> str | None:
+    """The currency of most rows of an account."""
+    rows = counted[counted["account"] == account].groupby("currency")["rows"].sum().sort_index()
+    return str(rows.idxmax()) if len(rows) else None
 
 
 def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_out: bool) -> str:

@@ -106,7 +106,7 @@ class Reconciliation(Closing):
         matched = counted[counted["code"] == "matched"].groupby("account")[["rows", "value"]].sum()
         return total, matched.reindex(total.index, fill_value=0)
 
-    def _told(self) -> Table:
+    def _table(self) -> Table:
         total, matched = self._counted()
         rows = [
             (
@@ -124,10 +124,10 @@ class Reconciliation(Closing):
         return table(f"{read}: {'clean' if self.is_clean else f'{len(self.breaks):,} breaks'}", columns, rows)
 
     def __repr__(self) -> str:
-        return str(self._told())
+        return str(self._table())
 
     def _repr_html_(self) -> str:
-        return self._told().html()
+        return self._table().html()
 
 
 def _proven(line: Mapping[Hashable, Any]) -> str:

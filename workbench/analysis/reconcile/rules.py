@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 
-from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_ROW, Columns
+from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_ROW
 from workbench.errors import ReconcileRefused
 
 TEXT: Final = "text"
@@ -21,51 +21,31 @@ Kinds = Mapping[str, str]
 LEDGER: Final = "ledger"
 STATEMENT: Final = "statement"
 SIDES: Final = (LEDGER, STATEMENT)
+PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
+"""How the columns of each side begin in a pair."""
 
 _KIND_OF_TYPE: Kinds = {
     "string": TEXT, "category": TEXT, "int64": WHOLE, "Int64": WHOLE, MOMENT: INSTANT, DAY: DATE,
 }  # fmt: skip
 _UNREAD = {"payment", "description"}
-
-
-def _kinds_of(columns: Columns) -> Kinds:
-    """The kinds of those columns that are read."""
-    return {name: _KIND_OF_TYPE[kind] for name, kind in columns.items() if name not in _UNREAD}
-
-
-LEDGER_READ: Kinds = _kinds_of(LEDGER_MOVEMENT)
-STATEMENT_READ: Kinds = _kinds_of(STATEMENT_ROW)
+LEDGER_READ, STATEMENT_READ = (
+    {name: _KIND_OF_TYPE[kind] for name, kind in columns.items() if name not in _UNREAD}
+    for columns in (LEDGER_MOVEMENT, STATEMENT_ROW)
+)
+"""The kinds of those columns that are read."""
 
 NUMBER, WORD, FLAG = nw.Int64, nw.String, nw.Boolean
 Shape = Mapping[str, Any]
 """Column → type, as narwhals names it."""
 
+_OTHERS = {**dict.fromkeys(("account", "no", "at", "order", "day", "amount", "fee", "signed"), NUMBER), "moves": FLAG}
 ROW: Shape = {
-    "side": WORD,
-    "account": NUMBER,
-    "g": WORD,
-    "key": WORD,
-    "batch": WORD,
-    "source": WORD,
-    "no": NUMBER,
-    "at": NUMBER,
-    "order": NUMBER,
-    "day": NUMBER,
-    "direction": WORD,
-    "amount": NUMBER,
-    "fee": NUMBER,
-    "currency": WORD,
-    "status": WORD,
-    "phone": WORD,
-    "moves": FLAG,
-    "signed": NUMBER,
-    "entry": WORD,
-    "kind": WORD,
-    "refers": WORD,
-    "state": WORD,
-    "problem": WORD,
-    "was": WORD,
-}
+    name: _OTHERS.get(name, WORD)
+    for name in (
+        "side", "account", "g", "key", "batch", "source", "no", "at", "order", "day", "direction", "amount", "fee",
+        "currency", "status", "phone", "moves", "signed", "entry", "kind", "refers", "state", "problem", "was",
+    )
+}  # fmt: skip
 """A row of either side. The account is its place in the list of accounts: numbers are compared sooner than names.
 
 `g` is the group, `source` and `no` the statement and line, or nothing and the entry's number; `at` may be
@@ -75,14 +55,8 @@ reverses, and `was` the code that an earlier run gave a row that is carried forw
 
 OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "order", "was"})
 
-PAIR: Shape = {
-    "account": NUMBER,
-    "g": WORD,
-    "code": WORD,
-    "rows": NUMBER,
-    "told_twice": FLAG,
-    **{f"l_{name}": ROW[name] for name in OF_SIDE},
-    **{f"s_{name}": ROW[name] for name in OF_SIDE},
+PAIR: Shape = {"account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "repeated": FLAG} | {
+    f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE
 }
 """What is said of one thing by both sides, or by one: then the other side's `no` is null.
 

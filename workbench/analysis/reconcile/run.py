@@ -14,17 +14,15 @@ from workbench.analysis.reconcile.break_rows import Broken, breaks_of, broken_ro
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
-    closed_rows,
-    refuse_told_before,
+    refuse_repeated,
     rows_ahead,
     with_carried,
 )
 from workbench.analysis.reconcile.classify import Classified, classify, resolve
-from workbench.analysis.reconcile.engines import Engine, conform
+from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of
 from workbench.analysis.reconcile.proof import (
-    Book,
-    Sums,
+    Read,
     ageing_of,
     books,
     check_accounts,
@@ -91,21 +89,6 @@ def reconcile(
 
 
 @dataclass
-class _Read:
-    """Both sides loaded and counted."""
-
-    accounts: Sequence[str]
-    rows: Mapping[str, Frame]
-    totals: Mapping[str, pd.DataFrame]
-    books: Sequence[Book]
-    closings: Mapping[str, int | None]
-    """The ledger's last balance of each account."""
-    last_numbers: Mapping[str, int]
-    everything: Frame
-    """The ledger's rows of these accounts, what was gone through included."""
-
-
-@dataclass
 class _Run:
     inputs: Inputs
     engine: Engine
@@ -121,9 +104,9 @@ class _Run:
         cut_after = {place: closing[account] - self.cut_off for place, account in enumerate(read.accounts)}
         resolved = resolve(self.engine, classified.open, read.everything, cut_after)
         broken = collect_broken(self.engine, classified, resolved, read.accounts)
-        return self._told(read, closing, classified, broken)
+        return self._result(read, closing, classified, broken)
 
-    def _read(self) -> _Read:
+    def _read(self) -> Read:
         given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
         statement = _with_account(given, self.inputs)
         theirs = rows_of(self.engine, statement, STATEMENT, keep=("balance_minor",))
@@ -149,41 +132,34 @@ class _Run:
         if self.carried is not None:
             mine = self.carried.of(accounts)
             ledger = ledger.filter(nw.col("account").is_in(accounts))
-            refuse_told_before(
-                self.engine, rows_of(self.engine, closed_rows(self.engine, ledger, mine), LEDGER), theirs, mine
-            )
-            open_ledger, open_statement = with_carried(self.engine, ledger, statement, mine)
-            both = {LEDGER: open_ledger, STATEMENT: open_statement}
-            reported = {side: self.engine.keep(rows_of(self.engine, both[side], side, carried=True)) for side in SIDES}
-            sums = {side: totals(self.engine, reported[side]) for side in SIDES}
-            rows = {side: numbered(self.engine, reported[side], accounts) for side in SIDES}
-        return _Read(accounts, rows, sums, found, closings, last, everything)
+            refuse_repeated(self.engine, ledger, theirs, mine)
+            both = with_carried(self.engine, ledger, statement, mine)
+            sums = {side: totals(self.engine, both[side]) for side in SIDES}
+            rows = {side: numbered(self.engine, both[side], accounts) for side in SIDES}
+        return Read(accounts, rows, sums, found, closings, last, everything)
 
-    def _closing(self, read: _Read) -> dict[str, int]:
+    def _closing(self, read: Read) -> dict[str, int]:
         """The last day of each account: of its statements, else of what was closed before, else of the ledger."""
         made = {}
-        for account in {book.account for book in read.books}:
-            last = [book.last_day for book in read.books if book.account == account and book.last_day is not None]
+        for account in read.accounts:
+            last = [book.last_day for book in read.books_of(account) if book.last_day is not None]
             if not last and self.carried is not None and (closed := self.carried.closed_of(account)):
                 last = [day_number(closed["closing_date"])]
             days = read.totals[LEDGER].loc[read.totals[LEDGER]["account"] == account, "day"].dropna()
             made[account] = max(last) if last else int(days.max()) if len(days) else 0
         return made
 
-    def _told(self, read: _Read, closing: Mapping[str, int], classified: Classified, broken: Broken) -> Reconciliation:
-        expected_in = {
-            account: ", ".join(sorted({book.source for book in read.books if book.account == account}))
-            for account in closing
-        }
-        breaks = breaks_of(broken, closing, expected_in)
-        rows = broken_rows(broken)
-        proof = frame([self._proof(account, read, breaks, broken, rows) for account in sorted(closing)], PROOF)
+    def _result(self, read: Read, closing: Mapping[str, int], classified: Classified, broken: Broken) -> Reconciliation:
+        expected_in = {name: ", ".join(sorted({each.source for each in read.books_of(name)})) for name in closing}
+        breaks, rows, tolerated = breaks_of(broken, closing, expected_in), broken_rows(broken), broken.tolerated
+        before = {name: self.carried.closed_of(name) if self.carried else {} for name in closing}
+        lines = [proof_line(name, read, breaks, rows, tolerated.get(name, 0), before[name]) for name in sorted(closing)]
         return Reconciliation(
             breaks=breaks,
             summary=summary_of(dict(read.totals), rows, breaks),
             ageing=ageing_of(breaks),
-            proof=proof,
-            carry_forward=self._carry(read, closing, rows, proof),
+            proof=frame(lines, PROOF),
+            carry_forward=self._carry(read, closing, rows, lines),
             rows_read={side: int(read.totals[side]["rows"].sum()) for side in SIDES},
             engine=self.engine.name,
             _matches=partial(matches_of, self.engine, classified, read.accounts),
@@ -191,54 +167,29 @@ class _Run:
             _close=self.engine.close,
         )
 
-    def _proof(
-        self, account: str, read: _Read, breaks: pd.DataFrame, broken: Broken, rows: pd.DataFrame
-    ) -> dict[str, Any]:
-        mine = [book for book in read.books if book.account == account]
-        signed = {
-            side: int(read.totals[side].loc[read.totals[side]["account"] == account, "signed"].sum()) for side in SIDES
-        }
-        moved = sum(book.signed for book in mine)
-        reported = rows[(rows["account"] == account) & rows["told_twice"].fillna(value=False)]
-        sums = Sums(
-            ledger_closing=read.closings.get(account),
-            ledger=signed[LEDGER],
-            statement=moved,
-            carried=signed[STATEMENT] - moved,
-            told_twice=int(reported["signed"].sum()),
-            breaks=int(breaks.loc[breaks["account"] == account, "variance_minor"].sum()),
-            tolerated=broken.tolerated.get(account, 0),
-        )
-        currency = _commonest(read.totals[LEDGER], account) or next(
-            (each.currencies[0] for each in mine if each.currencies), None
-        )
-        return proof_line(account, currency, mine, sums, self.carried.closed_of(account) if self.carried else {})
-
-    def _carry(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: pd.DataFrame) -> CarryForward:
+    def _carry(
+        self, read: Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: Sequence[Mapping[str, Any]]
+    ) -> CarryForward:
         closed = [
             {
-                "account": line["account"],
-                "currency": line["currency"],
+                **line,
                 "closing_date": closing[line["account"]],
                 "last_number": read.last_numbers.get(line["account"]),
-                "statement_minor": line["statement_minor"],
                 "brought_minor": line["brought_minor"] + line["tolerated_minor"] + line["unexplained_minor"],
             }
-            for line in proof.to_dict("records")
+            for line in proof
         ]
-        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), self._ahead(read, closing, rows))
+        # Looked for where there may be any: most ledgers end with their statements.
+        known = read.totals[LEDGER]
+        later = (known["day"] > known["account"].map(closing)).fillna(value=False).any()
+        ahead = frame([], AHEAD)
+        if later or (self.carried is not None and not self.carried.ahead.empty):
+            ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
+        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), ahead)
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
         return made.and_of(self.carried.of([name for name in self.carried.closed["account"] if name not in closing]))
-
-    def _ahead(self, read: _Read, closing: Mapping[str, int], rows: pd.DataFrame) -> pd.DataFrame:
-        """Looked for where there may be any: most ledgers end with their statements."""
-        known = read.totals[LEDGER]
-        later = (known["day"] > known["account"].map(closing)).fillna(value=False).any()
-        if later or (self.carried is not None and not self.carried.ahead.empty):
-            return rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
-        return frame([], AHEAD)
 
 
 def _with_account(statement: Frame, inputs: Inputs) -> Frame:
@@ -254,17 +205,11 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
     """The balance after the last entry of each account."""
     ends = [(nw.col("account") == account) & (nw.col("no") == number) for account, number in last.items()]
     rows = ledger.filter(reduce(or_, ends)) if ends else ledger.filter(nw.col("no").is_null())
-    found = engine.collect(conform(engine, rows, {"account": WORD, "balance_minor": NUMBER})).to_pylist()
+    found = engine.rows(rows, {"account": WORD, "balance_minor": NUMBER})
     return {row["account"]: row["balance_minor"] for row in found}
 
 
-def _commonest(counted: pd.DataFrame, account: str) -> str | None:
-    """The currency of most rows of an account."""
-    rows = counted[counted["account"] == account].groupby("currency")["rows"].sum().sort_index()
-    return str(rows.idxmax()) if len(rows) else None
-
-
-def _inputs(inputs: Inputs, read: _Read, carried: CarryForward | None) -> pd.DataFrame:
+def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None) -> pd.DataFrame:
     """The frame INPUTS."""
     counted = int(read.totals[LEDGER]["rows"].sum())
     rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, None, None, None)]

@@ -1,4 +1,4 @@
-"""What a reconciliation is handed over as: a workbook, a page, figures, and words for a terminal."""
+"""What a reconciliation is handed over as: a workbook, a page, figures, and texts for a terminal."""
 
 from workbench.analysis.report.figures import Figures
 from workbench.analysis.report.page import write_page

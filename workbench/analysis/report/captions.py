@@ -1,4 +1,4 @@
-"""A reconciliation in words: what each code means, the headline, and the proof as a sentence."""
+"""A reconciliation as text: what each code means, the headline, and the proof as a sentence."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -61,7 +61,7 @@ def _proof(row: Mapping[str, Any]) -> str:
         f"{currency} {major_text(row[side], currency)}" for side in ("ledger_minor", "statement_minor")
     )
     text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
-    parts = [f"{words} {major_text(row[name], currency, signed=True)}" for name, words in _PARTS if row[name]]
+    parts = [f"{what} {major_text(row[name], currency, signed=True)}" for name, what in _PARTS if row[name]]
     explained = " and ".join(parts) or "no break"
     difference = major_text(row["difference_minor"], currency, signed=True)
     if row["unexplained_minor"]:

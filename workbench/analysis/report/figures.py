@@ -1,6 +1,6 @@
-"""The figures of a reconciliation, with words for who does not see them: the same bytes in every run."""
+"""The figures of a reconciliation, with a text for who does not see them: the same bytes in every run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from typing import Any, Final
@@ -23,6 +23,7 @@ _INK: Final = "#333333"
 _WIDTH, _HEIGHT, _BAR_HEIGHT = 7.2, 3.4, 0.55
 _MAX_DATES: Final = 6
 _MAX_LABELS: Final = 8
+_MOST_NAMED: Final = 8
 _WHOLE: Final = 10_000
 """Shares are drawn in ten-thousandths: whole numbers are enough for a picture."""
 
@@ -99,36 +100,23 @@ def _up_and_down(axes: Axes, nets: Sequence[Net], currency: str, places: Sequenc
     heights = ([net.up_minor for net in nets], [net.down_minor for net in nets])
     for each, look in zip(heights, looks, strict=True):
         axes.bar(places, each, width=0.7, **look)
-    if len(nets) <= _MAX_LABELS:
-        _label(axes, places, nets, currency)
+    # The amounts at the ends of the bars, where there are few.
+    for place, net in zip(places, nets, strict=True) if len(nets) <= _MAX_LABELS else ():
+        for minor, offset, anchor in ((net.up_minor, 3, "bottom"), (net.down_minor, -3, "top")):
+            if minor:
+                axes.annotate(
+                    major_text(minor, currency, signed=True), (place, minor), xytext=(0, offset),
+                    textcoords="offset points", ha="center", va=anchor, fontsize=8, color=_INK,
+                )  # fmt: skip
     axes.axhline(0, color=_INK, linewidth=0.8)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.margins(y=0.18)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    axes.yaxis.set_major_formatter(FuncFormatter(_in_major_units(currency)))
+    no_minor = "." + "0" * decimals_of(currency)
+    in_major_units = FuncFormatter(lambda minor, _: major_text(int(minor), currency).removesuffix(no_minor))
+    axes.yaxis.set_major_formatter(in_major_units)
     axes.set_ylabel(f"net variance in {currency}" if currency else "net variance", fontsize=9)
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-
-
-def _label(axes: Axes, places: Sequence[int], nets: Sequence[Net], currency: str) -> None:
-    """The amounts at the ends of the bars, where there are few."""
-    for place, net in zip(places, nets, strict=True):
-        for minor, offset, anchor in ((net.up_minor, 3, "bottom"), (net.down_minor, -3, "top")):
-            if minor:
-                text = major_text(minor, currency, signed=True)
-                axes.annotate(
-                    text, (place, minor), xytext=(0, offset), textcoords="offset points", ha="center", va=anchor,
-                    fontsize=8, color=_INK,
-                )  # fmt: skip
-
-
-def _in_major_units(currency: str) -> Callable[[Any, Any], str]:
-    """The words at a line of the axis; what is between two ngwee has none."""
-    places = decimals_of(currency)
-    return lambda minor, _: major_text(int(minor), currency).removesuffix("." + "0" * places)
-
-
-_MOST_NAMED: Final = 8
 
 
 class Figures:
@@ -143,33 +131,35 @@ class Figures:
     def __repr__(self) -> str:
         return "Figures: ageing(), daily_variance(), match_rate()"
 
+    @own_look()
     def ageing(self, currency: str | None = None) -> Picture:
         """How much is open, by age. Raises ReportRefused: several currencies, and none was named."""
         currency = totals.currency_of(self._result, currency)
         found = totals.by_bucket(self._result, currency)
-        with own_look():
-            figure = ageing(list(found), list(found.values()), currency)
-            named = {f"{bucket} days": net for bucket, net in found.items()}
-            return picture(figure, _in_words(f"Open breaks by age, in {currency}", named, currency))
+        named = {f"{bucket} days": net for bucket, net in found.items()}
+        figure = ageing(list(found), list(found.values()), currency)
+        return picture(figure, _caption(f"Open breaks by age, in {currency}", named, currency))
 
+    @own_look()
     def daily_variance(self, currency: str | None = None) -> Picture:
         """How far the sides are apart, by business date. Raises ReportRefused: as for `ageing`."""
         currency = totals.currency_of(self._result, currency)
         found = totals.by_day(self._result, currency)
-        with own_look():
-            figure = daily_variance(list(found), list(found.values()), currency)
-            named = {day.isoformat(): net for day, net in found.items()}
-            return picture(figure, _in_words(f"Variance by business date, in {currency}", named, currency))
+        named = {day.isoformat(): net for day, net in found.items()}
+        figure = daily_variance(list(found), list(found.values()), currency)
+        return picture(figure, _caption(f"Variance by business date, in {currency}", named, currency))
 
+    @own_look()
     def match_rate(self) -> Picture:
         """The share of the net value that matched, by account."""
         found = totals.by_account(self._result)
-        with own_look():
-            return picture(match_rate(found), _rates_in_words(found))
+        text = "; ".join(f"{each.account} {percent(each.matched_minor, each.value_minor)}" for each in found)
+        says = f"Share of the net value that matched, by account. {text or 'No rows'}."
+        return picture(match_rate(found), says)
 
 
-def _in_words(title: str, nets: Mapping[str, totals.Net], currency: str) -> str:
-    """Each bar in words, or the largest where there are many."""
+def _caption(title: str, nets: Mapping[str, Net], currency: str) -> str:
+    """Each bar as text, or the largest where there are many."""
     if not nets:
         return f"{title}: none."
     largest = sorted(nets, key=lambda name: nets[name].down_minor - nets[name].up_minor)[:_MOST_NAMED]
@@ -178,11 +168,6 @@ def _in_words(title: str, nets: Mapping[str, totals.Net], currency: str) -> str:
     return f"{title}. {'; '.join(text)}{rest}."
 
 
-def _net(net: totals.Net, currency: str) -> str:
+def _net(net: Net, currency: str) -> str:
     sums = [major_text(minor, currency, signed=True) for minor in (net.up_minor, net.down_minor) if minor]
     return f"{counted(net.breaks, 'break')}, {' and '.join(sums) or 'no variance'}"
-
-
-def _rates_in_words(accounts: Sequence[totals.Account]) -> str:
-    text = [f"{each.account} {percent(each.matched_minor, each.value_minor)}" for each in accounts]
-    return f"Share of the net value that matched, by account. {'; '.join(text) or 'No rows'}."

@@ -73,9 +73,8 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
     read = {each.resolve() for each in inputs}
     for place, out in enumerate(outs):
         if out.suffix.lower() not in WRITERS:
-            raise ReportRefused(
-                f"{out} ends in {out.suffix or 'nothing'}; results are written to {', '.join(WRITERS)}."
-            )
+            known = ", ".join(WRITERS)
+            raise ReportRefused(f"{out} ends in {out.suffix or 'nothing'}; results are written to {known}.")
         if not out.parent.is_dir():
             raise ReportRefused(f"{out} cannot be written: there is no folder {out.parent}.")
         if out.is_dir() or out.resolve() in read:

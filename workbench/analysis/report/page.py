@@ -20,7 +20,7 @@ from workbench.visible import visible
 
 MAX_LISTED: Final = 50
 """So many breaks of a code are listed, the largest; the workbook has all."""
-_MAX_WORDS: Final = 600
+_MAX_LENGTH: Final = 600
 """A cell of the page shows so many characters; the workbook has the rest."""
 
 
@@ -46,23 +46,21 @@ def page(result: Reconciled) -> str:
             proof=short_tables.proof(result),
             codes=short_tables.codes(result),
             sections=list(_sections(result)),
-            money=[_money(result, figures, each) for each in currencies],
+            money=[
+                {
+                    "currency": each,
+                    "ages": short_tables.ageing(result, each),
+                    "days": short_tables.days(result, each),
+                    "ageing": figures.ageing(each),
+                    "daily": figures.daily_variance(each),
+                }
+                for each in currencies
+            ],
             rates=figures.match_rate(),
             inputs=short_tables.inputs(result),
             statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
         )
     )
-
-
-def _money(result: Reconciled, figures: Figures, currency: str) -> dict[str, object]:
-    """What is shown for the accounts in one currency."""
-    return {
-        "currency": currency,
-        "ages": short_tables.ageing(result, currency),
-        "days": short_tables.days(result, currency),
-        "ageing": figures.ageing(currency),
-        "daily": figures.daily_variance(currency),
-    }
 
 
 def _sections(result: Reconciled) -> Iterator[dict[str, object]]:
@@ -97,13 +95,12 @@ def _listed(row: Mapping[str, Any]) -> dict[str, str]:
         **{side: "" if minor is None else major_text(minor, currency) for side, minor in net.items()},
         "variance": major_text(row["variance_minor"], currency, signed=True),
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
-        "reason": _short(row["reason"]),
-        "settlement": _short(row["settlement"]),
+        **{name: _short(row[name]) for name in ("reason", "settlement")},
     }
 
 
 def _short(text: str | None) -> str:
-    return shortened(text or "", _MAX_WORDS)
+    return shortened(text or "", _MAX_LENGTH)
 
 
 def _data_url(picture: Picture) -> str:
@@ -121,12 +118,8 @@ def _template() -> Any:  # noqa: ANN401  loaded when it is first used
 
     text = files(__package__).joinpath("templates", "page.html").read_text("utf-8")
     environment = Environment(
-        loader=DictLoader({"page.html": text}),
-        autoescape=True,
-        finalize=_shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        loader=DictLoader({"page.html": text}), autoescape=True, finalize=_shown, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     environment.filters["data_url"] = _data_url
     return environment.get_template("page.html")

@@ -11,6 +11,10 @@ from workbench.analysis.report.workbook import PROOF_HEADINGS, heading
 from workbench.domain.money import major_text
 from workbench.render import Column, Table, percent, shortened, table
 
+_FEW = 5
+_REASON = 200
+_CLOSINGS = ("ledger_minor", "statement_minor")
+
 
 def _numbers(*headings: str) -> list[str | Column]:
     return [Column(each, numeric=True) for each in headings]
@@ -35,11 +39,7 @@ def accounts(result: Reconciled) -> Table:
 
 def codes(result: Reconciled) -> Table:
     """How many breaks there are of each code, and by how much they move the balances apart."""
-    columns = [
-        "code",
-        *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"),
-        "currency",
-    ]
+    columns = ["code", *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency"]
     made = [
         (
             each.code, f"{each.breaks:,}", f"{each.rows:,}", major_text(each.up_minor, each.currency, signed=True),
@@ -53,21 +53,13 @@ def codes(result: Reconciled) -> Table:
 def unusable(result: Reconciled) -> Table:
     """The first rows that cannot be used, each with the reason."""
     bad = result.breaks[result.breaks["code"] == INVALID]
-    names = ("side", "statement", "line", "entry", "reason")
+    rows = python_rows(bad.head(_FEW), "side", "statement", "line", "entry", "reason")
     made = [
-        (
-            "ledger" if side == "ledger" else statement,
-            f"{line or entry or ''}",
-            shortened(" ".join(reason.split()), _REASON),
-        )
-        for side, statement, line, entry, reason in python_rows(bad.head(_FEW), *names)
+        (side if side == "ledger" else file, f"{line or entry or ''}", shortened(" ".join(reason.split()), _REASON))
+        for side, file, line, entry, reason in rows
     ]
     more = f", the first {_FEW} of {len(bad):,}" if len(bad) > _FEW else ""
     return table(f"Rows that cannot be used{more}", ["of", "line or entry", "reason"], made)
-
-
-_FEW = 5
-_REASON = 200
 
 
 def ageing(result: Reconciled, currency: str) -> Table:
@@ -96,27 +88,14 @@ def proof(result: Reconciled) -> Table:
         str(name) for name in result.proof.columns
         if str(name).endswith("_minor") and (name in always or result.proof[name].any())
     ]  # fmt: skip
-    columns = [
-        "account",
-        *_numbers(*(heading(name, PROOF_HEADINGS) for name in names)),
-        "currency",
-        "holds",
-    ]
+    columns = ["account", *_numbers(*(heading(name, PROOF_HEADINGS) for name in names)), "currency", "holds"]
+    signed = [name not in _CLOSINGS for name in names]
     made = [
-        (
-            account,
-            *(
-                major_text(minor, currency, signed=name not in _CLOSINGS)
-                for name, minor in zip(names, minors, strict=True)
-            ),
-            currency, "yes" if holds else "no",
-        )
+        (account, *(major_text(minor, currency, signed=sign) for sign, minor in zip(signed, minors, strict=True)),
+         currency, "yes" if holds else "no")
         for account, currency, holds, *minors in python_rows(result.proof, "account", "currency", "holds", *names)
     ]  # fmt: skip
     return table("Proof: closing balances and what sets them apart", columns, made)
-
-
-_CLOSINGS = ("ledger_minor", "statement_minor")
 
 
 def inputs(result: Reconciled) -> Table:

@@ -54,31 +54,29 @@ class Net(NamedTuple):
 def by_account(result: Reconciled) -> list[Account]:
     """A row for each account and currency of the summary, by name."""
     sums: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    columns = (
-        "account", "currency", "code", "ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor",
-        "variance_minor",
-    )  # fmt: skip
-    for account, currency, code, ledger, statement, ledger_value, statement_value, variance in python_rows(
-        result.summary, *columns
+    counts = ("ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor", "variance_minor")
+    for account, currency, code, ledger, statement, *values, variance in python_rows(
+        result.summary, "account", "currency", "code", *counts
     ):
-        found = sums[account or "", currency or ""]
-        value, both = ledger_value + statement_value, ledger + statement
-        found.update({"ledger_rows": ledger, "statement_rows": statement, "value_minor": value})
-        found.update({"variance_minor": variance})
-        found.update({"matched_rows": both, "matched_minor": value} if code == MATCHED else {})
-        found.update({"timing_rows": both} if code == TIMING else {})
-    names = Account._fields[2:]
-    return [Account(*key, *(found[name] for name in names)) for key, found in sorted(sums.items())]
+        found, value, both = sums[account or "", currency or ""], sum(values), ledger + statement
+        found.update(ledger_rows=ledger, statement_rows=statement, value_minor=value, variance_minor=variance)
+        if code == MATCHED:
+            found.update(matched_rows=both, matched_minor=value)
+        elif code == TIMING:
+            found.update(timing_rows=both)
+    return [Account(*key, *(found[name] for name in Account._fields[2:])) for key, found in sorted(sums.items())]
 
 
 def by_code(result: Reconciled) -> list[Code]:
     """A row for each code and currency that there is among the breaks, in the order of the rules."""
-    sums: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for code, currency, count, variance in python_rows(result.breaks, "code", "currency", "rows", "variance_minor"):
-        sums[code, currency or ""].append((count, variance))
+    breaks = [*python_rows(result.breaks, "code", "currency", "rows", "variance_minor")]
+    rows: Counter[tuple[str, str]] = Counter()
+    for code, currency, count, _ in breaks:
+        rows[code, currency or ""] += count
+    nets = _grouped(((code, currency or ""), variance) for code, currency, _, variance in breaks)
     return [
-        Code(code, currency, len(found), sum(count for count, _ in found), *_by_sign(each for _, each in found))
-        for (code, currency), found in sorted(sums.items(), key=lambda item: (CODES.index(item[0][0]), item[0][1]))
+        Code(code, currency, net.breaks, rows[code, currency], net.up_minor, net.down_minor)
+        for (code, currency), net in sorted(nets.items(), key=lambda item: (CODES.index(item[0][0]), item[0][1]))
     ]
 
 
@@ -121,12 +119,7 @@ def _grouped(pairs: Iterable[tuple[Any, ...]]) -> dict[Any, Net]:
     for key, variance in pairs:
         if key is not None:
             found[key].append(variance)
-    return {key: Net(len(variances), *_by_sign(variances)) for key, variances in found.items()}
-
-
-def _by_sign(variances: Iterable[int]) -> tuple[int, int]:
-    """The sum of what is above zero, and of what is below."""
-    up = down = 0
-    for each in variances:
-        up, down = up + max(each, 0), down + min(each, 0)
-    return up, down
+    return {
+        key: Net(len(each), sum(minor for minor in each if minor > 0), sum(minor for minor in each if minor < 0))
+        for key, each in found.items()
+    }

@@ -19,6 +19,14 @@ from workbench.analysis.report.source import Reconciled, written_whole
 from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
 
+SHEETS: Final = ("summary", "matches", "breaks", "ageing", "proof", "inputs")
+MAX_ROWS: Final = 1_048_576
+"""A sheet has so many rows, the heading's among them."""
+_WIDEST: Final = 60
+_NARROWEST: Final = 6
+_MEASURED_ROWS: Final = 5_000
+_CREATED: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""Any fixed moment: two runs over the same inputs are the same file."""
 MAX_TEXT: Final = 32_767
 """A cell holds so many units of UTF-16."""
 CUT_MARK: Final = " … (cut)"
@@ -83,9 +91,7 @@ class Cells:
             return self._yes_or_no
         if pd.api.types.is_integer_dtype(kind):
             return self._whole
-        if "date32" in str(kind):
-            return self._day
-        return self._moment if str(kind).startswith("datetime64") else self._text
+        return self._dated if str(kind).startswith(("date32", "datetime64")) else self._text
 
     def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
         places = decimals_of(currency)
@@ -101,16 +107,12 @@ class Cells:
         sheet.write_boolean(row, column, value, self._plain)
         return str(value)
 
-    def _day(self, sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:
-        if value < _FIRST_DAY:
+    def _dated(self, sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:
+        moment = value if isinstance(value, datetime) else None
+        if (moment.date() if moment else value) < _FIRST_DAY:
             return self._text(sheet, row, column, value.isoformat(), currency)
-        sheet.write_datetime(row, column, value, self._date)
-        return value.isoformat()
-
-    def _moment(self, sheet: Worksheet, row: int, column: int, value: datetime, currency: object) -> str:
-        if value.date() < _FIRST_DAY:
-            return self._text(sheet, row, column, value.isoformat(), currency)
-        sheet.write_datetime(row, column, value.replace(tzinfo=None), self._time)
+        shown, look = (moment.replace(tzinfo=None), self._time) if moment else (value, self._date)
+        sheet.write_datetime(row, column, shown, look)
         return value.isoformat()[:23]
 
     def _text(self, sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
@@ -120,7 +122,7 @@ class Cells:
 
 
 def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
-    """The words above a column."""
+    """The text above a column."""
     return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 
@@ -146,16 +148,6 @@ def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes
     return number
 
 
-SHEETS: Final = ("summary", "matches", "breaks", "ageing", "proof", "inputs")
-MAX_ROWS: Final = 1_048_576
-"""A sheet has so many rows, the heading's among them."""
-_WIDEST: Final = 60
-_NARROWEST: Final = 6
-_MEASURED_ROWS: Final = 5_000
-_CREATED: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""Any fixed moment: two runs over the same inputs are the same file."""
-
-
 def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | None = None) -> None:
     """Write summary, matches, breaks, ageing, proof and inputs to an .xlsx file.
 
@@ -171,15 +163,11 @@ def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | N
             for name in SHEETS:
                 _write_frame(book, name, getattr(result, name), cells)
         finally:
-            _close(book)
-
-
-def _close(book: Workbook) -> None:
-    """Write it out, after a refusal too: that closes what it has open."""
-    try:
-        book.close()
-    except XlsxWriterException as error:
-        raise ReportRefused(f"The workbook cannot be written: {error}.") from None
+            # After a refusal too: that closes what it has open.
+            try:
+                book.close()
+            except XlsxWriterException as error:
+                raise ReportRefused(f"The workbook cannot be written: {error}.") from None
 
 
 def _write_frame(book: Workbook, name: str, frame: pd.DataFrame, cells: Cells) -> None:
@@ -194,10 +182,10 @@ def _write_frame(book: Workbook, name: str, frame: pd.DataFrame, cells: Cells) -
 def _write_sheet(sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str]) -> None:
     names = list(frame.columns)
     headings = [heading(each, called) for each in names]
-    for column, words in enumerate(headings):
-        sheet.write_string(0, column, words, cells.heading)
+    for column, text in enumerate(headings):
+        sheet.write_string(0, column, text, cells.heading)
     writers = [cells.writer(each, frame.dtypes[each]) for each in names]
-    widths = _write_rows(sheet, frame, writers, [len(words) + 3 for words in headings])
+    widths = _write_rows(sheet, frame, writers, [len(text) + 3 for text in headings])
     for column, width in enumerate(widths):
         sheet.set_column(column, column, min(max(width, _NARROWEST), _WIDEST))
     last = max(len(names) - 1, 0)

@@ -6,7 +6,6 @@ import shutil
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,6 +27,9 @@ from workbench.domain.money import ZMW
 from workbench.errors import SimulationRefused
 
 _BATCH: Final = 1_000
+LEDGER: Final = "ledger.parquet"
+STATEMENTS: Final = "statements"
+ANSWERS: Final = "answers.csv"
 
 
 class Books:
@@ -51,7 +53,7 @@ class Books:
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
         """Write the movements of the month that has ended on `last_day`, and see on which day each statement closes."""
-        self._last = self._write(pages)
+        self._last = self.write(pages)
         for account in ACCOUNTS:
             days = {row.day for row in deque(self.reported(account), maxlen=1)}
             for known in deque(self.known(account), maxlen=1):
@@ -60,25 +62,8 @@ class Books:
             # The bank's statement declares its period.
             self.closings[account] = last_day if account == BANK.name else max(days, default=last_day)
 
-    def keep_again(self, pages: Iterable[pa.Table]) -> None:
-        """Write the movements once more, with those that were posted since."""
-        self._write(pages)
-
-    def known(self, account: str) -> Iterator[Known]:
-        """What an account's statement tells of the ledger as it was when the month ended."""
-        return known_from(self._movements(account), self._chances)
-
-    def reported(self, account: str) -> Iterator[Row]:
-        """What an operator tells and the ledger does not know."""
-        return (statement_row(each, self._gaps) for each in self._notes.of(ACCOUNTS[account]))
-
-    def rows(self, account: str, withheld: set[str]) -> Iterator[Row]:
-        """A statement's rows in time order, but for those of some entries."""
-        known = (row for each in self.known(account) if each.entry not in withheld for row in each.rows)
-        return heapq.merge(known, self.reported(account), key=lambda row: row.at_ms)
-
-    def _write(self, pages: Iterable[pa.Table]) -> int:
-        """The number of the last entry written."""
+    def write(self, pages: Iterable[pa.Table]) -> int:
+        """Write the movements, again with those that were posted since; the number of the last entry."""
         last = self._after
         with pq.ParquetWriter(self._path, schema_of(LEDGER_MOVEMENT)) as file:
             for page in pages:
@@ -91,16 +76,24 @@ class Books:
                     last = max(last, pc.max(new["number"]).as_py())
         return last
 
+    def known(self, account: str) -> Iterator[Known]:
+        """What an account's statement tells of the ledger as it was when the month ended."""
+        return known_from(self._movements(account), self._chances)
+
+    def reported(self, account: str) -> Iterator[Row]:
+        """What an operator tells and the ledger does not know."""
+        return (statement_row(each, self._gaps) for each in self._notes.of(ACCOUNTS[account]))
+
+    def rows(self, account: str, planting: Planting) -> Iterator[Row]:
+        """A statement's rows in time order, with what is planted in place of some."""
+        known = (row for each in self.known(account) if each.entry not in planting.withheld for row in each.rows)
+        return heapq.merge(known, self.reported(account), planting.rows[account], key=lambda row: row.at_ms)
+
     def _movements(self, account: str) -> Iterator[Mapping[str, Any]]:
         with pq.ParquetFile(self._path) as file:
             for batch in file.iter_batches(_BATCH):
                 here = pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self._last))
                 yield from batch.filter(here).to_pylist()
-
-
-LEDGER: Final = "ledger.parquet"
-STATEMENTS: Final = "statements"
-ANSWERS: Final = "answers.csv"
 
 
 class Decoy(NamedTuple):
@@ -147,60 +140,40 @@ def write(books: Books, planting: Planting, out: Path, period: tuple[date, date]
             answers.writerow([statement, line, key, code])
             counts[code] += 1
 
-        for account, layout in ACCOUNTS.items():
-            statement = _Statement(books, planting, account, LAYOUTS[layout], period)
-            for line, row in statement.written(out / STATEMENTS / FILES[layout]):
+        for account, name in ACCOUNTS.items():
+            for line, row in _written(books, planting, account, out / STATEMENTS / FILES[name], period):
                 if row.code:
-                    answer(FILES[layout], line, row.key, statement.code_of(row))
+                    # What has no partner on the last day may still come: then it is a matter of time.
+                    is_new = row.code == MISSING["statement"] and row.day >= books.closings[account]
+                    answer(FILES[name], line, row.key, TIMING if is_new else row.code)
                 if row.decoy:
-                    decoys.append(Decoy(FILES[layout], line, row.key, row.decoy))
+                    decoys.append(Decoy(FILES[name], line, row.key, row.decoy))
             for each in planting.ledger_only:
                 if each.account == account:
-                    answer(FILES[layout], None, each.key, each.code)
+                    answer(FILES[name], None, each.key, each.code)
     return dict(sorted(counts.items())), decoys
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """One account as its operator or bank tells it."""
+def _written(
+    books: Books, planting: Planting, account: str, path: Path, period: tuple[date, date]
+) -> Iterator[tuple[int, Row]]:
+    """Write one account as its operator or bank tells it, row by row; each row with the line where it stands."""
+    layout, balance_minor, preamble = LAYOUTS[ACCOUNTS[account]], books.opening_minor[account], None
+    if layout.preamble:
+        # The closing balance is known when all rows are.
+        closing_minor = balance_minor + sum(row.effect_minor for row in books.rows(account, planting))
+        preamble = Preamble(account, ZMW.code, *period, balance_minor, closing_minor)
+    with statement_writer(path, layout, preamble=preamble) as writer:
+        for row in books.rows(account, planting):
+            balance_minor += row.effect_minor
+            yield writer.write(row.record(balance_minor), cells=_cells(row, layout)), row
 
-    books: Books
-    planting: Planting
-    account: str
-    layout: Layout
-    period: tuple[date, date]
 
-    def written(self, path: Path) -> Iterator[tuple[int, Row]]:
-        """Write it row by row; each row with the line where it stands."""
-        balance_minor = self.books.opening_minor[self.account]
-        with statement_writer(path, self.layout, preamble=self._preamble()) as writer:
-            for row in self._rows():
-                balance_minor += row.effect_minor
-                yield writer.write(row.record(balance_minor), cells=self._cells(row)), row
-
-    def code_of(self, row: Row) -> str:
-        """What has no partner on the last day may still come: then it is a matter of time."""
-        is_new = row.day >= self.books.closings[self.account]
-        return TIMING if row.code == MISSING["statement"] and is_new else str(row.code)
-
-    def _rows(self) -> Iterator[Row]:
-        own = self.books.rows(self.account, self.planting.withheld)
-        return heapq.merge(own, self.planting.rows[self.account], key=lambda row: row.at_ms)
-
-    def _preamble(self) -> Preamble:
-        """Only for a layout that has one: the closing balance is known when all rows are."""
-        if not self.layout.preamble:
-            return Preamble()
-        opening_minor = self.books.opening_minor[self.account]
-        closing_minor = opening_minor + sum(row.effect_minor for row in self._rows())
-        return Preamble(self.account, ZMW.code, *self.period, opening_minor, closing_minor)
-
-    def _cells(self, row: Row) -> dict[str, str]:
-        """Cells by the columns of the layout, which may tell amounts and numbers in columns of a side."""
-        made = dict(row.cells)
-        by = self.layout.direction_by
-        if by == "columns" and "amount" in made:
-            made["debit" if row.direction == OUT else "credit"] = made.pop("amount")
-        if by == "parties" and "phone" in made:
-            made["to" if row.direction == OUT else "from"] = self.layout.party.format(phone=made.pop("phone"))
-        return made
+def _cells(row: Row, layout: Layout) -> dict[str, str]:
+    """Cells by the columns of the layout, which may tell amounts and numbers in columns of a side."""
+    made = dict(row.cells)
+    if layout.direction_by == "columns" and "amount" in made:
+        made["debit" if row.direction == OUT else "credit"] = made.pop("amount")
+    if layout.direction_by == "parties" and "phone" in made:
+        made["to" if row.direction == OUT else "from"] = layout.party.format(phone=made.pop("phone"))
+    return made

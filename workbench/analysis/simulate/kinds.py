@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple
 
 from workbench.analysis import breaks as codes
 from workbench.analysis.breaks import LATE_SUCCESS
-from workbench.analysis.simulate.plan import Chances
+from workbench.analysis.simulate.plan import Chances, day_of
 from workbench.analysis.simulate.rows import ACCOUNTS, PAID_OUT, SECURED, Known, Row
 from workbench.analysis.statements import LAYOUTS, Layout
-from workbench.domain.ledger import CREDITED, OUT
-from workbench.domain.moments import DAY_MS, LUSAKA, day_start_ms, moment
+from workbench.domain.ledger import OUT
+from workbench.domain.moments import DAY_MS, day_start_ms
 from workbench.errors import SimulationRefused
 
 _SECOND_MS: Final = 1_000
@@ -19,6 +19,16 @@ MINUTE_MS: Final = 60_000
 _DAY: Final = timedelta(days=1)
 _TOLERATED_DAYS: Final = 1
 """By `reconcile` unless it is told otherwise, as is the cut-off: T+1."""
+_LATE_HOURS_MS: Final = 3 * 3_600_000
+_THOUSAND_MINOR: Final = 100_000
+_NATIONAL: Final = len("+260")
+ALL: Final = "all"
+_BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-00-0000"}, {"amount": "1O5.0O"})
+"""What makes a row invalid: no key, no such day, letters in an amount."""
+_REVERSED: Final = "a reversal that both sides know"
+
+Fits = Callable[[Known, date], bool]
+"""Which rows can carry a kind, asked with the closing date of the statement."""
 
 
 class Making(NamedTuple):
@@ -29,9 +39,9 @@ class Making(NamedTuple):
     new_key: Callable[[Row], str]
     end_ms: int
 
-    def between(self, low: int, high: int, *natural_key: str) -> int:
+    def between(self, low: int, high: int, why: str, row: Row) -> int:
         """A draw from `low` to `high`."""
-        return self.chances.between((low, high), "plant", *natural_key)
+        return self.chances.between((low, high), "plant", why, row.natural_key)
 
 
 class Planted(NamedTuple):
@@ -49,47 +59,31 @@ class Planted(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of break: the rows that can carry it, asked with the closing date of the statement, and what it makes."""
+    """A kind of break: the rows that can carry it, and what it makes of one."""
 
-    fits: Callable[[Known, date], bool]
+    fits: Fits
     plant: Callable[[Known, Making], Planted]
     by_default: int = 2
     says: str = ""
 
 
-def is_payment(known: Known, closing: date) -> bool:  # noqa: ARG001  one signature
-    """Whether it is a payment of a customer, in one row."""
-    return known.kind == SECURED and not known.in_parts
-
-
-def _old_payment(known: Known, closing: date) -> bool:
-    return is_payment(known, closing) and known.day < closing and _day_after(known, 15 * MINUTE_MS) < closing
-
-
-def _new_payment(known: Known, closing: date) -> bool:
-    return is_payment(known, closing) and known.day == closing
-
-
-def _early_payment(known: Known, closing: date) -> bool:
-    return is_payment(known, closing) and known.day + (_TOLERATED_DAYS + 1) * _DAY <= closing
-
-
-def _old_payout(known: Known, closing: date) -> bool:
-    return known.kind == PAID_OUT and known.day < closing
-
-
-def _parts(known: Known, closing: date) -> bool:  # noqa: ARG001  one signature
-    return known.in_parts and known.kind in (CREDITED, PAID_OUT)
-
-
-def _day_after(known: Known, span_ms: int) -> date:
-    return moment(known.rows[0].at_ms + span_ms).astimezone(LUSAKA).date()
-
-
 def _later(row: Row, making: Making, low_ms: int, high_ms: int, why: str) -> Row:
     """The row, so much later, and not after the end."""
-    after_ms = making.between(low_ms, high_ms, why, row.natural_key)
+    after_ms = making.between(low_ms, high_ms, why, row)
     return row._replace(at_ms=min(making.end_ms, row.at_ms + after_ms))
+
+
+def _is_payment(known: Known, closing: date) -> bool:  # noqa: ARG001  one signature
+    return known.kind == SECURED
+
+
+def _is_old_payment(known: Known, closing: date) -> bool:
+    """Also where it comes a quarter of an hour later."""
+    return known.kind == SECURED and known.day < closing and day_of(known.rows[0].at_ms + 15 * MINUTE_MS) < closing
+
+
+def _is_new_payment(known: Known, closing: date) -> bool:
+    return known.kind == SECURED and known.day == closing
 
 
 def _changed(change: Callable[[Row, Making], Row]) -> Callable[[Known, Making], Planted]:
@@ -100,22 +94,22 @@ def _changed(change: Callable[[Row, Making], Row]) -> Callable[[Known, Making], 
 def _other_amount(row: Row, making: Making) -> Row:
     """Up to a tenth more or less, and a ngwee at least."""
     span = max(2, row.amount_minor // 10)
-    off = making.between(1, span, "off", row.natural_key)
-    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row.natural_key)
+    off = making.between(1, span, "off", row)
+    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row)
     return row._replace(amount_minor=row.amount_minor + (off if more else -off))
 
 
 def _other_fee(row: Row, making: Making) -> Row:
-    return row._replace(fee_minor=row.fee_minor + making.between(1, 50, "fee", row.natural_key))
+    return row._replace(fee_minor=row.fee_minor + making.between(1, 50, "fee", row))
 
 
 def _other_status(row: Row, making: Making) -> Row:
-    return row._replace(status=("failed", "pending")[making.between(0, 1, "status", row.natural_key)])
+    return row._replace(status=("failed", "pending")[making.between(0, 1, "status", row)])
 
 
 def _other_date(row: Row, making: Making) -> Row:
     """Two to four days later, as far as the period goes."""
-    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row.natural_key)
+    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row)
     last_ms = making.end_ms - (making.end_ms - row.at_ms) % DAY_MS
     return row._replace(at_ms=min(row.at_ms + days * DAY_MS, last_ms))
 
@@ -151,7 +145,7 @@ def _unheard(known: Known, making: Making) -> Planted:
     """The same customer pays once more, another amount, and the ledger does not hear of it."""
     row = known.rows[0]
     other = _later(row, making, MINUTE_MS, 10 * MINUTE_MS, "unheard")
-    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row.natural_key)
+    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row)
     return Planted(
         (row, other._replace(key=making.new_key(other), amount_minor=amount_minor, code=making.code)), alone=True
     )
@@ -159,14 +153,8 @@ def _unheard(known: Known, making: Making) -> Planted:
 
 def reversal_of(row: Row, making: Making, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
     """Money that the operator gives back, without a fee, under a key of its own."""
-    reported: dict[str, Any] = {
-        "direction": OUT,
-        "fee_minor": 0,
-        "type": "reversal",
-        "description": "Reversal",
-        "related": row.key,
-    }
-    return row._replace(key=making.new_key(row), **reported, **changes)
+    back = row._replace(direction=OUT, fee_minor=0, type="reversal", description="Reversal", related=row.key)
+    return back._replace(key=making.new_key(row), **changes)
 
 
 def _taken_back(known: Known, making: Making) -> Planted:
@@ -182,13 +170,9 @@ def _part_differs(known: Known, making: Making) -> Planted:
     return Planted((first._replace(code=making.code), *rest))
 
 
-_BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-00-0000"}, {"amount": "1O5.0O"})
-"""What makes a row invalid: no key, no such day, letters in an amount."""
-
-
 def _invalid(known: Known, making: Making) -> Planted:
     row = known.rows[0]
-    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row.natural_key)]
+    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row)]
     bad = _later(row, making, MINUTE_MS, 10 * MINUTE_MS, "invalid")
     key = None if "key" in cells else making.new_key(bad)
     bad = bad._replace(key=key, cells=cells, unreadable="amount" in cells, code=making.code)
@@ -196,96 +180,82 @@ def _invalid(known: Known, making: Making) -> Planted:
 
 
 BREAKS: Final[Mapping[str, Kind]] = {
-    codes.TIMING: Kind(_new_payment, _left_out),
-    codes.PAYOUT_UNPAID: Kind(_old_payout, _left_out, 1),
-    codes.BATCH_MISMATCH: Kind(_parts, _part_differs, 1),
-    "date_mismatch": Kind(_early_payment, _changed(_other_date)),
-    codes.MISSING["ledger"]: Kind(_old_payment, _left_out),
-    codes.MISSING["statement"]: Kind(_old_payment, _unheard),
-    codes.INVALID: Kind(is_payment, _invalid),
-    codes.DUPLICATE["statement"]: Kind(is_payment, _told_twice),
-    codes.DUPLICATE["ledger"]: Kind(is_payment, _posted_twice),
-    codes.AMBIGUOUS: Kind(is_payment, _ambiguous, 1),
-    "currency_mismatch": Kind(is_payment, _changed(lambda row, _: row._replace(currency="USD"))),
-    "status_mismatch": Kind(is_payment, _changed(_other_status)),
-    "direction_mismatch": Kind(is_payment, _changed(lambda row, _: row._replace(direction=OUT)), 1),
-    "amount_mismatch": Kind(is_payment, _changed(_other_amount)),
-    "fee_mismatch": Kind(is_payment, _changed(_other_fee)),
-    codes.WRONG_REFERENCE: Kind(is_payment, _wrong_reference),
-    codes.REVERSED_UNMATCHED: Kind(is_payment, _taken_back),
+    codes.TIMING: Kind(_is_new_payment, _left_out),
+    codes.PAYOUT_UNPAID: Kind(lambda known, closing: known.kind == PAID_OUT and known.day < closing, _left_out, 1),
+    codes.BATCH_MISMATCH: Kind(lambda known, _: known.in_parts, _part_differs, 1),
+    "date_mismatch": Kind(
+        lambda known, closing: known.kind == SECURED and known.day + (_TOLERATED_DAYS + 1) * _DAY <= closing,
+        _changed(_other_date),
+    ),
+    codes.MISSING["ledger"]: Kind(_is_old_payment, _left_out),
+    codes.MISSING["statement"]: Kind(_is_old_payment, _unheard),
+    codes.INVALID: Kind(_is_payment, _invalid),
+    codes.DUPLICATE["statement"]: Kind(_is_payment, _told_twice),
+    codes.DUPLICATE["ledger"]: Kind(_is_payment, _posted_twice),
+    codes.AMBIGUOUS: Kind(_is_payment, _ambiguous, 1),
+    "currency_mismatch": Kind(_is_payment, _changed(lambda row, _: row._replace(currency="USD"))),
+    "status_mismatch": Kind(_is_payment, _changed(_other_status)),
+    "direction_mismatch": Kind(_is_payment, _changed(lambda row, _: row._replace(direction=OUT)), 1),
+    "amount_mismatch": Kind(_is_payment, _changed(_other_amount)),
+    "fee_mismatch": Kind(_is_payment, _changed(_other_fee)),
+    codes.WRONG_REFERENCE: Kind(_is_payment, _wrong_reference),
+    codes.REVERSED_UNMATCHED: Kind(_is_payment, _taken_back),
 }
 """How each code of `analysis.breaks` is planted, those that fewest rows can carry first."""
 PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
 """The last is planted while the month is driven, not in a statement."""
 
 
-_LATE_HOURS_MS: Final = 3 * 3_600_000
-_THOUSAND_MINOR: Final = 100_000
-_NATIONAL: Final = len("+260")
-
-
-def _paid_on_the_last_day(known: Known, closing: date) -> bool:
-    """What was paid earlier has been swept to the bank, and the operator has nothing left to give back."""
-    return is_payment(known, closing) and known.day == closing
-
-
-def _late_evening(known: Known, closing: date) -> bool:
+def _is_late_evening(known: Known, closing: date) -> bool:
     at_ms = known.rows[0].at_ms
-    return (
-        is_payment(known, closing) and known.day < closing and day_start_ms(at_ms, days_on=1) - at_ms <= _LATE_HOURS_MS
-    )
+    is_late = day_start_ms(at_ms, days_on=1) - at_ms <= _LATE_HOURS_MS
+    return known.kind == SECURED and known.day < closing and is_late
 
 
-def _thousands(known: Known, closing: date) -> bool:
+def _is_of_thousands(known: Known, closing: date) -> bool:  # noqa: ARG001  one signature
     row = known.rows[0]
-    return is_payment(known, closing) and row.amount_minor >= _THOUSAND_MINOR and bool(_layout(row).thousands)
+    return known.kind == SECURED and row.amount_minor >= _THOUSAND_MINOR and bool(_layout(row).thousands)
 
 
 def _next_morning(row: Row, making: Making) -> Row:
-    after_ms = making.between(MINUTE_MS, 120 * MINUTE_MS, "next morning", row.natural_key)
+    after_ms = making.between(MINUTE_MS, 120 * MINUTE_MS, "next morning", row)
     return row._replace(at_ms=min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms))
 
 
 def _with_thousands(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
     layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
     text = f"{whole:,}".replace(",", layout.thousands)
-    return _written(row, amount=f"{text}{layout.decimal}{part:02}")
-
-
-def _written(row: Row, **cells: str) -> Row:
-    return row._replace(cells=cells)
+    return row._replace(cells={"amount": f"{text}{layout.decimal}{part:02}"})
 
 
 def _layout(row: Row) -> Layout:
     return LAYOUTS[ACCOUNTS[row.account]]
 
 
-def _kind(says: str, change: Callable[[Row, Making], Row], fits: Callable[[Known, date], bool] = is_payment) -> Kind:
+def _kind(says: str, change: Callable[[Row, Making], Row], fits: Fits = _is_payment) -> Kind:
     """A row that is written in another way."""
     return Kind(fits, lambda known, making: Planted((change(known.rows[0], making)._replace(decoy=says),)), says=says)
-
-
-_REVERSED: Final = "a reversal that both sides know"
 
 
 def _both_reverse(known: Known, making: Making) -> Planted:
     """Net of the fee, which an operator gives back, too; the file names the payment as the whole of both rows."""
     row = known.rows[0]
-    at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row.natural_key))
+    at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row))
     net_minor = row.amount_minor - row.fee_minor
     back = reversal_of(row, making, at_ms=at_ms, amount_minor=net_minor, batch=row.key, decoy=_REVERSED)
     return Planted((row, back), reversed=True)
 
 
 DECOYS: Final[Mapping[str, Kind]] = {
-    "reversed_on_both": Kind(_paid_on_the_last_day, _both_reverse, says=_REVERSED),
-    "next_morning": _kind("dated the next morning, within the tolerance", _next_morning, _late_evening),
-    "thousands": _kind("separators of thousands in the amount", _with_thousands, _thousands),
-    "spaces": _kind("spaces around the key", lambda row, _: _written(row, key=f"  {row.key} ")),
+    # What was paid earlier has been swept to the bank, and the operator has nothing left to give back.
+    "reversed_on_both": Kind(_is_new_payment, _both_reverse, says=_REVERSED),
+    "next_morning": _kind("dated the next morning, within the tolerance", _next_morning, _is_late_evening),
+    "thousands": _kind("separators of thousands in the amount", _with_thousands, _is_of_thousands),
+    "spaces": _kind("spaces around the key", lambda row, _: row._replace(cells={"key": f"  {row.key} "})),
     "national": _kind(
-        "the number in national form", lambda row, _: _written(row, phone=f"0{(row.phone or '')[_NATIONAL:]}")
+        "the number in national form", lambda row, _: row._replace(cells={"phone": f"0{(row.phone or '')[_NATIONAL:]}"})
     ),
-    "other_word": _kind("another word for completed", lambda row, _: _written(row, status="Completed")),
+    "other_word": _kind("another word for completed", lambda row, _: row._replace(cells={"status": "Completed"})),
 }
 """Name → what is done, two of each where there are rows for it.
 
@@ -293,9 +263,6 @@ Others come with the traffic: the same customer and amount within the minute und
 that failed and were paid after, a payment repeated whose first try the ledger never heard of, fees of zero,
 a night's sweeps that the bank credits as one, and a payout that it sends in tranches.
 """
-
-
-ALL: Final = "all"
 
 
 def by_default() -> dict[str, int]:

@@ -3,28 +3,36 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import accumulate, count
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
 from workbench.domain.ids import Draws
-from workbench.domain.moments import DAY_MS
+from workbench.domain.moments import DAY_MS, LUSAKA, moment
 from workbench.domain.phones import COUNTRY_CODE, OPERATORS
 from workbench.domain.scenarios import APPROVE, LATE, UNKNOWN
 
-_BITS = 53
-_NORMAL = NormalDist()
+_BITS: Final = 53
+_NORMAL: Final = NormalDist()
+_HOUR_MS: Final = 3_600_000
+_AGAIN_MS: Final = (15_000, 55_000)
+_SUFFIXES: Final = 1_000
+INTENT: Final = "intent"
+CHARGE: Final = "charge"
 
 
-class Chances:
+def day_of(at_ms: int) -> date:
+    """The business date of a moment."""
+    return moment(at_ms).astimezone(LUSAKA).date()
+
+
+class Chances(Draws):
     """Shares and choices by their natural key; asking for one more shifts none of the others."""
-
-    def __init__(self, seed: str) -> None:
-        self._draws = Draws(seed)
 
     def share(self, *natural_key: str | int) -> float:
         """A number above 0 and below 1. It decides how much money there is, and never holds any."""
-        drawn = int.from_bytes(self._draws.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
+        drawn = int.from_bytes(self.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
         return (drawn + 0.5) / (1 << _BITS)
 
     def normal(self, *natural_key: str | int) -> float:
@@ -33,11 +41,7 @@ class Chances:
 
     def rank(self, *natural_key: str | int) -> int:
         """Where something stands when all of its kind are shuffled: the lowest are taken first."""
-        return int.from_bytes(self._draws.digest("rank", *natural_key, size=8), "big")
-
-    def below(self, bound: int, *natural_key: str | int) -> int:
-        """A whole number from 0 up to, not including, `bound`."""
-        return self._draws.below(bound, *natural_key)
+        return int.from_bytes(self.digest("rank", *natural_key, size=8), "big")
 
     def between(self, bounds: tuple[int, int], *natural_key: str | int) -> int:
         """A whole number from the first to the last of `bounds`."""
@@ -59,19 +63,12 @@ HOURLY_SHARES: Final = (
     2.33, 3.37, 4.10, 4.19, 5.66, 6.53, 9.88, 12.23, 12.73, 10.68, 9.32, 7.59,
 )  # fmt: skip
 """Share of a day's merchant payments in each hour of Lusaka, in percent (PaySim's aggregate); their sum is no 100."""
-MEAN_MINOR: Final = 20_200
-"""The national average of a mobile-money transaction in 2023, K202; merchants' payments are taken to have the same."""
-SIGMA: Final = 0.81
-"""Of the logarithm of the amount: amounts are lognormal."""
-SMALLEST_MINOR: Final = 100
-LARGEST_MINOR: Final = 2_000_000
-"""K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
 MAX_CUSTOMERS: Final = 3_000
 """Of one operator: a masked number tells three prefixes and three digits, and each customer has another one."""
 
 
 class Failure(NamedTuple):
-    """How many payments in a hundred thousand fail so; `told` where the operator's statement shows the attempt."""
+    """How many payments in a hundred thousand fail so; `reported` where the operator's statement shows the attempt."""
 
     per_100k: int
     reported: bool
@@ -95,10 +92,13 @@ class Traffic:
     """What may be set of a month. Shares are of a hundred thousand payments, unless they say otherwise."""
 
     hourly_shares: tuple[float, ...] = HOURLY_SHARES
-    mean_minor: int = MEAN_MINOR
-    sigma: float = SIGMA
-    smallest_minor: int = SMALLEST_MINOR
-    largest_minor: int = LARGEST_MINOR
+    mean_minor: int = 20_200
+    """K202, the national average of a mobile-money transaction in 2023; merchants' are taken to have the same."""
+    sigma: float = 0.81
+    """Of the logarithm of the amount: amounts are lognormal."""
+    smallest_minor: int = 100
+    largest_minor: int = 2_000_000
+    """K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
     operators: Mapping[str, int] = field(default_factory=lambda: {"mtn": 46, "airtel": 42, "zamtel": 12})
     """Operator → its weight among payments."""
     customers: int = 1_500
@@ -127,19 +127,11 @@ class Traffic:
 
     def __post_init__(self) -> None:
         if not 1 <= self.customers <= MAX_CUSTOMERS:
-            message = f"customers is from 1 to {MAX_CUSTOMERS}, so many can be told apart by a masked number"
-            raise ValueError(message)
-
-
-_HOUR_MS: Final = 3_600_000
-_AGAIN_MS: Final = (15_000, 55_000)
-_SUFFIXES: Final = 1_000
-INTENT: Final = "intent"
-CHARGE: Final = "charge"
+            raise ValueError(f"customers is from 1 to {MAX_CUSTOMERS}, so many can be told apart by a masked number")
 
 
 class Payment(NamedTuple):
-    """One attempt of a customer to pay; `fate` is what an operator's script calls what becomes of it.
+    """One attempt of a customer to pay; `scenario` is what an operator's script calls what becomes of it.
 
     `refund_minor` is given back `refund_after_ms` after it was paid, 0 for nothing.
     """

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time
 from typing import Final, NamedTuple
 
-from workbench.analysis.simulate.kinds import BREAKS, DECOYS, Kind, Making, Planted
+from workbench.analysis.simulate.kinds import BREAKS, DECOYS, Kind, Making
 from workbench.analysis.simulate.plan import Chances
 from workbench.analysis.simulate.rows import ACCOUNTS, Known, Row, own_key
 from workbench.domain.moments import LUSAKA, milliseconds
@@ -37,7 +37,6 @@ class Planting:
         self._first_key = first_key
         room = 2 * sum(self._wanted.values()) + _SPARE
         self._best = {name: _Lowest(room) for name in self._wanted}
-        self._used: set[str] = set()
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self._keys = 0
         self.withheld: set[str] = set()
@@ -87,7 +86,7 @@ class Planting:
 
     def _plant(self, name: str, known: Known, closings: Mapping[str, date]) -> bool:
         first = known.rows[0]
-        if known.entry in self._used or first.looks in self._looks:
+        if known.entry in self.withheld or first.looks in self._looks:
             return False
         end_ms = milliseconds(datetime.combine(closings[first.account], time.max, LUSAKA))
         planted = KINDS[name].plant(known, Making(name, self._chances, self._new_key, end_ms))
@@ -95,17 +94,12 @@ class Planting:
         if looks & self._looks:
             return False
         self._looks |= looks
-        self._used.add(known.entry)
-        self._keep(known, planted)
-        return True
-
-    def _keep(self, known: Known, planted: Planted) -> None:
-        account = known.rows[0].account
         self.withheld.add(known.entry)
-        self.rows[account] += planted.rows
-        self.ledger_only += [Answer(account, key, code) for key, code in planted.ledger_only]
+        self.rows[first.account] += planted.rows
+        self.ledger_only += [Answer(first.account, key, code) for key, code in planted.ledger_only]
         self.repeated += [known.entry] if planted.repeated else []
         self.reversed += [known.entry] if planted.reversed else []
+        return True
 
     def _new_key(self, row: Row) -> str:
         self._keys += 1

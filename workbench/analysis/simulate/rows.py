@@ -2,19 +2,18 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from datetime import date
 from itertools import groupby
 from tempfile import TemporaryFile
-from typing import IO, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from workbench.analysis.breaks import LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
-from workbench.analysis.simulate.plan import Chances, phone_of
+from workbench.analysis.simulate.plan import Chances, day_of, phone_of
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, CREDITED, FLOAT, IN, IN_SUSPENSE
-from workbench.domain.moments import LUSAKA, milliseconds, moment
+from workbench.domain.moments import milliseconds, moment
 from workbench.domain.money import ZMW
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import OPERATORS
@@ -23,7 +22,7 @@ from workbench.domain.scenarios import UNKNOWN
 
 
 class StatementInfo(NamedTuple):
-    """A payment that failed, or whose money moved without a word: `fate` is our code for it."""
+    """A payment that failed, or whose money moved without a word: `scenario` is our code for it."""
 
     at_ms: int
     number: int
@@ -34,32 +33,26 @@ class StatementInfo(NamedTuple):
 
 
 class Notes:
-    """Operator by operator in time order, in files that vanish, so that memory does not grow with them."""
+    """In time order, in a file that vanishes, so that memory does not grow with them."""
 
     def __init__(self) -> None:
-        self._closing = ExitStack()
-        self._files: dict[str, IO[str]] = {
-            operator: self._closing.enter_context(TemporaryFile("w+", encoding="utf-8"))  # noqa: SIM115  closed with the notes
-            for operator in OPERATORS
-        }
+        self._file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  closed with the notes
 
     def add(self, reported: StatementInfo) -> None:
         """Write one down."""
-        self._files[reported.operator].write(json.dumps(reported) + "\n")
+        self._file.write(json.dumps(reported) + "\n")
 
     def of(self, operator: str) -> Iterator[StatementInfo]:
         """Those of an operator, from the first; one reader at a time."""
-        file = self._files.get(operator)
-        if file is not None:
-            file.seek(0)
-            for line in file:
-                yield StatementInfo(*json.loads(line))
+        self._file.seek(0)
+        every = (StatementInfo(*json.loads(line)) for line in self._file)
+        return (each for each in every if each.operator == operator)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._closing.close()
+        self._file.close()
 
 
 FAILED: Final = "failed"
@@ -121,7 +114,7 @@ class Row(NamedTuple):
     @property
     def day(self) -> date:
         """The business date."""
-        return moment(self.at_ms).astimezone(LUSAKA).date()
+        return day_of(self.at_ms)
 
     @property
     def effect_minor(self) -> int:

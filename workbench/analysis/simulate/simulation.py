@@ -1,11 +1,11 @@
 """One simulation from its checks to its folder: the month driven through the service, and what is said of it."""
 
 import heapq
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
-from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -18,12 +18,12 @@ from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate import folder, kinds
 from workbench.analysis.simulate.folder import Books, Decoy
 from workbench.analysis.simulate.kinds import DECOYS
-from workbench.analysis.simulate.plan import CHARGE, Chances, Payment, Plan, Traffic
+from workbench.analysis.simulate.plan import CHARGE, Chances, Payment, Plan, Traffic, day_of
 from workbench.analysis.simulate.planting import Planting
 from workbench.analysis.simulate.rows import ACCOUNTS, Notes, StatementInfo
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
-from workbench.domain.moments import DAY_MS, LUSAKA, business_date, day_start_ms, moment
+from workbench.domain.moments import DAY_MS, business_date, day_start_ms
 from workbench.domain.money import Money
 from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, SANDBOX_PIN, TIMEOUT, UNKNOWN
 from workbench.errors import PaymentDeclined, SimulationRefused
@@ -33,72 +33,66 @@ from workbench.session import Session
 _TENTHS: Final = 10
 _REFRESH: Final = 25
 """A bar is told after so many payments: telling it takes as long as a hundredth of one."""
+CURRENCY: Final = "ZMW"
+SUCCEEDED: Final = "succeeded"
+OPEN: Final = "open"
+"""The outcome of what the end of the month found unanswered."""
+MAX_PAYMENTS: Final = 1_000_000
+"""A workbook holds 1,048,576 rows, and one of the statements is one."""
+MAX_DAYS: Final = 366
+_NEEDED: Final[Mapping[str, object]] = {
+    "charge_amount_unit": "minor",
+    "charge_wait": "answered",
+    "client_secret_on_confirm": "with_publishable_key",
+    "failure_triggers": "numbers_header_script",
+}
+"""The rows of the register on which the traffic relies."""
+_NUMBER: Final = Column("number", numeric=True)
+_NEVER: Final = "webhook_endpoint.disabled"
+"""What does not happen while nothing is sent."""
 
 
 @contextmanager
 def shown(total: int) -> Iterator[Callable[[], None]]:
-    """A function to call after each payment."""
-    if sys.stderr.isatty():
-        with _bar(total) as step:
-            yield step
-    else:
-        yield _lines(total)
+    """A function to call after each payment: it moves a bar on a terminal, and writes ten lines elsewhere."""
+    payments = itertools.count(1)
+    if not sys.stderr.isatty():
 
+        def line() -> None:
+            done = next(payments)
+            if done * _TENTHS // total > (done - 1) * _TENTHS // total:
+                sys.stderr.write(f"{done:,} of {total:,} payments\n")
+                sys.stderr.flush()
 
-def silent() -> None:
-    """Tell nothing."""
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[], None]]:
+        yield line
+        return
     # rich takes a tenth of a second to load, which a simulation without a bar does without.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    done = 0
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("payments", total=total)
 
         def step() -> None:
-            nonlocal done
-            done += 1
+            done = next(payments)
             if done % _REFRESH == 0 or done == total:
                 progress.update(task, completed=done)
 
         yield step
 
 
-def _lines(total: int) -> Callable[[], None]:
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        before, done = done * _TENTHS // total, done + 1
-        if done * _TENTHS // total > before:
-            sys.stderr.write(f"{done:,} of {total:,} payments\n")
-            sys.stderr.flush()
-
-    return step
-
-
-CURRENCY: Final = "ZMW"
-SUCCEEDED: Final = "succeeded"
-OPEN: Final = "open"
-"""The outcome of what the end of the month found unanswered."""
-
-
 class Month:
     """Drives a plan. `outcomes` counts payments by what became of them; together they are the plan's."""
 
-    def __init__(self, session: Session, plan: Plan, *, prompt_ms: int, notes: Notes | None) -> None:
+    def __init__(self, session: Session, plan: Plan, *, prompt_ms: int, notes: Notes) -> None:
         self._session = session
         self._plan = plan
         self._prompt_ms = prompt_ms
         self._notes = notes
         self._now_ms = session.clock.now_ms
         self._waiting: list[tuple[int, int, Callable[[], None]]] = []
-        self._put = 0
+        self._places = itertools.count()
         self._ringing: set[str] = set()
         self.outcomes: Counter[str] = Counter()
         self.refunds = 0
@@ -132,8 +126,7 @@ class Month:
     def _later(self, at_ms: int, happen: Callable[[], None]) -> None:
         """What comes after the end is of another month."""
         if at_ms <= self._plan.end_ms:
-            self._put += 1
-            heapq.heappush(self._waiting, (at_ms, self._put, happen))
+            heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 
     def _pay(self, payment: Payment) -> None:
         if payment.phone in self._ringing:
@@ -177,7 +170,8 @@ class Month:
             self._ring(payment, self._plan.pin_after_ms(payment), lambda: self._enter_pin(payment))
         elif payment.scenario == LATE:
             self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT))
-            self._later(payment.at_ms + self._prompt_ms + LATE_S * 1000, self._came_late)
+            came_late_ms = payment.at_ms + self._prompt_ms + LATE_S * 1000
+            self._later(came_late_ms, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
         elif payment.scenario == TIMEOUT:
             self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT, reported=True))
         else:
@@ -199,13 +193,9 @@ class Month:
         self._session.phone(payment.phone).enter_pin(SANDBOX_PIN)
         self.outcomes[SUCCEEDED] += 1
 
-    def _came_late(self) -> None:
-        self.outcomes[TIMEOUT] -= 1
-        self.outcomes[LATE] += 1
-
     def _note(self, payment: Payment, scenario: str, *, reported: bool = False) -> None:
         self.outcomes[scenario] += 1
-        if reported and self._notes:
+        if reported:
             known = payment.number, payment.operator, payment.amount_minor, payment.phone, scenario
             self._notes.add(StatementInfo(self._now_ms, *known))
 
@@ -226,21 +216,6 @@ class Month:
             self.payouts += 1
 
 
-MAX_PAYMENTS: Final = 1_000_000
-"""A workbook holds 1,048,576 rows, and one of the statements is one."""
-MAX_DAYS: Final = 366
-_NEEDED: Final[Mapping[str, object]] = {
-    "charge_amount_unit": "minor",
-    "charge_wait": "answered",
-    "client_secret_on_confirm": "with_publishable_key",
-    "failure_triggers": "numbers_header_script",
-}
-"""The rows of the register on which the traffic relies."""
-_NUMBER: Final = Column("number", numeric=True)
-_NEVER: Final = "webhook_endpoint.disabled"
-"""What does not happen while nothing is sent."""
-
-
 class Simulation:
     """What came of a simulation: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
 
@@ -248,7 +223,7 @@ class Simulation:
         self.seed = seed
         self.payments = plan.payments
         self.days = plan.days
-        self.first_day, self.last_day = _day(plan.start_ms), _day(plan.end_ms)
+        self.first_day, self.last_day = day_of(plan.start_ms), day_of(plan.end_ms)
         self.outcomes = dict(sorted(month.outcomes.items(), key=lambda item: (-item[1], item[0])))
         self.refunds = month.refunds
         self.payouts = month.payouts
@@ -291,17 +266,19 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(folder.prepared(Path(out)))
         start_ms = _at_midnight(session)
-        chances = Chances(_seed_of(session, seed, start_ms))
+        # Without a seed, draws follow from the sandbox's own, of which its keys are made, and from the month.
+        chances = Chances(f"{session.secret_key}/{start_ms}" if seed is None else str(seed))
         late = 0 if target is None else asked[LATE_SUCCESS]
         plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
-        after = _entries(session.control)
+        entries = verified(session.control).entries
         notes = closing.enter_context(Notes())
         closing.enter_context(_quiet(session))
         month = Month(session, plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
-        with shown(payments) if show_progress else nullcontext(silent) as step:
+        with shown(payments) if show_progress else nullcontext(lambda: None) as step:
             month.run(step)
         made = Simulation(plan, month, seed=None if seed is None else str(seed))
         if target is not None:
+            after = 0 if isinstance(entries, UnsetType) else entries
             books = Books(target / folder.LEDGER, notes, chances, gaps, after=after)
             numbers = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
             planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
@@ -318,12 +295,6 @@ def _at_midnight(session: Session) -> int:
     start_ms = day_start_ms(now_ms, days_on=1)
     session.clock.advance(Decimal(start_ms - 1 - now_ms) / 1000)
     return start_ms
-
-
-def _entries(control: SandboxControl) -> int:
-    """How many entries the ledger has. Raises LedgerRefused: it does not verify."""
-    entries = verified(control).entries
-    return 0 if isinstance(entries, UnsetType) else entries
 
 
 def _check_size(payments: int, days: int) -> None:
@@ -344,15 +315,9 @@ def _usable(control: SandboxControl) -> Gaps:
     in_force = control.in_force()
     for name, value in _NEEDED.items():
         if in_force[name] != value:
-            raise SimulationRefused(
-                f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
-            )
+            text = f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
+            raise SimulationRefused(text)
     return Gaps.chosen({name: in_force[name] for name in ("operator_fee", "prompt_timeout_s")})
-
-
-def _seed_of(session: Session, seed: int | str | None, start_ms: int) -> str:
-    """Without one, draws follow from the sandbox's own seed, of which its keys are made, and from the month."""
-    return f"{session.secret_key}/{start_ms}" if seed is None else str(seed)
 
 
 @contextmanager
@@ -369,13 +334,7 @@ def _quiet(session: Session) -> Iterator[None]:
             endpoints.update(each, enabled_events=events)
 
 
-def _tell(
-    session: Session,
-    made: Simulation,
-    books: Books,
-    planting: Planting,
-    target: Path,
-) -> None:
+def _tell(session: Session, made: Simulation, books: Books, planting: Planting, target: Path) -> None:
     """Keep the ledger, plant, post what is planted there, and write what the operators tell."""
     planting.expect(LATE_SUCCESS, made.outcomes.get(LATE, 0))
     books.keep(Ledger(session.control).movements(), made.last_day)
@@ -390,10 +349,6 @@ def _tell(
     for entry in planting.reversed:
         session.control.settle({"recipe": "reversed", "entry": entry})
     if planting.repeated or planting.reversed:
-        books.keep_again(Ledger(session.control).movements())
+        books.write(Ledger(session.control).movements())
     made.folder = target
     made.breaks, made.decoys = folder.write(books, planting, target, (made.first_day, made.last_day))
-
-
-def _day(at_ms: int) -> date:
-    return moment(at_ms).astimezone(LUSAKA).date()

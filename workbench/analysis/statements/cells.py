@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
+from workbench.errors import StatementRefused
 from workbench.render import shortened
 
 Cell = str | Decimal | datetime
@@ -20,6 +21,13 @@ _EXACT_DIGITS: Final = 15
 _DECIMALS: Final = 2
 _SHOWN: Final = 40
 _REMEMBERED: Final = 50_000
+_LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
+_TURNED_INTO_A_NUMBER: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
+_ERRORS: Final = frozenset((
+    "#BLOCKED!", "#BUSY!", "#CALC!", "#CONNECT!", "#DIV/0!", "#FIELD!", "#GETTING_DATA", "#N/A", "#NAME?", "#NULL!",
+    "#NUM!", "#REF!", "#SPILL!", "#UNKNOWN!", "#VALUE!",
+))  # fmt: skip
+"""As a spreadsheet writes them; in what it saves as CSV, they are this text."""
 
 
 class Wrong(str):
@@ -28,7 +36,7 @@ class Wrong(str):
     __slots__ = ()
 
 
-class Memo(dict[From, Value], Generic[From, Value]):
+class Memo(dict[From, Value]):
     """A function that remembers its answers, so many at most; `memo[cell]` is a look-up in C."""
 
     def __init__(self, answer: Callable[[From], Value]) -> None:
@@ -45,13 +53,9 @@ class Memo(dict[From, Value], Generic[From, Value]):
         return found
 
 
-_ERRORS: Final = frozenset(
-    {
-        "#BLOCKED!", "#BUSY!", "#CALC!", "#CONNECT!", "#DIV/0!", "#FIELD!", "#GETTING_DATA", "#N/A", "#NAME?", "#NULL!",
-        "#NUM!", "#REF!", "#SPILL!", "#UNKNOWN!", "#VALUE!",
-    }
-)  # fmt: skip
-"""As a spreadsheet writes them; in what it saves as CSV, they are this text."""
+def refused(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
+    """The refusal of a file: a sentence that begins with its name."""
+    return StatementRefused(f"{name} {why}", hint=hint, file=name, **facts)
 
 
 def error_in(cell: Cell) -> Wrong | None:
@@ -83,7 +87,6 @@ class Amounts:
         separator = "[ \u00a0\u202f]" if thousands == " " else re.escape(thousands)
         whole = rf"[0-9]+|[0-9]{{1,3}}(?:{separator}[0-9]{{3}})+" if thousands else "[0-9]+"
         self._regex = re.compile(rf"([+-]?)({whole})(?:{re.escape(decimal)}([0-9]{{1,2}}))?")
-        self._looks_like_one = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
 
     def read(self, cell: Cell) -> int | Wrong | None:
         """Whole minor units, exactly; None for an empty cell, words for what is no amount."""
@@ -109,7 +112,7 @@ class Amounts:
         return f"{'-' if minor < 0 else ''}{whole}{self._decimal}{part:0{_DECIMALS}}"
 
     def _why_not(self, text: str) -> Wrong:
-        if not self._looks_like_one.fullmatch(text):
+        if not _LIKE_AN_AMOUNT.fullmatch(text):
             return Wrong(f"{shown(text)} is not an amount")
         _, point, part = text.rpartition(self._decimal)
         if point and part.isdigit() and len(part) > _DECIMALS:
@@ -132,14 +135,9 @@ def key_of(cell: Cell) -> str | Wrong | None:
     """A transaction's id as text, trimmed, leading zeros kept; None for an empty cell."""
     if error := error_in(cell):
         return error
-    if isinstance(cell, Decimal):
-        if cell != cell.to_integral_value() or cell.adjusted() >= _EXACT_DIGITS:
-            return Wrong(f"{shown(cell)} is a number whose digits a spreadsheet has not kept")
-        return str(int(cell))
     text = text_of(cell).strip()
-    if _TURNED_INTO_A_NUMBER.fullmatch(text):
-        return Wrong(f"{shown(text)} is a number whose digits a spreadsheet has not kept")
-    return text or None
-
-
-_TURNED_INTO_A_NUMBER = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
+    if isinstance(cell, Decimal):
+        is_cut = cell != cell.to_integral_value() or cell.adjusted() >= _EXACT_DIGITS
+    else:
+        is_cut = _TURNED_INTO_A_NUMBER.fullmatch(text) is not None
+    return Wrong(f"{shown(text)} is a number whose digits a spreadsheet has not kept") if is_cut else text or None

@@ -4,9 +4,9 @@ import csv
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.parsers.expat import ExpatError
@@ -14,10 +14,10 @@ from zipfile import BadZipFile
 
 import python_calamine
 
-from workbench.analysis.statements.cells import Amounts, Cell, Wrong, shown, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, Wrong, refused, shown, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import Layout, heading_key
-from workbench.analysis.statements.workbooks import Failed, check_together, inspected
+from workbench.analysis.statements.workbooks import MOST_CELLS, Failed, inspected
 from workbench.domain.moments import moment
 from workbench.errors import StatementRefused
 
@@ -29,107 +29,81 @@ _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 _MARKS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _UTF_32: Final = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 _HEAD: Final = 4096
+_DAMAGES: Final = (
+    python_calamine.CalamineError, BadZipFile, ExpatError, zlib.error, OSError, EOFError, ValueError, RuntimeError,
+)  # fmt: skip
+"""What reading a file that is damaged raises; a RuntimeError where its parts are encrypted or packed otherwise."""
 _LONGEST_CELL: Final = 1 << 20
 """Characters. The csv module takes 131,072 by default, and fewer stand in a description that nobody would cut."""
 
 
-@dataclass(frozen=True)
-class CsvRows:
-    """A text file, cut at one delimiter; its lines can be gone through more than once, as a sheet's can."""
+class CellRows(NamedTuple):
+    """One way to cut a file into cells."""
 
-    path: Path
-    encoding: str
-    delimiter: str
-
-    @property
-    def says(self) -> str:
-        """Which reading of the file this is, for people."""
-        return f"{self.encoding}, delimiter {self.delimiter!r}"
-
-    def takes(self, layout: Layout) -> bool:
-        """Whether this reading is the one that a layout declares."""
-        return layout.delimiter == self.delimiter and "csv" in layout.kinds
-
-    def lines(self) -> Iterator[Line]:
-        """The lines that have anything in them, as the csv module reads them strictly.
-
-        Raises StatementRefused: what is not text, or an open quote, which would swallow the rows after it.
-        """
-        # The limit is the whole process's: it is raised for every reader, which does no harm, and never lowered.
-        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-        with self.path.open(encoding=self.encoding, newline="") as handle:
-            reader = csv.reader(handle, delimiter=self.delimiter, strict=True)
-            begins = 1
-            try:
-                for cells in reader:
-                    if cells and (cells[0].strip() or any(map(str.strip, cells))):
-                        yield begins, cells  # type: ignore[misc]  # a list of texts is one of cells that nobody adds to
-                    begins = reader.line_num + 1
-            except csv.Error as wrong:
-                raise self._uncut(begins, wrong) from wrong
-            except UnicodeError as wrong:
-                raise _wrong_encoding(self.path, self.encoding, begins) from wrong
-
-    def _uncut(self, line: int, wrong: csv.Error) -> StatementRefused:
-        """The csv module tells two reasons apart by their words alone."""
-        if too_long := "field limit" in str(wrong):
-            why = f"a cell has more than {csv.field_size_limit():,} characters"
-        else:
-            why = str(wrong)
-        return StatementRefused(
-            f"{self.path.name} cannot be cut into cells at line {line}: {why}.",
-            hint="Shorten it; or is a quote not closed, so that all that follows is one cell?"
-            if too_long
-            else "A quote that is not closed, or followed by other text, makes it unclear where the row ends.",
-            file=self.path.name,
-            line=line,
-        )
+    says: str
+    """Which reading of the file this is, for people."""
+    kind: str
+    """One of KINDS."""
+    delimiter: str | None
+    """None in a sheet."""
+    lines: Callable[[], Iterator[Line]]
+    """The lines that have anything in them; they can be gone through more than once."""
 
 
-@dataclass(frozen=True)
-class SheetRows:
-    """A sheet of a workbook."""
+def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
+    """As the csv module reads them strictly.
 
-    sheet: Any
-    failed: Failed = field(default_factory=dict)
-    """The cells that hold an error: the sheet itself has them as empty."""
+    Raises StatementRefused: what is not text, or an open quote, which would swallow the rows after it.
+    """
+    # The limit is the whole process's: it is raised for every reader, which does no harm, and never lowered.
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+    with path.open(encoding=encoding, newline="") as handle:
+        reader = csv.reader(handle, delimiter=delimiter, strict=True)
+        begins = 1
+        try:
+            for cells in reader:
+                if cells and (cells[0].strip() or any(map(str.strip, cells))):
+                    yield begins, cells  # type: ignore[misc]  # a list of texts is one of cells that nobody adds to
+                begins = reader.line_num + 1
+        except csv.Error as wrong:
+            # The csv module tells two reasons apart by their words alone.
+            if "field limit" in str(wrong):
+                why = f"a cell has more than {csv.field_size_limit():,} characters"
+                hint = "Shorten it; or is a quote not closed, so that all that follows is one cell?"
+            else:
+                why = str(wrong)
+                hint = "A quote that is not closed, or followed by other text, makes it unclear where the row ends."
+            raise refused(
+                path.name, f"cannot be cut into cells at line {begins}: {why}.", hint=hint, line=begins
+            ) from wrong
+        except UnicodeError as wrong:
+            raise _wrong_encoding(path, encoding, begins) from wrong
 
-    @property
-    def says(self) -> str:
-        """Which reading of the file this is, for people."""
-        return f"sheet {self.sheet.name!r}"
 
-    def takes(self, layout: Layout) -> bool:
-        """Whether a layout has workbooks."""
-        return "xlsx" in layout.kinds
-
-    def lines(self) -> Iterator[Line]:
-        """Rows with their number in the sheet; the results of formulas, not the formulas."""
-        for number, row in enumerate(self.sheet.iter_rows(), 1):
-            cells = [value if type(value) is str else _cell(value) for value in row]
-            for column, error in self.failed.get(number, {}).items():
-                # The sheet begins with its first column that has anything in it.
-                cells[column - 1 - self.sheet.start[1]] = error
-            if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
-                yield number, cells
-
-
-CellRows = CsvRows | SheetRows
+def _sheet_lines(sheet: Any, failed: Failed) -> Iterator[Line]:  # noqa: ANN401  the reader's
+    """Rows with their number in the sheet; the results of formulas, not the formulas, and errors, which it has not."""
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        cells = [value if type(value) is str else _cell(value) for value in row]
+        for column, error in failed.get(number, {}).items():
+            # The sheet begins with its first column that has anything in it.
+            cells[column - 1 - sheet.start[1]] = error
+        if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
+            yield number, cells
 
 
 def digest_of(path: Path) -> str:
     """The SHA-256 of a file. Raises StatementRefused: no file, a folder, unreadable, or empty."""
     if path.is_dir():
-        raise StatementRefused(f"{path.name} is a folder; name the statement's file.", file=path.name)
+        raise refused(path.name, "is a folder; name the statement's file.")
     try:
         with path.open("rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
             size = handle.tell()
     except OSError as wrong:
         why = "there is no such file" if isinstance(wrong, FileNotFoundError) else wrong.strerror
-        raise StatementRefused(f"{path.name} cannot be read: {why}.", file=path.name) from wrong
+        raise refused(path.name, f"cannot be read: {why}.") from wrong
     if not size:
-        raise StatementRefused(f"{path.name} is empty.", file=path.name)
+        raise refused(path.name, "is empty.")
     return digest
 
 
@@ -143,50 +117,43 @@ def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
     if head.startswith(_ZIP):
         return list(_sheets(path))
     if head.startswith(_OLD_OFFICE):
-        raise _old_or_encrypted(path)
+        if _ENCRYPTED in path.read_bytes():
+            raise refused(path.name, "is encrypted.", hint="Open it with its password and save it without one.")
+        raise refused(path.name, "is a workbook of the kind before .xlsx.", hint="Save it as .xlsx or .csv.")
     if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
-        raise StatementRefused(
-            f"{path.name} is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx.", file=path.name
-        )
-    mark = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
-    ways = dict.fromkeys((mark or layout.encoding, layout.delimiter) for layout in layouts)
-    return [CsvRows(path, encoding, delimiter) for encoding, delimiter in ways]
+        raise refused(path.name, "is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx.")
+    marked = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
+    ways = dict.fromkeys((marked or layout.encoding, layout.delimiter) for layout in layouts)
+    return [
+        CellRows(f"{encoding}, delimiter {mark!r}", "csv", mark, partial(_csv_lines, path, encoding, mark))
+        for encoding, mark in ways
+    ]
 
 
-def _sheets(path: Path) -> Iterator[SheetRows]:
+def _sheets(path: Path) -> Iterator[CellRows]:
     try:
         failed = inspected(path)
         with path.open("rb") as file:
             # Of a path the reader would go by its ending.
             book = python_calamine.CalamineWorkbook.from_filelike(file)
-        ends = []
+        cells = 0
         for number in range(len(book.sheet_names)):
             sheet = book.get_sheet_by_index(number)
-            ends += [sheet.end] if sheet.end else []
-            check_together(path.name, ends)
-            yield SheetRows(sheet, failed.get(sheet.name, {}))
+            row, column = sheet.end or (-1, -1)
+            cells += (row + 1) * (column + 1)
+            if cells > MOST_CELLS:
+                raise refused(
+                    path.name,
+                    f"is too large for a grid: its sheets together have {cells:,} cells with the empty ones, "
+                    f"and at most {MOST_CELLS:,} are read.",
+                    hint="Keep the sheet with the rows, or save it as .csv.",
+                )
+            yield CellRows(
+                f"sheet {sheet.name!r}", "xlsx", None, partial(_sheet_lines, sheet, failed.get(sheet.name, {}))
+            )
     except _DAMAGES as wrong:
-        raise StatementRefused(
-            f"{path.name} is no workbook that can be opened: it is cut short or damaged ({wrong}).",
-            hint="Export it again.",
-            file=path.name,
-        ) from wrong
-
-
-_DAMAGES: Final = (
-    python_calamine.CalamineError, BadZipFile, ExpatError, zlib.error, OSError, EOFError, ValueError, RuntimeError,
-)  # fmt: skip
-"""What reading a file that is damaged raises; a RuntimeError where its parts are encrypted or packed otherwise."""
-
-
-def _old_or_encrypted(path: Path) -> StatementRefused:
-    if _ENCRYPTED in path.read_bytes():
-        return StatementRefused(
-            f"{path.name} is encrypted.", hint="Open it with its password and save it without one.", file=path.name
-        )
-    return StatementRefused(
-        f"{path.name} is a workbook of the kind before .xlsx.", hint="Save it as .xlsx or .csv.", file=path.name
-    )
+        text = f"is no workbook that can be opened: it is cut short or damaged ({wrong})."
+        raise refused(path.name, text, hint="Export it again.") from wrong
 
 
 def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
@@ -194,22 +161,15 @@ def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
     line = after
     if encoding.startswith("utf-8"):
         with path.open("rb") as handle:
-            line = next((number for number, raw in enumerate(handle, 1) if not _is_utf_8(raw)), after)
-    return StatementRefused(
-        f"{path.name} is not text in {encoding}: line {line} has other bytes.",
+            others = (number for number, raw in enumerate(handle, 1) if raw.decode(errors="ignore").encode() != raw)
+            line = next(others, after)
+    return refused(
+        path.name,
+        f"is not text in {encoding}: line {line} has other bytes.",
         hint="Save it as UTF-8, or declare its encoding in the layout: encoding='latin-1'.",
-        file=path.name,
         line=line,
         encoding=encoding,
     )
-
-
-def _is_utf_8(raw: bytes) -> bool:
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _cell(value: object) -> Cell:
@@ -255,17 +215,11 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> Declared:
             why = read or f"{shown(value)} is not a day written as {layout.preamble_date}"
             raise StatementRefused(f"{name}, line {line}: {label} {why}.", file=name, line=line, label=label)
         if made.setdefault(field, (line, read))[1] != read:
-            raise StatementRefused(
-                f"{name} has two values for {label}, the other in line {line}.", file=name, line=line
-            )
-    values = {field: found if field == "closing" else found[1] for field, found in made.items()}
-    declared = Declared(**values)
+            raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
+    declared = Declared(**{field: found if field == "closing" else found[1] for field, found in made.items()})
     if declared.first and declared.last and declared.first > declared.last:
-        raise StatementRefused(
-            f"{name} says that its period ends on {declared.last}, before it begins on {declared.first}.",
-            hint=f"Days are read as {layout.preamble_date}.",
-            file=name,
-        )
+        text = f"says that its period ends on {declared.last}, before it begins on {declared.first}."
+        raise refused(name, text, hint=f"Days are read as {layout.preamble_date}.")
     return declared
 
 
@@ -286,14 +240,9 @@ def _readers(layout: Layout) -> dict[str, Callable[[Cell], Any]]:
         at = None if isinstance(cell, Decimal) else days.read(cell.strip())
         return None if at is None else moment(at).date()
 
-    def text(cell: Cell) -> str:
-        return text_of(cell).strip()
-
     return {
-        "account": text,
-        "currency": lambda cell: text(cell).upper(),
-        "first": day,
-        "last": day,
-        "opening": amounts.read,
-        "closing": amounts.read,
+        "account": lambda cell: text_of(cell).strip(),
+        "currency": lambda cell: text_of(cell).strip().upper(),
+        **dict.fromkeys(("first", "last"), day),
+        **dict.fromkeys(("opening", "closing"), amounts.read),
     }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, get_type_hints
+from typing import Final, get_type_hints
 
 import msgspec
 
@@ -23,6 +23,12 @@ PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "cl
 """What can stand above the header; `first` and `last` are the days of the period."""
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
 KINDS: Final = ("csv", "xlsx")
+SUFFIX: Final = ".toml"
+_WAYS: Final = {
+    "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
+    "sign": ("amount",),
+}  # fmt: skip
+"""How the direction of a row is told → the columns that this needs; the first one tells which way it is."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +108,12 @@ class Layout:
     @property
     def direction_by(self) -> str:
         """`words`, `columns`, `parties` or `sign`: how the direction of a row is told."""
-        ways = {"direction": "words", "debit": "columns", "from": "parties"}
-        return next((way for name, way in ways.items() if name in self.columns), "sign")
+        return next(way for way, (first, *_) in _WAYS.items() if first in self.columns or way == "sign")
 
     @property
-    def known_headings(self) -> set[str]:
+    def known_headings(self) -> list[str]:
         """The headings of all columns, of those that are not read too, as they are compared."""
-        return {*map(heading_key, [*self.columns.values(), *self.ignored])}
+        return [heading_key(heading) for heading in (*self.columns.values(), *self.ignored)]
 
     @property
     def required(self) -> dict[str, str]:
@@ -116,18 +121,12 @@ class Layout:
         return {name: heading for name, heading in self.columns.items() if name not in self.optional}
 
     def _check_columns(self) -> None:
-        needed = {
-            "words": {"direction", "amount"},
-            "columns": {"debit", "credit"},
-            "parties": {"from", "to", "amount"},
-            "sign": {"amount"},
-        }[self.direction_by] | {"key", "moment"}
-        missing = sorted(needed - set(self.required))
+        missing = sorted({"key", "moment", *_WAYS[self.direction_by]} - set(self.required))
         self._demand(not missing, f"no column is declared for {', '.join(missing)}")
         self._demand(self.direction_by != "words" or bool(self.directions), "no words are declared for the direction")
         self._demand(self.direction_by != "parties" or bool(self.own), "own is not declared, so no direction is told")
         self._demand("{phone}" in self.party, "party has no {phone}")
-        headings = [*map(heading_key, [*self.columns.values(), *self.ignored])]
+        headings = self.known_headings
         twice = sorted({heading for heading in headings if headings.count(heading) > 1})
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
 
@@ -156,37 +155,30 @@ _AIRTEL_BEGINS = {
 _AIRTEL_ENDS = {"fee": "Fee", "balance": "Balance", **_ADDED_TO_AIRTEL}
 
 MTN = Layout(
-    name="mtn",
-    account="operator:mtn:float",
+    name="mtn", account="operator:mtn:float",
     columns={
         "key": "Id", "moment": "Date", "status": "Status", "type": "Type", "from": "From", "to": "To",
         "amount": "Amount", "fee": "Fee", "balance": "Balance", **_ADDED_TO_MTN,
     },
     optional=frozenset(_ADDED_TO_MTN),
     dates=("%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S"),
-    own="FRI:*/USER",
-    party="FRI:{phone}/MSISDN",
-    statuses=_STATUSES,
-    types=_CUSTOMER_TYPES,
+    own="FRI:*/USER", party="FRI:{phone}/MSISDN",
+    statuses=_STATUSES, types=_CUSTOMER_TYPES,
 )  # fmt: skip
 
 AIRTEL = Layout(
-    name="airtel",
-    account="operator:airtel:float",
+    name="airtel", account="operator:airtel:float",
     columns={**_AIRTEL_BEGINS, "direction": "Credit/Debit", **_AIRTEL_ENDS},
     optional=frozenset(_ADDED_TO_AIRTEL),
-    dates=("%d-%b-%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
-    thousands=",",
+    dates=("%d-%b-%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"), thousands=",",
     directions={"Credit": "in", "Debit": "out", "CR": "in", "DR": "out"},
-    statuses={"Transaction Success": "completed", "Transaction Failed": "failed", **_STATUSES},
-    types=_CUSTOMER_TYPES,
-)
+    statuses={"Transaction Success": "completed", "Transaction Failed": "failed", **_STATUSES}, types=_CUSTOMER_TYPES,
+)  # fmt: skip
 
 AIRTEL_SIGNED = replace(AIRTEL, name="airtel_signed", columns={**_AIRTEL_BEGINS, **_AIRTEL_ENDS}, directions={})
 
 ZAMTEL = Layout(
-    name="zamtel",
-    account="operator:zamtel:float",
+    name="zamtel", account="operator:zamtel:float",
     columns={
         "key": "Receipt No", "moment": "Completion Time", "description": "Details", "type": "Reason Type",
         "status": "Transaction Status", "debit": "Withdrawn", "credit": "Paid In", "fee": "Charge",
@@ -194,17 +186,12 @@ ZAMTEL = Layout(
         "related": "Linked Receipt No",
     },
     optional=frozenset({"description", "currency", "batch", "related"}),
-    dates=("%d.%m.%Y %H:%M:%S",),
-    delimiter=";",
-    decimal=",",
-    thousands=".",
-    statuses=_STATUSES,
-    types=_CUSTOMER_TYPES,
+    dates=("%d.%m.%Y %H:%M:%S",), delimiter=";", decimal=",", thousands=".",
+    statuses=_STATUSES, types=_CUSTOMER_TYPES,
 )  # fmt: skip
 
 AGGREGATOR = Layout(
-    name="aggregator",
-    account="bank:settlement",
+    name="aggregator", account="bank:settlement",
     columns={
         "key": "Transaction Ref", "batch": "Settlement Ref", "moment": "Booked At", "description": "Narrative",
         "type": "Category", "status": "State", "direction": "CR/DR", "amount": "Gross Amount", "fee": "Charges",
@@ -231,9 +218,6 @@ LAYOUTS: Final[Mapping[str, Layout]] = MappingProxyType(
 """Name → layout; a file is recognised as one of these."""
 
 
-SUFFIX: Final = ".toml"
-
-
 def layout_in(path: Path) -> Layout:
     """The layout in a file: the names of `Layout` as keys, mappings as tables; `name` is the file's, if it has none.
 
@@ -249,16 +233,11 @@ def layout_in(path: Path) -> Layout:
     unknown = [each for each in declared if each not in kinds]
     if lacking or unknown:
         text = f"lacks {', '.join(lacking)}" if lacking else f"has {', '.join(unknown)}, which no layout has"
-        raise StatementRefused(
-            f"The layout in {path.name} {text}.",
-            hint=f"A layout has {', '.join(each.name for each in fields(Layout))}.",
-            file=path.name,
-        )
-    return Layout(**{name: _as_declared(path, name, value, kinds[name]) for name, value in declared.items()})
-
-
-def _as_declared(path: Path, name: str, value: object, kind: Any) -> Any:  # noqa: ANN401  whatever the field holds
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise StatementRefused(f"In the layout in {path.name}, {name}: {error}.", file=path.name) from None
+        hint = f"A layout has {', '.join(each.name for each in fields(Layout))}."
+        raise StatementRefused(f"The layout in {path.name} {text}.", hint=hint, file=path.name)
+    for name, value in declared.items():
+        try:
+            declared[name] = msgspec.convert(value, kinds[name])
+        except msgspec.ValidationError as error:
+            raise StatementRefused(f"In the layout in {path.name}, {name}: {error}.", file=path.name) from None
+    return Layout(**declared)

@@ -5,13 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from workbench.analysis.shapes import MOVEMENT
-from workbench.analysis.statements.cells import Cell, error_in, text_of
-from workbench.analysis.statements.dialect import CellRows, CsvRows, Line
+from workbench.analysis.statements.cells import Cell, error_in, refused, text_of
+from workbench.analysis.statements.dialect import CellRows, Line
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 
 _HEADER_WITHIN: Final = 50
 """The header is looked for in so many lines."""
+_OF_A_LEDGER: Final = "These are the columns of a ledger: it comes first, and the statements after it."
+_DELIMITERS: Final = ",;\t|"
 
 
 class Head(NamedTuple):
@@ -61,18 +63,18 @@ def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout]
     heads = [_head(cell_rows) for cell_rows in sources]
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
-    if all(blank) or (any(blank) and isinstance(sources[0], CsvRows)):
-        raise StatementRefused(f"{name} is empty.", file=name)
+    if all(blank) or (any(blank) and sources[0].kind == "csv"):
+        raise refused(name, "is empty.")
     # A reading that fails below the header of its layout is the right one, and tells so when its rows are read.
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
         raise _unreadable(heads) or _unknown(name, heads, layouts)
     if len(fits) > 1:
         text = "; ".join(f"{found.layout.name} ({found.cell_rows.says}, line {found.line})" for found in fits)
-        raise StatementRefused(
-            f"{name} can be read in several ways: {text}.",
+        raise refused(
+            name,
+            f"can be read in several ways: {text}.",
             hint="Name the layout: layout='…'. Of several sheets, keep one.",
-            file=name,
             layouts=tuple(found.layout.name for found in fits),
         )
     _check(name, fits[0])
@@ -90,23 +92,21 @@ def _head(cell_rows: CellRows) -> Head:
 
 def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
     """The first line that has the headings of a layout."""
-    if not head.cell_rows.takes(layout):
+    if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
-    required = {heading_key(heading) for heading in layout.required.values()}
+    required = {*map(heading_key, layout.required.values())}
     for place, (line, cells) in enumerate(head.lines):
         headings = _headings(cells)
         present = set(headings) - {""}
-        if required <= present and (named or present <= layout.known_headings):
+        if required <= present and (named or present.issubset(layout.known_headings)):
             return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
 
 
 def _is_stray(cells: list[Cell], places: Sequence[int]) -> bool:
     """Whether a line has nothing but errors, in columns that are ignored: a formula that was filled down too far."""
-    width = len(cells)
-    if any(place < width and cells[place] != "" for place in places):
-        return False
-    return all(cell == "" or error_in(cell) for cell in cells)
+    is_blank = all(place >= len(cells) or cells[place] == "" for place in places)
+    return is_blank and all(cell == "" or error_in(cell) for cell in cells)
 
 
 def _headings(cells: list[Cell]) -> tuple[str, ...]:
@@ -117,22 +117,15 @@ def _headings(cells: list[Cell]) -> tuple[str, ...]:
 
 
 def _check(name: str, found: Found) -> None:
-    columns = {heading_key(heading) for heading in found.layout.columns.values()}
-    headings = _headings(found.header)
+    columns, headings = {*map(heading_key, found.layout.columns.values())}, _headings(found.header)
     twice = sorted({heading for heading in headings if headings.count(heading) > 1} & columns)
     if twice:
-        raise StatementRefused(
-            f"{name} has the heading {', '.join(map(repr, twice))} more than once in line {found.line}.",
-            file=name,
-            line=found.line,
-            headings=headings,
-        )
+        text = f"has the heading {', '.join(map(repr, twice))} more than once in line {found.line}."
+        raise refused(name, text, line=found.line, headings=headings)
     for line, cells in found.above:
         # A label and its value, a title: what has as many cells as a row may be one, and none is dropped.
         if len([cell for cell in cells if cell != ""]) >= len(found.layout.required):
-            raise StatementRefused(
-                f"{name} has a row above its header, in line {line}.", file=name, line=line, header=found.line
-            )
+            raise refused(name, f"has a row above its header, in line {line}.", line=line, header=found.line)
 
 
 def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
@@ -145,26 +138,30 @@ def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
 
 def _unknown(name: str, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:
     """Says the headings found, in the line most like a header, and what parts them from the nearest layout."""
-    tried = [(cut, layout) for cut in _cuts(heads) for layout in layouts]
-    best, near = max(tried, key=lambda pair: (_likeness(*pair), pair[1].delimiter == pair[0].delimiter))
-    likeness = _likeness(best, near)
-    line, headings = (best.line, best.headings) if likeness else _first(heads)
-    return StatementRefused(
-        f"{name} has none of the layouts known ({', '.join(layout.name for layout in layouts)}). "
+    known = [(layout, {*map(heading_key, layout.columns.values())}) for layout in layouts]
+    tried = [
+        (len(keys.intersection(map(heading_key, cut.headings))), layout.delimiter == cut.delimiter, cut, layout)
+        for cut in _cuts(heads)
+        for layout, keys in known
+    ]
+    likeness, _, best, near = max(tried, key=lambda each: each[:2])
+    line, headings = best.line, best.headings
+    if not likeness:
+        # The first line of the file, as the way that cuts it into most cells has it.
+        line, cells = max((head.lines[0] for head in heads if head.lines), key=lambda line: len(line[1]))
+        headings = tuple(text_of(cell).strip() for cell in cells if cell != "")
+    return refused(
+        name,
+        f"has none of the layouts known ({', '.join(layout.name for layout in layouts)}). "
         f"The headings found in line {line}: {', '.join(text[:40] for text in headings[:40])}."
         + (f" {_why_not(near, best)}" if likeness else ""),
         hint=_OF_A_LEDGER
         if set(MOVEMENT) <= set(headings)
         else "Declare its columns: layout=Layout(name=…, columns={'key': …}, dates=(…)), or the same in a .toml file, "
         "layout='mine.toml'.",
-        file=name,
         headings=headings,
         layouts=tuple(layout.name for layout in layouts),
     )
-
-
-_OF_A_LEDGER: Final = "These are the columns of a ledger: it comes first, and the statements after it."
-_DELIMITERS: Final = ",;\t|"
 
 
 class _Cut(NamedTuple):
@@ -178,43 +175,28 @@ class _Cut(NamedTuple):
 def _cuts(heads: Sequence[Head]) -> Iterator[_Cut]:
     """Each of the first lines as it was cut; and one that is a single cell, by every delimiter."""
     for head in heads:
-        delimiter = head.cell_rows.delimiter if isinstance(head.cell_rows, CsvRows) else None
+        delimiter = head.cell_rows.delimiter
         for line, cells in head.lines:
             headings = tuple(text_of(cell).strip() for cell in cells if cell != "")
             yield _Cut(line, headings, delimiter)
-            if delimiter and len(headings) == 1:
-                yield from (
-                    _Cut(line, tuple(map(str.strip, headings[0].split(mark))), mark)
-                    for mark in _DELIMITERS
-                    if mark in headings[0]
-                )
-
-
-def _likeness(cut: _Cut, layout: Layout) -> int:
-    known = {heading_key(heading) for heading in layout.columns.values()}
-    return len(known.intersection(map(heading_key, cut.headings)))
-
-
-def _first(heads: Sequence[Head]) -> tuple[int, tuple[str, ...]]:
-    """The first line of the file, as the way that cuts it into most cells has it."""
-    line, cells = max((head.lines[0] for head in heads if head.lines), key=lambda line: len(line[1]))
-    return line, tuple(text_of(cell).strip() for cell in cells if cell != "")
+            for mark in _DELIMITERS if delimiter and len(headings) == 1 else "":
+                if mark in headings[0]:
+                    yield _Cut(line, tuple(map(str.strip, headings[0].split(mark))), mark)
 
 
 def _why_not(layout: Layout, cut: _Cut) -> str:
     """What stands between a header and the layout nearest to it."""
-    headings = cut.headings
-    present = {heading_key(heading) for heading in headings}
+    present = {*map(heading_key, cut.headings)}
     lacking = [heading for heading in layout.required.values() if heading_key(heading) not in present]
-    extra = [heading for heading in headings if heading_key(heading) not in layout.known_headings]
-    whose = f"LAYOUTS[{layout.name!r}]" if LAYOUTS.get(layout.name) is layout else layout.name
-    parts = [
-        f"lacks {', '.join(lacking)}" if lacking else "",
-        f"has besides {', '.join(text[:40] for text in extra)}" if extra else "",
-        f"has {cut.delimiter!r} between its cells and not {layout.delimiter!r}: "
-        f"pass layout=dataclasses.replace({whose}, delimiter={cut.delimiter!r}), "
-        "and if its decimals stand after a comma, decimal=','"
-        if cut.delimiter and cut.delimiter != layout.delimiter
-        else "",
-    ]
-    return f"For {layout.name} it {' and '.join(filter(None, parts))}."
+    extra = [heading[:40] for heading in cut.headings if heading_key(heading) not in layout.known_headings]
+    parts = [f"lacks {', '.join(lacking)}"] if lacking else []
+    if extra:
+        parts.append(f"has besides {', '.join(extra)}")
+    if cut.delimiter and cut.delimiter != layout.delimiter:
+        whose = f"LAYOUTS[{layout.name!r}]" if LAYOUTS.get(layout.name) is layout else layout.name
+        parts.append(
+            f"has {cut.delimiter!r} between its cells and not {layout.delimiter!r}: "
+            f"pass layout=dataclasses.replace({whose}, delimiter={cut.delimiter!r}), "
+            "and if its decimals stand after a comma, decimal=','"
+        )
+    return f"For {layout.name} it {' and '.join(parts)}."

@@ -1,11 +1,11 @@
 """A statement that was read: layout recognised, every row kept, dates decided, the running balance checked."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.frames import schema_of, typed
 from workbench.analysis.shapes import STATEMENT_ROW
-from workbench.analysis.statements.cells import Cell, text_of
+from workbench.analysis.statements.cells import Cell, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
 from workbench.analysis.statements.dialect import Declared, Line, cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.fields import PIECE, FieldReader
@@ -23,7 +23,7 @@ from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import major_text
 from workbench.errors import StatementRefused
-from workbench.render import Table, bundle, pairs
+from workbench.render import Table, pairs
 
 _SHOWN_FINDINGS: Final = 3
 
@@ -53,8 +53,7 @@ class Statement:
         return str(self._table())
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        table = self._table()
-        return bundle(str(table), table.html())
+        return self._table()._repr_mimebundle_()
 
     def _table(self) -> Table:
         invalid = int(self.rows["problem"].notna().sum())
@@ -85,67 +84,47 @@ class Statement:
 
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
 """`line` is where the balance stands that does not follow."""
+_PIECE: Final = 20_000
+_HOUR_MS: Final = 3_600_000
+_LUSAKA_MS: Final = 2 * _HOUR_MS
 
 Whole = NDArray[np.int64]
 
 
-class Running(NamedTuple):
-    """What the rows say of the balance; None where they say nothing."""
-
-    opening_minor: int | None
-    closing_minor: int | None
-    findings: pd.DataFrame
-
-
-def checked(rows: pd.DataFrame, *, opening: int | None, closing: tuple[int, int] | None, newest_first: bool) -> Running:
+def checked(
+    rows: pd.DataFrame, *, opening: int | None, closing: tuple[int, int] | None, newest_first: bool
+) -> tuple[int | None, int | None, pd.DataFrame]:
     """Go through rows of STATEMENT_ROW in their order, or from the last where the newest stands first.
 
-    `opening` is what the file declares, `closing` its line and what it declares. Between two balances
-    stands what the rows between them do; where one of these cannot be read, nothing is said.
+    The opening and the closing balance, None where nothing says them, and the findings. `opening` is what the file
+    declares, `closing` its line and what it declares. Between two balances stands what the rows between them do;
+    where one of these cannot be read, nothing is said.
     """
     rows = rows.iloc[::-1] if newest_first else rows
     effects, known = effects_of(rows)
     has_balance = rows["balance_minor"].notna().to_numpy(dtype=bool)
     moved, unknown = np.cumsum(effects), np.cumsum(~known)
-    points = np.array(
-        [
-            rows["line"].to_numpy(dtype=np.int64)[has_balance],
-            rows["balance_minor"].dropna().to_numpy(dtype=np.int64),
-            moved[has_balance],
-            unknown[has_balance],
-        ]
-    )
+    lines, balances = (rows[name][has_balance].to_numpy(dtype=np.int64) for name in ("line", "balance_minor"))
+    points = np.array([lines, balances, moved[has_balance], unknown[has_balance]])
     ends = (moved[-1], unknown[-1]) if len(rows) else (0, 0)
     before = np.empty((4, 0), np.int64) if opening is None else np.array([[0], [opening], [0], [0]])
     after = np.empty((4, 0), np.int64) if closing is None else np.array([[each] for each in (*closing, *ends)])
-    return Running(
-        _first(points) if opening is None else opening,
-        _last(points, *ends) if closing is None else closing[1],
-        _findings(np.concatenate([before, points, after], axis=1)),
+    lines, balances, moves, unread = np.concatenate([before, points, after], axis=1)
+    expected = balances[:-1] + np.diff(moves)
+    wrong = (expected != balances[1:]) & (np.diff(unread) == 0)
+    found = {"line": lines[1:][wrong], "expected_minor": expected[wrong], "found_minor": balances[1:][wrong]}
+    return (
+        _balance_at(points, 0, 0, 0) if opening is None else opening,
+        _balance_at(points, -1, *ends) if closing is None else closing[1],
+        pd.DataFrame(found).astype(FINDING),
     )
 
 
-def _findings(points: Whole) -> pd.DataFrame:
-    """Where one balance does not follow from the one before; of each its line, itself, and what led to it."""
-    lines, balances, moved, unknown = points
-    expected = balances[:-1] + np.diff(moved)
-    wrong = (expected != balances[1:]) & (np.diff(unknown) == 0)
-    found = {"line": lines[1:][wrong], "expected_minor": expected[wrong], "found_minor": balances[1:][wrong]}
-    return pd.DataFrame(found).astype(FINDING)
-
-
-def _first(points: Whole) -> int | None:
-    """The balance before the first row, from the first that is told."""
-    if not points.size or points[3, 0]:
+def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | None:
+    """The balance at an end of the rows, from the point nearest to it; None where a row between cannot be read."""
+    if not points.size or points[3, place] != unknown:
         return None
-    return int(points[1, 0] - points[2, 0])
-
-
-def _last(points: Whole, moved: int, unknown: int) -> int | None:
-    """The balance after the last row, from the last that is told."""
-    if not points.size or points[3, -1] != unknown:
-        return None
-    return int(points[1, -1] + moved - points[2, -1])
+    return int(points[1, place] + moved - points[2, place])
 
 
 def effects_of(rows: pd.DataFrame) -> tuple[Whole, NDArray[np.bool_]]:
@@ -158,11 +137,6 @@ def effects_of(rows: pd.DataFrame) -> tuple[Whole, NDArray[np.bool_]]:
     effects = np.where(complete & moved.to_numpy(dtype=bool), signed, np.int64(0))
     still = rows["status"].isin(["failed", "pending"]).to_numpy(dtype=bool)
     return effects, complete | still
-
-
-_PIECE: Final = 20_000
-_HOUR_MS: Final = 3_600_000
-_LUSAKA_MS: Final = 2 * _HOUR_MS
 
 
 def read_statement(
@@ -188,31 +162,35 @@ def read_statement(
     digest = digest_of(source)
     layouts = _layouts(layout)
     found = recognised(source.name, cell_rows_of(source, layouts), layouts, named=layout is not None)
-    text = declared_in(source.name, found.layout, found.above)
-    whole = _Whole(
-        source.name,
-        _agreed(source.name, "account", account, text.account, found.layout.account),
-        _agreed(source.name, "currency", currency and currency.strip().upper(), text.currency, found.layout.currency),
-        found.layout,
-    )
-    formats = [DateFormat(date_format)] if date_format else [DateFormat(each) for each in found.layout.dates]
+    said = declared_in(source.name, found.layout, found.above)
+    account = _agreed(source.name, "account", account, said.account, found.layout.account)
+    passed = currency and currency.strip().upper()
+    whole_currency = _agreed(source.name, "currency", passed, said.currency, found.layout.currency)
+    formats = [DateFormat(each) for each in ([date_format] if date_format else found.layout.dates)]
     dates = DateColumn(source.name, formats)
-    reader = FieldReader(found, dates, whole.currency)
-    pieces = list(_pieces(_without_footers(found, formats), reader))
+    reader = FieldReader(found, dates, whole_currency)
+    lines, pieces = _without_footers(found, formats), []
+    while piece := list(itertools.islice(lines, _PIECE)):
+        pieces.append(reader.read([line for line, _ in piece], [cells for _, cells in piece]))
     local, chosen = dates.decided()
-    rows = _frame(whole, pieces, local, chosen)
-    if currency or text.currency:
-        _refuse_other_currency(whole, rows)
-    return _statement(whole, digest, text, rows, local)
-
-
-class _Whole(NamedTuple):
-    """What holds for all rows."""
-
-    name: str
-    account: str
-    currency: str
-    layout: Layout
+    rows = _frame(pieces, local, found.layout, chosen, {"statement": source.name, "account": account})
+    if currency or said.currency:
+        _refuse_other_currency(source.name, whole_currency, rows)
+    read = local[local != ABSENT]
+    newest_first = read.size > 1 and bool(np.all(np.diff(read) <= 0)) and read[0] > read[-1]
+    opening, closing, findings = checked(rows, opening=said.opening, closing=said.closing, newest_first=newest_first)
+    return Statement(
+        name=source.name,
+        sha256=digest,
+        layout=found.layout.name,
+        account=account,
+        currency=whole_currency,
+        rows=rows,
+        opening_minor=opening,
+        closing_minor=closing,
+        period=_period(said, rows),
+        findings=findings,
+    )
 
 
 def _layouts(layout: str | Path | Layout | None) -> tuple[Layout, ...]:
@@ -225,44 +203,28 @@ def _layouts(layout: str | Path | Layout | None) -> tuple[Layout, ...]:
     if Path(layout).suffix == SUFFIX:
         return (layout_in(Path(layout)),)
     if layout not in LAYOUTS:
-        raise StatementRefused(
-            f"{str(layout)!r} is not a layout; there are {', '.join(LAYOUTS)}, and those in {SUFFIX} files.",
-            layout=str(layout),
-            layouts=tuple(LAYOUTS),
-        )
+        text = f"{str(layout)!r} is not a layout; there are {', '.join(LAYOUTS)}, and those in {SUFFIX} files."
+        raise StatementRefused(text, layout=str(layout), layouts=tuple(LAYOUTS))
     return (LAYOUTS[str(layout)],)
 
 
 def _agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:
     """What the caller says, the file declares or the layout supposes, in this order."""
     if passed and declared and passed != declared:
-        raise StatementRefused(
-            f"{name} declares the {what} {declared!r}, and {passed!r} was passed.",
-            file=name,
-            passed=passed,
-            found=declared,
-        )
+        text = f"declares the {what} {declared!r}, and {passed!r} was passed."
+        raise refused(name, text, passed=passed, found=declared)
     value = passed or declared or otherwise
     if value is None:
-        raise StatementRefused(f"{name} does not say which {what} it is of.", hint=f"Pass {what}='…'.", file=name)
+        raise refused(name, f"does not say which {what} it is of.", hint=f"Pass {what}='…'.")
     return value
 
 
-def _refuse_other_currency(whole: _Whole, rows: pd.DataFrame) -> None:
+def _refuse_other_currency(name: str, currency: str, rows: pd.DataFrame) -> None:
     """Raises StatementRefused: no row is in the currency that the file, or the caller, says it is in."""
     found = sorted(rows["currency"].dropna().unique())
-    if found and whole.currency not in found:
-        raise StatementRefused(
-            f"{whole.name} is said to be in {whole.currency}, and its rows are in {' and '.join(found)}.",
-            file=whole.name,
-            passed=whole.currency,
-            found=tuple(found),
-        )
-
-
-def _pieces(rows: Iterator[Line], reader: FieldReader) -> Iterator[pa.Table]:
-    while fields := list(itertools.islice(rows, _PIECE)):
-        yield reader.read([line for line, _ in fields], [cells for _, cells in fields])
+    if found and currency not in found:
+        text = f"is said to be in {currency}, and its rows are in {' and '.join(found)}."
+        raise refused(name, text, passed=currency, found=tuple(found))
 
 
 def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Line]:
@@ -276,7 +238,7 @@ def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Li
     for line in found.rows():
         begins = heading_key(next(text_of(cell) for cell in line[1] if cell != ""))
         # A key may begin as a total does.
-        if begins.startswith(footers) and not _has_date(line[1][moments : moments + 1], formats):
+        if begins.startswith(footers) and not any(_is_date(cell, formats) for cell in line[1][moments : moments + 1]):
             held.append(line)
             continue
         yield from held
@@ -284,50 +246,29 @@ def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Li
         yield line
 
 
-def _has_date(cells: Sequence[Cell], formats: Sequence[DateFormat]) -> bool:
-    return any(
-        isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
-        for cell in cells
-    )
+def _is_date(cell: Cell, formats: Sequence[DateFormat]) -> bool:
+    return isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
 
 
-def _frame(whole: _Whole, pieces: Sequence[pa.Table], local: NDArray[np.int64], chosen: DateFormat) -> pd.DataFrame:
-    """The pieces as one frame, with exactly the columns of STATEMENT_ROW."""
+def _frame(
+    pieces: Sequence[pa.Table], local: Whole, layout: Layout, chosen: DateFormat, same: Mapping[str, str]
+) -> pd.DataFrame:
+    """The pieces as one frame, with exactly the columns of STATEMENT_ROW; `same` is what holds for every row."""
     table = pa.concat_tables([PIECE.empty_table(), *pieces])
     absent = local == ABSENT
-    utc = local - whole.layout.utc_offset_hours * _HOUR_MS
+    utc = local - layout.utc_offset_hours * _HOUR_MS
+    days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
     made: dict[str, Any] = {name: table[name] for name in PIECE.names}
-    made |= {"statement": [whole.name] * len(table), "account": [whole.account] * len(table)}
-    made["business_date"] = (
-        pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent).cast(pa.int32()).cast(pa.date32())
-    )
+    made |= {name: [value] * len(table) for name, value in same.items()}
+    made["business_date"] = days.cast(pa.int32()).cast(pa.date32())
     # A day without a time is no moment.
     made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | (not chosen.has_time))
-    return typed(
-        [pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema_of(STATEMENT_ROW))], STATEMENT_ROW
-    )
+    schema = schema_of(STATEMENT_ROW)
+    return typed([pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema)], STATEMENT_ROW)
 
 
-def _statement(whole: _Whole, digest: str, text: Declared, rows: pd.DataFrame, local: NDArray[np.int64]) -> Statement:
-    read = local[local != ABSENT]
-    newest_first = read.size > 1 and bool(np.all(np.diff(read) <= 0)) and read[0] > read[-1]
-    running = checked(rows, opening=text.opening, closing=text.closing, newest_first=newest_first)
-    return Statement(
-        name=whole.name,
-        sha256=digest,
-        layout=whole.layout.name,
-        account=whole.account,
-        currency=whole.currency,
-        rows=rows,
-        opening_minor=running.opening_minor,
-        closing_minor=running.closing_minor,
-        period=_period(text, rows),
-        findings=running.findings,
-    )
-
-
-def _period(text: Declared, rows: pd.DataFrame) -> tuple[date, date] | None:
+def _period(said: Declared, rows: pd.DataFrame) -> tuple[date, date] | None:
     days = rows["business_date"].dropna()
-    first = text.first or (days.min() if len(days) else None)
-    last = text.last or (days.max() if len(days) else None)
+    first = said.first or (days.min() if len(days) else None)
+    last = said.last or (days.max() if len(days) else None)
     return (first, last) if first and last else None

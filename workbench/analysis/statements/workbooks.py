@@ -6,7 +6,7 @@ interpreter ends without an exception. It also gives cells that hold an error, s
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from pathlib import Path
 from posixpath import join, normpath
@@ -14,6 +14,9 @@ from typing import Any, Final
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from xlsxwriter.utility import xl_col_to_name
+
+from workbench.analysis.statements.cells import refused
 from workbench.errors import StatementRefused
 
 Failed = Mapping[int, Mapping[int, str]]
@@ -32,6 +35,7 @@ _TAG: Final = 64
 _MAIN: Final = "/officeDocument"
 _USUAL_MAIN: Final = "xl/workbook.xml"
 _TEXTS: Final = "/sharedStrings"
+_DECLARING: Final = "a part of it declares a document type, which none needs"
 
 # One search over the bytes is ten times as fast as a parser, and whatever it does not know is left to the parser.
 _NOT_NEAR: Final = re.compile(
@@ -55,11 +59,7 @@ def inspected(path: Path) -> dict[str, Failed]:
         if len(members) < len(book.infolist()):
             raise BadZipFile("a part is in it twice")
         if {"xl/workbook.bin", "mimetype"} & members.keys():
-            raise StatementRefused(
-                f"{path.name} is a workbook of another kind than .xlsx.",
-                hint="Save it as .xlsx or .csv.",
-                file=path.name,
-            )
+            raise refused(path.name, "is a workbook of another kind than .xlsx.", hint="Save it as .xlsx or .csv.")
         return _Inspection(path, book, members).failed()
 
 
@@ -80,11 +80,7 @@ class _Inspection:
         mains = {part for kind, _, part in self._relations("_rels/.rels", "") if kind.endswith(_MAIN)} | {_USUAL_MAIN}
         sheets = [each for main in sorted(mains & self._members.keys()) for each in self._sheets(main)]
         if len({part for _, part in sheets}) < len(sheets):
-            raise StatementRefused(
-                f"{self._name} is no workbook that can be read: two of its sheets are one part of the file.",
-                hint="Export it again.",
-                file=self._name,
-            )
+            raise self._malformed("two of its sheets are one part of the file")
         # The reader has rules of its own for paths: whatever part bears the name of one that is used is gone through.
         read = {_file(part) for _, part in sheets}
         unknown = [part for part in self._members if _file(part) in read and not self._is_near(part)]
@@ -112,8 +108,10 @@ class _Inspection:
             if cells > MOST_CELLS:
                 raise self._too_large(f"its part {part} has more than {MOST_CELLS:,} cells or texts")
             if _DECLARES.search(whole):
-                raise self._declaring()
-            near = near and not (_NOT_NEAR.search(whole) or _has_error(whole))
+                raise self._malformed(_DECLARING)
+            # The quoted letter alone is looked for many times faster, and found in few workbooks.
+            has_error = (b'"e"' in whole or b"'e'" in whole) and _ERROR.search(whole)
+            near = near and not (has_error or _NOT_NEAR.search(whole))
         return near
 
     def _cells(self, part: str, called: str) -> "_Cells":
@@ -161,7 +159,7 @@ class _Inspection:
 
     def _parse(self, part: str, begin: Callable[..., None], end: Any = None, text: Any = None) -> None:  # noqa: ANN401  handlers
         def declared(*_: object) -> None:
-            raise self._declaring()
+            raise self._malformed(_DECLARING)
 
         parser = expat.ParserCreate()
         parser.buffer_text = True
@@ -174,21 +172,14 @@ class _Inspection:
         parser.Parse(b"", True)  # noqa: FBT003  it takes no names
 
     def _bomb(self) -> StatementRefused:
-        return StatementRefused(
-            f"{self._name} unpacks to more than {self._bound:,} bytes, which no statement does.",
-            hint="Export it again, or save the sheet as .csv.",
-            file=self._name,
-        )
+        text = f"unpacks to more than {self._bound:,} bytes, which no statement does."
+        return refused(self._name, text, hint="Export it again, or save the sheet as .csv.")
 
-    def _declaring(self) -> StatementRefused:
-        return StatementRefused(
-            f"{self._name} is no workbook that can be read: a part of it declares a document type, which none needs.",
-            hint="Export it again.",
-            file=self._name,
-        )
+    def _malformed(self, why: str) -> StatementRefused:
+        return refused(self._name, f"is no workbook that can be read: {why}.", hint="Export it again.")
 
     def _too_large(self, why: str, hint: str = "Save the sheet as .csv.") -> StatementRefused:
-        return StatementRefused(f"{self._name} is too large for a grid: {why}.", hint=hint, file=self._name)
+        return refused(self._name, f"is too large for a grid: {why}.", hint=hint)
 
 
 class _Cells:
@@ -233,28 +224,11 @@ class _Cells:
             self.failed[row][column] = self.failed[row].get(column, "") + text.strip()
 
 
-def check_together(name: str, ends: Sequence[tuple[int, int]]) -> None:
-    """Refuse sheets that are too large together; `ends` are their last row and column, from 0."""
-    cells = sum((row + 1) * (column + 1) for row, column in ends)
-    if cells > MOST_CELLS:
-        raise StatementRefused(
-            f"{name} is too large for a grid: its sheets together have {cells:,} cells with the empty ones, "
-            f"and at most {MOST_CELLS:,} are read.",
-            hint="Keep the sheet with the rows, or save it as .csv.",
-            file=name,
-        )
-
-
 def _cut(data: bytes) -> tuple[bytes, bytes]:
     """The tags that are whole, and the last one, of which more may follow."""
     place = max(data.rfind(b"<"), 0)
     rest = data[place:]
     return data[:place], rest if len(rest) < _BLOCK else rest[:_TAG]
-
-
-def _has_error(data: bytes) -> bool:
-    # The quoted letter alone is looked for many times faster, and found in few workbooks.
-    return (b'"e"' in data or b"'e'" in data) and _ERROR.search(data) is not None
 
 
 def _file(part: str) -> str:
@@ -268,7 +242,7 @@ def _local(tag: str) -> str:
 def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]:
     """Row and column of a cell, from 1, and its reference. Raises ValueError: what is given as one is none."""
     if reference is None:
-        return row, column, f"{_letters(column)}{row}"
+        return row, column, f"{xl_col_to_name(column - 1)}{row}"
     found = _REFERENCE.fullmatch(reference)
     if not found:
         raise ValueError(f"{reference[:20]!r} is no cell")
@@ -276,11 +250,3 @@ def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]
     for letter in found[1].upper():
         number = number * 26 + ord(letter) - ord("A") + 1
     return int(found[2]), number, reference
-
-
-def _letters(column: int) -> str:
-    letters = ""
-    while column > 0:
-        column, letter = divmod(column - 1, 26)
-        letters = chr(ord("A") + letter) + letters
-    return letters

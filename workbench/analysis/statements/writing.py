@@ -1,6 +1,7 @@
 """Statements written as an operator or a bank would export them: a row at a time, so memory does not grow."""
 
 import csv
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import IO, Any, Final
 
 import xlsxwriter
 
@@ -24,28 +25,12 @@ Written = str | Minor
 """A text, or an amount in minor units."""
 _OWN_NAME: Final = "merchant"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
-
-
-def writers_of(layout: Layout, date_format: str | None) -> dict[str, Callable[[Row], Written]]:
-    """Field → what to write of a row of STATEMENT_ROW; a value that the row lacks leaves its cell empty."""
-    party = _party(layout)
-    amount = _signed if layout.direction_by == "sign" else _amount("amount_minor")
-    own = layout.own.replace("*", _OWN_NAME)
-    return {
-        **{name: partial(_text, name) for name in _TEXTS},
-        "moment": _moment(layout, date_format),
-        "status": _word(layout, "status", layout.statuses),
-        "type": _word(layout, "type", layout.types),
-        "direction": _word(layout, "direction", layout.directions),
-        "phone": party,
-        "from": _either("out", lambda _: own, party),
-        "to": _either("in", lambda _: own, party),
-        "amount": amount,
-        "debit": _either("out", amount, lambda _: ""),
-        "credit": _either("in", amount, lambda _: ""),
-        "fee": _amount("fee_minor"),
-        "balance": _amount("balance_minor"),
-    }
+_AMOUNTS: Final = ("amount_minor", "fee_minor", "balance_minor")
+_LONGEST_CELL: Final = 32_767
+_CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""What a workbook says of its making: the same rows are the same bytes."""
+_BREAK: Final = re.compile("\r\n?|\n")
+_OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 
 
 def absent(value: object) -> bool:
@@ -55,86 +40,49 @@ def absent(value: object) -> bool:
     return value is None or not isinstance(value == value, bool) or value != value  # noqa: PLR0124  NaT differs from itself, NA says neither
 
 
-def _text(name: str, row: Row) -> str:
-    value = row.get(name)
-    return "" if absent(value) else str(value)
-
-
-def _amount(name: str) -> Callable[[Row], Written]:
-    def write(row: Row) -> Written:
-        minor: Any = row.get(name)
-        return "" if absent(minor) else int(minor)
-
-    return write
-
-
-def _signed(row: Row) -> Written:
-    minor = row.get("amount_minor")
-    if minor is None or absent(minor):
-        return ""
-    return -int(minor) if row.get("direction") == "out" else int(minor)
-
-
-def _either(
-    direction: str, then: Callable[[Row], Written], otherwise: Callable[[Row], Written]
-) -> Callable[[Row], Written]:
-    """What is written where the row has this direction, or the other one; nothing where it has none."""
-
-    def write(row: Row) -> Written:
-        found = row.get("direction")
-        return "" if absent(found) else (then if found == direction else otherwise)(row)
-
-    return write
-
-
-def _moment(layout: Layout, date_format: str | None) -> Callable[[Row], str]:
+def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[str, Written]]:
+    """From a row of STATEMENT_ROW to field → what is written; a value that the row lacks leaves its cell empty."""
+    own = layout.own.replace("*", _OWN_NAME)
     dates = DateFormat(date_format or layout.dates[0])
     zone = timezone(timedelta(hours=layout.utc_offset_hours))
+    words = {"status": layout.statuses, "type": layout.types, "direction": layout.directions}
+    # Of several words for a value the first is written.
+    first = {name: {value: word for word, value in reversed(list(known.items()))} for name, known in words.items()}
 
-    def write(row: Row) -> str:
-        at: Any = row.get("occurred_at")
-        day: Any = row.get("business_date")
-        if not absent(at):
-            return dates.write(at.astimezone(zone))
-        return dates.write(day) if not absent(day) and not dates.has_time else ""
+    def word(name: str, value: str) -> str:
+        if value and name in layout.columns and value not in first[name]:
+            text = f"The layout {layout.name!r} has no word for the {name} {value!r}."
+            raise StatementRefused(text, layout=layout.name, field=name, value=value)
+        return first[name].get(value, "")
 
-    return write
+    def moment(has: Row) -> str:
+        if "occurred_at" in has:
+            return dates.write(has["occurred_at"].astimezone(zone))
+        return dates.write(has["business_date"]) if "business_date" in has and not dates.has_time else ""
 
-
-def _party(layout: Layout) -> Callable[[Row], str]:
-    def write(row: Row) -> str:
-        phone = row.get("phone")
+    def cells(row: Row) -> dict[str, Written]:
+        has = {name: value for name, value in row.items() if not absent(value)}
+        minor = {name: int(has[name]) if name in has else "" for name in _AMOUNTS}
+        amount, direction = minor["amount_minor"], has.get("direction")
         # As operators write them: no plus, and stars where a number is masked.
-        return "" if phone is None or absent(phone) else layout.party.format(phone=phone.lstrip("+").replace("•", "*"))
+        phone = has["phone"].lstrip("+").replace("•", "*") if "phone" in has else None
+        party = "" if phone is None else layout.party.format(phone=phone)
+        is_less = layout.direction_by == "sign" and direction == "out"
+        return {
+            **{name: str(has.get(name, "")) for name in _TEXTS},
+            **{name: word(name, str(has.get(name, ""))) for name in words},
+            "moment": moment(has),
+            "phone": party,
+            "from": "" if direction is None else own if direction == "out" else party,
+            "to": "" if direction is None else own if direction == "in" else party,
+            "amount": -amount if is_less and isinstance(amount, int) else amount,
+            "debit": amount if direction == "out" else "",
+            "credit": amount if direction == "in" else "",
+            "fee": minor["fee_minor"],
+            "balance": minor["balance_minor"],
+        }
 
-    return write
-
-
-def _word(layout: Layout, field: str, words: Mapping[str, str]) -> Callable[[Row], str]:
-    """The first of the layout's words for a value."""
-    first: dict[str, str] = {}
-    for word, value in words.items():
-        first.setdefault(value, word)
-
-    def write(row: Row) -> str:
-        value = _text(field, row)
-        if value and value not in first:
-            raise StatementRefused(
-                f"The layout {layout.name!r} has no word for the {field} {value!r}.",
-                layout=layout.name,
-                field=field,
-                value=value,
-            )
-        return first.get(value, "")
-
-    return write
-
-
-_LONGEST_CELL: Final = 32_767
-_CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""What a workbook says of its making: the same rows are the same bytes."""
-_BREAK: Final = re.compile("\r\n?|\n")
-_OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+    return cells
 
 
 @dataclass(frozen=True)
@@ -149,60 +97,58 @@ class Preamble:
     closing_minor: int | None = None
 
 
-class _CsvSink:
+Sink = Callable[[Sequence[Written]], int]
+"""Writes a line; the number at which it stands in the file."""
+
+
+def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
     """Text, the amounts as the layout writes them."""
+    # Lines end as in the format's own description; then a line break within a cell is quoted, too.
+    writer = csv.writer(handle, delimiter=layout.delimiter)
+    amounts = Amounts(layout.decimal, layout.thousands)
+    following = 1
 
-    def __init__(self, handle: Any, layout: Layout) -> None:  # noqa: ANN401  an open text file
-        # Lines end as in the format's own description; then a line break within a cell is quoted, too.
-        self._writer = csv.writer(handle, delimiter=layout.delimiter)
-        self._amounts = Amounts(layout.decimal, layout.thousands)
-        self._next = 1
-
-    def line(self, cells: Sequence[Written]) -> int:
-        texts = [cell if type(cell) is str else self._amounts.write(cast("Minor", cell)) for cell in cells]
-        self._writer.writerow(texts)
-        placed = self._next
-        self._next += 1 + sum(len(_BREAK.findall(text)) for text in texts if not text.isprintable())
+    def line(cells: Sequence[Written]) -> int:
+        nonlocal following
+        texts = [cell if isinstance(cell, str) else amounts.write(cell) for cell in cells]
+        writer.writerow(texts)
+        placed = following
+        following += 1 + sum(len(_BREAK.findall(text)) for text in texts if not text.isprintable())
         return placed
 
+    return line
 
-class _XlsxSink:
+
+def _xlsx_sink(sheet: Any, money: Any) -> Sink:  # noqa: ANN401  xlsxwriter's worksheet and format
     """Texts as texts, whatever they begin with, and amounts as numbers."""
+    numbers = itertools.count()
 
-    def __init__(self, sheet: Any, money: Any) -> None:  # noqa: ANN401  xlsxwriter's worksheet and format
-        self._sheet = sheet
-        self._money = money
-        self._next = 0
-
-    def line(self, cells: Sequence[Written]) -> int:
+    def line(cells: Sequence[Written]) -> int:
+        number = next(numbers)
         for place, cell in enumerate(cells):
             if not isinstance(cell, str):
                 # A Decimal is written digit by digit; no float is made of it.
-                self._sheet.write_number(self._next, place, Decimal(cell).scaleb(-2), self._money)
+                sheet.write_number(number, place, Decimal(cell).scaleb(-2), money)
             elif len(cell) > _LONGEST_CELL:
-                raise StatementRefused(
-                    f"A cell of a workbook holds {_LONGEST_CELL} characters; this text has {len(cell)}.",
-                    length=len(cell),
-                )
+                text = f"A cell of a workbook holds {_LONGEST_CELL} characters; this text has {len(cell)}."
+                raise StatementRefused(text, length=len(cell))
             elif cell:
-                self._sheet.write_string(self._next, place, cell)
-        self._next += 1
-        return self._next
+                sheet.write_string(number, place, cell)
+        return number + 1
+
+    return line
 
 
 class StatementWriter:
     """Writes rows of STATEMENT_ROW one by one; made by `statement_writer`."""
 
-    def __init__(
-        self, layout: Layout, sink: _CsvSink | _XlsxSink, *, date_format: str | None, preamble: Preamble
-    ) -> None:
+    def __init__(self, layout: Layout, sink: Sink, *, date_format: str | None, preamble: Preamble) -> None:
         self._sink = sink
         self._fields = list(layout.columns)
-        writers = writers_of(layout, date_format)
-        self._writers = [writers[name] for name in self._fields]
+        self._cells_of = _cells_of(layout, date_format)
         for line in _preamble(layout, preamble):
-            sink.line(line)
-        sink.line(list(layout.columns.values()))
+            sink(line)
+        sink(list(layout.columns.values()))
 
     def write(self, row: Mapping[str, Any], *, cells: Mapping[str, str] | None = None) -> int:
         """Write a row; the line at which it stands in the file.
@@ -210,10 +156,8 @@ class StatementWriter:
         `cells` (field → text) are written as they are instead of what the row says: for bad rows.
         Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
         """
-        made = [write(row) for write in self._writers]
-        for name, text in (cells or {}).items():
-            made[self._fields.index(name)] = text
-        return self._sink.line(made)
+        made = {**self._cells_of(row), **(cells or {})}
+        return self._sink([made[name] for name in self._fields])
 
 
 def _preamble(layout: Layout, preamble: Preamble) -> Iterator[list[Written]]:
@@ -239,21 +183,17 @@ def statement_writer(
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
     if kind not in layout.kinds:
-        raise StatementRefused(
-            f"The layout {layout.name!r} is written as {' or '.join(layout.kinds)}, not {path.name!r}.",
-            file=path.name,
-            kinds=layout.kinds,
-        )
-    preamble = preamble or Preamble()
+        text = f"The layout {layout.name!r} is written as {' or '.join(layout.kinds)}, not {path.name!r}."
+        raise StatementRefused(text, file=path.name, kinds=layout.kinds)
+    made = partial(StatementWriter, layout, date_format=date_format, preamble=preamble or Preamble())
     if kind == "csv":
         with path.open("w", encoding=layout.encoding, newline="") as handle:
-            yield StatementWriter(layout, _CsvSink(handle, layout), date_format=date_format, preamble=preamble)
+            yield made(_csv_sink(handle, layout))
         return
     with xlsxwriter.Workbook(path, _OPTIONS) as book:
         book.set_properties({"created": _CREATED})
         sheet = book.add_worksheet("Statement")
-        sink = _XlsxSink(sheet, book.add_format({"num_format": "#,##0.00"}))
-        yield StatementWriter(layout, sink, date_format=date_format, preamble=preamble)
+        yield made(_xlsx_sink(sheet, book.add_format({"num_format": "#,##0.00"})))
 
 
 def write_statement(
@@ -269,8 +209,8 @@ def write_statement(
     Rows are taken one at a time, and times are written to the second. `preamble` is what a layout
     with a preamble has above its header. Raises StatementRefused: see `statement_writer`.
     """
-    count = 0
     with statement_writer(path, layout, date_format=date_format, preamble=preamble) as writer:
+        count = 0
         for row in rows:
             writer.write(row)
             count += 1

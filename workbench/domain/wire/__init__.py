@@ -4,180 +4,700 @@ Fields that the interface shows are marked as documented in its OpenAPI descript
 assumed, as the register of gaps says.
 """
 
-from workbench.domain.wire.base import Int32, Int64, Source, View, plain, to_json, without_once
-from workbench.domain.wire.bodies import (
-    API_VERSION,
-    UNSEEN,
-    Amount,
-    ApiKey,
-    Balance,
-    BalancesQuery,
-    CancelPaymentIntent,
-    Charge,
-    ClientSecretQuery,
-    ConfirmPaymentIntent,
-    CreateApiKey,
-    CreateCharge,
-    CreatePaymentIntent,
-    CreatePayout,
-    CreateRefund,
-    CreateWebhookEndpoint,
-    Deleted,
-    DeliveriesQuery,
-    Delivery,
-    DeliveryAttempt,
-    EntriesQuery,
-    Event,
-    EventData,
-    EventRequest,
-    EventsQuery,
-    List,
-    ListQuery,
-    MobileMoney,
-    MobileMoneyMethod,
-    MovementsQuery,
-    NewPlant,
-    NextAction,
-    PathCharge,
-    PathDelivery,
-    PathEndpoint,
-    PathEntry,
-    PathEvent,
-    PathIntent,
-    PathKey,
-    PathPayout,
-    PathPhone,
-    PathRefund,
-    PaymentError,
-    PaymentIntent,
-    Payout,
-    Plant,
-    PlantError,
-    RefreshRequest,
-    Refund,
-    RefundsQuery,
-    ShownMethod,
-    ShownMobileMoney,
-    Token,
-    TokenRequest,
-    TraceQuery,
-    UpdateWebhookEndpoint,
-    UssdPrompt,
-    WebhookEndpoint,
-)
-from workbench.domain.wire.control import (
-    Advance,
-    Clock,
-    DeliveryFaults,
-    FaultyEndpoint,
-    Handset,
-    Input,
-    LedgerAccount,
-    LedgerEntry,
-    LedgerMovement,
-    LedgerPosting,
-    LedgerVerified,
-    NewAccount,
-    NewAccountKeys,
-    OperatorQuery,
-    OperatorState,
-    Outage,
-    Page,
-    Rows,
-    Script,
-    Scripted,
-    Settle,
-    WasReset,
-)
-from workbench.domain.wire.trace_rows import TraceRow
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Annotated, Any, Final, Generic, TypeVar
 
-__all__ = [
-    "API_VERSION",
-    "UNSEEN",
-    "Advance",
-    "Amount",
-    "ApiKey",
-    "Balance",
-    "BalancesQuery",
-    "CancelPaymentIntent",
-    "Charge",
-    "ClientSecretQuery",
-    "Clock",
-    "ConfirmPaymentIntent",
-    "CreateApiKey",
-    "CreateCharge",
-    "CreatePaymentIntent",
-    "CreatePayout",
-    "CreateRefund",
-    "CreateWebhookEndpoint",
-    "Deleted",
-    "DeliveriesQuery",
-    "Delivery",
-    "DeliveryAttempt",
-    "DeliveryFaults",
-    "EntriesQuery",
-    "Event",
-    "EventData",
-    "EventRequest",
-    "EventsQuery",
-    "FaultyEndpoint",
-    "Handset",
-    "Input",
-    "Int32",
-    "Int64",
-    "LedgerAccount",
-    "LedgerEntry",
-    "LedgerMovement",
-    "LedgerPosting",
-    "LedgerVerified",
-    "List",
-    "ListQuery",
-    "MobileMoney",
-    "MobileMoneyMethod",
-    "MovementsQuery",
-    "NewAccount",
-    "NewAccountKeys",
-    "NewPlant",
-    "NextAction",
-    "OperatorQuery",
-    "OperatorState",
-    "Outage",
-    "Page",
-    "PathCharge",
-    "PathDelivery",
-    "PathEndpoint",
-    "PathEntry",
-    "PathEvent",
-    "PathIntent",
-    "PathKey",
-    "PathPayout",
-    "PathPhone",
-    "PathRefund",
-    "PaymentError",
-    "PaymentIntent",
-    "Payout",
-    "Plant",
-    "PlantError",
-    "RefreshRequest",
-    "Refund",
-    "RefundsQuery",
-    "Rows",
-    "Script",
-    "Scripted",
-    "Settle",
-    "ShownMethod",
-    "ShownMobileMoney",
-    "Source",
-    "Token",
-    "TokenRequest",
-    "TraceQuery",
-    "TraceRow",
-    "UpdateWebhookEndpoint",
-    "UssdPrompt",
-    "View",
-    "WasReset",
-    "WebhookEndpoint",
-    "plain",
-    "to_json",
-    "without_once",
+from msgspec import UNSET, Meta, UnsetType, field
+
+from workbench.domain.gaps import Gaps
+from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
+from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
+from workbench.domain.payments import (
+    BOUNDS_MINOR,
+    CHARGE_TRANSITIONS,
+    FAILURES,
+    INTENT_TRANSITIONS,
+    MOBILE_MONEY,
+    PAYOUT_TRANSITIONS,
+    REFUND_TRANSITIONS,
+    UNITS_MINOR,
+    Transitions,
+)
+from workbench.domain.phones import OPERATORS
+from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, EVENT_TYPES, HOST_NAME, PENDING
+from workbench.domain.wire.base import (
+    MOMENT,
+    PHONE,
+    ChargeId,
+    DateTime,
+    EndpointId,
+    MaskedPhone,
+    NeverNegative,
+    OperatorName,
+    Phone,
+    Positive,
+    Schema,
+    Seconds,
+    UpperCurrency,
+    always,
+    by_register,
+    is_id,
+    kwacha,
+    meaning,
+    one_of,
+    only,
+)
+from workbench.domain.wire.base import Source as Source
+from workbench.domain.wire.base import View as View
+from workbench.domain.wire.base import plain as plain
+from workbench.domain.wire.base import to_json as to_json
+from workbench.domain.wire.base import without_once as without_once
+from workbench.domain.wire.control import Clock as Clock
+from workbench.domain.wire.control import FaultyEndpoint as FaultyEndpoint
+from workbench.domain.wire.control import Handset as Handset
+from workbench.domain.wire.control import LedgerAccount as LedgerAccount
+from workbench.domain.wire.control import LedgerEntry as LedgerEntry
+from workbench.domain.wire.control import LedgerMovement as LedgerMovement
+from workbench.domain.wire.control import LedgerPosting as LedgerPosting
+from workbench.domain.wire.control import LedgerVerified as LedgerVerified
+from workbench.domain.wire.control import OperatorState as OperatorState
+from workbench.domain.wire.control import Page as Page
+from workbench.domain.wire.control import Rows as Rows
+from workbench.domain.wire.control import Scripted as Scripted
+from workbench.domain.wire.control import WasReset as WasReset
+from workbench.domain.wire.trace_rows import TraceRow as TraceRow
+
+T = TypeVar("T")
+API_VERSION = "1"
+UNSEEN: Final = "Sandbox-Unseen"
+"""The header of a GET that leaves no trace: whoever only looks changes nothing, not even the next number."""
+EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
+"""Spelled so that it means the same as a pattern of JSON Schema."""
+_EVENT_NAMES = ["*", *dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES), *EVENT_TYPES]
+"""Types of events, and what stands for several."""
+_DELIVERIES = [PENDING, DELIVERED, DEAD_LETTER]
+_TOO_MUCH = 10**MAX_MAJOR_DIGITS
+"""In major units."""
+_MAJOR: Schema = {
+    "exclusiveMinimum": 0,
+    "exclusiveMaximum": _TOO_MUCH,
+    "multipleOf": Decimal("0.01"),
+    "description": "Major units with at most two decimals: 150, 150.0 and 150.00 are one amount.",
+}
+_HOST = rf"({HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
+_PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
+
+
+def _states(table: Transitions) -> Meta:
+    """A state of a table of transitions."""
+    return one_of(dict.fromkeys([*(state for state, _ in table), *table.values()]))
+
+
+def _operator_id(gaps: Gaps) -> Schema:
+    return {"enum": [each.id if gaps.operator_ids == "short" else each.long_id for each in OPERATORS.values()]}
+
+
+def _operator_that(says: str) -> Meta:
+    """The operator of a charge, by the identifier in force, and which one it is."""
+    return by_register(lambda gaps: {**_operator_id(gaps), "description": says})
+
+
+MobileMoneyType = Annotated[str, only(MOBILE_MONEY)]
+EventFilter = Annotated[list[str], meaning(items={"enum": _EVENT_NAMES}, minItems=1)]
+Url = Annotated[
+    str,
+    meaning(
+        "http or https, to a name or to this machine's loopback. A public address in digits is taken "
+        "too, a private one refused; a name is looked up again at each attempt.",
+        pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$",
+    ),
 ]
+IntentId = Annotated[str, is_id("pi")]
+EventId = Annotated[str, is_id("evt")]
+FailureCode = Annotated[str, one_of(FAILURES)]
+Live = Annotated[bool, meaning("A sandbox holds nothing live.", const=False)]
+MajorAmount = Annotated[Decimal, meaning("Major units, two decimals.")]
+Zmw = Annotated[str, only(ZMW.code)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+# What is sent
+
+
+def _bounded_amount(gaps: Gaps) -> Schema:
+    least, most = BOUNDS_MINOR[gaps.amount_bounds]
+    bounds: Schema = {"minimum": least // 100, "maximum": most // 100} if most else {"exclusiveMinimum": 0}
+    whole = {"multipleOf": 1, "description": "Major units, whole ones here."}
+    return _MAJOR | bounds | (whole if gaps.charge_amount_unit == "major" else {})
+
+
+def _method_types(gaps: Gaps) -> Schema:
+    if gaps.payment_method_types == "only":
+        return {"items": {"const": MOBILE_MONEY}, "minItems": 1}
+    return {"contains": {"const": MOBILE_MONEY}, "description": f"Must include `{MOBILE_MONEY}`."}
+
+
+class CreatePaymentIntent(View):
+    """Section 2.1."""
+
+    __source__ = Source("2.1", ("amount", "currency", "payment_method_types", "description"), gap="2.5")
+    amount: Annotated[Decimal, by_register(_bounded_amount)]
+    currency: UpperCurrency
+    payment_method_types: Annotated[list[str], by_register(_method_types)]
+    description: Annotated[str, meaning("Free text; the customer reads its beginning in the prompt.")] | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class MobileMoney(View):
+    """Section 2.2."""
+
+    __source__ = Source("2.2", ("phone", "provider"))
+    phone: Phone
+    provider: OperatorName
+
+
+class MobileMoneyMethod(View):
+    """Section 2.2: the required container."""
+
+    __source__ = Source("2.2", ("type", "mobile_money"))
+    type: MobileMoneyType
+    mobile_money: MobileMoney
+
+
+def _needs_client_secret(gaps: Gaps) -> Schema:
+    is_needed = gaps.client_secret_on_confirm == "always"  # noqa: S105  a choice of the register
+    return {"required": ["payment_method", "client_secret"]} if is_needed else {}
+
+
+class ConfirmPaymentIntent(View):
+    """Section 2.2."""
+
+    __source__ = Source("2.2", ("payment_method",))
+    __whole__ = _needs_client_secret
+    payment_method: MobileMoneyMethod
+    client_secret: Annotated[str, meaning("Needed with a publishable key; checked whenever it is sent.")] | None = None
+
+
+def _whole_amount(gaps: Gaps) -> Schema:
+    unit = UNITS_MINOR[gaps.charge_amount_unit]
+    least, most = BOUNDS_MINOR[gaps.amount_bounds]
+    says = {"minor": "Minor units: 15000 is 150.00 ZMW.", "major": "Major units: 150 is 150.00 ZMW."}
+    return {
+        "minimum": -(-least // unit),
+        "maximum": (most or _TOO_MUCH * 100 - 1) // unit,
+        "description": says[gaps.charge_amount_unit],
+    }
+
+
+def _needs_reference(gaps: Gaps) -> Schema:
+    shown = ["amount", "currency", "type", "channel", "phone", "reference"]
+    return {"required": shown} if gaps.required_fields == "with_reference" else {}
+
+
+class CreateCharge(View):
+    """Section 2.3."""
+
+    __source__ = Source("2.3", ("amount", "currency", "type", "channel", "phone", "reference"), gap="2.5")
+    __whole__ = _needs_reference
+    amount: Annotated[Int64, by_register(_whole_amount)]
+    currency: Annotated[str, kwacha(ZMW.code.lower())]
+    type: MobileMoneyType
+    channel: OperatorName
+    phone: Phone
+    reference: Annotated[str, meaning("The merchant's own reference for the order.")] | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class NewPlant(View):
+    """Section 2.4."""
+
+    __source__ = Source("2.4", ("id", "name", "tag"))
+    id: Annotated[Int64, meaning("Identification number of the plant.", format="int64")]
+    name: Annotated[str, meaning("Name of the plant.")]
+    tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
+
+
+class TokenRequest(View):
+    """Section 4, illustrative."""
+
+    __source__ = Source("4", ("email", "password"))
+    email: Annotated[str, meaning("Any e-mail address.", pattern=f"^{EMAIL.pattern}$")]
+    password: Annotated[str, meaning("Any; the password `wrong` is wrong.", minLength=1)]
+
+
+class RefreshRequest(View):
+    """Section 4, illustrative; empty when the bearer in the header is what is refreshed."""
+
+    # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
+    __whole__ = always({"required": ["refresh_token"]})
+    refresh_token: str | None = None
+
+
+class CreateWebhookEndpoint(View):
+    """Assumed."""
+
+    __source__ = Source(gap="6")
+    url: Url
+    enabled_events: EventFilter = field(default_factory=lambda: ["*"])
+
+
+class UpdateWebhookEndpoint(View):
+    """Assumed: what is left out stays as it is; `status` is enabled or disabled."""
+
+    __source__ = Source(gap="6")
+    url: Url | None = None
+    enabled_events: EventFilter | None = None
+    status: Annotated[str, one_of([ENABLED, DISABLED])] | None = None
+
+
+class CancelPaymentIntent(View):
+    """Assumed."""
+
+    cancellation_reason: str | None = None
+
+
+_TEXT, _NULL = {"type": "string"}, {"type": "null"}
+_OF_CHARGE: Schema = {"charge": _TEXT, "payment_intent": _NULL, "amount": {"multipleOf": 1}}
+_OF_INTENT: Schema = {
+    "payment_intent": _TEXT,
+    "charge": _NULL,
+    "amount": {"multipleOf": Decimal("0.01"), "exclusiveMaximum": _TOO_MUCH},
+}
+
+
+class CreateRefund(View):
+    """Assumed: of a charge or of an intent; `amount` in the unit of what it refunds, all that is left without it."""
+
+    __whole__ = always(
+        {
+            "oneOf": [
+                {"required": ["charge"], "properties": _OF_CHARGE},
+                {"required": ["payment_intent"], "properties": _OF_INTENT},
+            ]
+        }
+    )
+    charge: str | None = None
+    payment_intent: str | None = None
+    amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
+    reason: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class CreatePayout(View):
+    """Assumed: `amount` in major units, `destination` is the merchant's own name for an account."""
+
+    amount: Annotated[Decimal, meaning(**_MAJOR)]
+    currency: UpperCurrency
+    destination: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class CreateApiKey(View):
+    """Assumed: `kind` is secret or publishable."""
+
+    __source__ = Source(gap="5")
+    kind: Annotated[str, one_of(KEY_PREFIXES)] = "secret"
+
+
+class List(View, Generic[T]):
+    """A page of a list, newest first, to go through as it is; `has_more` tells whether there are rows beyond it."""
+
+    __source__ = Source(relies=("pagination",))
+    url: str
+    has_more: bool
+    data: list[T]
+    object: str = "list"
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.data)
+
+    def __getitem__(self, place: int) -> T:
+        return self.data[place]
+
+    def _told(self) -> list[str]:
+        return [f"count={len(self)}", *super()._told(), *(["data=[]"] if not self.data else [])]
+
+
+class UssdPrompt(View):
+    """The prompt that waits on a handset."""
+
+    phone: MaskedPhone
+    expires_at: Seconds
+
+
+class NextAction(View):
+    """What has to happen before the payment goes on."""
+
+    type: Annotated[str, only("ussd_prompt")]
+    ussd_prompt: UssdPrompt
+
+
+class PaymentError(View):
+    """Why the last attempt failed."""
+
+    __source__ = Source(gap="2.5")
+    code: FailureCode
+    message: str
+    charge: ChargeId | None = None
+
+
+class ShownMobileMoney(MobileMoney):
+    """Section 2.2."""
+
+    __source__ = Source(gap="2.5")
+    __prints_as__ = "MobileMoney"
+    phone: MaskedPhone
+    provider: Annotated[str, by_register(_operator_id)]
+
+
+class ShownMethod(MobileMoneyMethod):
+    """Section 2.2: the required container."""
+
+    __source__ = Source(gap="2.5")
+    __prints_as__ = "MobileMoneyMethod"
+    type: MobileMoneyType
+    mobile_money: ShownMobileMoney
+
+
+class PaymentIntent(View):
+    """Section 2.1: id and client_secret are shown, the rest is assumed."""
+
+    __source__ = Source(
+        "2.1",
+        ("id", "client_secret"),
+        gap="2.5",
+        relies=("currency_case", "intent_fields", "intent_states", "operator_ids"),
+    )
+    id: IntentId
+    client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
+    object: Annotated[str, only("payment_intent")] | UnsetType = "payment_intent"
+    amount: MajorAmount | UnsetType = UNSET
+    currency: Zmw | UnsetType = UNSET
+    status: Annotated[str, _states(INTENT_TRANSITIONS)] = ""
+    description: str | UnsetType | None = UNSET
+    payment_method_types: list[str] | UnsetType = UNSET
+    payment_method: ShownMethod | UnsetType | None = UNSET
+    next_action: NextAction | UnsetType | None = UNSET
+    last_payment_error: PaymentError | UnsetType | None = UNSET
+    latest_charge: ChargeId | UnsetType | None = UNSET
+    metadata: dict[str, str] | UnsetType = UNSET
+    warnings: list[str] | UnsetType = UNSET
+    canceled_at: Seconds | UnsetType | None = UNSET
+    cancellation_reason: str | UnsetType | None = UNSET
+    created: Seconds | UnsetType = UNSET
+    livemode: Live | UnsetType = False
+
+
+def _least_of_charge(gaps: Gaps) -> Schema:
+    return {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
+
+
+class Charge(View):
+    """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
+
+    __source__ = Source(
+        "2.3",
+        ("id", "status", "amount", "currency", "channel", "provider"),
+        gap="2.5",
+        relies=("channel_and_provider", "charge_amount_unit", "charge_states", "currency_case", "operator_ids"),
+    )
+    id: ChargeId
+    status: Annotated[str, _states(CHARGE_TRANSITIONS)]
+    amount: Annotated[int, by_register(_least_of_charge)]
+    currency: Annotated[str, only(ZMW.code.lower())]
+    channel: Annotated[str, _operator_that("The operator that the merchant asked for.")]
+    provider: Annotated[str, _operator_that("The operator that moved the money.")]
+    object: Annotated[str, only("charge")] = "charge"
+    type: MobileMoneyType = MOBILE_MONEY
+    phone: MaskedPhone = ""
+    reference: str | None = None
+    payment_intent: IntentId | None = None
+    failure_code: FailureCode | None = None
+    failure_message: str | None = None
+    amount_refunded: NeverNegative = 0
+    refunded: bool = False
+    metadata: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    created: Seconds = 0
+    livemode: Live = False
+
+
+class Plant(View):
+    """Section 2.4."""
+
+    __source__ = Source("2.4", ("name", "tag"))
+    name: Annotated[str, meaning("Name of the plant.")]
+    tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
+
+
+class PlantError(View):
+    """Section 2.4, Error."""
+
+    __source__ = Source("2.4", ("error", "message"))
+    error: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1), meaning("Error code.", format="int32")]
+    message: Annotated[str, meaning("Error text.")]
+
+
+class Token(View):
+    """Section 4: a bearer token for 86,400 s; the names of the fields are assumed (RFC 6749 §5.1)."""
+
+    __source__ = Source(relies=("token_field",))
+    access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
+    refresh_token: Annotated[str, meaning("Good for one new pair.")]
+    token_type: Annotated[str, only("Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    expires_in: Annotated[int, only(86_400)] = 86_400
+
+
+class WebhookEndpoint(View):
+    """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
+
+    Until `secret_overlap_until` messages are signed with a secret before as well.
+    """
+
+    __source__ = Source(gap="6", relies=("endpoint_registration",))
+    id: EndpointId
+    url: str
+    enabled_events: list[str]
+    status: Annotated[str, one_of([ENABLED, DISABLED])]
+    object: Annotated[str, only("webhook_endpoint")] = "webhook_endpoint"
+    secret: (
+        Annotated[str, meaning("What its messages are signed with; there once, when it is created or rolled.")]
+        | UnsetType
+    ) = UNSET
+    secret_overlap_until: Seconds | None = None
+    created: Seconds = 0
+    livemode: Live = False
+
+
+class Deleted(View):
+    """Assumed: what is left of an object that was removed."""
+
+    id: str
+    object: str
+    deleted: Annotated[bool, only(value=True)] = True
+
+
+class Refund(View):
+    """Assumed; `amount` is in the unit of what it refunds, pending until the operator has sent it back."""
+
+    __source__ = Source(relies=("charge_amount_unit", "currency_case"))
+    id: Annotated[str, is_id("re")]
+    status: Annotated[str, _states(REFUND_TRANSITIONS)]
+    amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
+    currency: Annotated[str, one_of([ZMW.code, ZMW.code.lower()])]
+    charge: ChargeId
+    payment_intent: IntentId | None = None
+    object: Annotated[str, only("refund")] = "refund"
+    reason: str | None = None
+    failure_code: FailureCode | None = None
+    failure_message: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    created: Seconds = 0
+    livemode: Live = False
+
+
+class Payout(View):
+    """Assumed; pending until the night's clearing pays it, then paid or failed."""
+
+    __source__ = Source(relies=("payouts",))
+    id: Annotated[str, is_id("po")]
+    status: Annotated[str, _states(PAYOUT_TRANSITIONS)]
+    amount: MajorAmount
+    currency: Zmw
+    object: Annotated[str, only("payout")] = "payout"
+    destination: str | None = None
+    failure_code: FailureCode | None = None
+    failure_message: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    created: Seconds = 0
+    livemode: Live = False
+
+
+class Amount(View):
+    """An amount in major units."""
+
+    amount: MajorAmount
+    currency: Zmw
+
+
+class Balance(View):
+    """Assumed: what is the merchant's and not cleared yet, what can be paid out, and what the merchant owes."""
+
+    __source__ = Source(relies=("clearing",))
+    pending: list[Amount]
+    available: list[Amount]
+    owed: list[Amount]
+    object: Annotated[str, only("balance")] = "balance"
+    livemode: Live = False
+
+
+class DeliveryAttempt(View):
+    """One try; `status_code` is None when no answer came: `fault` says why. `answer` is its first 20,000 bytes."""
+
+    __source__ = Source(gap="6")
+    number: Positive
+    at: Seconds
+    latency_ms: NeverNegative
+    status_code: int | None
+    fault: str | None
+    answer: str
+
+
+class Delivery(View):
+    """Assumed: one event on its way to one endpoint: pending, delivered or dead_letter."""
+
+    __source__ = Source(gap="6", relies=("dead_letter", "retry_schedule_s"))
+    id: Annotated[str, is_id("del")]
+    status: Annotated[str, one_of(_DELIVERIES)]
+    event: EventId
+    event_type: str
+    endpoint: EndpointId
+    url: str
+    attempts: list[DeliveryAttempt]
+    next_attempt_at: Seconds | None = None
+    object: Annotated[str, only("delivery")] = "delivery"
+    created: Seconds = 0
+    livemode: Live = False
+
+
+class ApiKey(View):
+    """Assumed; `masked` tells keys apart, `value` is there once, when the key is created or rolled."""
+
+    __source__ = Source(gap="5")
+    id: Annotated[str, is_id("key")]
+    kind: Annotated[str, one_of(KEY_PREFIXES)]
+    status: Annotated[str, one_of([ACTIVE, ROLLED, REVOKED])]
+    masked: str
+    value: Annotated[str, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
+    object: Annotated[str, only("api_key")] = "api_key"
+    created: Seconds = 0
+    livemode: Live = False
+
+
+class EventData(View):
+    """The object as it was when the event happened, and what changed."""
+
+    __source__ = Source(gap="6")
+    object: dict[str, Any]
+    previous_attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class EventRequest(View):
+    """The request that caused the event; both None when no request did."""
+
+    __source__ = Source(gap="6")
+    id: str | None = None
+    idempotency_key: str | None = None
+
+
+class Event(View):
+    """The body of a webhook; its names and members are assumed (section 6)."""
+
+    __source__ = Source(gap="6", relies=("event_payload", "event_types"))
+    id: EventId
+    type: Annotated[str, one_of(EVENT_TYPES)]
+    timestamp: DateTime
+    data: EventData
+    request: EventRequest
+    api_version: Annotated[str, only(API_VERSION)] = API_VERSION
+    livemode: Live = False
+
+
+# In a path and in a query
+
+
+def parameter(says: str, **schema: Any) -> Meta:  # noqa: ANN401  JSON is of any type
+    """What it is for, and what joins its schema."""
+    return Meta(description=says, extra_json_schema=schema)
+
+
+PathIntent = Annotated[str, parameter("The intent's id.", pattern="^pi_[0-9A-Za-z]+$")]
+PathCharge = Annotated[str, parameter("The charge's id.", pattern="^ch_[0-9A-Za-z]+$")]
+PathRefund = Annotated[str, parameter("The refund's id.", pattern="^re_[0-9A-Za-z]+$")]
+PathPayout = Annotated[str, parameter("The payout's id.", pattern="^po_[0-9A-Za-z]+$")]
+PathEvent = Annotated[str, parameter("The event's id.", pattern="^evt_[0-9A-Za-z]+$")]
+PathEndpoint = Annotated[str, parameter("The webhook endpoint's id.", pattern="^we_[0-9A-Za-z]+$")]
+PathDelivery = Annotated[str, parameter("The delivery's id.", pattern="^del_[0-9A-Za-z]+$")]
+PathKey = Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")]
+PathEntry = Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")]
+PathPhone = Annotated[str, parameter("The customer's number.", **PHONE)]
+Limit = Annotated[int, Meta(ge=1, le=100, description="How many rows at most.")]
+EntryLimit = Annotated[int, Meta(ge=1, le=10_000, description="How many rows at most.")]
+Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_PAYLOAD = "Those in whose payload this text stands; of three digits and more, also those of a number that ends so."
+_Search = Annotated[str, Meta(min_length=1, max_length=100, description=_PAYLOAD)]
+
+
+def _several(says: str, **items: object) -> Meta:
+    return parameter(f"{says}, separated by commas.", type="array", items={"type": "string", **items}, minItems=1)
+
+
+class ClientSecretQuery(View):
+    """What a publishable key needs beside it."""
+
+    client_secret: (
+        Annotated[str, parameter("The intent's; needed with a publishable key, checked whenever sent.")] | None
+    ) = None
+
+
+class ListQuery(View):
+    """A page, newest first: `limit` rows older than the id `starting_after`, newer than `ending_before`, or between."""
+
+    limit: Limit = 10
+    starting_after: Annotated[str, parameter("The id of a row: those older than it.")] | None = None
+    ending_before: (
+        Annotated[str, parameter("The id of a row: those newer than it; with `starting_after`, those between.")] | None
+    ) = None
+
+
+class RefundsQuery(ListQuery):
+    """Those of one charge."""
+
+    charge: Annotated[str, parameter("Those of this charge.")] | None = None
+
+
+class EventsQuery(ListQuery):
+    """Those of one type, or of a family such as `charge.*`; from a moment of RFC 3339 on; in which a text stands."""
+
+    type: Annotated[str, parameter("Those of this type, or of a family.", enum=_EVENT_NAMES)] | None = None
+    created_since: Annotated[str, parameter("Those of this moment and later.", **MOMENT)] | None = None
+    search: _Search | None = None
+
+
+class DeliveriesQuery(ListQuery):
+    """Those in one of several states, separated by commas, of one event, to one endpoint."""
+
+    status: Annotated[str, _several("Those in one of these states", enum=_DELIVERIES)] | None = None
+    event: Annotated[str, parameter("Those of this event.")] | None = None
+    endpoint: Annotated[str, parameter("Those to this endpoint.")] | None = None
+
+
+class BalancesQuery(View):
+    """What had occurred by `as_of` and was recorded by `known_at`, moments of RFC 3339."""
+
+    as_of: Annotated[str, parameter("What had occurred by this moment.", **MOMENT)] | None = None
+    known_at: Annotated[str, parameter("What was recorded by this moment.", **MOMENT)] | None = None
+
+
+class EntriesQuery(View):
+    """Rows of the `limit` entries after the one of the number `after`; without a limit, of all of them."""
+
+    after: Annotated[Seq, parameter("The number of an entry: those that follow it.")] = 0
+    limit: EntryLimit | None = None
+
+
+class MovementsQuery(EntriesQuery):
+    """Those of some accounts, separated by commas; without any, of those that somebody else keeps books of too."""
+
+    account: Annotated[str, _several("Those on these accounts", pattern="^[a-z0-9_:]+$")] | None = None
+
+
+class TraceQuery(View):
+    """What came after a `seq`."""
+
+    since: Annotated[Seq, parameter("What came after this `seq`.")] = 0

@@ -1,12 +1,11 @@
 """The bodies of `/sandbox`, as structs."""
 
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Final, Generic, TypeVar
+from typing import Annotated, Final, Generic, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
 from workbench.domain import ussd
-from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import SETTLEMENTS, TRACKED
 from workbench.domain.phones import OPERATORS
 from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE
@@ -26,6 +25,7 @@ from workbench.domain.wire.base import (
     Source,
     UpperCurrency,
     View,
+    always,
     is_id,
     meaning,
     one_of,
@@ -44,14 +44,14 @@ Hours = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 3600)]
 Days = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 86_400)]
 
 
-def _seconds_up_to(most: int) -> Any:  # noqa: ANN401  what describes a field
+def _seconds_up_to(most: int) -> Meta:
     return meaning("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
 
 
 class OfSandbox(View):
     """What no real service has."""
 
-    __source__: ClassVar[Source] = Source(gap="")
+    __source__ = Source(gap="")
 
 
 class Rows(View, Generic[T]):
@@ -78,14 +78,10 @@ class Input(OfSandbox):
         return f"Input({'•' * len(self.text)})"
 
 
-def _by_something(gaps: Gaps) -> Schema:  # noqa: ARG001  one signature
-    return {"anyOf": [{"required": [name]} for name in Advance.__struct_fields__]}
-
-
 class Advance(OfSandbox):
     """By how much the clock moves: what is named adds up."""
 
-    __whole__ = _by_something
+    __whole__ = always({"anyOf": [{"required": [name]} for name in ("seconds", "minutes", "hours", "days")]})
     seconds: Annotated[Decimal, _seconds_up_to(MAX_ADVANCE_S)] | UnsetType = UNSET
     minutes: Annotated[Minutes, meaning("Whole minutes.")] | UnsetType = UNSET
     hours: Annotated[Hours, meaning("Whole hours.")] | UnsetType = UNSET
@@ -243,22 +239,11 @@ class LedgerMovement(OfSandbox):
 def _settles(*, entry: bool, fee: bool) -> Schema:
     """What the recipes of one sort need: an entry, or the account, the reference and the amount."""
     recipes = [name for name, row in SETTLEMENTS.items() if (row.takes_entry, row.takes_fee) == (entry, fee)]
-    named: Schema = {"recipe": {"enum": recipes}}
-    if entry:
-        return {"required": ["entry"], "properties": {**named, "entry": {"type": "string"}}}
-    stated: Schema = {
-        "account": {"type": "string"},
-        "reference": {"type": "string"},
-        "amount_minor": {"minimum": 1},
-    }
-    fees: Schema = {} if fee else {"fee_minor": {"const": 0}}
-    return {"required": ["account", "reference", "amount_minor"], "properties": {**named, **stated, **fees}}
-
-
-def _by_recipe(gaps: Gaps) -> Schema:  # noqa: ARG001  one signature
-    return {
-        "oneOf": [_settles(entry=True, fee=False), _settles(entry=False, fee=True), _settles(entry=False, fee=False)]
-    }
+    needed: Schema = {"entry": {"type": "string"}}
+    if not entry:
+        needed = {"account": {"type": "string"}, "reference": {"type": "string"}, "amount_minor": {"minimum": 1}}
+    fees: Schema = {} if entry or fee else {"fee_minor": {"const": 0}}
+    return {"required": [*needed], "properties": {"recipe": {"enum": recipes}, **needed, **fees}}
 
 
 class Settle(OfSandbox):
@@ -268,7 +253,9 @@ class Settle(OfSandbox):
     `entry` the one that it is about: needed by the recipes whose amounts follow from it.
     """
 
-    __whole__ = _by_recipe
+    __whole__ = always(
+        {"oneOf": [_settles(entry=True, fee=False), _settles(entry=False, fee=True), _settles(entry=False, fee=False)]}
+    )
     recipe: Annotated[str, one_of(SETTLEMENTS)]
     amount_minor: Minor = 0
     fee_minor: Minor = 0

@@ -1,6 +1,7 @@
 """The rows of the trace, as structs."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -90,25 +91,12 @@ class TraceRow(OfSandbox):
 D = TypeVar("D")
 
 
-def call_of(row: Mapping[str, Any]) -> TracedCall:
-    """What a row of the kind `call` holds."""
-    return _detail(row, TracedCall)
-
-
-def screen_of(row: Mapping[str, Any]) -> TracedScreen:
-    """What a row of the kind `screen` holds."""
-    return _detail(row, TracedScreen)
-
-
-def entry_of(row: Mapping[str, Any]) -> TracedEntry:
-    """What a row of the kind `entry` holds."""
-    return _detail(row, TracedEntry)
-
-
-def webhook_of(row: Mapping[str, Any]) -> TracedWebhook:
-    """What a row of the kind `webhook` holds."""
-    return _detail(row, TracedWebhook)
-
-
-def _detail(row: Mapping[str, Any], shape: type[D]) -> D:
+def _detail(shape: type[D], row: Mapping[str, Any]) -> D:
     return msgspec.convert(row["detail"], shape)
+
+
+call_of = partial(_detail, TracedCall)
+"""What a row of the kind `call` holds; the others by their kind."""
+screen_of = partial(_detail, TracedScreen)
+entry_of = partial(_detail, TracedEntry)
+webhook_of = partial(_detail, TracedWebhook)

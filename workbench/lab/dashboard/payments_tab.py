@@ -12,24 +12,9 @@ from workbench.domain.masking import mask
 from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import InvalidRequest, NotFound
+from workbench.lab import views
 from workbench.lab.dashboard.webhooks_tab import attempts_of, deliveries_grid, delivery_cells
 from workbench.lab.sections import NEWEST, Message, PagedSection, Values, counted, when
-from workbench.lab.views import (
-    BAD,
-    WARN,
-    Action,
-    Actions,
-    Code,
-    Facts,
-    Field,
-    Form,
-    Grid,
-    Item,
-    Note,
-    Row,
-    Section,
-    headings,
-)
 from workbench.render import indented
 
 _FAILED, _STATUS_TEXTS = "requires_payment_method", {"succeeded": "✓ succeeded", "canceled": "✗ canceled"}
@@ -43,7 +28,7 @@ class PaymentsSection(PagedSection[wire.PaymentIntent]):
     group = "payment_intents"
     page_size = 10
 
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         """What is to be seen now."""
         balance = self._looking.balance.retrieve()
         sums = (
@@ -51,17 +36,19 @@ class PaymentsSection(PagedSection[wire.PaymentIntent]):
             ("Pending, cleared at night", _sum(balance.pending)),
             ("Owed", _sum(balance.owed)),
         )
-        columns = headings("Payment", "Amount", "Status", "Phone", "Made (Lusaka)", numeric=("Amount",))
-        grid = Grid("Payment intents, newest first", columns, tuple(map(_row, self._pages.rows())), cards=True)
-        return Section(self.id, "Payments", (Facts(sums), grid, *self._pages.buttons("Payments")), wide=True)
+        columns = views.headings("Payment", "Amount", "Status", "Phone", "Made (Lusaka)", numeric=("Amount",))
+        grid = views.Grid("Payment intents, newest first", columns, tuple(map(_row, self._pages.rows())), cards=True)
+        return views.Section(
+            self.id, "Payments", (views.Facts(sums), grid, *self._pages.buttons("Payments")), wide=True
+        )
 
 
-def _row(intent: wire.PaymentIntent) -> Row:
+def _row(intent: wire.PaymentIntent) -> views.Row:
     amount = "" if intent.amount is UNSET else f"{intent.amount:,.2f} {intent.currency}"
     method = intent.payment_method
     phone = method.mobile_money.phone if isinstance(method, wire.MobileMoneyMethod) else "-"
     made = "" if intent.created is UNSET else when(intent.created)
-    return Row(intent.id, (intent.id, amount, _status(intent), phone, made))
+    return views.Row(intent.id, (intent.id, amount, _status(intent), phone, made))
 
 
 def _status(intent: wire.PaymentIntent) -> str:
@@ -91,7 +78,7 @@ class EventFilter(NamedTuple):
 
     @property
     def query(self) -> dict[str, str]:
-        """The same as the parameters of the list. Raises ValueError: no moment."""
+        """The same as the parameters of the list. Raises ValueError, OverflowError: no moment."""
         since = _in_lusaka(self.since.strip()) if self.since.strip() else ""
         parameters = {"type": self.type, "created_since": since, "search": self.search.strip()[:_MAX_SEARCH]}
         return {name: value for name, value in parameters.items() if value}
@@ -105,22 +92,22 @@ class EventsSection(PagedSection[wire.Event]):
     group = "events"
     _filter = EventFilter()
 
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         """What is to be seen now."""
         query, error = self._query()
         try:
-            found: tuple[Item, ...] = (self._found(query), *self._pages.buttons("Events"))
+            found: tuple[views.Item, ...] = (self._found(query), *self._pages.buttons("Events"))
         except InvalidRequest as refused:
             # The filter can still be changed.
-            found = (Note(str(refused), BAD),)
-        return Section(self.id, "Developers: events", (self._form(error), *found), wide=True)
+            found = (views.Note(str(refused), views.BAD),)
+        return views.Section(self.id, "Developers: events", (self._form(error), *found), wide=True)
 
     def search(self, on: str, values: Values) -> Message:
         """Find what was filled in."""
         self.follow(on, values)
         query, error = self._query()
         if error:
-            return Message(error, BAD)
+            return Message(error, views.BAD)
         found = len(self._pages.rows(**query))
         more = ", and there are more" if self._pages.has_more else ""
         return Message(f"{counted(found, 'event')} found{more}.", code=self._code("GET", _PATH, query=query))
@@ -142,7 +129,7 @@ class EventsSection(PagedSection[wire.Event]):
         sent = self._pay.events.replay(on)
         code = self._code("POST", f"{_PATH}/{on}/replay")
         if not sent.data:
-            return Message("No endpoint that is enabled wants it.", WARN, code)
+            return Message("No endpoint that is enabled wants it.", views.WARN, code)
         return Message(f"Sent again to {counted(len(sent.data), 'endpoint')}.", code=code)
 
     def replay_one(self, on: str, _values: Values) -> Message:
@@ -150,36 +137,38 @@ class EventsSection(PagedSection[wire.Event]):
         self._pay.deliveries.replay(on)
         return Message("Sent again.", code=self._code("POST", f"/v1/deliveries/{on}/replay"))
 
-    def _found(self, query: dict[str, str]) -> Grid:
+    def _found(self, query: dict[str, str]) -> views.Grid:
         rows = tuple(self._row(each) for each in self._pages.rows(**query))
-        columns = headings("Event", "Type", "Payment", "Time (Lusaka)")
+        columns = views.headings("Event", "Type", "Payment", "Time (Lusaka)")
         caption = f"Events{', as filtered' if query else ''}, newest first"
-        return Grid(caption, columns, rows, "None found." if query else "None yet.")
+        return views.Grid(caption, columns, rows, "None found." if query else "None yet.")
 
     def _query(self) -> tuple[dict[str, str], str]:
         """The parameters of the list, and what is wrong with the filter."""
         try:
             return self._filter.query, ""
-        except ValueError:
+        except (ValueError, OverflowError):
             return self._filter._replace(since="").query, _NO_MOMENT
 
-    def _form(self, error: str) -> Form:
+    def _form(self, error: str) -> views.Form:
         fields = (
-            Field("search", "Search", self._filter.search, "search", hint="An id, a reference, a number's last digits"),
-            Field("type", "Type", self._filter.type, "select", _TYPES),
-            Field("since", "Since (Lusaka)", self._filter.since, hint="Such as 2026-01-05 08:30", error=error),
+            views.Field(
+                "search", "Search", self._filter.search, "search", hint="An id, a reference, a number's last digits"
+            ),
+            views.Field("type", "Type", self._filter.type, "select", _TYPES),
+            views.Field("since", "Since (Lusaka)", self._filter.since, hint="Such as 2026-01-05 08:30", error=error),
         )
-        buttons = (Action("search", "Search", primary=True), Action("clear", "Clear"))
-        return Form("filter", "Which events", fields, buttons, follow=True, row=True)
+        buttons = (views.Action("search", "Search", primary=True), views.Action("clear", "Clear"))
+        return views.Form("filter", "Which events", fields, buttons, follow=True, row=True)
 
-    def _row(self, event: wire.Event) -> Row:
+    def _row(self, event: wire.Event) -> views.Row:
         is_open = event.id == self._open
-        unfold = Action("unfold", "Details", event.id, expanded="yes" if is_open else "no")
+        unfold = views.Action("unfold", "Details", event.id, expanded="yes" if is_open else "no")
         at = when(datetime.fromisoformat(event.timestamp).timestamp())
         cells = (short_id(event.id), event.type, short_id(_payment(event)), at)
-        return Row(event.id, cells, (unfold,), beneath=self._details(event) if is_open else ())
+        return views.Row(event.id, cells, (unfold,), beneath=self._details(event) if is_open else ())
 
-    def _details(self, event: wire.Event) -> tuple[Item, ...]:
+    def _details(self, event: wire.Event) -> tuple[views.Item, ...]:
         try:
             sent = self._looking.deliveries.list(event=event.id, limit=100).data
         except NotFound:
@@ -188,20 +177,17 @@ class EventsSection(PagedSection[wire.Event]):
         rows = [_delivery(each, now_s) for each in sent]
         caused_by = ("Caused by the call", event.request.id or "none")
         return (
-            Facts((("Event", event.id), ("Payment", _payment(event)), caused_by)),
-            Code("Payload, numbers masked", mask(indented(wire.to_json(event).decode()))),
-            deliveries_grid("Sent to", rows) if rows else Note("It was sent nowhere: no endpoint wanted it."),
-            Actions("This event", (Action("replay", "Replay to every endpoint", event.id),)),
+            views.Facts((("Event", event.id), ("Payment", _payment(event)), caused_by)),
+            views.Code("Payload, numbers masked", mask(indented(wire.to_json(event).decode()))),
+            deliveries_grid("Sent to", rows) if rows else views.Note("It was sent nowhere: no endpoint wanted it."),
+            views.Actions("This event", (views.Action("replay", "Replay to every endpoint", event.id),)),
         )
 
 
 def _in_lusaka(text: str) -> str:
-    """A moment as the service takes it, in Lusaka unless it names its zone. Raises ValueError: none that it takes."""
+    """A moment in Lusaka, or in the zone that it names, as the service takes it; ValueError or OverflowError: none."""
     at = datetime.fromisoformat(text)
-    try:
-        taken = rfc3339(milliseconds(at if at.tzinfo else at.replace(tzinfo=LUSAKA)))
-    except OverflowError:
-        taken = ""
+    taken = rfc3339(milliseconds(at if at.tzinfo else at.replace(tzinfo=LUSAKA)))
     if not RFC3339.fullmatch(taken):
         raise ValueError(_NO_MOMENT)
     return taken
@@ -213,7 +199,7 @@ def _payment(event: wire.Event) -> str:
     return str(about.get("payment_intent") or about.get("charge") or about.get("id", "-"))
 
 
-def _delivery(delivery: wire.Delivery, now_s: int) -> Row:
-    replay = (Action("replay_one", "Replay", delivery.id),)
+def _delivery(delivery: wire.Delivery, now_s: int) -> views.Row:
+    replay = (views.Action("replay_one", "Replay", delivery.id),)
     more = attempts_of(delivery, now_s)
-    return Row(delivery.id, delivery_cells(delivery, now_s), replay, more=more, more_label="Attempts")
+    return views.Row(delivery.id, delivery_cells(delivery, now_s), replay, more=more, more_label="Attempts")

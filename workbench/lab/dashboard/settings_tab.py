@@ -8,34 +8,19 @@ from workbench.domain.ids import ACTIVE, KEY_PREFIXES
 from workbench.domain.masking import mask
 from workbench.domain.moments import moment
 from workbench.domain.phones import OPERATORS
+from workbench.lab import views
 from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, span, when
-from workbench.lab.views import (
-    BAD,
-    Action,
-    Actions,
-    Beside,
-    Facts,
-    Field,
-    Fold,
-    Form,
-    Grid,
-    Item,
-    Note,
-    Row,
-    Section,
-    headings,
-)
 
 _PATH: Final = "/v1/api_keys"
 _KEPT: Final = "This bench calls with this key, which would be its end: roll it instead."
-_NEW: Final = Form(
+_NEW: Final = views.Form(
     "new",
     "A new key",
-    (Field("kind", "Kind", "secret", "select", tuple((each, each) for each in KEY_PREFIXES)),),
-    (Action("create", "Create key", primary=True),),
+    (views.Field("kind", "Kind", "secret", "select", tuple((each, each) for each in KEY_PREFIXES)),),
+    (views.Action("create", "Create key", primary=True),),
     row=True,
 )
-_KEYS_NOTE: Final = Note(
+_KEYS_NOTE: Final = views.Note(
     "A key is shown once, when it is made. Only test keys are here: the sandbox refuses live ones."
 )
 
@@ -47,11 +32,11 @@ class KeysSection(PagedSection[wire.ApiKey]):
     handlers = ("create", "roll", "revoke", "turn")
     group = "api_keys"
 
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         """What is to be seen now."""
         rows = tuple(self._row(each) for each in self._pages.rows())
-        grid = Grid("Keys", headings("Key", "Kind", "Made (Lusaka)", "Status"), rows)
-        return Section(
+        grid = views.Grid("Keys", views.headings("Key", "Kind", "Made (Lusaka)", "Status"), rows)
+        return views.Section(
             self.id, "Developers: API keys", (grid, *self._pages.buttons("Keys"), _NEW, _KEYS_NOTE), wide=True
         )
 
@@ -78,15 +63,15 @@ class KeysSection(PagedSection[wire.ApiKey]):
     def revoke(self, on: str, _values: Values) -> Message:
         """End a key, but for the one that the bench calls with."""
         if self._holds(on):
-            return Message(_KEPT, BAD)
+            return Message(_KEPT, views.BAD)
         ended = self._pay.api_keys.revoke(on)
         return Message(f"{ended.masked} has ended.", code=self._code("DELETE", f"{_PATH}/{on}"))
 
-    def _row(self, key: wire.ApiKey) -> Row:
+    def _row(self, key: wire.ApiKey) -> views.Row:
         is_own = self._is_own(key)
         status = f"{key.status}, this bench calls with it" if is_own else key.status
         cells = (key.masked, key.kind, when(key.created), status)
-        return Row(key.id, cells, _actions(key, is_own=is_own) if key.status == ACTIVE else ())
+        return views.Row(key.id, cells, _actions(key, is_own=is_own) if key.status == ACTIVE else ())
 
     def _holds(self, key_id: str) -> bool:
         return any(each.id == key_id and self._is_own(each) for each in self._looking.api_keys.each())
@@ -98,12 +83,12 @@ class KeysSection(PagedSection[wire.ApiKey]):
         return key.status == ACTIVE and held.startswith(begins) and held.endswith(ends) and mask(held) != held
 
 
-def _actions(key: wire.ApiKey, *, is_own: bool) -> tuple[Action, ...]:
+def _actions(key: wire.ApiKey, *, is_own: bool) -> tuple[views.Action, ...]:
     goes_on = " This bench goes over to the new one." if is_own else ""
     kept = _KEPT if is_own else ""
     return (
-        Action("roll", "Roll", key.id, confirm=f"The old key ends at once.{goes_on} Roll it?"),
-        Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept),
+        views.Action("roll", "Roll", key.id, confirm=f"The old key ends at once.{goes_on} Roll it?"),
+        views.Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept),
     )
 
 
@@ -111,16 +96,17 @@ def _reveal(key: wire.ApiKey) -> Reveal:
     return Reveal(f"New {key.kind} key", str(key.value))
 
 
+_BY_ITSELF: Final = "by itself; what is shown is when it was last looked at"
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
 _STEPS: Final = (("60", "+1 minute"), ("3600", "+1 hour"), ("86400", "+1 day"))
-_OTHER: Final = Form(
+_OTHER: Final = views.Form(
     "span",
     "Another span",
     (
-        Field("count", "By how much", "5", "number"),
-        Field("unit", "Of what", "minutes", "select", tuple((each, each) for each in _UNITS)),
+        views.Field("count", "By how much", "5", "number"),
+        views.Field("unit", "Of what", "minutes", "select", tuple((each, each) for each in _UNITS)),
     ),
-    (Action("move", "Move", primary=True),),
+    (views.Action("move", "Move", primary=True),),
     row=True,
 )
 
@@ -131,15 +117,20 @@ class ClockSection(SessionSection):
     id = "clock"
     handlers = ("look", "advance", "move")
 
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         """What is to be seen now."""
         now = self._session.untraced.clock()
         is_running = now.mode == "running"
-        steps = [Action("advance", label, seconds) for seconds, label in _STEPS]
-        look = [Action("look", "Look again")] if is_running else []
-        move = Actions("Move the clock", (*steps, *look))
-        items = (_moment(now.now_ms, is_running=is_running), move, Fold("other", "Another span", (_OTHER,)))
-        return Section(self.id, "Test clock", (Beside(items),), wide=True)
+        steps = [views.Action("advance", label, seconds) for seconds, label in _STEPS]
+        look = [views.Action("look", "Look again")] if is_running else []
+        move = views.Actions("Move the clock", (*steps, *look))
+        facts = (
+            ("Lusaka", when(now.now_ms // 1000)),
+            ("UTC", moment(now.now_ms).strftime("%Y-%m-%d %H:%M:%S")),
+            ("It goes", _BY_ITSELF if is_running else "only when it is moved"),
+        )
+        beside = views.Beside((views.Facts(facts), move, views.Fold("other", "Another span", (_OTHER,))))
+        return views.Section(self.id, "Test clock", (beside,), wide=True)
 
     def look(self, _on: str, _values: Values) -> None:
         """What a running clock shows is drawn anew after every button."""
@@ -153,9 +144,9 @@ class ClockSection(SessionSection):
         try:
             count = Decimal(values.get("count", "").strip() or "0")
         except InvalidOperation:
-            return Message(f"{values['count'][:20]!r} is no number.", BAD)
+            return Message(f"{values['count'][:20]!r} is no number.", views.BAD)
         if not count.is_finite() or values.get("unit") not in _UNITS:
-            return Message("By how many seconds, minutes, hours or days?", BAD)
+            return Message("By how many seconds, minutes, hours or days?", views.BAD)
         return self._move(count * _UNITS[values["unit"]])
 
     def _move(self, seconds: Decimal) -> Message:
@@ -165,25 +156,19 @@ class ClockSection(SessionSection):
         return Message(f"The clock was moved; in Lusaka it is {when(clock.now_ms // 1000)}.", code=code)
 
 
-def _moment(now_ms: int, *, is_running: bool) -> Item:
-    goes = "by itself; what is shown is when it was last looked at" if is_running else "only when it is moved"
-    utc = moment(now_ms).strftime("%Y-%m-%d %H:%M:%S")
-    return Facts((("Lusaka", when(now_ms // 1000)), ("UTC", utc), ("It goes", goes)))
-
-
 _NAMES: Final = {each.id: each.name for each in OPERATORS.values()}
 _MINUTE_S: Final = 60
-_OUTAGE: Final = Form(
+_OUTAGE: Final = views.Form(
     "outage",
     "An outage",
     (
-        Field("provider", "Operator", "mtn", "select", tuple(_NAMES.items())),
-        Field("minutes", "For how many minutes", "10", "number"),
+        views.Field("provider", "Operator", "mtn", "select", tuple(_NAMES.items())),
+        views.Field("minutes", "For how many minutes", "10", "number"),
     ),
-    (Action("start", "Start outage", primary=True),),
+    (views.Action("start", "Start outage", primary=True),),
     row=True,
 )
-_OUTAGE_NOTE: Final = Note("While an operator is down, payments by its wallets fail with operator_unavailable.")
+_OUTAGE_NOTE: Final = views.Note("While an operator is down, payments by its wallets fail with operator_unavailable.")
 
 
 class OperatorsSection(SessionSection):
@@ -192,19 +177,19 @@ class OperatorsSection(SessionSection):
     id = "operators"
     handlers = ("start", "end")
 
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         """What is to be seen now."""
         now_s = self._now_s()
         rows = tuple(_row(each, now_s) for each in self._session.untraced.operators())
-        columns = headings("Operator", "Status", "Down until (Lusaka)")
-        grid = Grid("Mobile network operators", columns, rows, cards=True)
-        return Section(self.id, "Sandbox: operators", (grid, _OUTAGE, _OUTAGE_NOTE), wide=True)
+        columns = views.headings("Operator", "Status", "Down until (Lusaka)")
+        grid = views.Grid("Mobile network operators", columns, rows, cards=True)
+        return views.Section(self.id, "Sandbox: operators", (grid, _OUTAGE, _OUTAGE_NOTE), wide=True)
 
     def start(self, _on: str, values: Values) -> Message:
         """Take one down."""
         provider, minutes = values.get("provider", ""), _number(values.get("minutes", ""))
         if minutes is None:
-            return Message("For how many minutes? A number above 0.", BAD)
+            return Message("For how many minutes? A number above 0.", views.BAD)
         seconds = int(minutes * _MINUTE_S)
         code = self._outage(provider, seconds)
         return Message(f"{_NAMES.get(provider, provider)} is down for {span(seconds)}.", code=code)
@@ -214,17 +199,17 @@ class OperatorsSection(SessionSection):
         code = self._outage(on, 0)
         return Message(f"{_NAMES.get(on, on)} is up again.", code=code)
 
-    def _outage(self, provider: str, seconds: int) -> tuple[Item, ...]:
+    def _outage(self, provider: str, seconds: int) -> tuple[views.Item, ...]:
         self._session.operator.outage(provider, seconds)
         return self._code("POST", "/sandbox/operator/outage", {"provider": provider, "seconds": seconds})
 
 
-def _row(operator: wire.OperatorState, now_s: int) -> Row:
+def _row(operator: wire.OperatorState, now_s: int) -> views.Row:
     name, until = _NAMES.get(operator.provider, operator.provider), operator.down_until
     if until is None:
-        return Row(operator.provider, (name, "✓ up", "-"))
-    again = Action("end", "End outage", operator.provider)
-    return Row(operator.provider, (name, "✗ down", f"{when(until)}, for another {span(until - now_s)}"), (again,))
+        return views.Row(operator.provider, (name, "✓ up", "-"))
+    again = views.Action("end", "End outage", operator.provider)
+    return views.Row(operator.provider, (name, "✗ down", f"{when(until)}, for another {span(until - now_s)}"), (again,))
 
 
 def _number(text: str) -> Decimal | None:

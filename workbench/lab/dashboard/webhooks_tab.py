@@ -7,33 +7,19 @@ from workbench.domain import wire
 from workbench.domain.ids import short_id
 from workbench.domain.masking import Secret, mask, shortened
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, FAULTS, PENDING
+from workbench.lab import views
 from workbench.lab.sections import NEWEST, Message, PagedSection, Reveal, Values, counted, span, when
-from workbench.lab.views import (
-    BAD,
-    GOOD,
-    PLAIN,
-    WARN,
-    Action,
-    Actions,
-    Facts,
-    Field,
-    Form,
-    Grid,
-    Item,
-    Note,
-    Row,
-    Section,
-    headings,
-)
 
 _MAX_RESPONSE: Final = 300
 """So many characters are shown of a receiver's response."""
 STATUS_TEXTS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
 
 
-def deliveries_grid(caption: str, rows: Sequence[Row]) -> Grid:
+def deliveries_grid(caption: str, rows: Sequence[views.Row]) -> views.Grid:
     """A table of deliveries."""
-    return Grid(caption, headings("Delivery", "Event, and where to", "Status"), tuple(rows), "None.", cards=True)
+    return views.Grid(
+        caption, views.headings("Delivery", "Event, and where to", "Status"), tuple(rows), "None.", cards=True
+    )
 
 
 def delivery_cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
@@ -47,36 +33,39 @@ def delivery_cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
     return (short_id(delivery.id), f"{delivery.event_type} to {place}", ", ".join(status))
 
 
-def attempts_of(delivery: wire.Delivery, now_s: int) -> tuple[Item, ...]:
+def attempts_of(delivery: wire.Delivery, now_s: int) -> tuple[views.Item, ...]:
     """Each attempt, and what follows."""
     rows = tuple(_attempt(each) for each in delivery.attempts)
-    columns = headings("No.", "Time (Lusaka)", "Status", "Took", "Answer", numeric=("No.", "Took"))
-    return (Grid(f"Attempts at delivery {delivery.id}", columns, rows, "None yet.", cards=True), _next(delivery, now_s))
+    columns = views.headings("No.", "Time (Lusaka)", "Status", "Took", "Answer", numeric=("No.", "Took"))
+    return (
+        views.Grid(f"Attempts at delivery {delivery.id}", columns, rows, "None yet.", cards=True),
+        _next(delivery, now_s),
+    )
 
 
-def _attempt(attempt: wire.DeliveryAttempt) -> Row:
+def _attempt(attempt: wire.DeliveryAttempt) -> views.Row:
     status = "none" if attempt.status_code is None else str(attempt.status_code)
     response = shortened(mask(attempt.answer.strip() or attempt.fault or "(empty)"), _MAX_RESPONSE)
     number = str(attempt.number)
-    return Row(number, (number, when(attempt.at), status, f"{attempt.latency_ms} ms", response))
+    return views.Row(number, (number, when(attempt.at), status, f"{attempt.latency_ms} ms", response))
 
 
-def _next(delivery: wire.Delivery, now_s: int) -> Note:
+def _next(delivery: wire.Delivery, now_s: int) -> views.Note:
     if delivery.status == DELIVERED:
-        return Note("Delivered.", GOOD)
+        return views.Note("Delivered.", views.GOOD)
     if delivery.status == DEAD_LETTER:
-        return Note("Given up: a dead letter. Mend the receiver, then replay it.", BAD)
+        return views.Note("Given up: a dead letter. Mend the receiver, then replay it.", views.BAD)
     if delivery.next_attempt_at is None:
-        return Note("It is being sent.")
+        return views.Note("It is being sent.")
     left = span(delivery.next_attempt_at - now_s)
-    return Note(f"The next attempt is due at {when(delivery.next_attempt_at)} in Lusaka, in {left}.")
+    return views.Note(f"The next attempt is due at {when(delivery.next_attempt_at)} in Lusaka, in {left}.")
 
 
 _FILTERS: Final = {"": "all", PENDING: "on their way", DELIVERED: "delivered", DEAD_LETTER: "dead letters"}
 _DELIVERIES: Final = "/v1/deliveries"
 _OUTCOMES: Final = {
-    DELIVERED: ("Sent again, and delivered.", GOOD),
-    PENDING: ("Sent again, and not taken: it is tried again later.", WARN),
+    DELIVERED: ("Sent again, and delivered.", views.GOOD),
+    PENDING: ("Sent again, and not taken: it is tried again later.", views.WARN),
 }
 """What came of sending a delivery again, as far as that is known, by its status."""
 
@@ -89,14 +78,14 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
     group = "deliveries"
     _status = ""
 
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         """What is to be seen now."""
         now_s = self._now_s()
         rows = [self._row(each, now_s) for each in self._pages.rows(status=self._status or None)]
         dead = self._looking.deliveries.list(status=DEAD_LETTER, limit=1).data
         grid = deliveries_grid(f"Deliveries: {_FILTERS[self._status]}", rows)
         items = (self._form(), *_dead_letters(has_some=bool(dead)), grid, *self._pages.buttons("Deliveries"))
-        return Section(self.id, "Developers: deliveries", items, wide=True)
+        return views.Section(self.id, "Developers: deliveries", items, wide=True)
 
     def show(self, on: str, values: Values) -> Message:
         """Of one status."""
@@ -115,7 +104,7 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         """Send one again."""
         self._pay.deliveries.replay(on)
         status = self._looking.deliveries.retrieve(on).status
-        text, tone = _OUTCOMES.get(status, ("Sent again.", PLAIN))
+        text, tone = _OUTCOMES.get(status, ("Sent again.", views.PLAIN))
         return Message(text, tone, self._code("POST", f"{_DELIVERIES}/{on}/replay"))
 
     def replay_all(self, _on: str, _values: Values) -> Message:
@@ -123,28 +112,31 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         sent = self._pay.deliveries.replay_dead_letters()
         code = self._code("POST", "/v1/dead_letters/replay")
         if not sent.data:
-            return Message("No dead letter has an endpoint that is enabled: enable it first.", WARN, code)
+            return Message("No dead letter has an endpoint that is enabled: enable it first.", views.WARN, code)
         return Message(f"{counted(len(sent.data), 'dead letter')} sent again.", code=code)
 
-    def _form(self) -> Form:
-        status = Field("status", "Status", self._status, "select", tuple(_FILTERS.items()))
-        show = Action("show", "Show", primary=True)
-        return Form("filter", "Which deliveries", (status,), (show,), follow=True, row=True)
+    def _form(self) -> views.Form:
+        status = views.Field("status", "Status", self._status, "select", tuple(_FILTERS.items()))
+        show = views.Action("show", "Show", primary=True)
+        return views.Form("filter", "Which deliveries", (status,), (show,), follow=True, row=True)
 
-    def _row(self, delivery: wire.Delivery, now_s: int) -> Row:
+    def _row(self, delivery: wire.Delivery, now_s: int) -> views.Row:
         is_open = delivery.id == self._open
-        unfold = Action("unfold", "Attempts", delivery.id, expanded="yes" if is_open else "no")
+        unfold = views.Action("unfold", "Attempts", delivery.id, expanded="yes" if is_open else "no")
         beneath = attempts_of(delivery, now_s) if is_open else ()
-        actions = (unfold, Action("replay", "Replay", delivery.id))
-        return Row(delivery.id, delivery_cells(delivery, now_s), actions, beneath=beneath)
+        actions = (unfold, views.Action("replay", "Replay", delivery.id))
+        return views.Row(delivery.id, delivery_cells(delivery, now_s), actions, beneath=beneath)
 
 
-def _dead_letters(*, has_some: bool) -> tuple[Note | Actions, ...]:
+def _dead_letters(*, has_some: bool) -> tuple[views.Note | views.Actions, ...]:
     if not has_some:
-        return (Note("There are no dead letters."),)
+        return (views.Note("There are no dead letters."),)
     question = "Every dead letter whose endpoint is enabled is sent again. Replay all?"
-    again = Action("replay_all", "Replay all dead letters", confirm=question)
-    return (Note("There are dead letters: events that were given up.", WARN), Actions("Dead letters", (again,)))
+    again = views.Action("replay_all", "Replay all dead letters", confirm=question)
+    return (
+        views.Note("There are dead letters: events that were given up.", views.WARN),
+        views.Actions("Dead letters", (again,)),
+    )
 
 
 _ENDPOINTS: Final = "/v1/webhook_endpoints"
@@ -158,14 +150,14 @@ _PAUSED: Final = (
     "nowhere, and can be replayed from the events once it is enabled."
 )
 _ENABLED: Final = "Enabled: events go there from now on; dead letters can be replayed."
-_NEW: Final = Form(
+_NEW: Final = views.Form(
     "new",
     "A new endpoint",
     (
-        Field("url", "URL", hint="Of this machine, such as http://127.0.0.1:8000/webhooks"),
-        Field("events", "Events", "*", hint=_HINT),
+        views.Field("url", "URL", hint="Of this machine, such as http://127.0.0.1:8000/webhooks"),
+        views.Field("events", "Events", "*", hint=_HINT),
     ),
-    (Action("add", "Add endpoint", primary=True),),
+    (views.Action("add", "Add endpoint", primary=True),),
     row=True,
 )
 
@@ -177,13 +169,17 @@ class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
     handlers = ("add", "save", "pause", "enable", "roll", "delete", "misbehave", "turn")
     group = "webhook_endpoints"
 
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         """What is to be seen now."""
         faults = {each.id: each.faults for each in self._session.untraced.delivery_faults()}
         rows = tuple(self._row(each, faults.get(each.id, [])) for each in self._pages.rows())
-        columns = headings("URL", "Events", "Status", "Signing secret")
-        items = (Grid("Endpoints", columns, rows, "None: events go nowhere."), *self._pages.buttons("Endpoints"), _NEW)
-        return Section(self.id, "Developers: webhook endpoints", items, wide=True)
+        columns = views.headings("URL", "Events", "Status", "Signing secret")
+        items = (
+            views.Grid("Endpoints", columns, rows, "None: events go nowhere."),
+            *self._pages.buttons("Endpoints"),
+            _NEW,
+        )
+        return views.Section(self.id, "Developers: webhook endpoints", items, wide=True)
 
     def add(self, _on: str, values: Values) -> Message:
         """Register an endpoint."""
@@ -249,42 +245,42 @@ class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
     def _is_own(self, endpoint: wire.WebhookEndpoint) -> bool:
         return endpoint.url == self._session.receiver_url
 
-    def _row(self, endpoint: wire.WebhookEndpoint, faults: list[str]) -> Row:
+    def _row(self, endpoint: wire.WebhookEndpoint, faults: list[str]) -> views.Row:
         status = [_STATUS_TEXTS.get(endpoint.status, endpoint.status), *(each.replace("_", " ") for each in faults)]
         secret = "two, for a while" if endpoint.secret_overlap_until else "whsec_••••"
         cells = (endpoint.url, ", ".join(endpoint.enabled_events), ", ".join(status), secret)
         manage = _manage(endpoint, faults, is_own=self._is_own(endpoint))
-        return Row(endpoint.id, cells, more=manage, more_label="Manage")
+        return views.Row(endpoint.id, cells, more=manage, more_label="Manage")
 
 
-def _manage(endpoint: wire.WebhookEndpoint, faults: list[str], *, is_own: bool) -> tuple[Item, ...]:
+def _manage(endpoint: wire.WebhookEndpoint, faults: list[str], *, is_own: bool) -> tuple[views.Item, ...]:
     until, own = endpoint.secret_overlap_until, "this bench's own receiver, bench.receiver"
     facts = [("Id", endpoint.id), ("Made (Lusaka)", when(endpoint.created))]
     facts += [("Signed with both secrets until", when(until))] if until else []
     facts += [("It is", own)] if is_own else []
     fields = (
-        Field("url", "URL", endpoint.url),
-        Field("events", "Events", ", ".join(endpoint.enabled_events), hint=_HINT),
+        views.Field("url", "URL", endpoint.url),
+        views.Field("events", "Events", ", ".join(endpoint.enabled_events), hint=_HINT),
     )
-    checks = tuple(Field(each, _FAULT_LABELS[each], "yes" if each in faults else "", "check") for each in FAULTS)
-    save = Action("save", "Save", endpoint.id, primary=True)
-    misbehave = Action("misbehave", "Set faults", endpoint.id)
+    checks = tuple(views.Field(each, _FAULT_LABELS[each], "yes" if each in faults else "", "check") for each in FAULTS)
+    save = views.Action("save", "Save", endpoint.id, primary=True)
+    misbehave = views.Action("misbehave", "Set faults", endpoint.id)
     return (
-        Facts(tuple(facts)),
-        Form(f"edit-{endpoint.id}", "Address and filter", fields, (save,), row=True),
-        Form(f"faults-{endpoint.id}", "To test a receiver", checks, (misbehave,), row=True),
-        Actions("This endpoint", _actions(endpoint, is_own=is_own)),
+        views.Facts(tuple(facts)),
+        views.Form(f"edit-{endpoint.id}", "Address and filter", fields, (save,), row=True),
+        views.Form(f"faults-{endpoint.id}", "To test a receiver", checks, (misbehave,), row=True),
+        views.Actions("This endpoint", _actions(endpoint, is_own=is_own)),
     )
 
 
-def _actions(endpoint: wire.WebhookEndpoint, *, is_own: bool) -> tuple[Action, ...]:
+def _actions(endpoint: wire.WebhookEndpoint, *, is_own: bool) -> tuple[views.Action, ...]:
     switch, label = ("pause", "Pause") if endpoint.status == ENABLED else ("enable", "Enable")
     own = " The bench's own receiver would hear nothing more." if is_own else ""
     roll = "A new secret; for a day the old one signs too. Roll it?"
     return (
-        Action(switch, label, endpoint.id),
-        Action("roll", "Roll secret", endpoint.id, confirm=roll),
-        Action("delete", "Delete", endpoint.id, confirm=f"Nothing more is sent there.{own} Delete it?"),
+        views.Action(switch, label, endpoint.id),
+        views.Action("roll", "Roll secret", endpoint.id, confirm=roll),
+        views.Action("delete", "Delete", endpoint.id, confirm=f"Nothing more is sent there.{own} Delete it?"),
     )
 
 

@@ -1,9 +1,8 @@
 """The desk: one payment from its request to its ledger, with the handset between; put together from its sections."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, count, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 from workbench.domain import wire
@@ -13,9 +12,15 @@ from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.trace_rows import entry_of
 from workbench.errors import WorkbenchError
 from workbench.lab.board import Board
-from workbench.lab.desk.progress_section import PaymentSection, WebhooksSection, news, verified_at
+from workbench.lab.desk.progress_section import (
+    DeskSection,
+    PaymentSection,
+    WebhooksSection,
+    news,
+    verified_at,
+)
 from workbench.lab.desk.request_section import RequestSection, ResponseSection
-from workbench.lab.sections import BoardSection, Gathered, Message, Rows
+from workbench.lab.sections import Gathered, Message, Rows
 from workbench.lab.views import BAD, GOOD, WARN, Beside, Code, Fold, Grid, Item, Note, Row, Section, Slot, headings
 from workbench.session import Session
 from workbench.snippets import snippet
@@ -38,13 +43,10 @@ _MEANINGS: Mapping[int, str] = {
 }
 
 
-class LedgerSection(BoardSection):
+class LedgerSection(DeskSection):
     """The accounts that a payment was booked to."""
 
     id = "ledger"
-
-    def __init__(self, gathered: Gathered) -> None:
-        self._gathered = gathered
 
     def section(self) -> Section:
         """One T-account for each."""
@@ -112,14 +114,13 @@ _UNKNOWN = (
 )
 
 
-class HandsetSection(BoardSection):
+class HandsetSection(DeskSection):
     """The phone of the payment chosen; before that has one, the phone of the number in the form."""
 
     id = "handset"
 
     def __init__(self, session: Session, gathered: Gathered, request: RequestSection) -> None:
-        self._session = session
-        self._gathered = gathered
+        super().__init__(session, gathered)
         self._request = request
 
     def section(self) -> Section:
@@ -151,14 +152,14 @@ class Desk(Board):
     def __init__(self, session: Session) -> None:
         self._gathered = gathered = Gathered(session)
         self._known = ("", "", "")
-        request = RequestSection(session, gathered, _Keys(gathered, is_served=session.is_served))
+        request = RequestSection(session, gathered)
         sections = (
             request,
             HandsetSection(session, gathered, request),
             PaymentSection(session, gathered),
             ResponseSection(request),
             WebhooksSection(session, gathered),
-            LedgerSection(gathered),
+            LedgerSection(session, gathered),
         )
         super().__init__(
             "Desk",
@@ -184,19 +185,3 @@ class Desk(Board):
         before, self._known = self._known, now
         if before != now and before[0] == payment.id and (message := news(payment, is_verified=bool(now[2]))):
             self.say(message)
-
-
-class _Keys:
-    """Idempotency keys: in this process the same in every run, over a served sandbox nobody else's."""
-
-    def __init__(self, gathered: Gathered, *, is_served: bool) -> None:
-        self._gathered = gathered
-        self._is_served = is_served
-        self._used: set[str] = set()
-
-    def __call__(self) -> str:
-        name = f"desk-{secrets.token_hex(4) if self._is_served else self._gathered.seq()}"
-        names = chain([name], (f"{name}-{number}" for number in count(2)))
-        key = next(each for each in names if each not in self._used)
-        self._used.add(key)
-        return key

@@ -7,6 +7,7 @@ from workbench.domain.ids import short_id
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.wire.trace_rows import call_of, screen_of, webhook_of
+from workbench.lab import views
 from workbench.lab.sections import (
     LATEST,
     BoardSection,
@@ -20,28 +21,6 @@ from workbench.lab.sections import (
     lusaka,
     pretty,
     short_path,
-)
-from workbench.lab.views import (
-    AHEAD,
-    BAD,
-    DONE,
-    FAILED,
-    NOW,
-    WARN,
-    Action,
-    Actions,
-    Code,
-    Facts,
-    Field,
-    Form,
-    Grid,
-    Item,
-    Note,
-    Row,
-    Section,
-    Step,
-    Steps,
-    headings,
 )
 from workbench.receiver import Arrival
 from workbench.session import Session
@@ -59,37 +38,36 @@ _DONE: Mapping[str, str] = {
 """What a call that succeeded has done, by the last segment of its path."""
 
 
-def timeline(rows: Rows) -> Grid:
+def timeline(rows: Rows) -> views.Grid:
     """A line for each row of the trace."""
     days = sorted({lusaka(row["at"])[0] for row in rows})
     shown = tuple(_step_row(row, with_day=len(days) > 1) for row in rows)
-    day = f" on {days[0]}" if len(days) == 1 else ""
-    columns = headings("time", "what", "result")
-    return Grid(f"Timeline{day}, time in Lusaka", columns, shown, "Nothing yet: send a request.", cards=True)
+    caption = f"Timeline{f' on {days[0]}' if len(days) == 1 else ''}, time in Lusaka"
+    columns = views.headings("time", "what", "result")
+    return views.Grid(caption, columns, shown, "Nothing yet: send a request.", cards=True)
 
 
-def steps(rows: Rows, status: str, failure: str, verified: str) -> Steps:
+def steps(rows: Rows, status: str, failure: str, verified: str) -> views.Steps:
     """How far a payment has come; `verified` says when a webhook about its end was found genuine, if it was."""
     if not rows:
         ahead = ("created", "prompt", "PIN", "paid", "webhook")
-        return Steps("How far it is", tuple(Step(text, AHEAD) for text in ahead))
+        return views.Steps("How far it is", tuple(views.Step(text, views.AHEAD) for text in ahead))
     prompted = _first(rows, lambda row: row["kind"] == "screen" and row["result"] == "prompt")
     answered = _first(rows, lambda row: row["kind"] == "screen" and row["result"] != "prompt")
     secured = _first(rows, lambda row: row["kind"] == "entry" and row["result"] == "funds_secured")
-    reached = [
-        ("created", _time(rows[0])),
-        ("prompt on the phone", prompted),
-        ("answered", answered),
-        ("paid", secured),
-        ("webhook verified", verified if secured else ""),
-    ]
+    texts = ("created", "prompt on the phone", "answered", "paid", "webhook verified")
+    notes = (_time(rows[0]), prompted, answered, secured, verified if secured else "")
+    reached = list(zip(texts, notes, strict=True))
     if failure and not secured:
-        done = [Step(text, DONE, note) for text, note in reached[:3] if note]
-        return Steps("How far it is", (*done, Step("not paid", FAILED, failure.replace("_", " "))))
+        done = [views.Step(text, views.DONE, note) for text, note in reached[:3] if note]
+        return views.Steps("How far it is", (*done, views.Step("not paid", views.FAILED, failure.replace("_", " "))))
     # What comes after the first step that is not reached yet lies ahead, as it does of a payment at rest.
     next_text = next((text for text, note in reached if not note), "") if status not in _AT_REST else ""
-    way = (Step(text, DONE if note else NOW if text == next_text else AHEAD, note) for text, note in reached)
-    return Steps("How far it is", tuple(way))
+    way = (
+        views.Step(text, views.DONE if note else views.NOW if text == next_text else views.AHEAD, note)
+        for text, note in reached
+    )
+    return views.Steps("How far it is", tuple(way))
 
 
 def _first(rows: Rows, holds: Callable[[TraceRow], bool]) -> str:
@@ -100,11 +78,11 @@ def _time(row: TraceRow) -> str:
     return lusaka(row["at"])[1]
 
 
-def _step_row(row: TraceRow, *, with_day: bool) -> Row:
+def _step_row(row: TraceRow, *, with_day: bool) -> views.Row:
     day, time = lusaka(row["at"])
     what, result = _TEXTS[row["kind"]](row)
     cells = (f"{day} {time}" if with_day else time, shortened(what, 96), shortened(result, 48))
-    return Row(f"{row['seq']}{row['kind']}", cells)
+    return views.Row(f"{row['seq']}{row['kind']}", cells)
 
 
 def _call(row: TraceRow) -> tuple[str, str]:
@@ -130,12 +108,7 @@ def _webhook(row: TraceRow) -> tuple[str, str]:
     return f"Webhook: {row['what']}", f"answered {result}" if result[:1].isdigit() else result
 
 
-_TEXTS: Mapping[str, Callable[[TraceRow], tuple[str, str]]] = {
-    "call": _call,
-    "screen": _screen,
-    "entry": _entry,
-    "webhook": _webhook,
-}
+_TEXTS = {"call": _call, "screen": _screen, "entry": _entry, "webhook": _webhook}
 
 
 _NO_RECEIVER = (
@@ -155,33 +128,38 @@ def ship(event):
     print(event.data.object["id"])"""
 
 
-class WebhooksSection(BoardSection):
-    """What was sent about a payment, and whether it was genuine."""
-
-    id = "webhooks"
-    handlers = ("start",)
+class DeskSection(BoardSection):
+    """A section that shows what was gathered, and acts with the session."""
 
     def __init__(self, session: Session, gathered: Gathered) -> None:
         self._session = session
         self._gathered = gathered
 
-    def section(self) -> Section:
+
+class WebhooksSection(DeskSection):
+    """What was sent about a payment, and whether it was genuine."""
+
+    id = "webhooks"
+    handlers = ("start",)
+
+    def section(self) -> views.Section:
         """One row for each event."""
-        items: list[Item] = []
+        items: list[views.Item] = []
         if self._session.started is None:
             # To ask for the receiver would start one.
-            start = Action("start", "Start the receiver")
-            items += [Note(_NO_RECEIVER, WARN), Actions("Receiver", (start,))]
+            start = views.Action("start", "Start the receiver")
+            items += [views.Note(_NO_RECEIVER, views.WARN), views.Actions("Receiver", (start,))]
         items.append(webhooks(self._gathered.rows, self._gathered.arrivals, self._gathered.deliveries))
-        return Section(self.id, "Webhooks", tuple(items))
+        return views.Section(self.id, "Webhooks", tuple(items))
 
     def start(self, _on: str, _values: Values) -> Message:
         """Let the bench's receiver listen."""
         _ = self._session.receiver  # asking for it starts it
-        return Message("The receiver listens: what happens from now on arrives there.", code=(Code("Python", _CODE),))
+        code = (views.Code("Python", _CODE),)
+        return Message("The receiver listens: what happens from now on arrives there.", code=code)
 
 
-def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> Grid:
+def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> views.Grid:
     """The attempts among a payment's rows, one line for each event and endpoint."""
     by_delivery: dict[str, list[TraceRow]] = {}
     for row in rows:
@@ -191,8 +169,8 @@ def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, w
     shown = tuple(
         _row(each, came.get(webhook_of(each[0]).event, []), deliveries.get(name)) for name, each in by_delivery.items()
     )
-    columns = headings("time", "event", "attempts", "signature", "handled")
-    return Grid("Webhooks of this payment", columns, shown, "None was sent yet.")
+    columns = views.headings("time", "event", "attempts", "signature", "handled")
+    return views.Grid("Webhooks of this payment", columns, shown, "None was sent yet.")
 
 
 def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
@@ -201,7 +179,7 @@ def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
     for row in rows:
         is_end = row["kind"] == "webhook" and str(row["what"]).endswith(".succeeded")
         if is_end and any(each.verdict in {"accepted", "failed"} for each in came.get(webhook_of(row).event, [])):
-            return lusaka(row["at"])[1]
+            return _time(row)
     return ""
 
 
@@ -214,13 +192,13 @@ def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
     return found
 
 
-def _row(rows: Rows, arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> Row:
+def _row(rows: Rows, arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> views.Row:
     first, last = rows[0], rows[-1]
     attempts = f"{len(rows)}, {_result(last)}"
     if delivery is not None and delivery.next_attempt_at:
         attempts += f", next at {lusaka(rfc3339(delivery.next_attempt_at * 1000))[1]}"
-    cells = (lusaka(first["at"])[1], str(first["what"]), attempts, *_verdicts(arrivals))
-    return Row(webhook_of(first).delivery, cells, more=_more(rows, arrivals), more_label="Message")
+    cells = (_time(first), str(first["what"]), attempts, *_verdicts(arrivals))
+    return views.Row(webhook_of(first).delivery, cells, more=_more(rows, arrivals), more_label="Message")
 
 
 def _result(row: TraceRow) -> str:
@@ -242,50 +220,43 @@ def _verdicts(arrivals: Sequence[Arrival]) -> tuple[str, str]:
     return verified, f"✗ {shortened(failed, 60)}" if failed else "no"
 
 
-def _more(rows: Rows, arrivals: Sequence[Arrival]) -> tuple[Item, ...]:
-    attempts = Grid(
-        "Attempts",
-        headings("attempt", "time", "answer", "the receiver said", numeric=("attempt",)),
-        tuple(
-            Row(str(place), (str(place), lusaka(row["at"])[1], _result(row), shortened(_receiver_text(row), 80)))
-            for place, row in enumerate(rows, 1)
-        ),
-    )
-    last = webhook_of(rows[-1])
+def _more(rows: Rows, arrivals: Sequence[Arrival]) -> tuple[views.Item, ...]:
+    sent = [webhook_of(row) for row in rows]
+    answers = (shortened(each.fault or each.answer or "", 80) for each in sent)
+    cells = [
+        (str(place), _time(row), _result(row), answer)
+        for place, (row, answer) in enumerate(zip(rows, answers, strict=True), 1)
+    ]
+    columns = views.headings("attempt", "time", "answer", "the receiver said", numeric=("attempt",))
+    attempts = views.Grid("Attempts", columns, tuple(views.Row(each[0], each) for each in cells))
+    last = sent[-1]
     head = "\n".join(f"{name}: {value}" for name, value in last.headers.items())
-    message = Code("The message, secrets masked", mask(f"{head}\n\n{pretty(last.body)}"))
+    message = views.Code("The message, secrets masked", mask(f"{head}\n\n{pretty(last.body)}"))
     reasons = sorted({each.reason for each in arrivals if each.verdict in {"refused", "failed"}})
-    return (attempts, *(Note(each, WARN) for each in reasons), message, Note(_HOW))
-
-
-def _receiver_text(row: TraceRow) -> str:
-    attempt = webhook_of(row)
-    return attempt.fault or attempt.answer or ""
+    return (attempts, *(views.Note(each, views.WARN) for each in reasons), message, views.Note(_HOW))
 
 
 _SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
 
 
-class PaymentSection(BoardSection):
+class PaymentSection(DeskSection):
     """The choice of a payment, its steps and its timeline."""
 
     id = "payment"
     handlers = ("follow", "wait")
 
-    def __init__(self, session: Session, gathered: Gathered) -> None:
-        self._session = session
-        self._gathered = gathered
-
-    def section(self) -> Section:
+    def section(self) -> views.Section:
         """Of the latest payment, unless another was chosen."""
         gathered, payment = self._gathered, self._gathered.payment
         verified = verified_at(gathered.rows, gathered.arrivals)
-        items: list[Item] = [self._choice()] if gathered.payments else []
-        items.append(steps(gathered.rows, payment.status, payment.failure, verified))
-        items += [_facts(payment)] if payment.id else []
-        items.append(timeline(gathered.rows))
-        items.append(Actions("Clock", tuple(Action("wait", label, span) for span, label in _SPANS)))
-        return Section(self.id, "Payment", tuple(items))
+        items: tuple[views.Item, ...] = (
+            *([self._choice()] if gathered.payments else []),
+            steps(gathered.rows, payment.status, payment.failure, verified),
+            *([_facts(payment)] if payment.id else []),
+            timeline(gathered.rows),
+            views.Actions("Clock", tuple(views.Action("wait", label, span) for span, label in _SPANS)),
+        )
+        return views.Section(self.id, "Payment", items)
 
     def follow(self, _on: str, values: Values) -> None:
         """Another payment was chosen."""
@@ -298,13 +269,14 @@ class PaymentSection(BoardSection):
         seconds = int(on) if on in dict(_SPANS) else int(_SPANS[0][0])
         self._session.clock.advance(seconds)
         same = snippet("POST", "/sandbox/clock/advance", {"seconds": seconds}, base_url=self._session.base_url)
-        return Message(f"{seconds} seconds have passed.", code=(Code("Python", same.python), Code("curl", same.curl)))
+        code = (views.Code("Python", same.python), views.Code("curl", same.curl))
+        return Message(f"{seconds} seconds have passed.", code=code)
 
-    def _choice(self) -> Form:
+    def _choice(self) -> views.Form:
         options = [(each.id, _label(each)) for each in self._gathered.payments]
         latest = (LATEST, f"the latest: {options[0][1]}")
-        field = Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options))
-        return Form("choice", "Which payment", (field,), follow=True)
+        field = views.Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options))
+        return views.Form("choice", "Which payment", (field,), follow=True)
 
 
 def news(payment: Payment, *, is_verified: bool) -> Message | None:
@@ -313,15 +285,15 @@ def news(payment: Payment, *, is_verified: bool) -> Message | None:
         webhook = ", and its webhook has come, its signature verified" if is_verified else ""
         return Message(f"Paid: {payment.money} is booked in the ledger{webhook}.")
     if payment.status == "canceled":
-        return Message(f"{payment.money} was canceled.", WARN)
-    return Message(f"Not paid: {payment.failure.replace('_', ' ')}.", BAD) if payment.failure else None
+        return Message(f"{payment.money} was canceled.", views.WARN)
+    return Message(f"Not paid: {payment.failure.replace('_', ' ')}.", views.BAD) if payment.failure else None
 
 
 def _label(payment: Payment) -> str:
     return f"{payment.money or 'an amount'} at {lusaka(payment.at)[1]}, {short_id(payment.id)}"
 
 
-def _facts(payment: Payment) -> Facts:
+def _facts(payment: Payment) -> views.Facts:
     facts = {
         "Payment": payment.id,
         "Amount": payment.money,
@@ -329,4 +301,4 @@ def _facts(payment: Payment) -> Facts:
         "Failed for": payment.failure.replace("_", " "),
         "Number": payment.phone,
     }
-    return Facts(tuple((name, value) for name, value in facts.items() if value))
+    return views.Facts(tuple((name, value) for name, value in facts.items() if value))

@@ -1,11 +1,12 @@
 """The request on the desk: its form, how it is sent, and the response to it."""
 
-from collections.abc import Callable, Mapping, Sequence
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, NamedTuple, cast
+from itertools import chain, count
+from typing import Any, cast
 
 import httpx
-from msgspec.structs import replace
 
 from workbench.calls import error_from
 from workbench.domain.masking import mask
@@ -14,7 +15,7 @@ from workbench.domain.wire.trace_rows import call_of
 from workbench.errors import ApiError, PaymentDeclined, ServiceUnreachable, WorkbenchError
 from workbench.lab.desk import draft
 from workbench.lab.desk.draft import CHARGE, INTENT, MADE_ID, DraftRequest
-from workbench.lab.desk.progress_section import news, verified_at
+from workbench.lab.desk.progress_section import DeskSection, news, verified_at
 from workbench.lab.sections import BoardSection, Gathered, Message, Rows, TraceRow, Values, json_in, pretty, short_path
 from workbench.lab.views import BAD, GOOD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Note, Section
 from workbench.session import Session
@@ -59,83 +60,57 @@ def _title(call: TraceRow) -> str:
     return f"{method} {short_path(path)} → {status} {HTTPStatus(status).phrase}"
 
 
-class Outcome(NamedTuple):
-    """The id of what was made, empty if nothing was; the calls as the trace has them; what was raised."""
-
-    made: str
-    calls: Rows
-    error: Exception | None
-
-
-class Sending:
-    """Sends the requests of a draft, one after the other, until one is refused."""
-
-    def __init__(self, session: Session, gathered: Gathered) -> None:
-        self._session = session
-        self._gathered = gathered
-        self._made = ""
-
-    def send(
-        self, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str, *, as_written: bool
-    ) -> Outcome:
-        """Send, and report what came of it; raises only where the trace cannot be read."""
-        before, error = self._gathered.seq(), None
-        self._made = ""
-        try:
-            if as_written:
-                self._as_written(values, requests, key)
-            else:
-                self._by_client(values, key)
-        except (WorkbenchError, httpx.HTTPError, httpx.InvalidURL, UnicodeError) as raised:
-            error = raised
-            facts = raised.facts if isinstance(raised, ApiError) else {}
-            self._made = self._made or str(facts.get("charge") or "")
-        calls = tuple(row for row in self._gathered.calls_since(before) if _is_ours(row, key))
-        return Outcome(self._made, calls, error)
-
-    def _by_client(self, values: Mapping[str, str], key: str) -> None:
-        session, phone, provider = self._session, values["phone"], values["provider"]
-        # What is no int was refused before; if it were not, it would be here.
-        amount = cast("int", draft.amount_of(values, self._gathered.unit_minor))
-        described = values["description"] or None
-        pay = session.client if values["key"] == draft.SECRET else session.client_with(session.publishable_key)
-        if values["operation"] == CHARGE:
-            self._made = pay.charges.create(
-                amount=amount, channel=provider, phone=phone, idempotency_key=key, reference=described
-            ).id
-            return
-        self._made = pay.payment_intents.create(
-            amount=amount,
-            currency="ZMW",
-            payment_method_types=["mobile_money"],
-            description=described,
-            idempotency_key=key or None,
+def _by_client(session: Session, values: Mapping[str, str], unit_minor: int, key: str) -> Iterator[str]:
+    """Pay with the client, and yield the id of what was made once it is known."""
+    phone, provider, described = values["phone"], values["provider"], values["description"] or None
+    # What is no int was refused before; if it were not, it would be here.
+    amount = cast("int", draft.amount_of(values, unit_minor))
+    pay = session.client if values["key"] == draft.SECRET else session.client_with(session.publishable_key)
+    if values["operation"] == CHARGE:
+        yield pay.charges.create(
+            amount=amount, channel=provider, phone=phone, idempotency_key=key, reference=described
         ).id
-        pay.payment_intents.confirm(self._made, phone=phone, provider=provider, idempotency_key=key or None)
+        return
+    made = pay.payment_intents.create(
+        amount=amount,
+        currency="ZMW",
+        payment_method_types=["mobile_money"],
+        description=described,
+        idempotency_key=key or None,
+    ).id
+    yield made
+    pay.payment_intents.confirm(made, phone=phone, provider=provider, idempotency_key=key or None)
 
-    def _as_written(self, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str) -> None:
-        for each in requests:
-            body = json_in(self._post(values, each.path.replace(MADE_ID, self._made), each.text, key).text)
-            made = body.get("id") if isinstance(body, dict) else None
-            self._made = self._made or (made if isinstance(made, str) else "")
-            if not self._made:
-                return
 
-    def _post(self, values: Mapping[str, str], path: str, text: str, key: str) -> httpx.Response:
-        http, secret = self._session.http, str(getattr(self._session, values["key"]))
-        if http.is_closed:
-            raise ServiceUnreachable("This Workbench is closed.")
-        headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
-        auth: tuple[str, str] | None = (secret, "") if values["operation"] == CHARGE else None
-        if auth is None:
-            headers["Authorization"] = f"Bearer {secret}"
-        try:
-            response = http.post(path, content=text.encode(), headers=headers, auth=auth or httpx.USE_CLIENT_DEFAULT)
-        except httpx.TransportError as error:
-            raise ServiceUnreachable(f"POST {path} got no answer: {error}.") from error
-        if response.status_code >= HTTPStatus.BAD_REQUEST:
-            raise error_from(response)
-        return response
+def _as_written(
+    session: Session, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str
+) -> Iterator[str]:
+    """Send the texts as they stand, and yield the id that the first response has, if it has one."""
+    made = ""
+    for each in requests:
+        body = json_in(_post(session, values, each.path.replace(MADE_ID, made), each.text, key).text)
+        found = body.get("id") if isinstance(body, dict) else None
+        made = made or (found if isinstance(found, str) else "")
+        yield made
+        if not made:
+            return
+
+
+def _post(session: Session, values: Mapping[str, str], path: str, text: str, key: str) -> httpx.Response:
+    secret, is_basic = str(getattr(session, values["key"])), values["operation"] == CHARGE
+    if session.http.is_closed:
+        raise ServiceUnreachable("This Workbench is closed.")
+    headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
+    if not is_basic:
+        headers["Authorization"] = f"Bearer {secret}"
+    auth = httpx.BasicAuth(secret, "") if is_basic else httpx.USE_CLIENT_DEFAULT
+    try:
+        response = session.http.post(path, content=text.encode(), headers=headers, auth=auth)
+    except httpx.TransportError as error:
+        raise ServiceUnreachable(f"POST {path} got no answer: {error}.") from error
+    if response.status_code >= HTTPStatus.BAD_REQUEST:
+        raise error_from(response)
+    return response
 
 
 def _is_ours(row: TraceRow, key: str) -> bool:
@@ -153,24 +128,23 @@ _PROMPTED = "its handset shows the prompt. Type the PIN there; it is 1234."
 _WAITS = "no handset shows a prompt yet. Let time pass to see what comes of it."
 _FOLLOWS = "Follows the form. What you write here is sent as it stands."
 _WRITTEN = "Written by hand: sent as it stands. Typing in the form replaces it."
+_BACK = "Take the form's again"
 
 
-class RequestSection(BoardSection):
-    """The form, the JSON, the headers, the keys, and the code of it all. `new_key` draws an idempotency key."""
+class RequestSection(DeskSection):
+    """The form, the JSON, the headers, the keys, and the code of it all."""
 
     id = "request"
     handlers = ("follow", "send", "again", "new_key", "follow_form")
 
-    def __init__(self, session: Session, gathered: Gathered, new_key: Callable[[], str]) -> None:
-        self._session = session
-        self._gathered = gathered
-        self._draw_key = new_key
-        self._sending = Sending(session, gathered)
+    def __init__(self, session: Session, gathered: Gathered) -> None:
+        super().__init__(session, gathered)
         self.values = {**draft.START, _KEY: ""}
         self._texts: tuple[str, ...] | None = None
         """The bodies as somebody wrote them; None while they follow the form."""
         self._errors: dict[str, str] = {}
         self._has_key = False
+        self._drawn: set[str] = set()
         self._last_key = ""
         """The idempotency key of what was sent last."""
         self.calls: Rows = ()
@@ -182,9 +156,8 @@ class RequestSection(BoardSection):
         """What would be sent now, and as what."""
         self._draw_first()
         requests = self._requests()
-        facts = Facts((*self._endpoints(requests), *self._headers()))
         code = Fold("code", "The same in Python and curl", self._code(requests, self.values[_KEY]))
-        return Section(self.id, "Request", (self._form(), facts, self._json(requests), code))
+        return Section(self.id, "Request", (self._form(), self._facts(requests), self._json(requests), code))
 
     def _form(self) -> Form:
         is_charge = self.values["operation"] == CHARGE
@@ -216,28 +189,26 @@ class RequestSection(BoardSection):
             return ""
         return f"Sent as {amount}, in whole {'ngwee' if self._gathered.unit_minor == 1 else 'kwacha'}."
 
-    def _endpoints(self, requests: tuple[DraftRequest, ...]) -> tuple[tuple[str, str], ...]:
+    def _facts(self, requests: tuple[DraftRequest, ...]) -> Facts:
+        """Where it goes, and its headers."""
         first, *others = (each.path.replace(MADE_ID, "{id}") for each in requests)
-        return (("Endpoint", f"POST {self._session.base_url}{first}"), *(("then", f"POST {each}") for each in others))
-
-    def _headers(self) -> tuple[tuple[str, str], ...]:
         key = mask(str(getattr(self._session, self.values["key"])))
         is_charge = self.values["operation"] == CHARGE
-        return (
+        facts = (
+            ("Endpoint", f"POST {self._session.base_url}{first}"),
+            *(("then", f"POST {each}") for each in others),
             ("Authorization", f"Basic {key}: (the key is the user name)" if is_charge else f"Bearer {key}"),
             ("Content-Type", "application/json"),
             ("Idempotency-Key", self.values[_KEY] or "(none)"),
         )
+        return Facts(facts)
 
     def _json(self, requests: tuple[DraftRequest, ...]) -> Form:
-        labels = ("JSON",) if len(requests) == 1 else ("JSON to create it", "JSON to confirm it")
-        fields = [
-            Field(f"body{place}", label, each.text, "area")
-            for place, (label, each) in enumerate(zip(labels, requests, strict=True))
-        ]
-        hint = _FOLLOWS if self._texts is None else _WRITTEN
-        fields[0] = replace(fields[0], hint=hint, error=self._errors.get(_JSON, ""))
-        back = (Action("follow_form", "Take the form's again"),) if self._texts is not None else ()
+        first, *others = requests
+        hint, back = (_FOLLOWS, ()) if self._texts is None else (_WRITTEN, (Action("follow_form", _BACK),))
+        label, error = "JSON to create it" if others else "JSON", self._errors.get(_JSON, "")
+        fields = [Field("body0", label, first.text, "area", hint=hint, error=error)]
+        fields += [Field("body1", "JSON to confirm it", each.text, "area") for each in others]
         return Form(_JSON, "The same as raw JSON", tuple(fields), back, follow=True)
 
     def _code(self, requests: tuple[DraftRequest, ...], idempotency_key: str, made_id: str = "") -> tuple[Item, ...]:
@@ -297,6 +268,14 @@ class RequestSection(BoardSection):
             self._has_key = True
             self.values[_KEY] = self._draw_key()
 
+    def _draw_key(self) -> str:
+        """Another idempotency key: in this process the same in every run, over a served sandbox nobody else's."""
+        name = f"desk-{secrets.token_hex(4) if self._session.is_served else self._gathered.seq()}"
+        names = chain([name], (f"{name}-{number}" for number in count(2)))
+        key = next(each for each in names if each not in self._drawn)
+        self._drawn.add(key)
+        return key
+
     def _take(self, values: Values) -> None:
         """Take over what a form holds; whatever of it is new goes before JSON that was written by hand."""
         self._draw_first()
@@ -322,17 +301,33 @@ class RequestSection(BoardSection):
         self._errors = {}
         if problem := self._problem(key):
             return problem
-        requests = self._requests()
-        outcome = self._sending.send(self.values, requests, key, as_written=self._texts is not None)
-        self._last_key, self.calls = key, outcome.calls
-        code = self._code(requests, key, outcome.made)
-        if outcome.made:
+        requests, before = self._requests(), self._gathered.seq()
+        made, error = self._sent(requests, key)
+        self.calls = [row for row in self._gathered.calls_since(before) if _is_ours(row, key)]
+        self._last_key = key
+        code = self._code(requests, key, made)
+        if made:
             phone = draft.phone_of([each.text for each in requests]) or self.values["phone"]
-            self._gathered.numbers[outcome.made] = phone
-            self._gathered.choose(outcome.made)
-        message = self._refused(outcome, outcome.error) if outcome.error else self._done()
+            self._gathered.numbers[made] = phone
+            self._gathered.choose(made)
+        message = self._refused(made, error) if error else self._done()
         self._renew(key)
         return message._replace(code=code)
+
+    def _sent(self, requests: Sequence[DraftRequest], key: str) -> tuple[str, Exception | None]:
+        """Send one after the other, until one is refused: the id of what was made, if it was, and what was raised."""
+        made = ""
+        try:
+            if self._texts is None:
+                ids = _by_client(self._session, self.values, self._gathered.unit_minor, key)
+            else:
+                ids = _as_written(self._session, self.values, requests, key)
+            for latest in ids:
+                made = latest
+        except (WorkbenchError, httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            facts = error.facts if isinstance(error, ApiError) else {}
+            return made or str(facts.get("charge") or ""), error
+        return made, None
 
     def _problem(self, key: str) -> Message | None:
         """What cannot even be sent."""
@@ -344,13 +339,13 @@ class RequestSection(BoardSection):
             return None
         return Message(f"Nothing was sent. {' '.join(self._errors.values())}", BAD)
 
-    def _refused(self, outcome: Outcome, error: Exception) -> Message:
+    def _refused(self, made: str, error: Exception) -> Message:
         if isinstance(error, ApiError):
             field = draft.field_of(error.param) if self._texts is None else ""
             if field or error.param or self._texts is not None:
                 self._errors[field or _JSON] = error.message
         text = str(error) if isinstance(error, WorkbenchError) else f"Nothing was sent: {error}."
-        is_half = outcome.made and self.values["operation"] == INTENT
+        is_half = made and self.values["operation"] == INTENT
         return Message(f"{text} The intent was created and is not confirmed." if is_half else text, BAD)
 
     def _done(self) -> Message:

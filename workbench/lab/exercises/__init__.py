@@ -2,31 +2,32 @@
 
 import json
 import os
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from textwrap import fill
 
 from workbench.errors import ExerciseNotDone
-from workbench.lab.exercises.on_books import LARGEST_BREAK, NET_OF_39, ONE_ACCOUNT, SMALLEST_FEE, WEEKENDS
-from workbench.lab.exercises.on_payments import (
-    EXACT_AMOUNT,
-    FROM_THE_APP,
-    LOST_ANSWER,
-    PATIENCE,
-    SECOND_PAYMENT,
-    SECOND_TRY,
-)
-from workbench.lab.exercises.on_reliability import CHARGE_SURELY, LOST_AND_FOUND, OWN_MESSAGE, REFUSED_ORDER
-from workbench.lab.exercises.shape import DONE, Exercise, State, verdict_on
+from workbench.lab.exercises import on_books, on_payments
+from workbench.lab.exercises.shape import Exercise, State, verdict_on
 from workbench.render import Table, is_live, table
+from workbench.resources import write_whole
 from workbench.visible import visible
 
+__all__ = ["MUST_BE_DONE", "check", "hint", "report", "solution"]
+
 FILE_VARIABLE = "WORKBENCH_PROGRESS"
+MUST_BE_DONE = "WORKBENCH_EXERCISES_MUST_BE_DONE"
+"""Set to 1, a check that is not done raises ExerciseNotDone."""
 _BESIDE_THE_NOTEBOOKS = Path(".workbench") / "progress.json"
 _NAMES = {State.WRONG: "tried", State.DONE: "done"}
 _KEPT_STATES = {word: state for state, word in _NAMES.items()}
+_STATES = {State.NOT_YET: "not begun", State.WRONG: "tried", State.DONE: "✓ done"}
+_WIDTH = 100
+_hints_shown: dict[str, int] = {}
+
+_ALL = [each for file in (on_payments, on_books) for each in vars(file).values() if isinstance(each, Exercise)]
+EXERCISES = tuple(sorted(_ALL, key=lambda each: each.notebook))
+"""In the order of the notebooks."""
 
 
 class Progress:
@@ -47,8 +48,15 @@ class Progress:
         self._here = _further(self._here, {name: state})
         kept = self._read()
         together = _further(kept, self._here)
-        if self._path is not None and together != kept:
-            self._write(self._path, together)
+        if self._path is None or together == kept:
+            return
+        words = {each: _NAMES[together[each]] for each in sorted(together)}
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # Another notebook may read it in this moment.
+            write_whole(self._path, f"{json.dumps({'exercises': words}, indent=2)}\n".encode())
+        except OSError as error:
+            self._give_up("written", error)
 
     def _read(self) -> dict[str, State]:
         if self._path is None:
@@ -61,25 +69,9 @@ class Progress:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             return self._give_up("read", error)
 
-    def _write(self, path: Path, states: dict[str, State]) -> None:
-        """Whole or not at all: another notebook may read it in this moment."""
-        text = json.dumps({"exercises": {name: _NAMES[states[name]] for name in sorted(states)}}, indent=2) + "\n"
-        written = ""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-                written = file.name
-                file.write(text)
-            Path(written).replace(path)
-        except OSError as error:
-            self._give_up("written", error)
-            with suppress(OSError):
-                Path(written).unlink()
-
     def _give_up(self, what: str, error: Exception) -> dict[str, State]:
         why = getattr(error, "strerror", None) or "it holds something else"
-        name = self._path.name if self._path else ""
-        problem = f"{name}, which keeps your progress, cannot be {what}: {why}."
+        problem = f"{self._path and self._path.name}, which keeps your progress, cannot be {what}: {why}."
         print(f"{problem} From here on it is kept in this notebook alone.")  # noqa: T201  for a cell
         self._path = None
         return {}
@@ -94,42 +86,9 @@ def progress() -> Progress:
     return Progress(_BESIDE_THE_NOTEBOOKS.absolute() if is_live() else None)
 
 
-def _further(*all_states: dict[str, State]) -> dict[str, State]:
-    """What is done in any of them is done."""
-    together: dict[str, State] = {}
-    for states in all_states:
-        for name, state in states.items():
-            if together.get(name) is not State.DONE:
-                together[name] = state
-    return together
-
-
-EXERCISES = (
-    SECOND_PAYMENT,
-    EXACT_AMOUNT,
-    SECOND_TRY,
-    NET_OF_39,
-    SMALLEST_FEE,
-    OWN_MESSAGE,
-    LOST_ANSWER,
-    FROM_THE_APP,
-    PATIENCE,
-    LOST_AND_FOUND,
-    CHARGE_SURELY,
-    REFUSED_ORDER,
-    WEEKENDS,
-    LARGEST_BREAK,
-    ONE_ACCOUNT,
-)
-
-
-__all__ = ["MUST_BE_DONE", "check", "hint", "report", "solution"]
-
-MUST_BE_DONE = "WORKBENCH_EXERCISES_MUST_BE_DONE"
-"""Set to 1, a check that is not done raises ExerciseNotDone."""
-_WIDTH = 100
-_STATES = {State.NOT_YET: "not begun", State.WRONG: "tried", State.DONE: "✓ done"}
-_hints_shown: dict[str, int] = {}
+def _further(one: dict[str, State], other: dict[str, State]) -> dict[str, State]:
+    """What is done in either is done."""
+    return {**one, **other, **{name: state for name, state in one.items() if state is State.DONE}}
 
 
 def check(name: str, *given: object) -> None:
@@ -145,10 +104,10 @@ def check(name: str, *given: object) -> None:
     verdict = verdict_on(exercise, given)
     progress().note(exercise.name, verdict.state)
     lines = [f"{verdict.state.value}: {verdict.says}"]
-    if verdict.state is not DONE:
+    if verdict.state is not State.DONE:
         lines.append(f'exercises.hint("{exercise.name}") helps.')
     _print(*lines)
-    if verdict.state is not DONE:
+    if verdict.state is not State.DONE:
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
 
@@ -178,7 +137,7 @@ def report() -> Table:
     """Every exercise by notebook, and how far it is: not begun, tried, or done."""
     states = progress().states()
     rows = [(each.notebook, each.title, each.name, _STATES[states.get(each.name, State.NOT_YET)]) for each in EXERCISES]
-    done = sum(states.get(each.name) is DONE for each in EXERCISES)
+    done = sum(states.get(each.name) is State.DONE for each in EXERCISES)
     caption = f"Exercises: {done} of {len(EXERCISES)} done"
     return table(caption, ("notebook", "exercise", "its name", "how far"), rows)
 

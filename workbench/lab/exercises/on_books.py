@@ -1,10 +1,12 @@
 """The exercises on the ledger and its reconciliation: notebooks 3 and 11 to 13."""
 
-from collections import Counter
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, SupportsIndex
 
-from workbench.lab.exercises.shape import MTN_FLOAT, Bench, Exercise, Reconciled, Verdict, done, kwacha, not_yet, wrong
+from workbench.lab.exercises.shape import Bench, Reconciled, Verdict, done, exercise, kwacha, not_yet, wrong
 
+_MTN_FLOAT = "operator:mtn:float"
+_SATURDAY, _SUNDAY = 5, 6
 _FLOAT, _OWED, _OPERATORS_FEE = 1100, 2000, 5000
 _NET = 3_900
 _ABOUT = range(_NET - 200, _NET + 200)
@@ -19,39 +21,9 @@ def _posted(bench: Bench, code: int, side: str) -> dict[int, int]:
     return {int(number): int(minor) for number, minor in zip(rows["number"], rows["amount_minor"], strict=True)}
 
 
-def _net_of_39(bench: Bench) -> Verdict:
-    gross, owed = _posted(bench, _FLOAT, "debit"), _posted(bench, _OWED, "credit")
-    refunded = {each.payment_intent or each.id for each in bench.looking().charges.each() if each.amount_refunded}
-    rows = bench.ledger.postings
-    given_back = set(rows.loc[rows["payment"].isin(refunded), "number"])
-    if any(minor == _NET and number not in given_back for number, minor in owed.items()):
-        return done("The customer paid K40.00, the service kept K1.00, and the merchant is owed K39.00.")
-    if _NET in owed.values():
-        return wrong("K39.00 were the merchant's, and the payment was refunded: take another.")
-    near = [(minor, owed[number]) for number, minor in gross.items() if minor in _ABOUT]
-    if near:
-        paid, left = near[-1]
-        return wrong(f"Of {kwacha(paid)} the fee is taken, and the merchant is owed {kwacha(left)}.")
-    return not_yet("No payment in the books leaves the merchant with K39.00.")
-
-
-def _smallest_fee(bench: Bench) -> Verdict:
-    fees = _posted(bench, _OPERATORS_FEE, "debit")
-    small = {number: minor for number, minor in _posted(bench, _FLOAT, "debit").items() if minor in _SMALL}
-    charged = [minor for number, minor in small.items() if number in fees]
-    if _SMALLEST in charged:
-        return done("One percent of 50 ngwee is half a ngwee, which is rounded up. Of 49 the operator keeps nothing.")
-    if charged:
-        return wrong(f"Of {kwacha(min(charged))} the operator keeps a fee. It does so of a smaller payment, too.")
-    if small:
-        return wrong(f"Of {kwacha(max(small.values()))} the operator keeps nothing: it is too small.")
-    return not_yet("No payment that small is in the books.")
-
-
-NET_OF_39 = Exercise(
-    name="net_of_39",
-    notebook="03_read_the_ledger",
-    title="K39.00 for the merchant",
+@exercise(
+    "03_read_the_ledger",
+    "K39.00 for the merchant",
     task="A gardener wants exactly K39.00 of a sale. Take a payment that leaves the merchant with that.",
     hints=(
         "Work backwards: the merchant keeps 97.5 percent.",
@@ -63,14 +35,26 @@ sale = pay.payment_intents.create(amount=Decimal("40.00"), currency="ZMW")
 pay.payment_intents.confirm(sale.id, phone=prefixes[provider] + "0000001", provider=provider)
 pay.wait(sale.id)
 """,
-    check=_net_of_39,
 )
+def _net_of_39(bench: Bench) -> Iterator[Verdict]:
+    gross, owed = _posted(bench, _FLOAT, "debit"), _posted(bench, _OWED, "credit")
+    refunded = [each.payment_intent or each.id for each in bench.looking().charges.each() if each.amount_refunded]
+    rows = bench.ledger.postings
+    given_back = set(rows.loc[rows["payment"].isin(refunded), "number"])
+    if any(minor == _NET and number not in given_back for number, minor in owed.items()):
+        yield done("The customer paid K40.00, the service kept K1.00, and the merchant is owed K39.00.")
+    if _NET in owed.values():
+        yield wrong("K39.00 were the merchant's, and the payment was refunded: take another.")
+    near = [(minor, owed[number]) for number, minor in gross.items() if minor in _ABOUT]
+    if near:
+        paid, left = near[-1]
+        yield wrong(f"Of {kwacha(paid)} the fee is taken, and the merchant is owed {kwacha(left)}.")
+    yield not_yet("No payment in the books leaves the merchant with K39.00.")
 
 
-SMALLEST_FEE = Exercise(
-    name="smallest_fee",
-    notebook="03_read_the_ledger",
-    title="The smallest fee",
+@exercise(
+    "03_read_the_ledger",
+    "The smallest fee",
     task="The operator's fee is one percent, rounded half up to a whole ngwee. Take the smallest payment of which "
     "the operator keeps anything.",
     hints=(
@@ -82,46 +66,23 @@ sale = pay.payment_intents.create(amount=Decimal("0.50"), currency="ZMW")
 pay.payment_intents.confirm(sale.id, phone=prefixes[provider] + "0000001", provider=provider)
 pay.wait(sale.id)
 """,
-    check=_smallest_fee,
 )
+def _smallest_fee(bench: Bench) -> Iterator[Verdict]:
+    fees = _posted(bench, _OPERATORS_FEE, "debit")
+    small = {number: minor for number, minor in _posted(bench, _FLOAT, "debit").items() if minor in _SMALL}
+    charged = [minor for number, minor in small.items() if number in fees]
+    if _SMALLEST in charged:
+        yield done("One percent of 50 ngwee is half a ngwee, which is rounded up. Of 49 the operator keeps nothing.")
+    if charged:
+        yield wrong(f"Of {kwacha(min(charged))} the operator keeps a fee. It does so of a smaller payment, too.")
+    if small:
+        yield wrong(f"Of {kwacha(max(small.values()))} the operator keeps nothing: it is too small.")
+    yield not_yet("No payment that small is in the books.")
 
 
-_SATURDAY, _SUNDAY = 5, 6
-
-
-def _weekends(bench: Bench, weekend_minor: object) -> Verdict:
-    if isinstance(weekend_minor, float) or not hasattr(weekend_minor, "__index__"):
-        return wrong(f"The answer is a {type(weekend_minor).__name__}. Money is a whole number of ngwee: an int.")
-    given = weekend_minor.__index__()
-    charges = bench.tables.charges
-    paid = charges[charges["status"] == "succeeded"]
-    lusaka = charges["business_date"].map(lambda day: day.weekday() >= _SATURDAY).astype(bool)
-    right = int(paid.loc[lusaka[paid.index], "amount_minor"].sum())
-    days = paid["business_date"].map(lambda day: day.weekday())
-    if right == 0:
-        return not_yet("No payment of a weekend is in the tables. Run the notebook from its first cell.")
-    slips = {
-        int(paid["amount_minor"].sum()): "These are all days of the month.",
-        **{
-            int(paid.loc[days == day, "amount_minor"].sum()): f"These are the {name}s alone."
-            for day, name in ((_SATURDAY, "Saturday"), (_SUNDAY, "Sunday"))
-        },
-        int(charges.loc[lusaka, "amount_minor"].sum()): "Charges that failed are counted in it.",
-        int(
-            paid.loc[(paid["created_at"].dt.day_of_week >= _SATURDAY), "amount_minor"].sum()
-        ): "It goes by days in UTC. A weekend in Lusaka begins two hours earlier: business_date knows that.",
-        int(paid.loc[~lusaka[paid.index], "amount_minor"].sum()): "These are the days from Monday to Friday.",
-        right // 100: "These are kwacha. The tables count ngwee.",
-    }
-    if given == right:
-        return done(f"{kwacha(right)} on Saturdays and Sundays, from {lusaka[paid.index].sum()} payments.")
-    return wrong(f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}")
-
-
-WEEKENDS = Exercise(
-    name="weekends",
-    notebook="11_explore_a_month",
-    title="Takings of the weekends",
+@exercise(
+    "11_explore_a_month",
+    "Takings of the weekends",
     task="How much did customers pay on Saturdays and Sundays, as Lusaka counts its days? Put it into "
     "weekend_minor, in ngwee.",
     hints=(
@@ -133,34 +94,40 @@ WEEKENDS = Exercise(
 day_of_week = pd.to_datetime(paid["business_date"]).dt.day_of_week
 weekend_minor = paid.loc[day_of_week >= 5, "amount_minor"].sum()
 """,
-    check=_weekends,
 )
+def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
+    if isinstance(weekend_minor, float) or not hasattr(weekend_minor, "__index__"):
+        yield wrong(f"The answer is a {type(weekend_minor).__name__}. Money is a whole number of ngwee: an int.")
+    given = weekend_minor.__index__()
+    charges = bench.tables.charges
+    paid = charges["status"] == "succeeded"
+    days = charges["business_date"].map(lambda day: day.weekday())
+    of_a_weekend = days >= _SATURDAY
+
+    def taken(rows: object) -> int:
+        return int(charges.loc[rows, "amount_minor"].sum())
+
+    right = taken(paid & of_a_weekend)
+    if right == 0:
+        yield not_yet("No payment of a weekend is in the tables. Run the notebook from its first cell.")
+    in_utc = "It goes by days in UTC. A weekend in Lusaka begins two hours earlier: business_date knows that."
+    slips = {
+        taken(paid): "These are all days of the month.",
+        taken(paid & (days == _SATURDAY)): "These are the Saturdays alone.",
+        taken(paid & (days == _SUNDAY)): "These are the Sundays alone.",
+        taken(of_a_weekend): "Charges that failed are counted in it.",
+        taken(paid & (charges["created_at"].dt.day_of_week >= _SATURDAY)): in_utc,
+        taken(paid & ~of_a_weekend): "These are the days from Monday to Friday.",
+        right // 100: "These are kwacha. The tables count ngwee.",
+    }
+    if given == right:
+        yield done(f"{kwacha(right)} on Saturdays and Sundays, from {(paid & of_a_weekend).sum()} payments.")
+    yield wrong(f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}")
 
 
-def _largest_break(result: Reconciled, largest: Any) -> Verdict:  # noqa: ANN401  a row of pandas, or a first try
-    if getattr(largest, "ndim", 0) == 2:  # noqa: PLR2004  a table: of one row it is as good as the row
-        largest = largest.iloc[0] if len(largest) == 1 else largest
-    if getattr(largest, "ndim", 0) != 1 or not set(result.breaks.columns) <= set(largest.index):
-        return wrong("The answer should be one row of result.breaks, with all its columns.")
-    if largest["account"] != MTN_FLOAT:
-        return wrong(f"This break is one of {largest['account']}, not of {MTN_FLOAT}.")
-    breaks = result.breaks
-    # As text: what is not known is not equal to itself.
-    if not (breaks.map(str) == largest[breaks.columns].map(str)).all(axis=1).any():
-        return wrong("This is no row of result.breaks: hand over one of them as it is.")
-    sizes = breaks.loc[breaks["account"] == MTN_FLOAT, "variance_minor"].abs()
-    size = abs(int(largest["variance_minor"]))
-    larger = int((sizes > size).sum())
-    if larger:
-        are = "break of this account is" if larger == 1 else "breaks of this account are"
-        return wrong(f"{larger} {are} larger than {kwacha(size)}, on one side or the other.")
-    return done(f"{largest['code']}, {kwacha(size)}: begin with this one.")
-
-
-LARGEST_BREAK = Exercise(
-    name="largest_break",
-    notebook="12_reconcile_a_statement",
-    title="Where to begin",
+@exercise(
+    "12_reconcile_a_statement",
+    "Where to begin",
     task="Which break changes the balance of operator:mtn:float most, in either direction? Put that row of "
     "result.breaks into largest.",
     hints=(
@@ -172,34 +139,29 @@ LARGEST_BREAK = Exercise(
 of_mtn = result.breaks.query("account == 'operator:mtn:float'")
 largest = of_mtn.sort_values("variance_minor", key=abs).iloc[-1]
 """,
-    check=_largest_break,
 )
+def _largest_break(result: Reconciled, largest: Any) -> Iterator[Verdict]:  # noqa: ANN401  a row of pandas, or a first try
+    if getattr(largest, "ndim", 0) == 2:  # noqa: PLR2004  a table: of one row it is as good as the row
+        largest = largest.iloc[0] if len(largest) == 1 else largest
+    if getattr(largest, "ndim", 0) != 1 or not set(result.breaks.columns) <= set(largest.index):
+        yield wrong("The answer should be one row of result.breaks, with all its columns.")
+    if largest["account"] != _MTN_FLOAT:
+        yield wrong(f"This break is one of {largest['account']}, not of {_MTN_FLOAT}.")
+    breaks = result.breaks
+    # As text: what is not known is not equal to itself.
+    if not (breaks.map(str) == largest[breaks.columns].map(str)).all(axis=1).any():
+        yield wrong("This is no row of result.breaks: hand over one of them as it is.")
+    sizes = breaks.loc[breaks["account"] == _MTN_FLOAT, "variance_minor"].abs()
+    size = abs(int(largest["variance_minor"]))
+    if larger := int((sizes > size).sum()):
+        are = "break of this account is" if larger == 1 else "breaks of this account are"
+        yield wrong(f"{larger} {are} larger than {kwacha(size)}, on one side or the other.")
+    yield done(f"{largest['code']}, {kwacha(size)}: begin with this one.")
 
 
-def _codes_and_sizes(result: Reconciled) -> "Counter[tuple[str, int]]":
-    """The breaks of the account by code and size."""
-    of_account = result.breaks.loc[result.breaks["account"] == MTN_FLOAT]
-    return Counter(zip(of_account["code"].astype(str), of_account["variance_minor"].astype(int), strict=True))
-
-
-def _one_account(result: Reconciled, one: Reconciled) -> Verdict:
-    if type(one) is not type(result) or not hasattr(one, "proof"):
-        return wrong(f"The answer is a {type(one).__name__}, and should be what reconcile returns.")
-    accounts = sorted(set(one.proof["account"]))
-    if accounts != [MTN_FLOAT]:
-        return wrong(f"It compares {', '.join(accounts)}. Leave the other rows out of the file of statements.")
-    expected = int((result.breaks["account"] == MTN_FLOAT).sum())
-    if len(one.breaks) != expected:
-        return wrong(f"It finds {len(one.breaks)} breaks, where the whole has {expected} for this account.")
-    if _codes_and_sizes(one) != _codes_and_sizes(result):
-        return wrong(f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.")
-    return done(f"{expected} breaks, as many as the whole has for {MTN_FLOAT}.")
-
-
-ONE_ACCOUNT = Exercise(
-    name="one_account",
-    notebook="13_when_the_data_outgrows_the_laptop",
-    title="One account of many",
+@exercise(
+    "13_when_the_data_outgrows_the_laptop",
+    "One account of many",
     task="Write the statement rows of operator:mtn:float into a Parquet file of their own, without loading them "
     "into Python, and reconcile the ledger with that file. Put the result into one.",
     hints=(
@@ -211,5 +173,21 @@ mine = folder / "mtn.parquet"
 duckdb.sql(f"COPY (FROM '{statements}' WHERE account = 'operator:mtn:float') TO '{mine}' (FORMAT parquet)")
 one = reconcile(ledger, mine)
 """,
-    check=_one_account,
 )
+def _one_account(result: Reconciled, one: Reconciled) -> Iterator[Verdict]:
+    if type(one) is not type(result) or not hasattr(one, "proof"):
+        yield wrong(f"The answer is a {type(one).__name__}, and should be what reconcile returns.")
+    accounts = sorted(set(one.proof["account"]))
+    if accounts != [_MTN_FLOAT]:
+        yield wrong(f"It compares {', '.join(accounts)}. Leave the other rows out of the file of statements.")
+    of_account = result.breaks[result.breaks["account"] == _MTN_FLOAT]
+    expected = len(of_account)
+    if len(one.breaks) != expected:
+        yield wrong(f"It finds {len(one.breaks)} breaks, where the whole has {expected} for this account.")
+    found, whole = (
+        sorted(zip(breaks["code"].astype(str), breaks["variance_minor"].astype(int), strict=True))
+        for breaks in (one.breaks, of_account)
+    )
+    if found != whole:
+        yield wrong(f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.")
+    yield done(f"{expected} breaks, as many as the whole has for {_MTN_FLOAT}.")

@@ -1,32 +1,75 @@
-"""The exercises on taking a payment: notebooks 0 to 2, and 5 to 7."""
+"""The exercises on payments, webhooks, retries and a backend of one's own: notebooks 0 to 2, and 4 to 10."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator
 from decimal import Decimal
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workbench.lab.exercises.shape import (
-    Bench,
-    Exercise,
-    Verdict,
-    attempts_at,
-    best_of,
-    calls_to,
-    charges_for,
-    done,
-    failures,
-    first_verdict,
-    intents_for,
-    json_of,
-    kwacha,
-    not_yet,
-    tries,
-    wrong,
-)
+from workbench.domain.signatures import TIMESTAMP_HEADER, verify
+from workbench.errors import IdempotencyKeyReused, ServiceUnreachable, SignatureRefused
+from workbench.lab.exercises.shape import Bench, State, Verdict, done, exercise, kwacha, line_of, not_yet, wrong
 
 if TYPE_CHECKING:
-    from workbench.control import Outage
+    from workbench.client import PaymentsClient
     from workbench.domain.wire import Charge, PaymentIntent
+    from workbench.domain.wire.trace_rows import TracedCall
+    from workbench.receiver import Arrival
+
+
+def _intents(bench: Bench, description: str) -> "list[PaymentIntent]":
+    """Those with this description, however its letters are written; the newest last."""
+    expected = description.casefold()
+    found = [each for each in bench.looking().payment_intents.each() if str(each.description).casefold() == expected]
+    return found[::-1]
+
+
+def _newest(bench: Bench, description: str) -> "Generator[Verdict, None, PaymentIntent]":
+    """The latest of these intents, for a check that cannot go on without one."""
+    found = _intents(bench, description)
+    if not found:
+        yield not_yet(f"No intent with the description {description} is there.")
+    return found[-1]
+
+
+def _charges(bench: Bench, **fields: str) -> "list[Charge]":
+    """Those with these fields, the newest last; `payment_intent` finds the attempts at an intent."""
+    every = bench.looking().charges.each()
+    return [each for each in every if all(getattr(each, name) == value for name, value in fields.items())][::-1]
+
+
+def _best_of(tries: Iterable[Iterator[Verdict]]) -> Iterator[Verdict]:
+    """Of several tries the one that is right, else the newest, which is the last; nothing where there is none."""
+    verdicts = [next(each) for each in tries]
+    yield from [each for each in verdicts if each.state is State.DONE] or verdicts[-1:]
+
+
+def _best_sale(
+    bench: Bench, description: str, judge: "Callable[[PaymentIntent, list[Charge], set[str | None]], Iterator[Verdict]]"
+) -> Iterator[Verdict]:
+    """The best of the intents with this description, judged by its attempts and by what failed in any of them."""
+    found = [(each, _charges(bench, payment_intent=each.id)) for each in _intents(bench, description)]
+    codes_met = {charge.failure_code for _, attempts in found for charge in attempts}
+    yield from _best_of(judge(intent, attempts, codes_met) for intent, attempts in found)
+    yield not_yet(f"No intent with the description {description} is there.")
+
+
+def _calls_to(bench: Bench, target: str) -> "list[TracedCall]":
+    """The calls of a method and path, such as `POST /v1/charges`, as they went over the wire."""
+    from workbench.domain.wire.trace_rows import CALL, call_of
+
+    calls = [call_of(row) for row in bench.trace if row["kind"] == CALL]
+    return [each for each in calls if each.target == target]
+
+
+def _json_of(text: str) -> dict[str, Any]:
+    """The object that a body holds; an empty one where it holds none."""
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
 _FERN_PRICE = Decimal("35.50")
@@ -38,33 +81,9 @@ _NEXT_STEPS = {
 }
 
 
-def _second_payment(bench: Bench) -> Verdict:
-    found = intents_for(bench, "Fern")
-    if not found:
-        return not_yet("No intent with the description Fern is there.")
-    intent = found[-1]
-    if intent.amount != _FERN_PRICE:
-        return wrong(f"The Fern is offered for {intent.amount} kwacha, and it costs {_FERN_PRICE}.")
-    attempts = attempts_at(bench, intent.id)
-    if intent.status == "requires_payment_method" and attempts:
-        return not_yet(
-            f"The last attempt at the Fern has failed with {attempts[-1].failure_code}. Confirm the same intent again, "
-            "and enter the PIN."
-        )
-    if intent.status != "succeeded":
-        return not_yet(_NEXT_STEPS.get(intent.status, f"The intent for the Fern is {intent.status}."))
-    others = {each.phone for each in bench.looking().charges.each() if each.payment_intent not in {i.id for i in found}}
-    if others and attempts[-1].phone not in others:
-        return wrong(
-            f"With {attempts[-1].phone}, another customer has paid for the Fern. Sell it to the one of before."
-        )
-    return done(f"The Fern is paid, K{_FERN_PRICE}, and the ledger has an entry for it.")
-
-
-SECOND_PAYMENT = Exercise(
-    name="second_payment",
-    notebook="00_start_here",
-    title="A payment of your own",
+@exercise(
+    "00_start_here",
+    "A payment of your own",
     task="Sell a Fern for K35.50 to the same customer: make the intent with the description Fern, confirm it, and "
     "enter the PIN.",
     hints=(
@@ -79,36 +98,33 @@ fern = pay.payment_intents.create(amount=Decimal("35.50"), currency="ZMW", descr
 pay.payment_intents.confirm(fern.id, phone=phone, provider=provider)
 bench.phone(phone).enter_pin("1234")
 """,
-    check=_second_payment,
 )
+def _second_payment(bench: Bench) -> Iterator[Verdict]:
+    intent = yield from _newest(bench, "Fern")
+    if intent.amount != _FERN_PRICE:
+        yield wrong(f"The Fern is offered for {intent.amount} kwacha, and it costs {_FERN_PRICE}.")
+    attempts = _charges(bench, payment_intent=intent.id)
+    if intent.status == "requires_payment_method" and attempts:
+        yield not_yet(
+            f"The last attempt at the Fern has failed with {attempts[-1].failure_code}. Confirm the same intent again, "
+            "and enter the PIN."
+        )
+    if intent.status != "succeeded":
+        yield not_yet(_NEXT_STEPS.get(intent.status, f"The intent for the Fern is {intent.status}."))
+    ferns = {each.id for each in _intents(bench, "Fern")}
+    others = {each.phone for each in bench.looking().charges.each() if each.payment_intent not in ferns}
+    if others and attempts[-1].phone not in others:
+        yield wrong(f"With {attempts[-1].phone}, another customer has paid for the Fern. Sell it to the one of before.")
+    yield done(f"The Fern is paid, K{_FERN_PRICE}, and the ledger has an entry for it.")
 
 
 _ORCHID_PRICE = Decimal("87.35")
 _INTENT_ORDER = "A-17"
 
 
-def _exact_amount(bench: Bench) -> Verdict:
-    found = intents_for(bench, "Orchid")
-    if not found:
-        return not_yet("No intent with the description Orchid is there.")
-    intent = found[-1]
-    if intent.status == "canceled":
-        return not_yet("The intent for the Orchid was cancelled: make another.")
-    if intent.amount == _ORCHID_PRICE * 100:
-        return wrong(f"The Orchid is offered for K{intent.amount:,}: the amount of an intent counts kwacha, not ngwee.")
-    if intent.amount != _ORCHID_PRICE:
-        return wrong(f"The Orchid is offered for K{intent.amount:,}, and it costs K{_ORCHID_PRICE}.")
-    if intent.metadata != {"order": _INTENT_ORDER}:
-        return wrong(
-            f"The amount is right. The metadata is {intent.metadata}, where order alone should be {_INTENT_ORDER}."
-        )
-    return done(f"K{_ORCHID_PRICE} to the ngwee, for order {_INTENT_ORDER}.")
-
-
-EXACT_AMOUNT = Exercise(
-    name="exact_amount",
-    notebook="01_create_an_intent",
-    title="An amount to the ngwee",
+@exercise(
+    "01_create_an_intent",
+    "An amount to the ngwee",
     task="Create an intent of K87.35 with the description Orchid. Your shop calls this order A-17: write that into "
     "the intent's metadata, under the name order.",
     hints=(
@@ -121,20 +137,47 @@ orchid = pay.payment_intents.create(
     amount=Decimal("87.35"), currency="ZMW", description="Orchid", metadata={"order": "A-17"}
 )
 """,
-    check=_exact_amount,
 )
+def _exact_amount(bench: Bench) -> Iterator[Verdict]:
+    intent = yield from _newest(bench, "Orchid")
+    if intent.status == "canceled":
+        yield not_yet("The intent for the Orchid was cancelled: make another.")
+    if intent.amount == _ORCHID_PRICE * 100:
+        yield wrong(f"The Orchid is offered for K{intent.amount:,}: the amount of an intent counts kwacha, not ngwee.")
+    if intent.amount != _ORCHID_PRICE:
+        yield wrong(f"The Orchid is offered for K{intent.amount:,}, and it costs K{_ORCHID_PRICE}.")
+    if intent.metadata != {"order": _INTENT_ORDER}:
+        yield wrong(
+            f"The amount is right. The metadata is {intent.metadata}, where order alone should be {_INTENT_ORDER}."
+        )
+    yield done(f"K{_ORCHID_PRICE} to the ngwee, for order {_INTENT_ORDER}.")
 
 
-def _second_try(bench: Bench) -> Verdict:
-    found = tries(bench, "Basil")
-    codes_met = {code for _, attempts in found for code in failures(attempts)}
-    verdict = best_of(_of_basil(intent, attempts, codes_met) for intent, attempts in found)
-    return verdict or not_yet("No intent with the description Basil is there.")
+@exercise(
+    "02_confirm_with_ussd",
+    "Three wrong PINs, and a second try",
+    task="A customer buys a Basil (that is the description) and types a wrong PIN three times. Then the same "
+    "customer tries again and pays. One intent should see both.",
+    hints=(
+        'handset.enter_pin("0000") is one wrong PIN. The third one ends the attempt.',
+        "After a failed attempt the intent is back at requires_payment_method. Step 7 confirms it again.",
+        "create, confirm, three wrong PINs, confirm with the same id, the right PIN.",
+    ),
+    solution="""\
+basil = pay.payment_intents.create(amount=Decimal(amount), currency="ZMW", description="Basil")
+pay.payment_intents.confirm(basil.id, phone=phone, provider=provider)
+for _ in range(3):
+    handset.enter_pin("0000")
+pay.payment_intents.confirm(basil.id, phone=phone, provider=provider)
+handset.enter_pin("1234")
+""",
+)
+def _second_try(bench: Bench) -> Iterator[Verdict]:
+    yield from _best_sale(bench, "Basil", _of_basil)
 
 
-@first_verdict
 def _of_basil(intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[str | None]) -> Iterator[Verdict]:
-    codes = failures(attempts)
+    codes = [each.failure_code for each in attempts]
     if not codes:
         yield not_yet("The intent for the Basil is there, and not confirmed.")
     if intent.status == "requires_action":
@@ -151,35 +194,28 @@ def _of_basil(intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[
     yield done(f"One intent, {len(codes)} attempts: wrong_pin, and then paid.")
 
 
-SECOND_TRY = Exercise(
-    name="second_try",
-    notebook="02_confirm_with_ussd",
-    title="Three wrong PINs, and a second try",
-    task="A customer buys a Basil (that is the description) and types a wrong PIN three times. Then the same "
-    "customer tries again and pays. One intent should see both.",
-    hints=(
-        'handset.enter_pin("0000") is one wrong PIN. The third one ends the attempt.',
-        "After a failed attempt the intent is back at requires_payment_method. Step 7 confirms it again.",
-        "create, confirm, three wrong PINs, confirm with the same id, the right PIN.",
-    ),
-    solution="""\
-basil = pay.payment_intents.create(amount=Decimal(amount), currency="ZMW", description="Basil")
-pay.payment_intents.confirm(basil.id, phone=phone, provider=provider)
-for _ in range(3):
-    handset.enter_pin("0000")
-pay.payment_intents.confirm(basil.id, phone=phone, provider=provider)
-handset.enter_pin("1234")
-""",
-    check=_second_try,
-)
-
-
 _LOST_ORDER, _LOST_MINOR, _KEY = "ORDER-2001", 1205, "Idempotency-Key"
 
 
-@first_verdict
+@exercise(
+    "05_charge_in_one_call",
+    "Asked twice, paid once",
+    task="Charge K12.05 for ORDER-2001 (that is the reference). Then suppose that the answer was lost, and send "
+    "the request a second time, so that the customer pays once.",
+    hints=(
+        "The amount of a charge is a whole number of ngwee.",
+        "Step 11 sends a request twice. What has to be the same in both?",
+        "The same idempotency_key and the same fields, in two calls of pay.charges.create.",
+    ),
+    solution="""\
+for _ in range(2):
+    pay.charges.create(
+        amount=1205, channel=provider, phone=phone, reference="ORDER-2001", idempotency_key="order-2001-attempt-1"
+    )
+""",
+)
 def _lost_answer(bench: Bench) -> Iterator[Verdict]:
-    found = charges_for(bench, _LOST_ORDER)
+    found = _charges(bench, reference=_LOST_ORDER)
     paid = [each for each in found if each.status == "succeeded"]
     if not found:
         yield not_yet(f"No charge with the reference {_LOST_ORDER} is there.")
@@ -189,11 +225,8 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
         yield wrong(f"The charge is {found[-1].status}. Take a number that is no test number.")
     if paid[0].amount != _LOST_MINOR:
         yield wrong(f"The customer has paid {kwacha(paid[0].amount)}, not K12.05. The amount of a charge counts ngwee.")
-    asked = [
-        each
-        for each in calls_to(bench, "POST /v1/charges")
-        if json_of(each.request.body).get("reference") == _LOST_ORDER
-    ]
+    calls = _calls_to(bench, "POST /v1/charges")
+    asked = [each for each in calls if _json_of(each.request.body).get("reference") == _LOST_ORDER]
     answered = [place for place, each in enumerate(asked) if paid[0].id in each.response.body]
     if len(answered) > 1:
         yield done(f"Asked {len(answered)} times, paid once: K12.05.")
@@ -208,40 +241,33 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
     )
 
 
-LOST_ANSWER = Exercise(
-    name="lost_answer",
-    notebook="05_charge_in_one_call",
-    title="Asked twice, paid once",
-    task="Charge K12.05 for ORDER-2001 (that is the reference). Then suppose that the answer was lost, and send "
-    "the request a second time, so that the customer pays once.",
-    hints=(
-        "The amount of a charge is a whole number of ngwee.",
-        "Step 11 sends a request twice. What has to be the same in both?",
-        "The same idempotency_key and the same fields, in two calls of pay.charges.create.",
-    ),
-    solution="""\
-for _ in range(2):
-    pay.charges.create(
-        amount=1205, channel=provider, phone=phone, reference="ORDER-2001", idempotency_key="order-2001-attempt-1"
-    )
-""",
-    check=_lost_answer,
-)
-
-
 _DOWN, _OUTAGE_S = "operator_unavailable", 300
 
 
-def _patience(bench: Bench) -> Verdict:
-    found = tries(bench, "Sage")
-    codes_met = {code for _, attempts in found for code in failures(attempts)}
-    verdict = best_of(_of_sage(intent, attempts, codes_met, bench.operator.outages) for intent, attempts in found)
-    return verdict or not_yet("No intent with the description Sage is there.")
+@exercise(
+    "07_when_payments_fail",
+    "An outage of five minutes",
+    task="Let the operator be down for 300 seconds. Sell a Sage (that is the description) while it is, see the "
+    "attempt fail, and bring the same intent to success when the operator is back.",
+    hints=(
+        "Step 9 has bench.operator.outage.",
+        'attempt(intent_id, prefix + "0000001") confirms on a number that pays by itself, and waits.',
+        "Between two attempts bench.clock.advance(seconds=300) lets the outage pass.",
+    ),
+    solution="""\
+sage = pay.payment_intents.create(amount=Decimal(amount), description="Sage")
+bench.operator.outage(provider, seconds=300)
+attempt(sage.id, prefix + "0000001")
+bench.clock.advance(seconds=300)
+attempt(sage.id, prefix + "0000001")
+""",
+)
+def _patience(bench: Bench) -> Iterator[Verdict]:
+    yield from _best_sale(bench, "Sage", partial(_of_sage, bench))
 
 
-@first_verdict
 def _of_sage(
-    intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[str | None], outages: "list[Outage]"
+    bench: Bench, intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[str | None]
 ) -> Iterator[Verdict]:
     if not attempts:
         yield not_yet("The intent for the Sage is there, and not confirmed.")
@@ -252,7 +278,10 @@ def _of_sage(
         yield wrong("The operator was not down when you tried: begin the outage first, and take a new intent.")
         return
     # A script and a test number fail one customer with the same code, while the operator is up.
-    met = next((each for each in outages if each.provider == failed.provider and each.covers(failed.created)), None)
+    met = next(
+        (each for each in bench.operator.outages if each.provider == failed.provider and each.covers(failed.created)),
+        None,
+    )
     if met is None:
         yield wrong(
             "This attempt failed and the operator was not down: a script or a test number fails one customer alone. "
@@ -268,52 +297,9 @@ def _of_sage(
     yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
 
 
-PATIENCE = Exercise(
-    name="patience",
-    notebook="07_when_payments_fail",
-    title="An outage of five minutes",
-    task="Let the operator be down for 300 seconds. Sell a Sage (that is the description) while it is, see the "
-    "attempt fail, and bring the same intent to success when the operator is back.",
-    hints=(
-        "Step 9 has bench.operator.outage.",
-        'attempt(intent_id, prefix + "0000001") confirms on a number that pays by itself, and waits.',
-        "Between two attempts bench.clock.advance(seconds=300) lets the outage pass.",
-    ),
-    solution="""\
-sage = pay.payment_intents.create(amount=Decimal(amount), description="Sage")
-bench.operator.outage(provider, seconds=300)
-attempt(sage.id, prefix + "0000001")
-bench.clock.advance(seconds=300)
-attempt(sage.id, prefix + "0000001")
-""",
-    check=_patience,
-)
-
-
-def _from_the_app(bench: Bench) -> Verdict:
-    found = intents_for(bench, "Lily")
-    if not found:
-        return not_yet("No intent with the description Lily is there.")
-    intent = found[-1]
-    confirms = calls_to(bench, f"POST /v1/payment_intents/{intent.id}/confirm")
-    if not confirms:
-        return not_yet("The intent for the Lily is there, and not confirmed.")
-    went_through = [each for each in confirms if each.response.status == HTTPStatus.OK]
-    if not went_through:
-        return wrong(f"The confirm was answered {confirms[-1].response.status}: bench.trace.exchanges has why.")
-    held = [each.request.headers["Authorization"] for each in went_through]
-    if any("pk_test" not in each for each in held):
-        key = "an access token" if any("at_" in each for each in held) else "the secret key"
-        return wrong(f"It was confirmed with {key}, which an app must not hold. Make another, and let app do it.")
-    if intent.status != "succeeded":
-        return not_yet(f"The app has confirmed it, and it is {intent.status}: the customer has a PIN to enter.")
-    return done("Made by the shop, confirmed by the app with a publishable key, and paid by the customer.")
-
-
-FROM_THE_APP = Exercise(
-    name="from_the_app",
-    notebook="06_keys_tokens_and_plants",
-    title="Three parties, three rights",
+@exercise(
+    "06_keys_tokens_and_plants",
+    "Three parties, three rights",
     task="Sell a Lily (that is the description): the shop makes the intent, the app confirms it without the "
     "secret key, and the customer pays.",
     hints=(
@@ -325,5 +311,286 @@ lily = shop.payment_intents.create(amount=Decimal(amount), currency="ZMW", descr
 app.payment_intents.confirm(lily.id, phone=phone, provider=provider, client_secret=lily.client_secret)
 bench.phone(phone).enter_pin("1234")
 """,
-    check=_from_the_app,
 )
+def _from_the_app(bench: Bench) -> Iterator[Verdict]:
+    intent = yield from _newest(bench, "Lily")
+    confirms = _calls_to(bench, f"POST /v1/payment_intents/{intent.id}/confirm")
+    if not confirms:
+        yield not_yet("The intent for the Lily is there, and not confirmed.")
+    went_through = [each for each in confirms if each.response.status == HTTPStatus.OK]
+    if not went_through:
+        yield wrong(f"The confirm was answered {confirms[-1].response.status}: bench.trace.exchanges has why.")
+    held = [each.request.headers["Authorization"] for each in went_through]
+    if any("pk_test" not in each for each in held):
+        key = "an access token" if any("at_" in each for each in held) else "the secret key"
+        yield wrong(f"It was confirmed with {key}, which an app must not hold. Make another, and let app do it.")
+    if intent.status != "succeeded":
+        yield not_yet(f"The app has confirmed it, and it is {intent.status}: the customer has a PIN to enter.")
+    yield done("Made by the shop, confirmed by the app with a publishable key, and paid by the customer.")
+
+
+_LOST, _PATIENCE = 2, 100
+_SURE_PHONE, _SURE_MINOR = "+260961234567", 2_500
+
+
+class _AsksForEver(BaseException):
+    """Raised past the `except Exception` of a loop that would never end."""
+
+
+class _Tried:
+    """One order that a person's function has charged over a line whose first responses do not arrive."""
+
+    def __init__(self, bench: Bench, charge: "Callable[[PaymentsClient, dict[str, Any]], Any]", name: str) -> None:
+        import httpx
+
+        from workbench.client import PaymentsClient
+
+        def answered(request: httpx.Request) -> httpx.Response:
+            """What was asked for happens, whether or not its response is lost."""
+            self.asked += 1
+            if self.asked > _PATIENCE:
+                raise _AsksForEver
+            response = bench.http.send(request)
+            if self.asked <= _LOST:
+                raise httpx.ReadTimeout("the connection was lost", request=request)
+            return httpx.Response(response.status_code, headers=response.headers, content=response.content)
+
+        self.asked = 0
+        self.response: Any = None
+        self.error: BaseException | None = None
+        line = httpx.Client(transport=httpx.MockTransport(answered))
+        client = PaymentsClient(bench.base_url, str(bench.secret_key), http=line)
+        order = {"amount": _SURE_MINOR, "channel": "mtn", "phone": _SURE_PHONE, "reference": name}
+        try:
+            self.response = charge(client, order)
+        except (ServiceUnreachable, IdempotencyKeyReused, _AsksForEver) as error:
+            self.error = error
+        self.paid = [each for each in _charges(bench, reference=name) if each.status == "succeeded"]
+
+
+@exercise(
+    "09_idempotency",
+    "Charge once, whatever the line does",
+    task="Write the function charge_surely, which charges an order and returns the charge. Its line may lose a few "
+    "answers; the customer must pay once. The check loses two answers on purpose.",
+    hints=(
+        "A lost answer is a ServiceUnreachable, and step 3 says what to do after it.",
+        "The key is made once, before the first request, from order['reference'].",
+        (
+            "A loop of a few rounds: return client.charges.create(**order, idempotency_key=key), and pass over "
+            "a ServiceUnreachable."
+        ),
+    ),
+    solution='''\
+def charge_surely(client, order):
+    """Charge an order and return the charge."""
+    key = f"{order['reference']}-attempt-1"
+    for _ in range(5):
+        try:
+            return client.charges.create(**order, idempotency_key=key)
+        except ServiceUnreachable:
+            pass  # it may have been carried out: the same again, under the same key
+    raise ServiceUnreachable("five answers were lost; ask for the charge later")
+''',
+)
+def _charge_surely(
+    bench: Bench, charge_surely: "Callable[[PaymentsClient, dict[str, Any]], object]"
+) -> Iterator[Verdict]:
+    """Two orders that are alike but for their reference, and the second of them once more."""
+    number = sum(str(each.reference).startswith("SURE-") for each in bench.looking().charges.each()) + 1
+    yield from _of_one_order(_Tried(bench, charge_surely, f"SURE-{number}"))
+    another = _Tried(bench, charge_surely, f"SURE-{number + 1}")
+    if not another.paid:
+        yield wrong(
+            "The first order is paid, and the second of the same customer is not: the key is the same for every "
+            "order. Make it from the order's reference."
+        )
+    yield from _of_one_order(another)
+    times = len(_Tried(bench, charge_surely, f"SURE-{number + 1}").paid)
+    if times > 1:
+        yield wrong(
+            f"Asked for the same order again, as after a restart, the customer has paid {times} times. Make the key "
+            "from the order's reference."
+        )
+    yield done(f"{_LOST} answers were lost, the customer has paid once, and the shop knows it.")
+
+
+def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
+    """What is wrong with how one order was charged."""
+    if isinstance(tried.error, ServiceUnreachable):
+        yield wrong("The answer was lost and the function gave up. The customer has paid and the shop does not know.")
+    if isinstance(tried.error, _AsksForEver):
+        yield wrong(f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.")
+    if tried.error is not None:
+        raise tried.error
+    if not tried.paid:
+        yield not_yet("The function has not charged anybody.")
+    if len(tried.paid) > 1:
+        yield wrong(f"The customer has paid {len(tried.paid)} times: every request had a key of its own.")
+    if tried.paid[0].amount != _SURE_MINOR:
+        yield wrong(f"The customer has paid {kwacha(tried.paid[0].amount)}, not {kwacha(_SURE_MINOR)}.")
+    if getattr(tried.response, "id", None) != tried.paid[0].id:
+        yield wrong("The customer has paid once, as it should be. Now return the charge, so that the shop knows it.")
+    if tried.asked <= _LOST:
+        yield wrong("The function has asked over another client than the one it was handed, whose answers get lost.")
+
+
+_OWN_ID, _TYPE = "evt_mine", "charge.failed"
+_REFUSALS = {
+    "timestamp_stale": "the timestamp is older than 300 seconds; bench.clock.now_ms is the present moment",
+    "timestamp_in_future": "the timestamp lies ahead of bench.clock, whose moment is bench.clock.now_ms",
+    "timestamp_malformed": "the timestamp should be a whole number of seconds, not of milliseconds",
+    "body_not_an_event": "it is signed, and its body is no event: it needs id, type, timestamp and data.object",
+}
+
+
+@exercise(
+    "04_verify_webhooks",
+    "Sign a message yourself",
+    task="You hold the secret, so you can sign. Make an event of your own with the id evt_mine and the type "
+    "charge.failed, sign it, and hand it to the receiver so that it is accepted. A test of a backend does just "
+    "that.",
+    hints=(
+        "A body in bytes and three headers go to receiver.receive. Step 4 has the signature.",
+        (
+            "The event needs id, type, timestamp and data, and an object in data. json.dumps(…).encode() makes the "
+            "bytes."
+        ),
+        (
+            "The moment is str(bench.clock.now_ms // 1000), once for the header and once for signature_of(secret, "
+            '"evt_mine", moment, body).'
+        ),
+    ),
+    solution="""\
+mine = json.dumps({
+    "id": "evt_mine",
+    "type": "charge.failed",
+    "timestamp": "2026-01-05T06:00:00.000Z",
+    "data": {"object": {"id": "ch_mine", "status": "failed"}},
+}).encode()
+moment = str(bench.clock.now_ms // 1000)
+signed = {
+    "webhook-id": "evt_mine",
+    "webhook-timestamp": moment,
+    "webhook-signature": signature_of(secret, "evt_mine", moment, mine),
+}
+receiver.receive(mine, signed)
+""",
+)
+def _own_message(bench: Bench) -> Iterator[Verdict]:
+    receiver = bench.receiver
+    mine = [each for each in receiver.arrivals if each.headers.get("webhook-id") == _OWN_ID]
+    yield from _best_of(_of_arrival(each, receiver.secrets[:1]) for each in mine)
+    yield not_yet(f"No message with the webhook-id {_OWN_ID} has reached the receiver.")
+
+
+def _of_arrival(arrival: "Arrival", issued: list[str]) -> Iterator[Verdict]:
+    """A message that was wrong before makes the right one a duplicate, which is no mistake of it."""
+    if arrival.verdict == "refused":
+        yield wrong(f"The receiver refused it: {_REFUSALS.get(arrival.reason, arrival.reason)}.")
+    event = _json_of(arrival.body.decode("utf-8", "replace"))
+    if event.get("type") != _TYPE:
+        yield wrong(f"The signature held, and its type is {event.get('type')}, not {_TYPE}. Send it again with that.")
+    if event.get("id") != _OWN_ID:
+        yield wrong(f"The header says {_OWN_ID}, and its body calls it {event.get('id')}: one message has one id.")
+    if arrival.error is not None:
+        why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
+        yield wrong(f"The signature held, and a handler failed with {why}. Take a type without a handler.")
+    try:
+        verify(arrival.body, arrival.headers, issued, now_s=int(arrival.headers[TIMESTAMP_HEADER]))
+    except SignatureRefused:
+        yield wrong("It is signed with a secret of your own. Sign it with the endpoint's: receiver.secrets[0].")
+    yield done("The receiver has taken it for genuine: whoever holds the secret can sign. So keep it.")
+
+
+_MAX_ATTEMPTS = 10
+"""After so many without success a delivery is a dead letter."""
+
+
+@exercise(
+    "08_retries_dead_letters_and_replay",
+    "Lost for four days, and found",
+    task='Sell a Rose, sell("Rose"), while the shop\'s database is down, let the message become a dead letter, and '
+    "then get the shop to know of it.",
+    hints=(
+        "database_is_up is the switch.",
+        "bench.clock.advance(days=4) is longer than ten attempts take.",
+        "pay.deliveries.replay_dead_letters() sends every dead letter again. The database should be up by then.",
+    ),
+    solution="""\
+database_is_up = False
+sell("Rose")
+bench.clock.advance(days=4)
+database_is_up = True
+pay.deliveries.replay_dead_letters()
+""",
+)
+def _lost_and_found(bench: Bench) -> Iterator[Verdict]:
+    yield from _best_of(_of_rose(bench, each) for each in _intents(bench, "Rose"))
+    yield not_yet("No Rose has been sold.")
+
+
+def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
+    from workbench.domain.wire.trace_rows import webhook_of
+
+    if intent.status != "succeeded":
+        yield not_yet("The customer has not paid for the Rose.")
+    shops = {each.id for each in bench.looking().webhook_endpoints.each() if each.url == bench.receiver_url}
+    has_arrived = [
+        row["result"].startswith("2")
+        for row in bench.trace.for_(intent.id)
+        if row["kind"] == "webhook" and row["what"] == "payment_intent.succeeded" and webhook_of(row).endpoint in shops
+    ]
+    failed = has_arrived.index(True) if True in has_arrived else len(has_arrived)
+    if not has_arrived:
+        yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
+    if has_arrived[0]:
+        yield wrong("The shop was told of the Rose while its database was up. Sell another while it is down.")
+    if failed < _MAX_ATTEMPTS and True in has_arrived:
+        yield wrong(f"Attempt {failed + 1} has reached the shop, before it was a dead letter. Keep the database down.")
+    if failed < _MAX_ATTEMPTS:
+        yield not_yet(f"{failed} attempts to tell the shop have failed. After the tenth it is a dead letter.")
+    if True not in has_arrived:
+        yield not_yet("It is a dead letter. Bring the database back, and have it replayed.")
+    yield done("Lost as a dead letter, replayed, and taken by the shop.")
+
+
+_REFUSED = "declined_by_customer"
+
+
+@exercise(
+    "10_your_own_backend",
+    "An order that the customer refuses",
+    task="Order a Mint at the shop, refuse the payment on the customer's phone, and then read the order at the "
+    "shop again. Put what the shop says into mint.",
+    hints=(
+        'buy("Mint") orders it. bench.phone(phone).cancel() is the key that refuses.',
+        "bench.clock.advance(0) waits until the webhook has been delivered.",
+        'browse(f"/orders/{number}") reads an order; the number stands in what buy has returned.',
+    ),
+    solution="""\
+mint = buy("Mint")
+bench.phone(phone).cancel()
+bench.clock.advance(0)
+mint = browse(f"/orders/{mint['number']}")
+""",
+)
+def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
+    intents = [each.id for each in bench.looking().payment_intents.each()]
+    if not isinstance(mint, dict) or not isinstance(mint.get("status"), str) or mint.get("intent") not in intents:
+        yield wrong("The answer should be the order as the shop answers with it: its intent, its status and the rest.")
+    if mint.get("plant", "Mint") != "Mint":
+        yield wrong(f"This is the order of a {mint['plant']}. Order a Mint, and read that one.")
+    attempts = _charges(bench, payment_intent=mint["intent"])
+    if not attempts:
+        yield not_yet("The shop has asked nobody for the money yet.")
+    last = attempts[-1]
+    if last.status == "pending":
+        yield not_yet("The prompt is on the customer's phone. Refuse the payment there.")
+    if last.failure_code != _REFUSED:
+        yield wrong(f"The customer did not refuse: the charge is {last.status} ({last.failure_code or 'paid'}).")
+    if mint["status"] == "open":
+        yield wrong("The customer has refused, and this is the order as it was before. Ask the shop for it again.")
+    if _REFUSED not in mint["status"]:
+        yield wrong(f"The shop says {mint['status']!r} of an order that the customer has refused.")
+    yield done("Refused on the phone, told by webhook, and the order is open with its reason.")

@@ -1,14 +1,13 @@
 """What an exercise is, how a try is judged, and what its check can ask of a bench."""
 
 import inspect
-import json
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
-from functools import wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.errors import ServiceUnreachable
 
@@ -17,16 +16,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.client import PaymentsClient
-    from workbench.control import Clock, Operator
+    from workbench.control import Operator
     from workbench.domain.masking import Secret
-    from workbench.domain.wire import Charge, PaymentIntent
-    from workbench.domain.wire.trace_rows import TracedCall
-    from workbench.handset import Phone
     from workbench.receiver import Receiver
     from workbench.trace import Trace
-
-
-P = ParamSpec("P")
 
 
 class State(Enum):
@@ -37,9 +30,6 @@ class State(Enum):
     DONE = "Done"
 
 
-DONE = State.DONE
-
-
 class Verdict(NamedTuple):
     """What a check found, in a sentence for the person who did it."""
 
@@ -47,38 +37,8 @@ class Verdict(NamedTuple):
     says: str
 
 
-def not_yet(says: str) -> Verdict:
-    """Nothing to judge: what is missing."""
-    return Verdict(State.NOT_YET, says)
-
-
-def wrong(says: str) -> Verdict:
-    """Something was done, and not what was asked: what it was, and why it is not that."""
-    return Verdict(State.WRONG, says)
-
-
-def done(says: str) -> Verdict:
-    """It is right: what was found."""
-    return Verdict(State.DONE, says)
-
-
-def first_verdict(check: "Callable[P, Iterator[Verdict]]") -> "Callable[P, Verdict]":
-    """A check that yields what applies: the first verdict counts, and nothing after it is looked at."""
-
-    @wraps(check)
-    def verdict(*given: P.args, **named: P.kwargs) -> Verdict:
-        return next(check(*given, **named))
-
-    return verdict
-
-
-def best_of(verdicts: Iterable[Verdict]) -> Verdict | None:
-    """Of several tries the one that is right, else the newest, which is the last; None where there is none."""
-    verdict = None
-    for verdict in verdicts:
-        if verdict.state is DONE:
-            return verdict
-    return verdict
+not_yet, wrong, done = (partial(Verdict, state) for state in State)
+"""Each with its sentence: what is missing; what was done, and why it is not what was asked; what was found."""
 
 
 class Exercise(NamedTuple):
@@ -94,11 +54,18 @@ class Exercise(NamedTuple):
     """From a nudge to nearly all of it."""
     solution: str
     """Code for the cell, above its check. It may be run twice."""
-    check: Callable[..., Verdict]
-    """Its arguments' names are those that a person reads when it was called with others."""
+    check: Callable[..., Iterator[Verdict]]
+    """Yields what applies; the first verdict counts, and nothing after it is looked at.
+
+    Its arguments' names are those that a person reads when it was called with others.
+    """
 
 
-MTN_FLOAT = "operator:mtn:float"
+def exercise(
+    notebook: str, title: str, *, task: str, hints: tuple[str, ...], solution: str
+) -> Callable[[Callable[..., Iterator[Verdict]]], Exercise]:
+    """Make a check the exercise that is named after it."""
+    return lambda check: Exercise(check.__name__.removeprefix("_"), notebook, title, task, hints, solution, check)
 
 
 class Bench(Protocol):
@@ -107,8 +74,6 @@ class Bench(Protocol):
     http: "httpx.Client"
     base_url: str
     secret_key: "Secret"
-    client: "PaymentsClient"
-    clock: "Clock"
     operator: "Operator"
     receiver: "Receiver"
     receiver_url: str
@@ -118,7 +83,6 @@ class Bench(Protocol):
     tables: Any
     looking: "Callable[[], PaymentsClient]"
     """A client whose reading leaves no trace."""
-    phone: "Callable[[str], Phone]"
 
 
 class Reconciled(Protocol):
@@ -133,50 +97,6 @@ def kwacha(minor: int) -> str:
     from workbench.domain.money import Money
 
     return f"K{Money(minor).plain}"
-
-
-def intents_for(bench: Bench, description: str) -> "list[PaymentIntent]":
-    """The intents with this description, however its letters are written; the newest last."""
-    expected = description.casefold()
-    found = [each for each in bench.looking().payment_intents.each() if str(each.description).casefold() == expected]
-    return found[::-1]
-
-
-def attempts_at(bench: Bench, intent_id: str) -> "list[Charge]":
-    """The charges of an intent, the newest last."""
-    return [each for each in bench.looking().charges.each() if each.payment_intent == intent_id][::-1]
-
-
-def tries(bench: Bench, description: str) -> "list[tuple[PaymentIntent, list[Charge]]]":
-    """The intents with this description and the attempts at each; the newest last."""
-    return [(each, attempts_at(bench, each.id)) for each in intents_for(bench, description)]
-
-
-def failures(attempts: "Iterable[Charge]") -> list[str | None]:
-    """What each attempt failed with; None for one that has not."""
-    return [each.failure_code for each in attempts]
-
-
-def charges_for(bench: Bench, reference: str) -> "list[Charge]":
-    """The charges with this reference, the newest last."""
-    return [each for each in bench.looking().charges.each() if each.reference == reference][::-1]
-
-
-def calls_to(bench: Bench, target: str) -> "list[TracedCall]":
-    """The calls of a method and path, such as `POST /v1/charges`, as they went over the wire."""
-    from workbench.domain.wire.trace_rows import CALL, call_of
-
-    calls = [call_of(row) for row in bench.trace if row["kind"] == CALL]
-    return [each for each in calls if each.target == target]
-
-
-def json_of(text: str) -> dict[str, Any]:
-    """The object that a body holds; an empty one where it holds none."""
-    try:
-        read = json.loads(text)
-    except ValueError:
-        return {}
-    return read if isinstance(read, dict) else {}
 
 
 _OF_OTHERS = (
@@ -208,7 +128,7 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...]) -> Verdict:
         names = ", ".join([f'"{exercise.name}"', *signature.parameters])
         return wrong(f"The check is written exercises.check({names}).")
     try:
-        return exercise.check(*given)
+        return next(exercise.check(*given))
     except ServiceUnreachable:
         return not_yet("The sandbox does not answer; it may be closed. Run the notebook from its first cell.")
     except Exception as error:  # noqa: BLE001  whatever was handed over is a person's first try

@@ -4,27 +4,41 @@ import hashlib
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
-from urllib.parse import quote
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlsplit
 
 import nbformat
 from jupyter_server.base.handlers import JupyterHandler
 from jupyterlab.labapp import LabApp
 from jupyterlab_server.workspaces_handler import WorkspacesManager
-from nbformat.sign import NotebookNotary
 from tornado.web import HTTPError, authenticated
 from traitlets.config import Config
 
 from workbench.errors import LabRefused, NotFound
+from workbench.resources import write_whole
 
 OURS: Final = ".workbench"
 """The folder within theirs that holds what the workbench remembers of it."""
+START: Final = "00_start_here.ipynb"
+HANDSET: Final = "handset"
 _BROUGHT: Final = "brought.json"
 """Name → SHA-256 of each notebook as it was last brought: what still has it was not changed since."""
-_READABLE: Final = 0o644
+_SHARES: Final = (0.66, 0.34)
+"""Of the width: notebook and handset."""
+_EXTENSIONS: Final = Path(__file__).with_name("extension")
+_SETTINGS: Final = Path(__file__).with_name("settings")
+_ERRORS: Final = 40
+"""The lowest level that is printed."""
+_TOKEN_BYTES: Final = 24
+_EVERY_HOST: Final = ".*$"
+
+Pages = Mapping[str, Callable[[str], tuple[str, Mapping[str, str], bytes]]]
+"""Path → the content type, further headers and body that are served, given what stands for `{name}` in the path.
+
+Raises NotFound: the name is none of those that there are.
+"""
 
 
 class Copies(NamedTuple):
@@ -68,11 +82,11 @@ def bring(shipped: Iterable[Path], folder: Path) -> Copies:
             outcome = _outcome(folder / source.name, _hash(content), before.get(source.name))
             became[outcome].append(source.name)
             if outcome in {"new", "updated"}:
-                _write(folder / source.name, content)
+                write_whole(folder / source.name, content)
             if outcome != "theirs":
                 hashes[source.name] = _hash(content)
         if hashes != before:
-            _write(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
+            write_whole(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "Name another folder: workbench lab FOLDER."
@@ -103,74 +117,23 @@ def _read(path: Path) -> dict[str, str]:
     return {str(name): str(each) for name, each in found.items()} if isinstance(found, dict) else {}
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all, even when this process is ended in the midst."""
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    half = Path(name)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-        half.chmod(_READABLE)
-        half.replace(path)
-    except OSError:
-        half.unlink(missing_ok=True)
-        raise
-
-
-_PARAMETER: Final = "{name}"
-
-
-class Page(Protocol):
-    """A page, as it is served."""
-
-    @property
-    def content_type(self) -> str:
-        """Of the body."""
-
-    @property
-    def body(self) -> bytes:
-        """The page."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Further headers of the response."""
-
-
-Pages = Mapping[str, Callable[[str], Page]]
-"""Path → what it shows, given the name that stands for `{name}` in the path.
-
-Raises NotFound: the name is none of those that there are.
-"""
-
-
 class _PageHandler(JupyterHandler):
     """One of the pages, as a served sandbox answers it; JupyterLab alone may show it in a frame."""
 
-    def initialize(self, show: Callable[[str], Page]) -> None:
+    def initialize(self, show: Callable[[str], tuple[str, Mapping[str, str], bytes]]) -> None:
         self._show = show
 
     @authenticated
     def get(self, name: str = "") -> None:
         """Answer with the page, or 404 for a file that none of the pages needs."""
         try:
-            page = self._show(name)
+            content_type, headers, body = self._show(name)
         except NotFound:
             raise HTTPError(404) from None
-        self.set_header("Content-Type", page.content_type)
-        for header, value in page.headers.items():
+        self.set_header("Content-Type", content_type)
+        for header, value in headers.items():
             self.set_header(header, value.replace("frame-ancestors 'none'", "frame-ancestors 'self'"))
-        self.finish(page.body)
-
-
-def handlers(pages: Pages) -> list[tuple[str, type[_PageHandler], dict[str, Any]]]:
-    """Every page at its own path, as Tornado takes them."""
-    return [(path.replace(_PARAMETER, "([^/]+)"), _PageHandler, {"show": show}) for path, show in pages.items()]
-
-
-START: Final = "00_start_here.ipynb"
-HANDSET: Final = "handset"
-_SHARES: Final = (0.66, 0.34)
-"""Of the width: notebook and handset."""
+        self.finish(body)
 
 
 def first_notebook(folder: Path) -> Path:
@@ -210,40 +173,16 @@ def _handset_in(notebook: Path) -> int | None:
         return None  # a notebook of theirs may be anything; JupyterLab shows what is wrong with it
 
 
-class Address(Protocol):
-    """Where to listen."""
-
-    @property
-    def address(self) -> str:
-        """Of this machine, as a number."""
-
-    @property
-    def port(self) -> int:
-        """The port."""
-
-    @property
-    def base_url(self) -> str:
-        """What a browser on this machine opens."""
-
-
-_EXTENSIONS: Final = Path(__file__).with_name("extension")
-_SETTINGS: Final = Path(__file__).with_name("settings")
-_ERRORS: Final = 40
-"""The lowest level that is printed."""
-_TOKEN_BYTES: Final = 24
-_EVERY_HOST: Final = ".*$"
-
-
 def launch(
     folder: Path,
-    at: Address,
+    base_url: str,
     *,
     trusted: Iterable[str],
     pages: Pages,
     browser: bool,
     tell: Callable[[str], None],
 ) -> None:
-    """Serve JupyterLab until it is interrupted; its kernels end with it.
+    """Serve JupyterLab at this address of the machine until it is interrupted; its kernels end with it.
 
     `trusted` names notebooks whose outputs are shown as they are, pictures and all, before they are run; `pages` are
     the documentation; `tell` is given the address to open.
@@ -256,20 +195,22 @@ def launch(
     token = secrets.token_hex(_TOKEN_BYTES)
     path = f"/lab/tree/{quote(notebook.name)}"
     LabApp.clear_instance()
-    server = LabApp.initialize_server(
-        argv=[], config=_config(folder, workspaces, at, token=token, path=path, browser=browser)
-    )
-    _trust(server.contents_manager.notary, (folder / name for name in trusted))
-    server.web_app.add_handlers(_EVERY_HOST, handlers(pages))
-    tell(f"{at.base_url}{path}?token={token}")
+    config = _config(folder, workspaces, base_url, token=token, path=path, browser=browser)
+    server = LabApp.initialize_server(argv=[], config=config)
+    for name in trusted:
+        server.contents_manager.notary.sign(nbformat.read(folder / name, as_version=nbformat.NO_CONVERT))
+    shown = [(each.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for each, show in pages.items()]
+    server.web_app.add_handlers(_EVERY_HOST, shown)
+    tell(f"{base_url}{path}?token={token}")
     server.start()
 
 
-def _config(folder: Path, workspaces: Path, at: Address, *, token: str, path: str, browser: bool) -> Config:
+def _config(folder: Path, workspaces: Path, base_url: str, *, token: str, path: str, browser: bool) -> Config:
     """What is asked of the server, whatever its owner has configured otherwise."""
+    at = urlsplit(base_url)
     return Config({
         "ServerApp": {
-            "ip": at.address,
+            "ip": at.hostname,
             "port": at.port,
             "port_retries": 0,
             "base_url": "/",
@@ -295,11 +236,6 @@ def _config(folder: Path, workspaces: Path, at: Address, *, token: str, path: st
             "extension_manager": "readonly",
         },
     })  # fmt: skip
-
-
-def _trust(notary: NotebookNotary, paths: Iterable[Path]) -> None:
-    for path in paths:
-        notary.sign(nbformat.read(path, as_version=nbformat.NO_CONVERT))
 
 
 def _lay_out(workspaces: Path, notebook: Path) -> None:

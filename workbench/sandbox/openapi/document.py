@@ -58,20 +58,10 @@ _TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "/v1/api_keys": ("Keys", "The merchant's test keys, and the illustrative bearer tokens."),
     "/v1/auth": ("Keys", ""),
     "/plants": ("Plants", "The sample plant store."),
-    "/sandbox": (
-        "Sandbox",
-        _OF_PANEL,
-    ),
+    "/sandbox": ("Sandbox", _OF_PANEL),
 }
 """Beginning of a path → the group of its operations and what it is about."""
 _SCENARIO = "What the operator or the service is asked to do with this call, so that a failure can be tested. Here: "
-_OBJECT_OF: Final = {
-    "payment_intent": "PaymentIntent",
-    "charge": "Charge",
-    "refund": "Refund",
-    "payout": "Payout",
-    "webhook_endpoint": "WebhookEndpoint",
-}
 _HEADERS: Final = (
     ("webhook-id", {"pattern": "^evt_[0-9A-Za-z]{24}$"}, "The event's id, the same over retries: dedupe on it."),
     ("webhook-timestamp", {"pattern": "^[0-9]+$"}, "When this attempt was signed, seconds since 1970, UTC."),
@@ -105,11 +95,7 @@ def document(gaps: Gaps) -> Schema:
                     "description": "The secret key as user name; the password stays empty.",
                 },
             },
-            "schemas": {
-                **bodies,
-                **shown,
-                **responses.shapes(gaps),
-            },
+            "schemas": {**bodies, **shown, **responses.shapes(gaps)},
             "responses": responses.components(gaps),
             "headers": responses.headers(gaps),
         },
@@ -172,20 +158,12 @@ def _words(operation: Operation) -> tuple[str, str]:
 def _of_path(operation: Operation) -> list[Schema]:
     """What stands in the path, by the types of what runs."""
     kinds = get_type_hints(operation.run, include_extras=True)
-    found = []
-    for name in re.findall(r"{(\w+)}", operation.path):
-        says, schema = schemas.path_parameter(kinds[name])
-        found.append(
-            {
-                "name": name,
-                "in": "path",
-                "required": True,
-                "description": says,
-                "schema": schema,
-                **schemas.of_operation(operation),
-            }
-        )
-    return found
+    named = {name: schemas.path_parameter(kinds[name]) for name in re.findall(r"{(\w+)}", operation.path)}
+    source = schemas.of_operation(operation)
+    return [
+        {"name": name, "in": "path", "required": True, "description": says, "schema": schema, **source}
+        for name, (says, schema) in named.items()
+    ]
 
 
 def _of_query(operation: Operation) -> list[Schema]:
@@ -243,9 +221,15 @@ def _webhooks(gaps: Gaps) -> dict[str, Schema]:
 
 def _webhook(event_type: str, gaps: Gaps) -> Schema:
     family, _, happened = event_type.partition(".")
-    held = schemas.reference(_OBJECT_OF[family])
+    words = event_type.replace(".", "_").split("_")
+    held = schemas.reference("".join(word.capitalize() for word in family.split("_")))
+    told = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
+    content = {
+        "schema": {"allOf": [schemas.reference("Event"), {"properties": told}]},
+        "example": examples.event(event_type),
+    }
     return {
-        "operationId": "on" + "".join(word.capitalize() for word in event_type.replace(".", "_").split("_")),
+        "operationId": "on" + "".join(word.capitalize() for word in words),
         "summary": f"{family.replace('_', ' ').capitalize()}: {happened.replace('_', ' ')}",
         "tags": ["Webhooks"],
         "security": [],
@@ -260,25 +244,7 @@ def _webhook(event_type: str, gaps: Gaps) -> Schema:
             }
             for name, schema, says in _HEADERS
         ],
-        "requestBody": {
-            "required": True,
-            "content": {
-                JSON: {
-                    "schema": {
-                        "allOf": [
-                            schemas.reference("Event"),
-                            {
-                                "properties": {
-                                    "type": {"const": event_type},
-                                    "data": {"properties": {"object": held}},
-                                }
-                            },
-                        ]
-                    },
-                    "example": examples.event(event_type),
-                }
-            },
-        },
+        "requestBody": {"required": True, "content": {JSON: content}},
         "responses": _receipts(gaps),
         **schemas.open_in("6"),
     }

@@ -37,16 +37,19 @@ def responses(operation: Operation, response: str, gaps: Gaps) -> Schema:
     success = 201 if operation.creates and gaps.success_status == "201_created" else 200
     found = {str(success): _success(operation, response, gaps)}
     for status in refusals(operation, gaps):
-        found[str(status)] = schemas_reference(_plain_or_problem(operation, status))
+        plain = operation.plain_400 and status == 400  # noqa: PLR2004  the one documented status
+        found[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
     return found
 
 
 def refusals(operation: Operation, gaps: Gaps) -> list[int]:
     """The statuses of every refusal that an operation can come to."""
     found = {400, 401, 500, *operation.refuses}
+    # A cursor may name no row.
+    is_paged = operation.query is not None and issubclass(operation.query, wire.ListQuery)
     for status, comes in (
         (403, bool(operation.schemes)),
-        (404, "_id}" in operation.path or _is_paged(operation)),
+        (404, "_id}" in operation.path or is_paged),
         (409, bool(operation.scenarios)),
         (413, not operation.plain_400),
         (415, operation.body is not None and not operation.plain_400),
@@ -54,11 +57,6 @@ def refusals(operation: Operation, gaps: Gaps) -> list[int]:
     ):
         found |= {status} if comes else set()
     return sorted(found - ({402} if gaps.declined_status != "402" else set()))
-
-
-def _is_paged(operation: Operation) -> bool:
-    """A cursor may name no row."""
-    return operation.query is not None and issubclass(operation.query, wire.ListQuery)
 
 
 def components(gaps: Gaps) -> Schema:
@@ -94,23 +92,21 @@ def headers(gaps: Gaps) -> Schema:
     return found
 
 
-def schemas_reference(name: str) -> Schema:
-    """A reference to a response."""
-    return {"$ref": f"#/components/responses/{name}"}
-
-
 def shapes(gaps: Gaps) -> Schema:
     """The components of errors: those of the format in force."""
-    return {
-        "problem": {"Problem": problem(), "FieldProblem": field_problem()},
-        "plain": {},
-        "envelope": {"Envelope": envelope()},
-    }[gaps.error_format]
+    if gaps.error_format == "plain":
+        return {}
+    problem = _problem()
+    if gaps.error_format == "envelope":
+        return {"Envelope": _envelope(problem["properties"])}
+    fields = {"pointer": {"type": "string", "format": "json-pointer"}, "detail": {"type": "string"}}
+    field = {"type": "object", "title": "FieldProblem", "properties": fields, "required": [*fields]}
+    schemas.mark(field, Source(gap="7"))
+    return {"Problem": problem, "FieldProblem": field}
 
 
-def envelope() -> Schema:
+def _envelope(members: Schema) -> Schema:
     """Stripe's shape: all members in `error`."""
-    members = problem()["properties"]
     inner = ("code", "message", "param", "decline_code", "request_id", "charge", "current", "attempted")
     within = {
         "type": {"type": "string", "description": "The kind of error.", **schemas.open_in("7")},
@@ -122,7 +118,7 @@ def envelope() -> Schema:
     return {"type": "object", "title": "Envelope", "properties": {"error": error}, "required": ["error"]}
 
 
-def problem() -> Schema:
+def _problem() -> Schema:
     """The members of a problem (RFC 9457), with the documented `error` and `message`."""
     text = {"type": "string"}
     members: dict[str, Schema] = {
@@ -161,26 +157,10 @@ def problem() -> Schema:
     return schema
 
 
-def field_problem() -> Schema:
-    """One field and what is wrong with it."""
-    schema: Schema = {
-        "type": "object",
-        "title": "FieldProblem",
-        "properties": {
-            "pointer": {"type": "string", "format": "json-pointer"},
-            "detail": {"type": "string"},
-        },
-        "required": ["pointer", "detail"],
-    }
-    schemas.mark(schema, Source(gap="7"))
-    return schema
-
-
 def _success(operation: Operation, response: str, gaps: Gaps) -> Schema:
-    names = ["Request-Id", "Sandbox-Provenance"]
-    names += ["Api-Version"] if gaps.version_header == "api_version" else []
-    names += ["Idempotent-Replayed"] if operation.takes_keys else []
-    names += ["Cache-Control"] if operation.no_store else []
+    versions = gaps.version_header == "api_version"
+    told = {"Api-Version": versions, "Idempotent-Replayed": operation.takes_keys, "Cache-Control": operation.no_store}
+    names = ["Request-Id", "Sandbox-Provenance", *(name for name, is_there in told.items() if is_there)]
     content = {"schema": schemas.reference(response), "example": examples.response(operation.id)}
     done: Schema = {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
     return {**done, "links": {link.name: _link(link) for link in operation.links}} if operation.links else done
@@ -194,19 +174,9 @@ def _link(link: Link) -> Schema:
 
 def _refusal(status: int, gaps: Gaps) -> Schema:
     media_type, _ = views.ERROR_FORMATS[gaps.error_format]
-    content = {
-        media_type: {"schema": schemas.reference(_SHAPES[gaps.error_format]), "example": examples.refusal(status, gaps)}
-    }
-    return {
-        "description": f"{HTTPStatus(status).phrase}. {_BASIC_WORDS[status]}",
-        "headers": _headers(status, gaps),
-        "content": content,
-    }
-
-
-def _plain_or_problem(operation: Operation, status: int) -> str:
-    plain = operation.plain_400 and status == 400  # noqa: PLR2004  the one documented status
-    return f"{'Plant' if plain else ''}Refusal{status}"
+    shape, says = schemas.reference(_SHAPES[gaps.error_format]), f"{HTTPStatus(status).phrase}. {_BASIC_WORDS[status]}"
+    content = {media_type: {"schema": shape, "example": examples.refusal(status, gaps)}}
+    return {"description": says, "headers": _headers(status, gaps), "content": content}
 
 
 def _headers(status: int, gaps: Gaps) -> Schema:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from workbench.domain import ledger, payments, scenarios, ussd, wire
+from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import Money
 from workbench.domain.payments import CHARGE_TRANSITIONS, INTENT_TRANSITIONS, Charge, PaymentIntent, next_state
 from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from, operator_named
@@ -18,17 +19,16 @@ from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Hold, Outage, Screen, Script
 
+ACTS = "customer_acts"
+PROMPT_TIMEOUT = "prompt_timeout"
+LATE_MONEY = "late_money"
+
 
 def hold(tx: Transaction, charge: Charge, change: str = "opened") -> None:
     """Record one end of a hold."""
     tx.holds.add(
         Hold(seq=tx.next_seq(), at_ms=tx.now_ms, charge=charge.id, change=change, amount_minor=charge.amount_minor)
     )
-
-
-def pin_accepted(tx: Transaction, cause: Cause, charge: Charge) -> None:
-    """The customer has agreed; the operator has not answered yet."""
-    _move_intent_of(tx, cause, charge, "pin_accepted", "payment_intent.processing")
 
 
 def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
@@ -47,7 +47,8 @@ def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int
         "operator_fee": fees.operator_minor,
     }
     hold(tx, charge, "ended")
-    _post(tx, charge, "funds_secured", amounts, f"{_money(charge)} received through {charge.provider}", moved_ms)
+    known_as = reference(charge.provider, tx.now_ms if moved_ms is None else moved_ms, seq=charge.seq)
+    post(tx, charge, "funds_secured", amounts, f"{_money(charge)} received through {charge.provider}", known_as)
     clearing.expect(tx)
     _move_charge(tx, cause, charge, "funds_secured", "charge.succeeded")
     _move_intent_of(tx, cause, charge, "funds_secured", "payment_intent.succeeded")
@@ -76,10 +77,11 @@ def late_success(tx: Transaction, cause: Cause, charge: Charge) -> None:
     """The money arrives although the attempt has failed: it waits in suspense, the payment stays as it is."""
     fees = payments.fees_of(charge.amount_minor, tx.gaps)
     amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
-    _post(tx, charge, "late_success", amounts, f"{_money(charge)} arrived late through {charge.provider}")
+    known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
+    post(tx, charge, "late_success", amounts, f"{_money(charge)} arrived late through {charge.provider}", known_as)
     clearing.expect(tx)
     emit(tx, cause, charge.account, "charge.late_success", views.charge(charge, tx.gaps))
-    if intent := tx.intents.get(charge.payment_intent) if charge.payment_intent else None:
+    if intent := _intent_of(tx, charge):
         shown = views.payment_intent(intent, tx.gaps, secret=False)
         emit(tx, cause, charge.account, "payment_intent.late_success", shown)
 
@@ -110,11 +112,14 @@ def move_intent(
     return moved
 
 
+def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
+    return tx.intents.get(charge.payment_intent) if charge.payment_intent else None
+
+
 def _move_intent_of(
     tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
 ) -> None:
-    intent = tx.intents.get(charge.payment_intent) if charge.payment_intent else None
-    if intent is not None:
+    if intent := _intent_of(tx, charge):
         move_intent(tx, cause, intent, event, event_type, failure_code=failure_code)
 
 
@@ -126,17 +131,13 @@ def _move_charge(
     emit(tx, cause, charge.account, event_type, views.charge(moved, tx.gaps), before={"status": before})
 
 
-def _post(
-    tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, moved_ms: int | None = None
-) -> None:
+def post(
+    tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, known_as: str | None = None
+) -> JournalEntry:
+    """Append an entry about a charge: money of its merchant, at its operator."""
     postings = ledger.postings_for(recipe, amounts, charge.currency, operator=charge.provider, merchant=charge.account)
-    tx.post(
-        recipe,
-        postings,
-        description=description,
-        payment=charge.payment_intent or charge.id,
-        reference=reference(charge.provider, tx.now_ms if moved_ms is None else moved_ms, seq=charge.seq),
-    )
+    payment = charge.payment_intent or charge.id
+    return tx.post(recipe, postings, description=description, payment=payment, reference=known_as)
 
 
 def _money(charge: Charge) -> Money:
@@ -149,7 +150,7 @@ def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str |
         return asked
     if tx.gaps.failure_triggers == "header":
         return scenarios.PERSON
-    if _is_down(tx, charge.provider):
+    if _down_until_ms(tx, charge.provider):
         return scenarios.UNAVAILABLE
     # One answer of a script for each call: a fault of the service that was asked for is that call's.
     if asked is None and (scripted := tx.scripts.first(order="seq", phone=charge.phone)):
@@ -169,7 +170,7 @@ def take_fault(tx: Transaction, number: str, *, asked: str | None) -> str | None
     if scripted is None or scripted.scenario not in scenarios.FAULTS:
         return asked
     is_heard = asked is None and tx.gaps.failure_triggers != "header"
-    if is_heard and not _is_down(tx, msisdn_from(number, param="phone").operator.id):
+    if is_heard and not _down_until_ms(tx, msisdn_from(number, param="phone").operator.id):
         tx.scripts.remove(scripted)
         return scripted.scenario
     return asked
@@ -182,9 +183,9 @@ def _attempt(tx: Transaction, charge: Charge) -> int:
     return tx.charges.count(account=charge.account, phone=charge.phone, reference=charge.reference, payment_intent=None)
 
 
-def _is_down(tx: Transaction, provider: str) -> bool:
+def _down_until_ms(tx: Transaction, provider: str) -> int | None:
     outage = tx.outages.get(provider)
-    return outage is not None and tx.now_ms < outage.until_ms
+    return outage.until_ms if outage and tx.now_ms < outage.until_ms else None
 
 
 def script(tx: Transaction, number: str, answers: Sequence[str]) -> control.Scripted:
@@ -225,17 +226,8 @@ def outage(tx: Transaction, named: str, for_ms: int) -> control.OperatorState:
 
 def states(tx: Transaction) -> list[control.OperatorState]:
     """Each operator, and until when it is down."""
-    return [control.OperatorState(each, _down_until_s(tx, each)) for each in OPERATORS]
-
-
-def _down_until_s(tx: Transaction, provider: str) -> int | None:
-    outage = tx.outages.get(provider)
-    return outage.until_ms // 1000 if outage and tx.now_ms < outage.until_ms else None
-
-
-ACTS = "customer_acts"
-PROMPT_TIMEOUT = "prompt_timeout"
-LATE_MONEY = "late_money"
+    until = {each: _down_until_ms(tx, each) for each in OPERATORS}
+    return [control.OperatorState(each, ends_ms and ends_ms // 1000) for each, ends_ms in until.items()]
 
 
 def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
@@ -266,18 +258,17 @@ def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refere
 
 def let_act(tx: Transaction, session: UssdSession) -> None:
     """Make due what happens by itself, at its time."""
-    scenario = _scenario(session)
+    scenario = SCENARIOS[session.scenario]
     if scenario.by_itself and scenario.acts:
         tx.schedule(ACTS, session.id, in_ms=scenario.after_s * 1000)
 
 
 def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
     """What the scenario says happens now, through the same inputs as a person's."""
-    scenario = _scenario(session)
     if session.screen == ussd.UNSENT:
         press(tx, cause, session, "reject")
         return
-    for pressed in scenario.presses:
+    for pressed in SCENARIOS[session.scenario].presses:
         if session.screen not in ussd.OPEN:
             return
         session = (
@@ -289,14 +280,9 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
     """A PIN comes from the handset; it is judged and forgotten."""
-    ussd.check_pin(text, _msisdn(session).operator.pin_length)
-    given = ussd.judged_pin(session, right=scenarios.pin_is_right(text), refusal=_scenario(session).refusal)
-    return _press(tx, cause, session, given, pressed="•" * len(text))
-
-
-def press(tx: Transaction, cause: Cause, session: UssdSession, given: str) -> UssdSession:
-    """`cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator or `withdraw` by us."""
-    return _press(tx, cause, session, given, pressed=given)
+    ussd.check_pin(text, _pin_length(session))
+    given = ussd.judged_pin(session, right=scenarios.pin_is_right(text), refusal=SCENARIOS[session.scenario].refusal)
+    return press(tx, cause, session, given, shown="•" * len(text))
 
 
 def money_comes_late(tx: Transaction, session: UssdSession) -> None:
@@ -305,17 +291,20 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     if session.screen != ussd.EXPIRED or charge is None:
         return
     session = ussd.after(session, "late_pin")
-    _show(tx, session, "•" * _msisdn(session).operator.pin_length)
+    _show(tx, session, "•" * _pin_length(session))
     tx.sessions.put(session)
     late_success(tx, BY_ITSELF, charge)
 
 
-def _press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, pressed: str) -> UssdSession:
-    scenario = _scenario(session)
+def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:
+    """`cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator or `withdraw` by us.
+
+    `shown` is what stands for it on the record where that is another: of a PIN, its length.
+    """
+    scenario = SCENARIOS[session.scenario]
     refused = given == "right_pin_refused" and scenario.refusal
-    reason = payments.FAILURES[refused] if refused else None
-    session = ussd.after(session, given, reason=reason)
-    _show(tx, session, pressed)
+    session = ussd.after(session, given, reason=payments.FAILURES[refused] if refused else None)
+    _show(tx, session, shown or given)
     if session.screen in (*ussd.OPEN, ussd.IGNORED):
         return tx.sessions.put(session)
     session = tx.sessions.put(session, ended_seq=tx.next_seq())
@@ -332,17 +321,13 @@ def _settle(tx: Transaction, cause: Cause, session: UssdSession, scenario: Scena
     if charge is None:
         return
     if session.screen in (ussd.APPROVED, ussd.REFUSED):
-        pin_accepted(tx, cause, charge)
+        _move_intent_of(tx, cause, charge, "pin_accepted", "payment_intent.processing")
     if session.screen == ussd.APPROVED:
         for _ in range(scenario.answers):
             secure_funds(tx, cause, charge)
     else:
         own = {ussd.REFUSED: scenario.refusal, ussd.REJECTED: scenario.rejection}.get(session.screen)
         fail(tx, cause, charge, own or ussd.FAILURE_OF[session.screen])
-
-
-def _scenario(session: UssdSession) -> Scenario:
-    return SCENARIOS[session.scenario]
 
 
 def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
@@ -361,5 +346,5 @@ def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
     )
 
 
-def _msisdn(session: UssdSession) -> Msisdn:
-    return msisdn_from(session.phone, param="phone")
+def _pin_length(session: UssdSession) -> int:
+    return msisdn_from(session.phone, param="phone").operator.pin_length

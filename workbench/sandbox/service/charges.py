@@ -3,7 +3,7 @@
 from workbench.domain import payments, wire
 from workbench.domain.payments import Charge
 from workbench.domain.phones import msisdn_from, operator_named
-from workbench.errors import NotFound, PaymentDeclined
+from workbench.errors import PaymentDeclined
 from workbench.sandbox import views
 from workbench.sandbox.service import attempts, checks, lists
 from workbench.sandbox.service.deliveries import emit
@@ -41,9 +41,13 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
     session = attempts.begin(tx, caller, charge, phone, body.reference)
     attempts.act(tx, caller.cause, session)
     charge = found(tx, caller, charge.id)
+    shown = views.charge(charge, tx.gaps)
     if charge.status == payments.PENDING:
-        emit(tx, caller.cause, charge.account, "charge.pending", views.charge(charge, tx.gaps))
-    return _response(tx, charge)
+        emit(tx, caller.cause, charge.account, "charge.pending", shown)
+    if charge.failure_code is None or tx.gaps.declined_status == "200":
+        return shown
+    why = payments.FAILURES[charge.failure_code]
+    return Refused(PaymentDeclined(why, decline_code=charge.failure_code, charge=charge.id))
 
 
 def retrieve(tx: Transaction, caller: Caller, *, charge_id: wire.PathCharge) -> wire.Charge:
@@ -57,18 +61,5 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.Li
 
 
 def found(tx: Transaction, caller: Caller, charge_id: str, *, param: str = "id") -> Charge:
-    """The caller's charge of this id.
-
-    Raises NotFound: there is none.
-    """
-    charge = tx.charges.get(charge_id)
-    if charge is None or charge.account != caller.account:
-        raise NotFound(f"There is no charge {charge_id[:60]!r}.", code="charge_not_found", param=param)
-    return charge
-
-
-def _response(tx: Transaction, charge: Charge) -> wire.Charge | Refused:
-    if charge.failure_code is None or tx.gaps.declined_status == "200":
-        return views.charge(charge, tx.gaps)
-    why = payments.FAILURES[charge.failure_code]
-    return Refused(PaymentDeclined(why, decline_code=charge.failure_code, charge=charge.id))
+    """The caller's charge of this id. Raises NotFound."""
+    return checks.found(caller, tx.charges, charge_id, "charge", "charge_not_found", param)

@@ -1,4 +1,4 @@
-"""The checks of a request's values beyond their types, each by one row of the register; live keys are refused."""
+"""The checks of a request beyond its types: what it names is there, its values by the register, no live key."""
 
 import re
 from collections.abc import Callable
@@ -18,10 +18,13 @@ from workbench.domain.money import (
 )
 from workbench.domain.payments import BOUNDS_MINOR, MOBILE_MONEY, UNITS_MINOR
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
-from workbench.errors import AuthenticationFailed, InvalidRequest, field_problem
+from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, field_problem
+from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.store.tables import Filters, R, Table
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_LIVE = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
 
 
 class EveryFault:
@@ -50,6 +53,17 @@ class EveryFault:
             first = self._faults[0]
             first.problems = tuple(field_problem(each.param or "", each.message) for each in self._faults)
             raise first
+
+
+def found(caller: Caller, table: Table[R], key: str, what: str, code: str, param: str = "id", **equals: Filters) -> R:
+    """The caller's row of this id.
+
+    Raises NotFound: there is none, or none that equals these.
+    """
+    row = table.first("", id=key, account=caller.account, **equals)
+    if row is None:
+        raise NotFound(f"There is no {what} {key[:60]!r}.", code=code, param=param)
+    return row
 
 
 def currency_or_only(text: str) -> Currency:
@@ -151,9 +165,6 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
     if gaps.operator_mismatch == "refused":
         raise InvalidRequest(f"{mismatch}.", code="operator_mismatch", param=param)
     return (f"{mismatch}, which is asked for the money.",)
-
-
-_LIVE = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
 
 
 def holds_live_key(text: str) -> bool:

@@ -8,13 +8,16 @@ import msgspec
 from workbench.domain import webhooks, wire
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.webhooks import OUT_OF_ORDER, Delivery, Endpoint, StoredEvent
-from workbench.errors import InvalidRequest, NotFound, StateConflict
+from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
-from workbench.sandbox.service import lists
+from workbench.sandbox.service import checks, lists
 from workbench.sandbox.service.lists import Caller, Cause
 from workbench.sandbox.store import Transaction, transaction
-from workbench.sandbox.store.table import Condition
+from workbench.sandbox.store.tables import Condition
 
+URL = "/v1/deliveries"
+EVENTS_URL = "/v1/events"
+STATES = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
 DELIVER = "deliver"
 HELD_BACK_MS = 10_000
 """How much later every other event comes where disorder was asked for."""
@@ -22,20 +25,14 @@ Told = wire.PaymentIntent | wire.Charge | wire.Refund | wire.Payout | wire.Webho
 
 
 def emit(
-    tx: Transaction,
-    cause: Cause,
-    account: str,
-    event_type: str,
-    shown: Told,
-    *,
-    before: dict[str, Any] | None = None,
+    tx: Transaction, cause: Cause, account: str, event_type: str, shown: Told, *, before: dict[str, Any] | None = None
 ) -> None:
     """Record that something happened to `shown`; `before` holds the values that it changed from."""
     event = wire.Event(
         id=tx.new_id("evt"),
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
-        data=wire.EventData(msgspec.to_builtins(shown, builtin_types=_KEPT, enc_hook=wire.plain), before or {}),
+        data=wire.EventData(msgspec.to_builtins(shown, builtin_types=(Decimal,), enc_hook=wire.plain), before or {}),
         request=wire.EventRequest(cause.request_id, cause.idempotency_key),
     )
     stored = tx.events.add(
@@ -71,14 +68,6 @@ def new_delivery(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Del
     return delivery
 
 
-_KEPT = (Decimal,)
-
-
-URL = "/v1/deliveries"
-EVENTS_URL = "/v1/events"
-STATES = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
-
-
 def event(tx: Transaction, caller: Caller, *, event_id: wire.PathEvent) -> msgspec.Raw:
     """GET /v1/events/{event_id}: an event, to the byte as it is sent."""
     return msgspec.Raw(_event(tx, caller, event_id).body.encode())
@@ -108,13 +97,9 @@ def retrieve(tx: Transaction, caller: Caller, *, delivery_id: wire.PathDelivery)
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> wire.List[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, in some states, of one event or to one endpoint."""
-    equals: dict[str, str | tuple[str, ...]] = {}
-    if query.status is not None:
-        equals["status"] = _states(query.status)
-    if query.event is not None:
-        equals["event"] = query.event
-    if query.endpoint is not None:
-        equals["endpoint"] = query.endpoint
+    status = None if query.status is None else _states(query.status)
+    asked = {"status": status, "event": query.event, "endpoint": query.endpoint}
+    equals = {name: value for name, value in asked.items() if value is not None}
     return lists.page(caller, tx.deliveries, query, URL, lambda each: _shown(tx, each), **equals)
 
 
@@ -136,16 +121,17 @@ def replay_event(tx: Transaction, caller: Caller, *, event_id: wire.PathEvent) -
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that wants it."""
     stored = _event(tx, caller, event_id)
     wanting = [each for each in tx.endpoints.all(account=caller.account) if each.wants(stored.type)]
-    sent = [_again(tx, _delivery_to(tx, stored, endpoint)) for endpoint in wanting]
-    return _all(tx, f"{EVENTS_URL}/{stored.id}/replay", sent)
+    there = [
+        tx.deliveries.first(event=stored.id, endpoint=each.id) or new_delivery(tx, stored, each) for each in wanting
+    ]
+    return _all_again(tx, f"{EVENTS_URL}/{stored.id}/replay", there)
 
 
 def replay_dead_letters(tx: Transaction, caller: Caller) -> wire.List[wire.Delivery]:
     """POST /v1/dead_letters/replay: send every dead letter again whose endpoint is enabled."""
     enabled = {each.id for each in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
-    sent = [_again(tx, each) for each in dead if each.endpoint in enabled]
-    return _all(tx, "/v1/dead_letters/replay", sent)
+    return _all_again(tx, "/v1/dead_letters/replay", [each for each in dead if each.endpoint in enabled])
 
 
 def _again(tx: Transaction, delivery: Delivery) -> Delivery:
@@ -155,12 +141,8 @@ def _again(tx: Transaction, delivery: Delivery) -> Delivery:
     return tx.deliveries.put(delivery, status=webhooks.PENDING, spent=delivery.attempts)
 
 
-def _delivery_to(tx: Transaction, stored: StoredEvent, endpoint: Endpoint) -> Delivery:
-    return tx.deliveries.first(event=stored.id, endpoint=endpoint.id) or new_delivery(tx, stored, endpoint)
-
-
-def _all(tx: Transaction, url: str, deliveries: list[Delivery]) -> wire.List[wire.Delivery]:
-    return wire.List(url=url, has_more=False, data=[_shown(tx, each) for each in deliveries])
+def _all_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> wire.List[wire.Delivery]:
+    return wire.List(url=url, has_more=False, data=[_shown(tx, _again(tx, each)) for each in deliveries])
 
 
 def _shown(tx: Transaction, delivery: Delivery) -> wire.Delivery:
@@ -186,14 +168,8 @@ def _states(text: str) -> tuple[str, ...]:
 
 
 def _event(tx: Transaction, caller: Caller, event_id: str) -> StoredEvent:
-    stored = tx.events.first(id=event_id, account=caller.account)
-    if stored is None:
-        raise NotFound(f"There is no event {event_id[:60]!r}.", code="event_not_found", param="id")
-    return stored
+    return checks.found(caller, tx.events, event_id, "event", "event_not_found")
 
 
 def _found(tx: Transaction, caller: Caller, delivery_id: str) -> Delivery:
-    stored = tx.deliveries.first(id=delivery_id, account=caller.account)
-    if stored is None:
-        raise NotFound(f"There is no delivery {delivery_id[:60]!r}.", code="delivery_not_found", param="id")
-    return stored
+    return checks.found(caller, tx.deliveries, delivery_id, "delivery", "delivery_not_found")

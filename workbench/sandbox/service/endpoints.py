@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from workbench.domain import webhooks, wire
 from workbench.domain.webhooks import Endpoint, OldSecret, check_filter
 from workbench.domain.wire import control
-from workbench.errors import InvalidRequest, NotFound
+from workbench.errors import InvalidRequest
 from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
 from workbench.sandbox.service import checks, lists
@@ -45,14 +45,11 @@ def retrieve(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint)
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.WebhookEndpoint]:
     """GET /v1/webhook_endpoints: the endpoints, newest first."""
-    return lists.page(
-        caller,
-        tx.endpoints,
-        query,
-        URL,
-        lambda each: views.webhook_endpoint(each, tx.now_ms, secret=False),
-        status=_KEPT,
-    )
+
+    def shown(stored: Endpoint) -> wire.WebhookEndpoint:
+        return views.webhook_endpoint(stored, tx.now_ms, secret=False)
+
+    return lists.page(caller, tx.endpoints, query, URL, shown, status=_KEPT)
 
 
 def update(
@@ -87,8 +84,7 @@ def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoi
 
 def delete(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.Deleted:
     """DELETE /v1/webhook_endpoints/{endpoint_id}: nothing more is sent there, what waits included."""
-    stored = found(tx, caller, endpoint_id)
-    tx.endpoints.put(stored, status=webhooks.DELETED)
+    stored = tx.endpoints.put(found(tx, caller, endpoint_id), status=webhooks.DELETED)
     return wire.Deleted(stored.id, "webhook_endpoint")
 
 
@@ -115,11 +111,5 @@ def faults(tx: Transaction, caller: Caller) -> list[control.FaultyEndpoint]:
 
 
 def found(tx: Transaction, caller: Caller, endpoint_id: str) -> Endpoint:
-    """The caller's endpoint of this id.
-
-    Raises NotFound: there is none, or it was deleted.
-    """
-    stored = tx.endpoints.first(id=endpoint_id, account=caller.account)
-    if stored is None or stored.status == webhooks.DELETED:
-        raise NotFound(f"There is no webhook endpoint {endpoint_id[:60]!r}.", code="endpoint_not_found", param="id")
-    return stored
+    """The caller's endpoint of this id. Raises NotFound: there is none, or it was deleted."""
+    return checks.found(caller, tx.endpoints, endpoint_id, "webhook endpoint", "endpoint_not_found", status=_KEPT)

@@ -4,9 +4,8 @@ import hmac
 
 from workbench.domain import payments, wire
 from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent, next_state
-from workbench.domain.phones import Msisdn, Operator
 from workbench.domain.ussd import UssdSession
-from workbench.errors import IllegalTransition, InvalidRequest, NotFound, PermissionDenied, StateConflict
+from workbench.errors import IllegalTransition, InvalidRequest, PermissionDenied, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import attempts, checks, lists
 from workbench.sandbox.service.deliveries import emit
@@ -43,9 +42,8 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
             created_ms=tx.now_ms,
         )
     )
-    emit(
-        tx, caller.cause, caller.account, "payment_intent.created", views.payment_intent(intent, tx.gaps, secret=False)
-    )
+    told = views.payment_intent(intent, tx.gaps, secret=False)
+    emit(tx, caller.cause, caller.account, "payment_intent.created", told)
     return views.payment_intent(intent, tx.gaps)
 
 
@@ -60,7 +58,21 @@ def confirm(
     asked, phone = checks.read_method(body.payment_method)
     warnings = checks.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
     _check_takes(intent, "confirm")
-    charge = tx.charges.add(_charge_of(tx, intent, asked, phone, warnings))
+    charge = tx.charges.add(
+        Charge(
+            id=tx.new_id("ch"),
+            seq=tx.next_seq(),
+            account=intent.account,
+            amount_minor=intent.amount_minor,
+            currency=intent.currency,
+            channel=asked.id,
+            provider=phone.operator.id,
+            phone=phone.e164,
+            payment_intent=intent.id,
+            warnings=warnings,
+            created_ms=tx.now_ms,
+        )
+    )
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
     session = attempts.begin(tx, caller, charge, phone, intent.description)
     intent = attempts.move_intent(
@@ -78,14 +90,9 @@ def cancel(
     _check_takes(intent, "cancel")
     if prompt := _prompt_of(tx, intent):
         attempts.press(tx, caller.cause, prompt, "withdraw")
+    why = body.cancellation_reason
     canceled = attempts.move_intent(
-        tx,
-        caller.cause,
-        intent,
-        "cancel",
-        "payment_intent.canceled",
-        cancellation_reason=body.cancellation_reason,
-        canceled_ms=tx.now_ms,
+        tx, caller.cause, intent, "cancel", "payment_intent.canceled", cancellation_reason=why, canceled_ms=tx.now_ms
     )
     return views.payment_intent(canceled, tx.gaps)
 
@@ -101,42 +108,16 @@ def retrieve(
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.PaymentIntent]:
     """GET /v1/payment_intents: the intents, newest first."""
-    return lists.page(
-        caller,
-        tx.intents,
-        query,
-        URL,
-        lambda each: views.payment_intent(each, tx.gaps, prompt=_prompt_of(tx, each)),
-    )
+
+    def shown(intent: PaymentIntent) -> wire.PaymentIntent:
+        return views.payment_intent(intent, tx.gaps, prompt=_prompt_of(tx, intent))
+
+    return lists.page(caller, tx.intents, query, URL, shown)
 
 
 def found(tx: Transaction, caller: Caller, intent_id: str, *, param: str = "id") -> PaymentIntent:
-    """The caller's intent of this id.
-
-    Raises NotFound: there is none.
-    """
-    intent = tx.intents.get(intent_id)
-    if intent is None or intent.account != caller.account:
-        raise NotFound(f"There is no payment intent {intent_id[:60]!r}.", code="intent_not_found", param=param)
-    return intent
-
-
-def _charge_of(
-    tx: Transaction, intent: PaymentIntent, asked: Operator, phone: Msisdn, warnings: tuple[str, ...]
-) -> Charge:
-    return Charge(
-        id=tx.new_id("ch"),
-        seq=tx.next_seq(),
-        account=intent.account,
-        amount_minor=intent.amount_minor,
-        currency=intent.currency,
-        channel=asked.id,
-        provider=phone.operator.id,
-        phone=phone.e164,
-        payment_intent=intent.id,
-        warnings=warnings,
-        created_ms=tx.now_ms,
-    )
+    """The caller's intent of this id. Raises NotFound."""
+    return checks.found(caller, tx.intents, intent_id, "payment intent", "intent_not_found", param)
 
 
 def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent, sent: str | None) -> None:

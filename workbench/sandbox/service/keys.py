@@ -3,18 +3,18 @@
 from workbench.domain import wire
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import control
-from workbench.domain.wire.bodies import EMAIL
-from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, StateConflict
+from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
 from workbench.sandbox import views
-from workbench.sandbox.service import lists
-from workbench.sandbox.service.checks import holds_live_key, live_key
+from workbench.sandbox.service import checks, lists
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.creation import digest_of
 from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.sandbox.store.records import Account, ApiKey, TokenPair
+from workbench.sandbox.store.transaction import digest_of
 
 URL = "/v1/api_keys"
+LIFETIME_MS = 86_400_000
+WRONG_PASSWORD = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.ApiKey]:
@@ -68,21 +68,15 @@ def _new(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
 
 
 def _active(tx: Transaction, caller: Caller, key_id: str) -> ApiKey:
-    key = tx.api_keys.first(id=key_id, account=caller.account)
-    if key is None:
-        raise NotFound(f"There is no key {key_id[:60]!r}.", code="key_not_found", param="id")
+    key = checks.found(caller, tx.api_keys, key_id, "key", "key_not_found")
     if key.status != ACTIVE:
         raise StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
     return key
 
 
-LIFETIME_MS = 86_400_000
-WRONG_PASSWORD = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
-
-
 def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:  # noqa: ARG001  one signature
     """POST /v1/auth/token: any e-mail address, any password but `wrong`."""
-    if not EMAIL.fullmatch(body.email):
+    if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
@@ -93,15 +87,9 @@ def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Toke
 
 def refresh(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
     """POST /v1/auth/refresh: a new pair for the old, by its refresh token or by its bearer."""
-    pair = _pair_of(tx, caller, body)
-    tx.tokens.put(pair, retired=1)
-    return _new_pair(tx, pair.account)
-
-
-def _pair_of(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> TokenPair:
     if body.refresh_token is not None:
-        if holds_live_key(body.refresh_token):
-            raise live_key()
+        if checks.holds_live_key(body.refresh_token):
+            raise checks.live_key()
         pair = tx.tokens.first(refresh_digest=digest_of(body.refresh_token))
     elif caller.bearer is not None and tx.gaps.refresh_request == "body_or_header":
         pair = tx.tokens.first(access_digest=digest_of(caller.bearer))
@@ -113,7 +101,8 @@ def _pair_of(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> Toke
             code="refresh_token_invalid",
             param="refresh_token",
         )
-    return pair
+    tx.tokens.put(pair, retired=1)
+    return _new_pair(tx, pair.account)
 
 
 def _new_pair(tx: Transaction, account: str) -> wire.Token:

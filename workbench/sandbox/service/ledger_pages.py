@@ -1,41 +1,20 @@
 """The ledger read back, page by page: balances, entries, postings and movements; an entry posted once more."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from msgspec.structs import asdict
 
 from workbench.domain.ledger import TRACKED, JournalEntry, key_and_batch, movements_of
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.wire import BalancesQuery, EntriesQuery, MovementsQuery, PathEntry, control
-from workbench.errors import LedgerRefused, NotFound, StateConflict
+from workbench.errors import LedgerRefused, StateConflict
 from workbench.sandbox.service import clearing, settling
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
-
-def _once_more(tx: Transaction, entry_id: str) -> JournalEntry:
-    """Post an entry once more, now, as if its movement had been learnt of twice: same kind, payment and reference.
-
-    Raises NotFound: no such entry. Raises StateConflict: nobody else knows its movement by an id, or it
-    answers another entry.
-    """
-    entry = tx.journal.get(entry_id)
-    if entry is None:
-        raise NotFound(f"There is no entry {entry_id[:60]!r}.", code="entry_not_found", param="entry_id")
-    if entry.external_reference is None or entry.reverses or entry.settles:
-        raise StateConflict(
-            f"{entry.id} is of the kind {entry.kind}, which nobody could learn of twice.",
-            code="entry_unsuitable",
-            param="entry_id",
-            current=entry.kind,
-        )
-    clearing.expect(tx)
-    return tx.post(
-        entry.kind,
-        entry.postings,
-        description=f"{entry.description}: once more",
-        payment=entry.payment,
-        reference=entry.external_reference,
-    )
+R = TypeVar("R", bound=control.OfSandbox)
 
 
 def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> control.Rows[control.LedgerAccount]:  # noqa: ARG001  one signature
@@ -51,14 +30,17 @@ def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> contro
 
 def entries(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control.Page[control.LedgerEntry]:  # noqa: ARG001  one signature
     """GET /sandbox/ledger/entries: the entries, oldest first, a page of them or all."""
-    found, has_more = _page(tx.journal.page(query.after), query.limit)
-    return control.Page([_shown(each) for each in found], has_more=has_more)
+    return _page(tx.journal.page(query.after), query.limit, lambda each: [_shown(each)])
 
 
 def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control.Page[control.LedgerPosting]:  # noqa: ARG001  one signature
     """GET /sandbox/ledger/postings: the postings in the order of their entries, of a page of entries or of all."""
-    found, has_more = _page(tx.journal.page(query.after), query.limit)
-    return control.Page([row for each in found for row in _postings(each)], has_more=has_more)
+
+    def rows(entry: JournalEntry) -> Iterator[control.LedgerPosting]:
+        lines = ({"line": line, **asdict(each)} for line, each in enumerate(entry.postings, start=1))
+        return _rows(control.LedgerPosting, entry, lines)
+
+    return _page(tx.journal.page(query.after), query.limit, rows)
 
 
 def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> control.Page[control.LedgerMovement]:  # noqa: ARG001  one signature
@@ -67,9 +49,11 @@ def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> cont
     In the order of the entries, of a page of those that post to the accounts or of all.
     """
     wanted = list(TRACKED) if query.account is None else query.account.split(",")
-    found, has_more = _page(tx.journal.page(query.after, wanted), query.limit)
-    rows = [row for each in found for account in wanted for row in _movements(tx, each, account)]
-    return control.Page(rows, has_more=has_more)
+
+    def rows(entry: JournalEntry) -> Iterator[control.LedgerMovement]:
+        return itertools.chain.from_iterable(_movements(tx, entry, account) for account in wanted)
+
+    return _page(tx.journal.page(query.after, wanted), query.limit, rows)
 
 
 def settle(tx: Transaction, caller: Caller, body: control.Settle) -> control.LedgerEntry:  # noqa: ARG001  one signature
@@ -84,9 +68,21 @@ def settle(tx: Transaction, caller: Caller, body: control.Settle) -> control.Led
 def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> control.LedgerEntry:  # noqa: ARG001  one signature
     """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry once more, a fault to find by reconciling.
 
-    Raises NotFound or StateConflict: see `_once_more`.
+    Raises NotFound: no such entry. Raises StateConflict: nobody else knows its movement by an id, or it answers
+    another entry.
     """
-    return _shown(_once_more(tx, entry_id))
+    entry = settling.found(tx, entry_id, param="entry_id")
+    if entry.external_reference is None or entry.reverses or entry.settles:
+        raise StateConflict(
+            f"{entry.id} is of the kind {entry.kind}, which nobody could learn of twice.",
+            code="entry_unsuitable",
+            param="entry_id",
+            current=entry.kind,
+        )
+    clearing.expect(tx)
+    # As if its movement had been learnt of twice.
+    words, known_as = f"{entry.description}: once more", entry.external_reference
+    return _shown(tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as))
 
 
 def verify(tx: Transaction, caller: Caller) -> control.LedgerVerified:  # noqa: ARG001  one signature
@@ -98,73 +94,37 @@ def verify(tx: Transaction, caller: Caller) -> control.LedgerVerified:  # noqa: 
     return control.LedgerVerified(holds=True, entries=number, head=head)
 
 
-def _page(found: Iterator[JournalEntry], limit: int | None) -> tuple[list[JournalEntry], bool]:
-    """At most so many entries, and whether there are more."""
-    rows = list(itertools.islice(found, limit))
-    return rows, next(found, None) is not None
+def _page(
+    found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]
+) -> control.Page[R]:
+    """The rows of at most so many entries, and whether there are more."""
+    entries = list(itertools.islice(found, limit))
+    return control.Page([row for each in entries for row in rows(each)], has_more=next(found, None) is not None)
+
+
+def _rows(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]]) -> Iterator[R]:
+    """A row for each part of an entry: what it has of itself, and else of the entry."""
+    whole = {
+        **asdict(entry),
+        "entry": entry.id,
+        "occurred_at": rfc3339(entry.occurred_ms),
+        "recorded_at": rfc3339(entry.recorded_ms),
+        "business_date": business_date(entry.occurred_ms),
+    }
+    for part in parts:
+        row = {**whole, **part}
+        yield shape(**{name: row[name] for name in shape.__struct_fields__})
 
 
 def _shown(entry: JournalEntry) -> control.LedgerEntry:
-    return control.LedgerEntry(
-        id=entry.id,
-        seq=entry.seq,
-        number=entry.number,
-        kind=entry.kind,
-        description=entry.description,
-        payment=entry.payment,
-        reverses=entry.reverses,
-        occurred_at=rfc3339(entry.occurred_ms),
-        recorded_at=rfc3339(entry.recorded_ms),
-        business_date=business_date(entry.occurred_ms),
-        external_reference=entry.external_reference,
-        settles=entry.settles,
-        prev_hash=entry.prev_hash,
-        hash=entry.hash,
-    )
-
-
-def _postings(entry: JournalEntry) -> Iterator[control.LedgerPosting]:
-    for line, each in enumerate(entry.postings, start=1):
-        yield control.LedgerPosting(
-            entry=entry.id,
-            number=entry.number,
-            line=line,
-            kind=entry.kind,
-            payment=entry.payment,
-            occurred_at=rfc3339(entry.occurred_ms),
-            business_date=business_date(entry.occurred_ms),
-            account=each.account,
-            code=each.code,
-            side=each.side,
-            amount_minor=each.amount_minor,
-            currency=each.currency,
-            external_reference=entry.external_reference,
-        )
+    return next(_rows(control.LedgerEntry, entry, [{}]))
 
 
 def _movements(tx: Transaction, entry: JournalEntry, account: str) -> Iterator[control.LedgerMovement]:
     made = tuple(movements_of(entry.postings, account))
     if not made:
-        return
+        return iter(())
     key, batch = key_and_batch(entry, settling.known_as(tx, entry))
-    phone, state = settling.phone_of(tx, entry), settling.state_of(tx, entry)
-    for each in made:
-        yield control.LedgerMovement(
-            entry=entry.id,
-            number=entry.number,
-            kind=entry.kind,
-            payment=entry.payment,
-            reverses=entry.reverses,
-            account=account,
-            key=key,
-            batch=batch,
-            occurred_at=rfc3339(entry.occurred_ms),
-            business_date=business_date(entry.occurred_ms),
-            direction=each.direction,
-            amount_minor=each.amount_minor,
-            fee_minor=each.fee_minor,
-            currency=each.currency,
-            status="completed",
-            phone=phone,
-            state=state,
-        )
+    of_all = {"account": account, "key": key, "batch": batch, "status": "completed"}
+    of_all |= {"phone": settling.phone_of(tx, entry), "state": settling.state_of(tx, entry)}
+    return _rows(control.LedgerMovement, entry, ({**of_all, **each._asdict()} for each in made))

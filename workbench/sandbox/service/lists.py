@@ -7,7 +7,7 @@ import msgspec
 
 from workbench.domain import wire
 from workbench.errors import ApiError, NotFound
-from workbench.sandbox.store.table import Condition, Filters, Table
+from workbench.sandbox.store.tables import Condition, Filters, Table
 
 
 class Cause(NamedTuple):

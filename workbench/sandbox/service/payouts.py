@@ -6,7 +6,7 @@ from workbench.domain.moments import day_start_ms
 from workbench.domain.money import CURRENCIES, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout, next_state
 from workbench.domain.references import reference
-from workbench.errors import NotFound, StateConflict
+from workbench.errors import StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import checks, clearing, lists
 from workbench.sandbox.service.deliveries import emit
@@ -51,10 +51,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
 
 def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> wire.Payout:
     """GET /v1/payouts/{payout_id}: a payout as it is now."""
-    payout = tx.payouts.first(id=payout_id, account=caller.account)
-    if payout is None:
-        raise NotFound(f"There is no payout {payout_id[:60]!r}.", code="payout_not_found", param="id")
-    return views.payout(payout)
+    return views.payout(checks.found(caller, tx.payouts, payout_id, "payout", "payout_not_found"))
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.Payout]:
@@ -125,10 +122,8 @@ def move_back(tx: Transaction, payout_id: str) -> None:
     _move(tx, paid(tx, payout_id), "returned", "payout.failed", scenarios.BANK_RETURNED)
 
 
-def _move(tx: Transaction, payout: Payout, event: str, event_type: str, failure_code: str | None) -> None:
-    moved = tx.payouts.put(
-        payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=failure_code
-    )
+def _move(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:
+    moved = tx.payouts.put(payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=code)
     emit(tx, BY_ITSELF, payout.account, event_type, views.payout(moved), before={"status": payout.status})
 
 

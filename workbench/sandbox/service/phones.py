@@ -1,6 +1,6 @@
 """The handsets: what one shows, what a person presses on it, and the operator's messages in its inbox."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from workbench.domain import ussd
 from workbench.domain.ledger import DEBIT, JournalEntry
@@ -15,14 +15,16 @@ from workbench.sandbox.service import attempts
 from workbench.sandbox.service.lists import BY_ITSELF, Refused
 from workbench.sandbox.store import Transaction
 
+REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
+
 
 def show(tx: Transaction, phone: str) -> control.Handset:
     """The prompt that waits on a handset, else how the last one ended, else nothing."""
     number = msisdn_from(phone, param="phone")
-    there = [each for each in tx.sessions.all(phone=number.e164, ended_seq=None) if each.screen not in ussd.HIDDEN]
+    there = _sessions(tx, phone)
     prompts = [each for each in there if each.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
-    session = waiting or next(iter(there), None) or tx.last_session(number.e164)
+    session = waiting or next(iter(there), None)
     return control.Handset(
         phone=number.e164,
         operator=number.operator.id,
@@ -38,39 +40,34 @@ def show(tx: Transaction, phone: str) -> control.Handset:
 
 def enter(tx: Transaction, phone: str, text: str) -> control.Handset | Refused:
     """A PIN is typed and sent."""
-    session = _waiting(tx, phone)
-    if session.expires_ms <= tx.now_ms:
-        return _too_late(tx, session)
-    attempts.enter_pin(tx, BY_ITSELF, session, text)
-    return show(tx, phone)
+    return _acted(tx, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, text))
 
 
 def press(tx: Transaction, phone: str, given: str) -> control.Handset | Refused:
     """`cancel` is pressed, or the prompt is left unanswered (`ignore`)."""
-    session = _waiting(tx, phone)
-    if session.expires_ms <= tx.now_ms:
-        return _too_late(tx, session)
-    attempts.press(tx, BY_ITSELF, session, given)
-    return show(tx, phone)
+    return _acted(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, given))
 
 
-def _too_late(tx: Transaction, session: UssdSession) -> Refused:
-    """The time was up before whoever closes prompts came to this one: it is closed here, and that is kept."""
-    attempts.press(tx, BY_ITSELF, session, "timeout")
-    return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
+def _sessions(tx: Transaction, phone: str) -> list[UssdSession]:
+    """Those that a handset showed: what has not ended, as several queue, the oldest first; then what ended last."""
+    order = "ended_seq IS NOT NULL, ended_seq DESC, seq"
+    found = tx.sessions.all(order, phone=msisdn_from(phone, param="phone").e164)
+    return [each for each in found if each.screen not in ussd.HIDDEN]
 
 
-def _waiting(tx: Transaction, phone: str) -> UssdSession:
-    number = msisdn_from(phone, param="phone")
-    session = tx.open_session(number.e164)
+def _acted(tx: Transaction, phone: str, act: Callable[[UssdSession], object]) -> control.Handset | Refused:
+    """What the handset shows after a person acted on the prompt that waits there."""
+    session = next((each for each in _sessions(tx, phone) if each.screen in ussd.OPEN), None)
     if session is None:
         raise StateConflict(
             "No prompt waits for an answer on this handset.", code="no_prompt", param="phone", current="idle"
         )
-    return session
-
-
-REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
+    if session.expires_ms > tx.now_ms:
+        act(session)
+        return show(tx, phone)
+    # The time was up before whoever closes prompts came to this one: it is closed here, and that is kept.
+    attempts.press(tx, BY_ITSELF, session, "timeout")
+    return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
 
 
 def messages(tx: Transaction, phone: str) -> control.Rows[control.Message]:

@@ -6,9 +6,10 @@ from workbench.domain import ledger, payments, scenarios, wire
 from workbench.domain.money import CURRENCIES, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund, next_state
 from workbench.domain.references import reference
-from workbench.errors import InvalidRequest, NotFound, StateConflict
+from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import charges, checks, clearing, intents, lists
+from workbench.sandbox.service.attempts import post
 from workbench.sandbox.service.deliveries import emit
 from workbench.sandbox.service.lists import BY_ITSELF, Caller
 from workbench.sandbox.store import Transaction
@@ -54,10 +55,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
 
 def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> wire.Refund:
     """GET /v1/refunds/{refund_id}: a refund as it is now."""
-    refund = tx.refunds.first(id=refund_id, account=caller.account)
-    if refund is None:
-        raise NotFound(f"There is no refund {refund_id[:60]!r}.", code="refund_not_found", param="id")
-    return views.refund(refund, tx.gaps)
+    return views.refund(checks.found(caller, tx.refunds, refund_id, "refund", "refund_not_found"), tx.gaps)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> wire.List[wire.Refund]:
@@ -78,16 +76,8 @@ def send(tx: Transaction, refund_id: str) -> None:
     _top_up(tx, charge, refund)
     sent = reference(charge.provider, tx.now_ms, seq=refund.seq)
     words = f"{_money(refund)} sent back to the customer"
-    _post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
-    refund = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, "sent"))
-    emit(
-        tx,
-        BY_ITSELF,
-        refund.account,
-        "refund.succeeded",
-        views.refund(refund, tx.gaps),
-        before={"status": payments.PENDING},
-    )
+    post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
+    _move(tx, refund, "sent", "refund.succeeded")
     emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(charge, tx.gaps))
 
 
@@ -95,9 +85,13 @@ def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
     tx.reverse(refund.entry, "refund_failed", description=f"{_money(refund)} could not be sent back")
     _give_back_recovered(tx, charge)
     tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
-    moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, "failed"), failure_code=code)
-    emit(tx, BY_ITSELF, refund.account, "refund.failed", views.refund(moved, tx.gaps), before={"status": refund.status})
+    _move(tx, refund, "failed", "refund.failed", code)
     clearing.expect(tx)
+
+
+def _move(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
+    moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, event), failure_code=code)
+    emit(tx, BY_ITSELF, refund.account, event_type, views.refund(moved, tx.gaps), before={"status": refund.status})
 
 
 def _give_back_recovered(tx: Transaction, charge: Charge) -> None:
@@ -105,7 +99,7 @@ def _give_back_recovered(tx: Transaction, charge: Charge) -> None:
     over = -clearing.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
     if over > 0:
         words = f"{Money(over, charge.currency)} given back, taken for what was not owed"
-        _post(tx, charge, "recovery_returned", {"owed": over}, words)
+        post(tx, charge, "recovery_returned", {"owed": over}, words)
 
 
 def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
@@ -165,13 +159,13 @@ def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool)
 
 def _take(tx: Transaction, charge: Charge, amount_minor: int) -> str:
     """Take the amount from the merchant, as far as each account reaches; the entry that did."""
-    held = {
-        name: clearing.balance_of(tx, kind, charge.currency, merchant=charge.account)
-        for name, kind in (("available", ledger.MERCHANT_AVAILABLE), ("pending", ledger.MERCHANT_PENDING))
-    }
-    split = ledger.refund_split(amount_minor, available_minor=held["available"], pending_minor=held["pending"])
+    available, pending = (
+        clearing.balance_of(tx, kind, charge.currency, merchant=charge.account)
+        for kind in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PENDING)
+    )
+    split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending)
     words = f"{Money(amount_minor, charge.currency)} to be refunded"
-    return _post(tx, charge, "refund_asked", split, words)
+    return post(tx, charge, "refund_asked", split, words).id
 
 
 def _top_up(tx: Transaction, charge: Charge, refund: Refund) -> None:
@@ -185,19 +179,11 @@ def _top_up(tx: Transaction, charge: Charge, refund: Refund) -> None:
     if recalled:
         words = f"{Money(recalled, charge.currency)} called back to {charge.provider} on its way to the bank"
         recall = reference("recall", tx.now_ms, seq=refund.seq)
-        _post(tx, charge, "sweep_recalled", {"swept": recalled}, words, recall)
+        post(tx, charge, "sweep_recalled", {"swept": recalled}, words, recall)
     if short > recalled:
         words = f"{Money(short - recalled, charge.currency)} moved from the bank to {charge.provider}"
         top_up = reference("top_up", tx.now_ms, seq=refund.seq)
-        _post(tx, charge, "float_topped_up", {"short": short - recalled}, words, top_up)
-
-
-def _post(
-    tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, known_as: str | None = None
-) -> str:
-    postings = ledger.postings_for(recipe, amounts, charge.currency, operator=charge.provider, merchant=charge.account)
-    payment = charge.payment_intent or charge.id
-    return tx.post(recipe, postings, description=description, payment=payment, reference=known_as).id
+        post(tx, charge, "float_topped_up", {"short": short - recalled}, words, top_up)
 
 
 def _money(refund: Refund) -> Money:

@@ -1,7 +1,7 @@
 """Settling: a difference from somebody else's books is answered by an ordinary entry, traced to its charge."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from workbench.domain import ledger, payments
 from workbench.domain.ledger import (
@@ -31,6 +31,11 @@ _OF_CUSTOMERS: Final = ("funds_secured", LATE, "refund_asked", "refund_sent")
 """Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
 
 _DECISIONS: Final = ("suspense_settled", "suspense_returned")
+REVERSED, REPOSTED, RETURNED = "reversed", "reposted", "payout_returned"
+_UNDONE_BY: Final = (*_DECISIONS, RETURNED)
+"""What settles an entry once: after one of these there is nothing left of it to settle or to reverse."""
+_SHARED: Final = {WRITE_OFF.name, ROUNDING.name}
+"""Accounts that settlements of every account are posted to."""
 
 
 def known_as(tx: Transaction, entry: JournalEntry) -> str | None:
@@ -43,8 +48,10 @@ def known_as(tx: Transaction, entry: JournalEntry) -> str | None:
 
 def phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
     """The customer's number, masked; None where there is no customer."""
-    first = _first(tx, entry)
-    charge = charge_of(tx, first) if first.kind in _OF_CUSTOMERS else None
+    # From the beginning of a line of reversals and settlements.
+    while (before := entry.reverses or entry.settles) and (earlier := tx.journal.get(before)):
+        entry = earlier
+    charge = charge_of(tx, entry) if entry.kind in _OF_CUSTOMERS else None
     return mask_phone(charge.phone) if charge else None
 
 
@@ -71,25 +78,8 @@ def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
     return next(known, None) or next(paid, None)
 
 
-def _first(tx: Transaction, entry: JournalEntry) -> JournalEntry:
-    """The entry at the beginning of a line of reversals and settlements."""
-    while (before := entry.reverses or entry.settles) and (found := tx.journal.get(before)):
-        entry = found
-    return entry
-
-
-REVERSED, REPOSTED, RETURNED = "reversed", "reposted", "payout_returned"
-_UNDONE_BY: Final = ("suspense_settled", "suspense_returned", RETURNED)
-"""What settles an entry once: after one of these there is nothing left of it to settle or to reverse."""
-_SHARED: Final = {WRITE_OFF.name, ROUNDING.name}
-"""Accounts that settlements of every account are posted to."""
-
-
-class Settled(NamedTuple):
-    """What an entry that settles another consists of."""
-
-    postings: tuple[Posting, ...]
-    known_as: str | None
+Settled = tuple[tuple[Posting, ...], str | None]
+"""The postings of an entry that settles another, and the id by which the other side knows it."""
 
 
 def settle(tx: Transaction, body: Settle) -> JournalEntry:
@@ -118,7 +108,7 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
 def _as_told(tx: Transaction, body: Settle, row: Settlement, currency: str, occurred_ms: int) -> JournalEntry:
     """The amounts and the account are what the body says."""
     account, known_as = _told(body, row)
-    about = None if body.entry is None else _found(tx, body.entry).id
+    about = None if body.entry is None else found(tx, body.entry).id
     amounts = {"amount": body.amount_minor, "fee": body.fee_minor}
     postings = ledger.settlement_postings(body.recipe, amounts, currency, account)
     if any(_is_same(each, body, postings) for each in tx.journal.known_as(known_as)):
@@ -175,7 +165,7 @@ def _of_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) 
     """The amounts follow from the entry that is settled."""
     if body.entry is None:
         raise InvalidRequest("entry is required: the one that is settled.", code="parameter_missing", param="entry")
-    entry = _found(tx, body.entry)
+    entry = found(tx, body.entry)
     if row.of is not None and entry.kind not in row.of:
         raise StateConflict(
             f"{entry.id} is of the kind {entry.kind}; {body.recipe} settles {' or '.join(row.of)}.",
@@ -188,16 +178,16 @@ def _of_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) 
     repeats = body.recipe == REPOSTED
     occurred_ms = occurred_ms if repeats else _not_before(entry, occurred_ms)
     _check_moment(tx, occurred_ms, None if repeats else entry.occurred_ms)
-    made = _MADE[body.recipe](tx, entry)
+    postings, other_sides_id = _MADE[body.recipe](tx, entry)
     if body.recipe == RETURNED:
         payouts.move_back(tx, entry.payment or "")
     undoes = body.recipe == REVERSED
     return tx.post(
         body.recipe,
-        made.postings,
+        postings,
         description=body.description or f"{entry.description}: {body.recipe.replace('_', ' ')}",
         payment=entry.payment,
-        reference=body.reference or made.known_as,
+        reference=body.reference or other_sides_id,
         reverses=entry.id if undoes else None,
         settles=None if undoes else entry.id,
         occurred_ms=occurred_ms,
@@ -216,11 +206,11 @@ def _check_open(tx: Transaction, entry: JournalEntry, body: Settle) -> None:
             raise _settled_already(f"{entry.id} was answered by {each.id} ({each.kind})", each.kind)
 
 
-def _found(tx: Transaction, entry_id: str) -> JournalEntry:
+def found(tx: Transaction, entry_id: str, *, param: str = "entry") -> JournalEntry:
     """The entry of this id. Raises NotFound."""
     entry = tx.journal.get(entry_id)
     if entry is None:
-        raise NotFound(f"There is no entry {entry_id[:60]!r}.", code="entry_not_found", param="entry")
+        raise NotFound(f"There is no entry {entry_id[:60]!r}.", code="entry_not_found", param=param)
     return entry
 
 
@@ -245,14 +235,6 @@ def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> No
         )
 
 
-def _mirror(tx: Transaction, entry: JournalEntry) -> Settled:
-    return Settled(mirrored(entry.postings), known_as(tx, entry))
-
-
-def _again(tx: Transaction, entry: JournalEntry) -> Settled:
-    return Settled(entry.postings, known_as(tx, entry))
-
-
 def _to_merchant(tx: Transaction, entry: JournalEntry) -> Settled:
     """Late money is the merchant's after all, less the fee that it would have paid."""
     suspended, operator = _suspended(entry)
@@ -261,23 +243,22 @@ def _to_merchant(tx: Transaction, entry: JournalEntry) -> Settled:
     amounts = {"gross": suspended.amount_minor, "net": suspended.amount_minor - fee, "merchant_fee": fee}
     merchant = charge.account if charge else ""
     made = ledger.postings_for("suspense_settled", amounts, suspended.currency, operator=operator, merchant=merchant)
-    return Settled(made, entry.external_reference)
+    return made, entry.external_reference
 
 
 def _to_customer(tx: Transaction, entry: JournalEntry) -> Settled:
     """Late money goes back: the operator knows that as a movement of its own."""
     suspended, operator = _suspended(entry)
-    made = ledger.postings_for(
-        "suspense_returned", {"gross": suspended.amount_minor}, suspended.currency, operator=operator
-    )
-    return Settled(made, reference(operator, tx.now_ms, seq=tx.next_seq()))
+    amounts = {"gross": suspended.amount_minor}
+    made = ledger.postings_for("suspense_returned", amounts, suspended.currency, operator=operator)
+    return made, reference(operator, tx.now_ms, seq=tx.next_seq())
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Settled:
     """A payout that the bank never made is available again."""
     payout = payouts.paid(tx, entry.payment or "")
     made = ledger.postings_for(RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
-    return Settled(made, entry.external_reference)
+    return made, entry.external_reference
 
 
 def _suspended(entry: JournalEntry) -> tuple[Posting, str]:
@@ -287,8 +268,8 @@ def _suspended(entry: JournalEntry) -> tuple[Posting, str]:
 
 
 _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Settled]]] = {
-    REVERSED: _mirror,
-    REPOSTED: _again,
+    REVERSED: lambda tx, entry: (mirrored(entry.postings), known_as(tx, entry)),
+    REPOSTED: lambda tx, entry: (entry.postings, known_as(tx, entry)),
     "suspense_settled": _to_merchant,
     "suspense_returned": _to_customer,
     RETURNED: _from_bank,

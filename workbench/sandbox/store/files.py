@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +17,21 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
-from workbench.sandbox.store.creation import MIGRATIONS, SCHEMA_VERSION, create, key_value, migrate
-from workbench.sandbox.store.transaction import Transaction
+from workbench.sandbox.store.tables import Journal
+from workbench.sandbox.store.transaction import Transaction, create, key_value
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
+SCHEMA_VERSION = 4
+_MIGRATIONS: Mapping[int, Sequence[str]] = {
+    3: (
+        "ALTER TABLE ussd_session RENAME COLUMN play TO scenario",
+        "ALTER TABLE script RENAME COLUMN play TO scenario",
+        "ALTER TABLE kept_answer RENAME TO kept_response",
+        "DROP INDEX job_due",
+    ),
+}
+"""Version of an earlier schema → what changes in its tables on the way to the next; what is new is made anyway."""
 _APPLICATION_ID = 0x4D4D5742
 """What marks a file as ours: MMWB."""
 MERCHANT_ID = "plants"
@@ -180,8 +190,8 @@ class Store:
                 keep_private(self.path)
                 if is_new:
                     self._create(connection, settings, new_seed)
-                elif (version := connection.execute("PRAGMA user_version").fetchone()[0]) in MIGRATIONS:
-                    migrate(connection, version)
+                elif (version := connection.execute("PRAGMA user_version").fetchone()[0]) in _MIGRATIONS:
+                    self._migrate(connection, version)
                 connection.execute("COMMIT")
             self._connection = self._connected()
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -202,13 +212,21 @@ class Store:
             return True
         if application != _APPLICATION_ID:
             raise StoreRefused(f"{self.path} is a database of something else.", path=str(self.path))
-        if version != SCHEMA_VERSION and version not in MIGRATIONS:
+        if version != SCHEMA_VERSION and version not in _MIGRATIONS:
             raise StoreRefused(
                 f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}.",
                 path=str(self.path),
                 version=version,
             )
         return False
+
+    def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
+        for step in range(version, SCHEMA_VERSION):
+            for statement in _MIGRATIONS[step]:
+                connection.execute(statement)
+        create(connection)
+        Journal(connection).add_up()
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _check(self, connection: sqlite3.Connection, settings: Settings) -> None:
         """See that nothing is asked for that contradicts the file."""

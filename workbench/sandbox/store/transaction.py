@@ -1,8 +1,10 @@
 """One command's view of the store: the moment, the tables, the ledger, new ids, what is due, what is searched for."""
 
+import hashlib
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib.resources import files
 from typing import Final
 
 from workbench.domain import payments, ussd, webhooks
@@ -10,9 +12,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
 from workbench.sandbox.store import records
-from workbench.sandbox.store.creation import digest_of, forget, key_value
-from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.table import Condition, Table
+from workbench.sandbox.store.tables import Condition, Journal, Table
 
 _ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
@@ -23,6 +23,38 @@ _SAME_PAYMENT: Final = """OR object_id IN (
     SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
 )"""
+
+_FORGOTTEN = (
+    "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
+    "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
+)  # fmt: skip
+"""What a reset empties, children first. Accounts, keys, endpoints, the clock and the counters stay."""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make what is missing of the tables, indexes and triggers."""
+    for statement in _statements(files(__package__).joinpath("schema.sql").read_text("utf-8")):
+        connection.execute(statement)
+
+
+def key_value(draws: Draws, kind: str, identifier: str) -> str:
+    """The key of an identifier; the same for the same seed."""
+    return KEY_PREFIXES[kind] + draws.token("key", identifier)
+
+
+def digest_of(secret: str) -> str:
+    """What is stored of a key or token: its SHA-256."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script, so that they run inside the caller's transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def since(at_ms: int) -> Condition:
@@ -175,13 +207,8 @@ class Transaction:
         """Append the mirror of an entry."""
         entry = self.journal.get(entry_id)
         if entry is not None:
-            self.post(
-                kind,
-                mirrored(entry.postings),
-                description=description,
-                payment=entry.payment,
-                reverses=entry.id,
-            )
+            mirror = mirrored(entry.postings)
+            self.post(kind, mirror, description=description, payment=entry.payment, reverses=entry.id)
 
     def schedule(self, kind: str, ref: str, *, in_ms: int = 0) -> None:
         """Make something due, `in_ms` milliseconds from now."""
@@ -209,15 +236,6 @@ class Transaction:
         """What a driver that died had in hand is due again."""
         self._connection.execute("UPDATE job SET claimed = 0 WHERE claimed = 1")
 
-    def open_session(self, phone: str) -> ussd.UssdSession | None:
-        """The prompt on a handset: the oldest that waits for an answer, as several queue."""
-        return next((each for each in self.sessions.all(phone=phone) if each.screen in ussd.OPEN), None)
-
-    def last_session(self, phone: str) -> ussd.UssdSession | None:
-        """The prompt that ended last on a handset, of those that it ever showed."""
-        ended = self.sessions.all(order="ended_seq DESC", phone=phone)
-        return next((each for each in ended if each.screen not in ussd.HIDDEN), None)
-
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
         self._connection.execute(
@@ -228,7 +246,10 @@ class Transaction:
 
     def forget(self) -> None:
         """Empty the sandbox but for its accounts, keys, endpoints and clock; no identifier is used again."""
-        forget(self._connection)
+        for table in _FORGOTTEN:
+            # Rows of the ledger cannot be deleted; its whole table can, and is made anew.
+            self._connection.execute(f"DROP TABLE {table}")
+        create(self._connection)
         self.journal.forget()
         self.outages.forget()
 

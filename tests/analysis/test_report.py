@@ -1,0 +1,487 @@
+"""Workbook, page and figures have what the frames have: figures whole, text that stays text, the same bytes again."""
+
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import matplotlib as mpl
+import openpyxl
+import pandas as pd
+import pytest
+from openpyxl.utils.escape import unescape
+from openpyxl.workbook import Workbook as Opened
+from openpyxl.worksheet.worksheet import Worksheet
+
+from workbench.analysis import shapes
+from workbench.analysis.breaks import BREAK_CODES, BUCKETS
+from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.report import Figures, figures, page, totals, workbook, write_page, write_workbook
+from workbench.analysis.report.captions import headline, proofs
+from workbench.analysis.report.totals import Net
+from workbench.domain.money import major_text
+from workbench.errors import ReportRefused
+from workbench.render import percent
+
+Row = dict[str, Any]
+MTN, BANK = "operator:mtn:float", "bank:settlement"
+FIRST = date(2026, 1, 5)
+VOID = {"meta", "link", "img", "br", "input", "hr"}
+LETTERS = ("x", "🪴")
+"""The second is a surrogate pair in UTF-16."""
+HOSTILE = [
+    "=1+1", "=cmd|' /C calc'!A0", "+260961234567", "-5", "@SUM(A1:A9)", "\t=1", "\r=1", "\n=1", "|x", "%x",
+    '=HYPERLINK("http://example.invalid","x")', "http://example.invalid/a", "mailto:a@example.invalid",
+    "internal:Sheet1!A1", "{=1}", "_x0041_", "\x07bell", "<b>&amp;</b>", "1234567890123456789", "1e5", "TRUE",
+    "2026-01-05", " both ends ", " =1+1", "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff201", "\u200b=1",
+    "\u202eesrever", "Ünïcödé 🪴", "",
+]  # fmt: skip
+
+
+def a_break(code: str, variance: int, **more: object) -> Row:
+    return {
+        "statement": "mtn.csv", "line": 7, "account": MTN, "key": "1000000001", "code": code, "side": "ledger",
+        "entry": "je_1", "ledger_minor": variance, "variance_minor": variance, "currency": "ZMW",
+        "business_date": FIRST, "age_days": 1, "bucket": "0–1", "phone": "+26096•••4567", "rows": 1,  # noqa: RUF001  a bucket's name
+        "reason": f"The reason of {code}.", "settlement": f"What settles {code}.", **more,
+    }  # fmt: skip
+
+
+def a_match(**more: object) -> Row:
+    return {
+        "rule": "key", "account": MTN, "group": "1000000009", "side": "ledger", "entry": "je_9", "key": "1000000009",
+        "currency": "ZMW", "signed_minor": 15_000, **more,
+    }  # fmt: skip
+
+
+def in_summary(code: str, ledger: int, statement: int, account: str = MTN, day: date | None = FIRST) -> Row:
+    """What one row of either side moves, and none where it is zero."""
+    return {
+        "account": account, "business_date": day, "code": code, "currency": "ZMW", "ledger_rows": int(ledger > 0),
+        "statement_rows": int(statement > 0), "ledger_value_minor": ledger, "statement_value_minor": statement,
+        "variance_minor": ledger - statement,
+    }  # fmt: skip
+
+
+def proved(account: str, ledger: int, statement: int, explained: int, note: str | None = None) -> Row:
+    off = ledger - statement
+    return {
+        **dict.fromkeys(("tolerated_minor", "brought_minor", "opening_minor", "gap_minor"), 0), "account": account,
+        "currency": "ZMW", "ledger_minor": ledger, "statement_minor": statement, "difference_minor": off,
+        "breaks_minor": explained, "unexplained_minor": off - explained, "holds": off == explained, "note": note,
+    }  # fmt: skip
+
+
+ROWS: dict[str, list[Row]] = {
+    "breaks": [
+        a_break("timing", 10_000, line=None, key="1000000002"),
+        a_break("amount_mismatch", -200, side="both", ledger_minor=9_800, statement_minor=10_000, key="1000000003"),
+        a_break("missing_in_ledger", -4_550, line=9, side="statement", entry=None, ledger_minor=None,
+                statement_minor=4_550, key="1000000004", age_days=12, bucket="8–30", business_date=date(2026, 1, 9)),  # noqa: RUF001  the same
+        a_break("missing_in_statement", 123_456_789, line=None, key="1000000005", age_days=40, bucket="31+"),
+        a_break("invalid_row", 0, side="statement", entry=None, ledger_minor=None, key=None, business_date=None,
+                age_days=None, bucket=None, phone=None, line=11),
+    ],
+    "matches": [
+        a_match(),
+        a_match(side="statement", entry=None, statement="mtn.csv", line=2),
+        a_match(account=BANK, group="STL20260105", key="je_20", entry="je_20", signed_minor=1, rule="many_to_one"),
+    ],
+    "summary": [
+        in_summary("matched", 15_000, 15_000), in_summary("matched", 500, 500, BANK),
+        in_summary("timing", 10_000, 0), in_summary("amount_mismatch", 9_800, 10_000),
+        in_summary("missing_in_ledger", 0, 4_550, day=date(2026, 1, 9)),
+        in_summary("missing_in_statement", 123_456_789, 0),
+        in_summary("invalid_row", 0, 0, day=None) | {"statement_rows": 1},
+    ],
+    "inputs": [
+        {"side": "ledger", "name": "ledger.parquet", "sha256": "0" * 64, "rows": 5},
+        {"side": "statement", "name": "mtn.csv", "sha256": "1" * 64, "rows": 5, "account": MTN, "first_date": FIRST,
+         "last_date": date(2026, 1, 9)},
+        {"side": "statement", "name": "<bank>.csv", "rows": 1, "account": BANK},
+    ],
+}  # fmt: skip
+COLUMNS = {
+    "breaks": shapes.BREAK, "matches": shapes.MATCH, "summary": shapes.SUMMARY, "ageing": shapes.AGEING,
+    "proof": shapes.PROOF, "inputs": shapes.INPUTS,
+}  # fmt: skip
+
+
+def reconciled(**given: list[Row]) -> SimpleNamespace:
+    """An operator with breaks of several kinds, and a bank whose books agree; other rows where a test gives them."""
+    rows = ROWS | given
+    explained = sum(each["variance_minor"] for each in rows["breaks"])
+    usual = {
+        "proof": [proved(MTN, explained + 70_000, 70_000, explained), proved(BANK, 5, 5, 0)],
+        "ageing": [each | {"breaks": 1} for each in rows["breaks"]],
+    }
+    rows = usual | rows
+    return SimpleNamespace(
+        **{
+            name: frame([dict.fromkeys(columns) | row for row in rows[name]], columns)
+            for name, columns in COLUMNS.items()
+        }
+    )
+
+
+NOTHING = reconciled(breaks=[], matches=[], summary=[], proof=[], inputs=[])
+
+
+class TestFigures:
+    @pytest.mark.parametrize("name", ["ageing", "daily_variance", "match_rate"])
+    def test_two_are_the_same_bytes_whatever_a_notebook_has_set_and_no_rows_are_a_picture_too(self, name: str):
+        first = getattr(Figures(reconciled()), name)()
+        with mpl.rc_context({"figure.facecolor": "black", "font.size": 20, "savefig.dpi": 30, "axes.grid": True}):
+            assert getattr(Figures(reconciled()), name)() == first
+            assert mpl.rcParams["font.size"] == 20
+        assert getattr(Figures(NOTHING), name)().png.startswith(b"\x89PNG")
+
+    def test_many_days_are_told_by_their_largest(self):
+        days = [date(2026, 1, 1) + timedelta(days=place) for place in range(60)]
+        breaks = [a_break("timing", place, business_date=day) for place, day in enumerate(days)]
+        says = repr(Figures(reconciled(breaks=breaks)).daily_variance())
+        assert "2026-03-01: 1 break, +0.59" in says
+        assert says.endswith("and 52 smaller days.")
+
+    def test_several_currencies_are_not_added(self):
+        shown = Figures(reconciled(proof=[proved("a", 1, 1, 0), proved("b", 1, 1, 0) | {"currency": "USD"}]))
+        with pytest.raises(ReportRefused, match="USD, ZMW"):
+            shown.ageing()
+        assert "in USD: none" in repr(shown.ageing("USD"))
+
+    def test_what_is_above_and_below_differs_by_more_than_colour(self):
+        above, below = figures.ageing(["0", "1"], [Net(2, 100, -50), Net(1, 0, -7)], "ZMW").axes[0].containers
+        assert [bar.get_height() for bar in above] == [100, 0]
+        assert [bar.get_height() for bar in below] == [-50, -7]
+        assert {bar.get_hatch() for bar in above} != {bar.get_hatch() for bar in below}
+
+    def test_days_without_breaks_leave_room(self):
+        figure = figures.daily_variance([date(2026, 1, 1), date(2026, 3, 1)], [Net(1, 5, 0), Net(1, 0, -5)], "ZMW")
+        axes = figure.axes[0]
+        assert [round(bar.get_x() + bar.get_width() / 2) for bar in axes.containers[0]] == [0, 59]
+        assert [each.get_text() for each in axes.get_xticklabels()][:2] == ["2026-01-01", "2026-01-11"]
+
+    def test_a_share_that_is_not_whole_is_not_drawn_whole(self):
+        figure = figures.match_rate([totals.Account("a", "ZMW", 1, 1, 1, 0, 10**12, 10**12 - 1, 1)])
+        assert [bar.get_width() for each in figure.axes[0].containers for bar in each] == [9_999, 1]
+
+
+class TestTotals:
+    def test_opposite_variances_do_not_hide_each_other_and_ages_are_in_their_order(self):
+        result = reconciled(breaks=[a_break("timing", 500), a_break("timing", -500)])
+        assert totals.by_day(result) == {FIRST: Net(2, 500, -500)}
+        (code,) = totals.by_code(result)
+        assert (code.breaks, code.up_minor, code.down_minor) == (2, 500, -500)
+        result = reconciled(breaks=[a_break("timing", 1, bucket=name) for name in reversed(BUCKETS)])
+        assert list(totals.by_bucket(result)) == list(BUCKETS)
+
+    def test_rates_count_both_sides(self):
+        bank, mtn = totals.by_account(reconciled())
+        assert (bank.matched_rows, bank.all_rows, bank.matched_minor, bank.value_minor) == (2, 2, 1_000, 1_000)
+        assert (mtn.matched_rows, mtn.timing_rows, mtn.all_rows, mtn.variance_minor) == (2, 1, 8, 123_462_039)
+
+    def test_a_share_is_cut_and_not_rounded_and_amounts_are_exact(self):
+        shares = {
+            (0, 0): "none",
+            (0, 1): "0.00 %",
+            (1, 1): "100.00 %",
+            (2, 3): "66.66 %",
+            (10**15 - 1, 10**15): "99.99 %",
+        }
+        assert {each: percent(*each) for each in shares} == shares
+        amounts = {0: "0.00", 5: "+0.05", -5: "-0.05", -123_456: "-1,234.56", 2**63 - 1: "+92,233,720,368,547,758.07"}
+        assert {minor: major_text(minor, "ZMW", signed=True) for minor in amounts} == amounts
+
+
+class Outline(HTMLParser):
+    """Tags in order with their attributes, the text of each, and what was left open."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data.strip()))
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def text_of(self, tag: str) -> list[str]:
+        return [text for inside, text in self.texts if inside == tag]
+
+
+@pytest.fixture(scope="module")
+def written() -> str:
+    return page.page(reconciled())
+
+
+@pytest.fixture(scope="module")
+def outline(written: str) -> Outline:
+    return Outline(written)
+
+
+class TestPage:
+    def test_nothing_is_fetched_and_nothing_runs_and_every_tag_is_closed(self, written: str, outline: Outline):
+        assert outline.open == []
+        assert not {"script", "iframe", "object", "embed", "form", "base", "a"} & {tag for tag, _ in outline.tags}
+        attributes = [each for _, named in outline.tags for each in named.items()]
+        targets = [value for name, value in attributes if name in {"src", "href"}]
+        assert len(targets) == 4
+        assert all(value and value.startswith("data:") for value in targets)
+        assert re.findall(r"https?:|url\(|@import|//[a-z]", re.sub(r'src="data:[^"]*"', "", written)) == []
+        assert [name for name, _ in attributes if name.startswith("on")] == []
+        policies = [each["content"] for each in outline.all("meta") if each.get("http-equiv")]
+        assert policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+
+    def test_the_same_results_are_the_same_bytes(self, tmp_path: Path, written: str):
+        write_page(reconciled(), tmp_path / "again.html")
+        assert (tmp_path / "again.html").read_bytes() == written.encode()
+
+    def test_headings_are_in_order_tables_have_names_and_what_scrolls_can_be_reached(self, outline: Outline):
+        levels = [int(tag[1]) for tag, _ in outline.tags if re.fullmatch(r"h[1-6]", tag)]
+        assert (levels[0], levels.count(1)) == (1, 1)
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+        assert len(outline.all("table")) == len(outline.all("caption")) > 5
+        assert {each.get("scope") for each in outline.all("th")} == {"col", "row"}
+        ids = [each["id"] for _, each in outline.tags if "id" in each]
+        regions = [each for each in outline.all("div") if each.get("class") == "scroll"]
+        assert len(ids) == len(set(ids))
+        assert len(regions) == len(outline.all("table"))
+        assert all(each["tabindex"] == "0" and each["aria-labelledby"] in ids for each in regions)
+
+    def test_every_figure_break_and_hash_is_there_as_text(self, outline: Outline):
+        alts = "\n".join(each["alt"] or "" for each in outline.all("img"))
+        assert len(outline.all("img")) == 3
+        assert "0–1 days: 2 breaks, +100.00 and -2.00" in alts  # noqa: RUF001  a bucket's name
+        assert "2026-01-09: 1 break, -45.50" in alts
+        assert "bank:settlement 100.00 %; operator:mtn:float 0.02 %" in alts
+        for code in ("timing", "amount_mismatch", "missing_in_ledger", "missing_in_statement", "invalid_row"):
+            expected = {f"The reason of {code}.", f"What settles {code}.", BREAK_CODES[code].meaning}
+            assert expected <= set(outline.text_of("p"))
+        assert {"0" * 64, "1" * 64, "not a file"} <= set(outline.text_of("td"))
+
+    def test_no_text_becomes_markup(self):
+        hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}'
+        names = ("statement", "account", "key", "entry", "phone", "reason", "settlement")
+        result = reconciled(
+            breaks=[a_break("timing", 1, **dict.fromkeys(names, hostile))],
+            inputs=[{"side": "statement", "name": hostile, "rows": 1}],
+            proof=[proved(hostile, 70_001, 70_000, 1, hostile)],
+        )
+        outline = Outline(page.page(result))
+        assert "script" not in {tag for tag, _ in outline.tags}
+        assert hostile in outline.text_of("th")
+        assert all((each["src"] or "").startswith("data:") for each in outline.all("img"))
+
+    def test_the_largest_are_listed_and_the_rest_counted_and_a_long_text_is_cut(self):
+        breaks = [a_break("timing", -place, key=f"key{place:05}", reason="x" * 10_000) for place in range(1_200)]
+        written = page.page(reconciled(breaks=breaks))
+        keys = [text for text in Outline(written).text_of("th") if text.startswith("key0")]
+        assert keys == [f"key{place:05}" for place in range(1_199, 1_149, -1)]
+        assert "The 50 largest; 1,150 more are in the workbook" in written
+        assert "x" * 600 + "…" in written
+        assert "x" * 601 not in written
+
+    def test_no_rows_at_all_are_a_page_too(self):
+        written = page.page(NOTHING)
+        assert Outline(written).text_of("td").count("none") == 4
+        assert '<div class="outcome">' in written
+
+    def test_the_headline_counts_breaks_without_what_may_still_follow(self):
+        text = headline(reconciled())
+        assert text.startswith("4 breaks to settle, and 1 movement within the cut-off that may still follow.")
+        assert text.endswith("The proof holds to the last ngwee.")
+        result = reconciled(breaks=[], proof=[proved(MTN, 5, 5, 0)])
+        assert headline(result) == "Nothing to settle. The proof holds to the last ngwee."
+        assert proofs(result) == [f"{MTN}: the ledger closes at ZMW 0.05, the statement at ZMW 0.05. They agree."]
+
+    def test_the_headline_names_what_is_worked_out_and_what_does_not_hold(self):
+        note = "the statement gives no closing balance: it is worked out from its rows"
+        worked_out = reconciled(breaks=[], proof=[proved(BANK, 5, 5, 0), proved(MTN, 5, 5, 0, note)])
+        assert headline(worked_out) == (
+            f"Nothing to settle. The proof holds to the last ngwee, for {MTN} against a closing balance worked out "
+            "from the rows."
+        )
+        result = reconciled(breaks=[], proof=[proved(MTN, 123_456, 100_000, 20_000, "line 9 does not follow")])
+        assert f"The proof does not hold for {MTN}." in headline(result)
+        (text,) = proofs(result)
+        assert "Of the difference of +234.56, the breaks +200.00 explain a part; +34.56 stays unexplained (" in text
+        assert text.endswith("(line 9 does not follow).")
+        assert '<div class="outcome open">' in page.page(result)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[[SimpleNamespace], Opened]]:
+    """Write and open again; what was opened is closed."""
+    books: list[Opened] = []
+
+    def write_and_open(result: SimpleNamespace) -> Opened:
+        write_workbook(result, tmp_path / "out.xlsx")
+        books.append(openpyxl.load_workbook(tmp_path / "out.xlsx"))
+        return books[-1]
+
+    yield write_and_open
+    for book in books:
+        book.close()
+
+
+def as_in_frame(value: object, name: str, kind: object) -> object:
+    """A cell's value as it is in the frame."""
+    if value is None:
+        return None
+    if name.endswith("_minor"):
+        return int(Decimal(str(value)).scaleb(2).to_integral_exact())
+    if "date32" in str(kind):
+        return value.date() if isinstance(value, datetime) else value
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+
+
+def read_back(sheet: Worksheet, frame: pd.DataFrame) -> list[tuple[object, ...]]:
+    return [
+        tuple(as_in_frame(value, name, frame.dtypes[name]) for name, value in zip(frame.columns, values, strict=True))
+        for values in sheet.iter_rows(min_row=2, values_only=True)
+    ]
+
+
+class TestWorkbook:
+    def test_every_cell_is_the_frames_below_headings_that_are_frozen_filtered_and_wide_enough(
+        self, opened: Callable[..., Opened]
+    ):
+        result = reconciled()
+        book = opened(result)
+        assert book.sheetnames == list(workbook.SHEETS)
+        for name in workbook.SHEETS:
+            sheet, rows = book[name], getattr(result, name)
+            assert read_back(sheet, rows) == list(python_rows(rows, *rows.columns)), name
+            assert sheet.freeze_panes == "A2"
+            last = openpyxl.utils.get_column_letter(len(rows.columns))
+            assert sheet.auto_filter.ref == f"A1:{last}{len(rows) + 1}"
+            for (cell,) in sheet.iter_cols(min_row=1, max_row=1):
+                assert sheet.column_dimensions[cell.column_letter].width > len(cell.value)
+        sheet = book["breaks"]
+        headings = [each.value for each in sheet[1]]
+        cells = [row[headings.index("net variance")] for row in sheet.iter_rows(min_row=2)]
+        assert {(each.number_format, each.data_type) for each in cells} == {("#,##0.00", "n")}
+        assert round(sum(each.value for each in cells) * 100) == result.breaks["variance_minor"].sum()
+        cell = sheet.cell(2, headings.index("business date") + 1)
+        assert (cell.is_date, cell.value.date(), cell.number_format) == (True, FIRST, "yyyy-mm-dd")
+        book = opened(NOTHING)
+        assert {book[name].max_row for name in workbook.SHEETS} == {1}
+
+    def test_the_largest_are_exact_to_the_ngwee(self, opened: Callable[..., Opened]):
+        amounts = [10**15 - 1, -(10**15 - 1), 10**15 - 7, 1, -1, 0, 90_071_992_547_409]
+        result = reconciled(matches=[a_match(signed_minor=minor) for minor in amounts])
+        assert [row[9] for row in read_back(opened(result)["matches"], result.matches)] == amounts
+
+    @pytest.mark.parametrize("minor", [10**15, -(10**15), 2**63 - 1])
+    def test_what_a_spreadsheet_would_round_is_refused_and_what_was_there_stays(self, tmp_path: Path, minor: int):
+        refused = reconciled(matches=[a_match(signed_minor=minor)])
+        with pytest.raises(ReportRefused, match="15 digits"):
+            write_workbook(refused, tmp_path / "out.xlsx")
+        assert list(tmp_path.iterdir()) == []
+        (tmp_path / "out.xlsx").write_bytes(b"before")
+        with pytest.raises(ReportRefused, match="15 digits"):
+            write_workbook(refused, tmp_path / "out.xlsx")
+        assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("out.xlsx", b"before")]
+
+    def test_a_date_before_the_calendar_of_spreadsheets_is_text_and_moments_are_utc(
+        self, opened: Callable[..., Opened]
+    ):
+        days = [date(1, 1, 1), date(1900, 1, 1), date(1900, 2, 28)]
+        result = reconciled(breaks=[a_break("timing", 1, business_date=day) for day in days])
+        at = pd.Series([pd.Timestamp("2026-01-05T08:01:02.345Z")] * 3, dtype="datetime64[ms, UTC]")
+        result.matches["occurred_at"] = at
+        book = opened(result)
+        for place, day in enumerate(days, start=2):
+            assert day.isoformat() in [each.value for each in book["breaks"][place]]
+        assert book["matches"].cell(1, 12).value == "occurred at (UTC)"
+        assert book["matches"].cell(2, 12).value == datetime(2026, 1, 5, 8, 1, 2, 345_000)  # noqa: DTZ001  a sheet has no zones
+
+    def test_text_stays_text_and_whole_also_when_somebody_edits_the_cell(self, opened: Callable[..., Opened]):
+        names = ("statement", "account", "key", "entry", "phone", "reason", "settlement", "proposal")
+        result = reconciled(breaks=[a_break("timing", 1, **dict.fromkeys(names, text)) for text in HOSTILE])
+        sheet = opened(result)["breaks"]
+        assert [each.data_type for row in sheet.iter_rows() for each in row if each.data_type not in "snd"] == []
+        for place, text in enumerate(HOSTILE, start=2):
+            cells = [each for each in sheet[place] if each.data_type == "s" and each.column <= len(shapes.BREAK)]
+            assert [unescape(each.value) for each in cells].count(text) == len(names), ascii(text)
+            assert all(each.hyperlink is None for each in sheet[place]), ascii(text)
+        texts = [f"{start}1" for start in (*"=+-@\t\r\uff1d\uff0b\uff0d\uff20", " =", "\u00a0+", "\ufeff@")]
+        sheet = opened(reconciled(breaks=[a_break("timing", 1, reason=text) for text in texts]))["breaks"]
+        for place, text in enumerate(texts, start=2):
+            cell = sheet.cell(place, 17)
+            assert (unescape(cell.value), cell.quotePrefix, cell.number_format) == (text, True, "@")
+
+    def test_no_cell_of_any_sheet_is_a_formula(self, tmp_path: Path):
+        hostile = [a_break("timing", 1, key=text, reason=text) for text in HOSTILE]
+        inputs = [{"side": "statement", "name": text, "rows": 1} for text in HOSTILE]
+        result = reconciled(breaks=hostile, matches=[a_match(differences=text) for text in HOSTILE], inputs=inputs)
+        write_workbook(result, tmp_path / "out.xlsx")
+        with zipfile.ZipFile(tmp_path / "out.xlsx") as archive:
+            texts = {name: archive.read(name) for name in archive.namelist()}
+        sheets = [text for name, text in texts.items() if "worksheets/" in name]
+        assert len(sheets) == 6
+        assert all(mark not in text for text in sheets for mark in (b"<f>", b"<f ", b"hyperlink"))
+        assert [name for name in texts if "rels" in name and "sheet" in name] == []
+
+    def test_what_is_longer_than_a_cell_is_cut_with_a_mark_and_what_just_fits_is_whole(
+        self, opened: Callable[..., Opened]
+    ):
+        sheet = opened(reconciled(breaks=[a_break("timing", 1, reason=each * 40_000) for each in LETTERS]))["breaks"]
+        for place, letter in enumerate(LETTERS, start=2):
+            text = sheet.cell(place, 17).value
+            assert workbook.MAX_TEXT - 1 <= len(text.encode("utf-16-le")) // 2 <= workbook.MAX_TEXT
+            assert text.endswith("(cut)")
+            assert text.removesuffix(workbook.CUT_MARK).strip(letter) == ""
+            whole = letter * (workbook.MAX_TEXT // (len(letter.encode("utf-16-le")) // 2))
+            assert workbook.cut(whole) == whole
+            assert workbook.cut(whole + letter) != whole + letter
+
+    def test_more_rows_than_a_sheet_holds_go_on_in_the_next(
+        self, opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(workbook, "MAX_ROWS", 4)
+        result = reconciled(matches=[a_match(signed_minor=place) for place in range(7)], breaks=[])
+        book = opened(result)
+        sheets = [book[name] for name in book.sheetnames if "matches" in name]
+        assert [each.title for each in sheets] == ["matches", "matches 2", "matches 3"]
+        found = [read_back(each, result.matches) for each in sheets]
+        assert [len(each) for each in found] == [3, 3, 1]
+        assert [*found[0], *found[1], *found[2]] == list(python_rows(result.matches, *result.matches.columns))
+        assert all(each.cell(1, 1).value == "rule" for each in sheets)
+
+    def test_the_same_results_are_the_same_bytes_and_a_moment_is_noted_only_when_given(self, tmp_path: Path):
+        moments = {"a": None, "b": None, "c": datetime(2026, 2, 1, 8, 30, tzinfo=UTC)}
+        for name, moment in moments.items():
+            write_workbook(reconciled(), tmp_path / f"{name}.xlsx", moment=moment)
+        assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
+        for name, year in (("a", 2000), ("c", 2026)):
+            book = openpyxl.load_workbook(tmp_path / f"{name}.xlsx")
+            assert book.properties.created.year == year
+            book.close()
+
+    @pytest.mark.parametrize(("write", "name"), [(write_page, "out.html"), (write_workbook, "out.xlsx")])
+    def test_a_folder_that_is_not_there_is_refused_in_one_line(
+        self, tmp_path: Path, write: Callable[..., None], name: str
+    ):
+        with pytest.raises(ReportRefused, match=rf"nowhere.*{name}.*cannot be written"):
+            write(reconciled(), tmp_path / "nowhere" / name)

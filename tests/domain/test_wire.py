@@ -1,0 +1,43 @@
+"""The structs on the wire: what travels, what does not, and what a row of the trace holds, read back from it."""
+
+import json
+
+import msgspec
+import pytest
+
+from workbench.domain import wire
+from workbench.domain.masking import Secret
+from workbench.domain.wire import trace_rows
+
+
+def test_what_is_no_json_is_not_written_as_if_it_were_and_a_secret_travels_as_its_text():
+    for write in (wire.plain, lambda value: wire.to_json({"amount": value})):
+        with pytest.raises(NotImplementedError, match="complex"):
+            write(1j)
+    assert msgspec.json.decode(wire.to_json({"secret": Secret("told")})) == {"secret": "told"}
+
+
+@pytest.mark.parametrize("rows", [[], ["a"], ["a", "b", "c"]])
+def test_a_page_is_looped_over_measured_and_indexed(rows: list[str]):
+    page = wire.List(url="/v1/refunds", has_more=False, data=rows)
+    assert list(page) == [page[place] for place in range(len(page))] == rows
+    assert repr(rows) in repr(page)
+
+
+REQUEST, RESPONSE = trace_rows.TracedRequest({"Host": "shop"}, "{}"), trace_rows.TracedResponse(200, {}, "{}")
+POSTING = trace_rows.TracedPosting("debit", "operator:mtn:float", 15000, "ZMW")
+
+
+@pytest.mark.parametrize(
+    ("read", "held"),
+    [
+        (trace_rows.call_of, trace_rows.TracedCall(REQUEST, RESPONSE, "POST /v1/charges")),
+        (trace_rows.screen_of, trace_rows.TracedScreen("+26096••••567", None, "Pay")),
+        (trace_rows.entry_of, trace_rows.TracedEntry([POSTING])),
+        (trace_rows.webhook_of, trace_rows.TracedWebhook("evt_1", "we_1", "del_1", {}, "{}", None, "timeout")),
+    ],
+    ids=trace_rows.KINDS,
+)
+def test_a_row_holds_what_was_written(read, held):  # noqa: ANN001  one of four functions, and its struct
+    row = trace_rows.TraceRow(1, "2026-01-05T06:00:00.000Z", "call", None, "what", "result", held)
+    assert read(json.loads(wire.to_json(row))) == held

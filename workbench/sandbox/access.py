@@ -1,0 +1,193 @@
+"""Who may call: by which names the sandbox answers, from whose pages, and with which key or token.
+
+A page on any site can have its own name resolved to this machine (DNS rebinding); it then is of the same origin as
+the sandbox, and would read keys, ledger and handsets. What gives it away is the name in `Host`, or the `Origin` of
+its calls.
+"""
+
+import base64
+import binascii
+import ipaddress
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from workbench.domain.ids import REVOKED, ROLLED
+from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, PermissionDenied, ServeRefused
+from workbench.sandbox.operations import EITHER, Operation
+from workbench.sandbox.service.checks import holds_live_key, live_key
+from workbench.sandbox.service.keys import LIFETIME_MS
+from workbench.sandbox.service.lists import NOBODY, Caller
+from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.transaction import digest_of
+
+_LOCAL: Final = ("127.0.0.1", "::1", "localhost")
+_ANY_LOCAL: Final = ".localhost"
+_NAME: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+_AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
+_LAST_PORT: Final = 65_535
+_SHOWN: Final = 80
+_ALLOWING: Final = "workbench serve --allow-host NAME, or bench.serve(allow_hosts=[NAME])."
+_FOR_TOKENS: Final = "/plants"
+"""All that a token may be good for."""
+_WAYS: Final = {
+    "Bearer": "Authorization: Bearer and the key",
+    "Basic": "HTTP Basic with the key as user name, no password",
+}
+
+
+class Hosts:
+    """This machine's loopback names, and `names` beside them.
+
+    Raises ServeRefused: one of them is neither a name nor an address.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = frozenset({*_LOCAL, *map(_named, [names] if isinstance(names, str) else names)})
+
+    def check(self, host: str | None, origin: str | None) -> None:
+        """Whether a request with these headers is answered; several of one come joined by commas.
+
+        Raises InvalidRequest: no host, or none that can be read. Raises HostRefused: another one.
+        Raises PermissionDenied: a page of another origin.
+        """
+        named = _host_in(host or "")
+        if named is None:
+            message = "A request needs one header Host, a name or an address with or without a port"
+            raise InvalidRequest(f"{message}, not {_shown(host)}.", code="host_malformed", param="Host")
+        if not self._knows(named):
+            message = (
+                f"This sandbox does not answer by the name {_shown(host)}: a proxy that passes its own name on, or "
+                "another name for this machine, looks the same as a page that is not to reach it."
+            )
+            hint = f"Call it by 127.0.0.1 or localhost, or allow the name: {_ALLOWING}"
+            raise HostRefused(message, hint=hint, param="Host")
+        if origin is not None and not self._is_home(origin):
+            message = f"A page of the origin {_shown(origin)} may not call this sandbox."
+            hint = f"Call from a server, or allow the page's host: {_ALLOWING}"
+            raise PermissionDenied(message, code="origin_refused", hint=hint, param="Origin")
+
+    def _knows(self, name: str) -> bool:
+        return name in self._names or (name.endswith(_ANY_LOCAL) and _NAME.fullmatch(name) is not None)
+
+    def _is_home(self, origin: str) -> bool:
+        scheme, separator, rest = origin.partition("://")
+        named = _host_in(rest)
+        return scheme in {"http", "https"} and bool(separator) and named is not None and self._knows(named)
+
+
+def _host_in(authority: str) -> str | None:
+    """The host of `host` or `host:port`, an address in its shortest form; None where it cannot be read."""
+    found = _AUTHORITY.fullmatch(authority.lower())
+    if found is None or int(found["port"] or 0) > _LAST_PORT:
+        return None
+    return _shortest(found["host"].strip("[]")) if found["host"].startswith("[") else found["host"]
+
+
+def _shortest(address: str) -> str | None:
+    try:
+        return ipaddress.IPv6Address(address).compressed
+    except ValueError:
+        return None
+
+
+def _named(name: str) -> str:
+    """A name to allow, as `_host_in` gives it."""
+    plain = name.lower().partition("%")[0]
+    address = _shortest(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
+    if address is None and _NAME.fullmatch(plain) is None:
+        raise ServeRefused(
+            f"{name[:_SHOWN]!r} is neither a name nor an address that a request could be sent to.",
+            hint="Name a host alone, without http://, port or *, such as sandbox or 192.0.2.7.",
+        )
+    return address or plain
+
+
+def _shown(value: str | None) -> str:
+    return repr(value[:_SHOWN]) if value else "none"
+
+
+class Credential(NamedTuple):
+    """What stands in the Authorization header: a scheme in capital case and a key or token."""
+
+    scheme: str
+    value: str
+    password: str = ""
+
+
+def credential_in(header: str | None, *, live: bool = False) -> Credential | None:
+    """The credential of an Authorization header, None without one; `live` when a live key was seen elsewhere.
+
+    Raises AuthenticationFailed: a live key in any form, or a header that cannot be read.
+    """
+    if live:
+        raise live_key()
+    if not header or not header.strip():
+        return None
+    scheme, _, value = header.strip().partition(" ")
+    value, password = value.strip(), ""
+    if scheme.lower() == "basic":
+        try:
+            value, _, password = base64.b64decode(value, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            message = "The Basic credentials are not base64 of key and colon."
+            raise AuthenticationFailed(message, code="key_invalid") from None
+        if holds_live_key(f"{value} {password}"):
+            raise live_key()
+    return Credential(scheme.capitalize(), value, password)
+
+
+def caller_of(tx: Transaction, credential: Credential | None, operation: Operation) -> Caller:
+    """Who calls, when they may call this.
+
+    Raises AuthenticationFailed: no key, a wrong one, an expired token, or the other scheme.
+    Raises PermissionDenied: a publishable key or a token where it may not.
+    """
+    if not operation.schemes:
+        return NOBODY._replace(bearer=credential.value if credential else None)
+    ways = " or ".join(_WAYS[scheme] for scheme in operation.schemes)
+    if credential is None:
+        message = f"The Authorization header is missing; this operation takes {ways}."
+        raise AuthenticationFailed(message, code="key_missing")
+    accepted = operation.schemes if tx.gaps.auth_schemes == "as_documented" else EITHER
+    if credential.scheme not in accepted:
+        raise AuthenticationFailed(f"This operation takes {ways}.", code="scheme_wrong")
+    if credential.password:
+        raise AuthenticationFailed("The key is the user name; the password stays empty.", code="key_invalid")
+    caller = _known(tx, credential)
+    if caller.kind == "publishable" and not operation.publishable:
+        message = "A publishable key may confirm and retrieve one intent, nothing else."
+        raise PermissionDenied(message, hint="Use the secret key, on a server.")
+    if caller.kind == "token" and tx.gaps.access_token_use != "everywhere" and operation.path != _FOR_TOKENS:  # noqa: S105  a choice of the register
+        raise PermissionDenied("A token may add plants, nothing else.", hint="Use the secret key, on a server.")
+    return caller
+
+
+def _known(tx: Transaction, credential: Credential) -> Caller:
+    digest = digest_of(credential.value)
+    if key := tx.api_keys.first(digest=digest):
+        if key.status == ROLLED:
+            hint = "The newer one was shown once, where the key was rolled; bench.use_key takes it."
+            message = "The key was rolled: a newer one is in its place."
+            raise AuthenticationFailed(message, code="key_rolled", hint=hint)
+        if key.status == REVOKED:
+            raise AuthenticationFailed("The key was revoked.", code="key_revoked")
+        return _caller(tx, key.kind, key.account)
+    if credential.scheme == "Bearer" and (pair := tx.tokens.first(access_digest=digest)):
+        if pair.retired:
+            raise AuthenticationFailed("The token was replaced by a newer one.", code="token_replaced")
+        if tx.now_ms >= pair.issued_ms + LIFETIME_MS:
+            raise AuthenticationFailed("The token has expired; refresh it.", code="token_expired")
+        return _caller(tx, "token", pair.account)._replace(bearer=credential.value)
+    raise AuthenticationFailed("The key is not one of this sandbox.", code="key_invalid")
+
+
+def _caller(tx: Transaction, kind: str, account: str) -> Caller:
+    found = tx.accounts.get(account)
+    return Caller(kind, account, found.name if found else "")
+
+
+def challenges(operation: Operation | None) -> str:
+    """The WWW-Authenticate header of a 401."""
+    schemes = operation.schemes if operation and operation.schemes else ("Bearer",)
+    return ", ".join(f'{scheme} realm="sandbox"' for scheme in schemes)
