@@ -5,7 +5,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
@@ -19,6 +21,7 @@ from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
 
+R = TypeVar("R")
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
 """How soon something that falls due while attempts are in flight is seen, and somebody who waits for the turn."""
@@ -73,6 +76,7 @@ class Driver:
         self._outbound = outbound
         self._raise_bugs = raise_bugs
         self._lock = DriverLock(store.path)
+        self._bug: Exception | None = None
 
     def close(self) -> None:
         """Let go of the turn's files, once whoever drives is done."""
@@ -84,27 +88,27 @@ class Driver:
         A receiver may call the service from another thread while its answer is awaited.
         """
         # Asked again after each turn: what was put down during the turn's last moment is not left behind.
-        while self._anything_due() and self._lock.take():
-            with self._lock_taken() as clock_mode:
+        while (clock_mode := self._store.clock_if_due()) and self._lock.take():
+            try:
                 if clock_mode == "running":
                     self._run_side_by_side()
                 else:
                     self._run(None)
+            finally:
+                self._lock.give_back()
 
     def advance(self, by_ms: int) -> None:
         """Move the clock by `by_ms` milliseconds, running everything that falls due on the way.
 
         Raises StateConflict from within a delivery that an `advance` is waiting for.
         """
-        with self._store.transaction() as tx:
-            # Who drives starts no more attempts once somebody waits, and those in flight end by this.
-            patience_s = tx.gaps.delivery_timeout_s + _SLACK_S
-        if not self._lock.wait(patience_s):
+        # Who drives starts no more attempts once somebody waits, and those in flight end by this.
+        if not self._lock.wait(self._store.gaps.delivery_timeout_s + _SLACK_S):
             raise StateConflict("The clock is being advanced already.", code="clock_busy")
-        with self._lock_taken():
-            with self._store.transaction() as tx:
-                until_ms = tx.now_ms + by_ms
-            self._run(until_ms)
+        try:
+            self._run(by_ms)
+        finally:
+            self._lock.give_back()
 
     def pass_time(self, seconds: int) -> None:
         """Let so many seconds go by: the virtual clock is moved, a running one is waited for."""
@@ -115,41 +119,36 @@ class Driver:
         else:
             time.sleep(seconds)
 
-    def _anything_due(self) -> bool:
-        with self._store.transaction() as tx:
-            return tx.is_due(tx.now_ms)
+    def _run(self, by_ms: int | None) -> None:
+        """Every job that is due now, or falls due while the clock goes on by `by_ms`; it goes from one to the next.
 
-    @contextmanager
-    def _lock_taken(self) -> Iterator[str]:
-        try:
-            with self._store.transaction() as tx:
-                tx.release_claims()
-                clock_mode = tx.clock_mode()
-            yield clock_mode
-        finally:
-            self._lock.give_back()
-
-    def _run(self, until_ms: int | None) -> None:
-        """Every job that is due by `until_ms`, or by now for None; the clock goes from one to the next."""
-        while True:
-            job, sending = None, None
-            try:
-                with self._store.transaction() as tx:
-                    job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms)
-                    if job is None:
-                        if until_ms is not None and until_ms > tx.now_ms:
-                            tx.move_clock(until_ms)
-                        return
-                    if job.due_ms > tx.now_ms:
-                        tx.move_clock(job.due_ms)
-                    sending = self._begun(tx, job)
-            except Exception as error:  # noqa: BLE001  whatever a job raises, the others go on
-                self._put_off(job, error, until_ms)
-            if sending is not None:
-                reply = self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)
-                self._record(sending, reply, until_ms)
-                if until_ms is None and self._lock.is_wanted():
+        What became of an attempt is recorded in the commit that takes the next job.
+        """
+        with self._command() as tx:
+            tx.release_claims()
+            until_ms = None if by_ms is None else tx.now_ms + by_ms
+            job, sending = self._next(tx, until_ms)
+        while job is not None:
+            if sending is None:
+                with self._command() as tx:
+                    job, sending = self._next(tx, until_ms)
+                continue
+            reply = self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)
+            somebody_waits = until_ms is None and self._lock.is_wanted()
+            with self._command() as tx:
+                self._guarded(tx, sending.job, partial(delivery.record, tx, sending, reply), until_ms)
+                if somebody_waits:
                     return
+                job, sending = self._next(tx, until_ms)
+
+    def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
+        """The job that is next, done but for what is to be sent. After the last one the clock goes to the end."""
+        job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms)
+        if job is not None:
+            return job, self._guarded(tx, job, partial(self._begun, tx, job), until_ms)
+        if until_ms is not None and until_ms > tx.now_ms:
+            tx.move_clock(until_ms)
+        return None, None
 
     def _run_side_by_side(self) -> None:
         """What is due and what falls due meanwhile, until all attempts have ended or somebody waits for the turn.
@@ -157,6 +156,8 @@ class Driver:
         The turn is kept while attempts are in flight: who takes it makes what is in hand due again.
         """
         dispatch = Dispatch(self._outbound)
+        with self._command() as tx:
+            tx.release_claims()
         try:
             while True:
                 has_begun = not self._lock.is_wanted() and self._take_one(dispatch)
@@ -171,45 +172,58 @@ class Driver:
 
     def _take_one(self, dispatch: Dispatch) -> bool:
         """Run, send or set aside the job that is next; False when there is none."""
-        job, sending = None, None
-        try:
-            with self._store.transaction() as tx:
-                job = dispatch.next_ready() or tx.earliest_job(tx.now_ms)
-                if job is None:
-                    return False
-                stored = tx.deliveries.get(job.ref) if job.kind == DELIVER else None
-                if stored is not None and not dispatch.has_room(stored.endpoint):
-                    dispatch.put_behind(stored.endpoint, tx.jobs.put(job, claimed=1))
-                else:
-                    sending = self._begun(tx, job)
-        except Exception as error:  # noqa: BLE001  whatever a job raises, the others go on
-            self._put_off(job, error)
+        sending = None
+        with self._command() as tx:
+            job = dispatch.next_ready() or tx.earliest_job(tx.now_ms)
+            if job is None:
+                return False
+            stored = tx.deliveries.get(job.ref) if job.kind == DELIVER else None
+            if stored is not None and not dispatch.has_room(stored.endpoint):
+                dispatch.put_behind(stored.endpoint, tx.jobs.put(job, claimed=1))
+            else:
+                sending = self._guarded(tx, job, partial(self._begun, tx, job))
         if sending is not None:
             dispatch.start(sending)
         return True
 
     def _begun(self, tx: Transaction, job: Job) -> Sending | None:
-        """Do a job, all but a delivery: what is to be sent is sent outside of the transaction."""
+        """Do a job at its moment, all but a delivery: what is to be sent is sent outside of the transaction."""
+        if job.due_ms > tx.now_ms:
+            tx.move_clock(job.due_ms)
         if job.kind == DELIVER:
             return delivery.claim(tx, job, self._outbound)
         HANDLERS[job.kind](tx, job.ref)
         tx.jobs.remove(job)
         return None
 
-    def _record(self, sending: Sending, reply: Reply, until_ms: int | None = None) -> None:
-        try:
-            with self._store.transaction() as tx:
-                delivery.record(tx, sending, reply)
-        except Exception as error:  # noqa: BLE001  whatever a job raises, the others go on
-            self._put_off(sending.job, error, until_ms)
+    def _record(self, sending: Sending, reply: Reply) -> None:
+        with self._command() as tx:
+            self._guarded(tx, sending.job, partial(delivery.record, tx, sending, reply))
 
-    def _put_off(self, job: Job | None, error: Exception, until_ms: int | None = None) -> None:
-        """A job that raised is tried again in a minute, or a minute after the end of an `advance`."""
-        if self._raise_bugs or job is None:
-            raise error
-        log_fault(f"{job.kind} {job.ref} failed and is put off by {_PUT_OFF_MS // 1000} s", error)
+    @contextmanager
+    def _command(self) -> Iterator[Transaction]:
+        """One commit; a bug in a part of it is raised after it, where bugs are to be."""
         with self._store.transaction() as tx:
+            yield tx
+        if self._bug is not None:
+            bug, self._bug = self._bug, None
+            raise bug
+
+    def _guarded(self, tx: Transaction, job: Job, do: Callable[[], R], until_ms: int | None = None) -> R | None:
+        """What is done about a job. If it raises, it is undone, and the job tried again in a minute.
+
+        Of an `advance`, in a minute from its end.
+        """
+        try:
+            with tx.savepoint():
+                return do()
+        except Exception as error:  # noqa: BLE001  whatever a job raises, the others go on
+            if self._raise_bugs:
+                self._bug = error
+                return None
+            log_fault(f"{job.kind} {job.ref} failed and is put off by {_PUT_OFF_MS // 1000} s", error)
             tx.jobs.put(job, due_ms=max(tx.now_ms, until_ms or 0) + _PUT_OFF_MS, claimed=0)
+            return None
 
 
 class DriverLock:

@@ -200,7 +200,7 @@ def _request_of(req: falcon.Request, path_params: dict[str, str]) -> Request:
         headers=headers,
         body=req.env["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1)),
         path_params=path_params,
-        live=any(map(holds_live_key, (*req.headers.values(), req.query_string))),
+        live=holds_live_key("\n".join((*req.headers.values(), req.query_string))),
     )
 
 

@@ -40,6 +40,8 @@ _OLDEST_SQLITE = (3, 37, 0)
 _BUSY_S = 30
 BESIDE = ("-driver", "-next")
 """What the names of the locks beside the file end with."""
+_DUE = """SELECT mode, manual_ms, offset_ms, (SELECT min(due_ms) FROM job WHERE claimed = 0),
+    (SELECT min(due_ms) FROM job WHERE claimed = 1) FROM clock"""
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
 """What the names of all files of a store end with: its own, SQLite's and the locks."""
 _OWNERS_ALONE = 0o600
@@ -112,7 +114,7 @@ class Store:
         """Removes a private folder on close, or at the latest when the interpreter ends."""
         self._durable = settings.path is not None
         self._wall_ms = wall_ms
-        self._gaps = settings.gaps
+        self.gaps = settings.gaps
         self._writer = threading.Lock()
         self._prepare(settings, new_seed)
 
@@ -141,6 +143,16 @@ class Store:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    def clock_if_due(self) -> str | None:
+        """How the clock goes, if any job is due; asked in one statement, without a command.
+
+        What is in hand counts: it may be a driver's that died.
+        """
+        with self._writer:
+            mode, manual_ms, offset_ms, *due_ms = self._connection.execute(_DUE).fetchone()
+        now_ms = manual_ms if mode == "manual" else self._wall_ms() + offset_ms
+        return mode if any(each is not None and each <= now_ms for each in due_ms) else None
 
     def key(self, kind: str) -> str:
         """The merchant's oldest active test key, `secret` or `publishable`: drawn from the seed, never stored.
@@ -197,7 +209,7 @@ class Store:
             self._connection.execute("PRAGMA journal_mode = WAL")
             seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
             self.draws = Draws(seed)
-            self._lent = Transaction(self._connection, self.draws, self._gaps, self._wall_ms)
+            self._lent = Transaction(self._connection, self.draws, self.gaps, self._wall_ms)
             with self.transaction() as tx:
                 tx.set_clock_mode(settings.clock)
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
@@ -248,7 +260,7 @@ class Store:
         connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
         connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
         self.draws = Draws(seed)
-        tx = Transaction(connection, self.draws, self._gaps, self._wall_ms)
+        tx = Transaction(connection, self.draws, self.gaps, self._wall_ms)
         tx.take_up()
         for kind in KEY_PREFIXES:
             tx.new_key(MERCHANT_ID, kind)

@@ -4,6 +4,7 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from typing import Final
 
@@ -128,6 +129,22 @@ class Transaction:
         )
         self._counted.clear()
 
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undo what the block did if it raises, and nothing that the command did before."""
+        now_ms = self.now_ms
+        self.put_down()
+        self._connection.execute("SAVEPOINT step")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK TO step")
+            self.let_go()
+            self.now_ms = now_ms
+            raise
+        finally:
+            self._connection.execute("RELEASE step")
+
     def let_go(self) -> None:
         """Remember nothing, as after a rollback."""
         self._clock = None
@@ -221,11 +238,6 @@ class Transaction:
     def unschedule(self, ref: str) -> None:
         """Drop whatever is still due of an object."""
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
-
-    def is_due(self, until_ms: int) -> bool:
-        """Whether any job is due, in hand or not: what a driver that died had in hand counts."""
-        asked = "SELECT 1 FROM job WHERE claimed IN (0, 1) AND due_ms <= ? LIMIT 1"
-        return self._connection.execute(asked, (until_ms,)).fetchone() is not None
 
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
