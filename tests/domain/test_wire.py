@@ -1,13 +1,14 @@
 """The structs on the wire: what travels, what does not, and what a row of the trace holds, read back from it."""
 
 import json
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 
 from workbench.domain import wire
 from workbench.domain.masking import Secret
-from workbench.domain.wire import trace_rows
+from workbench.domain.wire import base, trace_rows
 
 
 def test_what_is_no_json_is_not_written_as_if_it_were_and_a_secret_travels_as_its_text():
@@ -15,6 +16,21 @@ def test_what_is_no_json_is_not_written_as_if_it_were_and_a_secret_travels_as_it
         with pytest.raises(NotImplementedError, match="complex"):
             write(1j)
     assert msgspec.json.decode(wire.to_json({"secret": Secret("told")})) == {"secret": "told"}
+
+
+def views(of: type[wire.View]) -> Iterator[type[wire.View]]:
+    for each in of.__subclasses__():
+        yield each
+        yield from views(each)
+
+
+def test_every_view_with_a_field_for_a_secret_hides_it():
+    held = [each for each in views(wire.View) if {*each.__struct_fields__} & {*base.SECRETS}]
+    assert {"PaymentIntent", "ApiKey", "NewAccountKeys", "TokenRequest"} <= {each.__name__ for each in held}
+    assert [each for each in held if not issubclass(each, base.WithSecrets)] == []
+    request = wire.TokenRequest(email="shop@example.com", password="tulip-season")
+    assert "tulip-season" not in repr(request)
+    assert json.loads(wire.to_json(request))["password"] == "tulip-season"
 
 
 @pytest.mark.parametrize("rows", [[], ["a"], ["a", "b", "c"]])

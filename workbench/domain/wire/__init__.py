@@ -41,6 +41,7 @@ from workbench.domain.wire.base import (
     Schema,
     Seconds,
     UpperCurrency,
+    WithSecrets,
     always,
     by_register,
     is_id,
@@ -171,7 +172,7 @@ def _needs_client_secret(gaps: Gaps) -> Schema:
     return {"required": ["payment_method", "client_secret"]} if is_needed else {}
 
 
-class ConfirmPaymentIntent(View):
+class ConfirmPaymentIntent(WithSecrets):
     """Section 2.2."""
 
     __source__ = Source("2.2", ("payment_method",))
@@ -219,7 +220,7 @@ class NewPlant(View):
     tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
 
 
-class TokenRequest(View):
+class TokenRequest(WithSecrets):
     """Section 4, illustrative."""
 
     __source__ = Source("4", ("email", "password"))
@@ -227,7 +228,7 @@ class TokenRequest(View):
     password: Annotated[str, meaning("Any; the password `wrong` is wrong.", minLength=1)]
 
 
-class RefreshRequest(View):
+class RefreshRequest(WithSecrets):
     """Section 4, illustrative; empty when the bearer in the header is what is refreshed."""
 
     # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
@@ -364,7 +365,7 @@ class ShownMethod(MobileMoneyMethod):
     mobile_money: ShownMobileMoney
 
 
-class PaymentIntent(View):
+class PaymentIntent(WithSecrets):
     """Section 2.1: id and client_secret are shown, the rest is assumed."""
 
     __source__ = Source(
@@ -443,7 +444,7 @@ class PlantError(View):
     message: Annotated[str, meaning("Error text.")]
 
 
-class Token(View):
+class Token(WithSecrets):
     """Section 4: a bearer token for 86,400 s; the names of the fields are assumed (RFC 6749 §5.1)."""
 
     __source__ = Source(relies=("token_field",))
@@ -453,7 +454,7 @@ class Token(View):
     expires_in: Annotated[int, only(86_400)] = 86_400
 
 
-class WebhookEndpoint(View):
+class WebhookEndpoint(WithSecrets):
     """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
 
     Until `secret_overlap_until` messages are signed with a secret before as well.
@@ -565,7 +566,7 @@ class Delivery(View):
     livemode: Live = False
 
 
-class ApiKey(View):
+class ApiKey(WithSecrets):
     """Assumed; `masked` tells keys apart, `value` is there once, when the key is created or rolled."""
 
     __source__ = Source(gap="5")
@@ -637,7 +638,7 @@ def _several(says: str, **items: object) -> Meta:
     return parameter(f"{says}, separated by commas.", type="array", items={"type": "string", **items}, minItems=1)
 
 
-class ClientSecretQuery(View):
+class ClientSecretQuery(WithSecrets):
     """What a publishable key needs beside it."""
 
     client_secret: (

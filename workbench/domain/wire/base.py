@@ -84,9 +84,10 @@ MaskedPhone = Annotated[str, meaning("Masked: it stays the customer's.", pattern
 NeverNegative = Annotated[int, meaning(minimum=0)]
 Positive = Annotated[int, meaning(minimum=1)]
 
-_SECRETS = (
+SECRETS = (
     "client_secret", "access_token", "refresh_token", "secret", "password", "value", "secret_key", "publishable_key",
 )  # fmt: skip
+"""Fields that hold a secret."""
 _LINE = 100
 
 
@@ -104,17 +105,12 @@ class Source(NamedTuple):
 
 
 class View(Struct):
-    """A struct whose repr shows no secret and no whole number."""
+    """A struct whose repr shows no whole number, and no secret by its form."""
 
     __source__: ClassVar[Source] = Source()
     __whole__: ClassVar[Rule | None] = None
     """What the description says of the struct as a whole, by the register; a field that it requires is never null."""
     __prints_as__: ClassVar[str | None] = None
-
-    def __post_init__(self) -> None:
-        for name in _SECRETS:
-            if isinstance(value := getattr(self, name, None), str):
-                setattr(self, name, Secret(value))
 
     def _told(self) -> list[str]:
         """The fields that say something."""
@@ -128,6 +124,15 @@ class View(Struct):
             inner = ",\n".join(fields).replace("\n", "\n    ")
             line = f"{name}(\n    {inner},\n)"
         return mask(line)
+
+
+class WithSecrets(View):
+    """A view that has one of the fields that hold a secret, whatever its form."""
+
+    def __post_init__(self) -> None:
+        for name in SECRETS:
+            if isinstance(value := getattr(self, name, None), str):
+                setattr(self, name, Secret(value))
 
 
 def without_once(shown: object) -> object:

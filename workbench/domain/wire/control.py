@@ -25,6 +25,7 @@ from workbench.domain.wire.base import (
     Source,
     UpperCurrency,
     View,
+    WithSecrets,
     always,
     is_id,
     meaning,
@@ -296,8 +297,10 @@ class OperatorState(OfSandbox):
     object: Annotated[str, only("operator")] = "operator"
 
 
-class NewAccountKeys(OfSandbox):
+class NewAccountKeys(WithSecrets):
     """A merchant's keys, this once."""
+
+    __source__ = Source(gap="")
 
     id: Annotated[str, is_id("acct")]
     name: str
