@@ -237,6 +237,10 @@ def test_a_chain_that_was_written_anew_is_found_by_the_head_that_was_kept(paid: 
                                (sealed.prev_hash, sealed.hash, sealed.id))  # fmt: skip
         connection.commit()
     assert whole(forged)
+    with pytest.raises(LedgerRefused, match="add up to another balance"):
+        verified(forged)
+    with opened(forged) as tx:
+        tx.journal.add_up()
     assert read_back(forged)[:2] == (number, prev_hash)
     assert prev_hash != head
 
@@ -251,5 +255,7 @@ def test_a_chain_that_lost_its_end_is_found_by_the_number_and_the_head_that_were
             DELETE FROM posting WHERE entry = {last}; DELETE FROM entry WHERE id = {last};
         """)  # noqa: S608  the same
     assert whole(shorter)
+    with opened(shorter) as tx:
+        tx.journal.add_up()
     assert read_back(shorter)[0] == number - 1
     assert read_back(shorter)[1] != head
