@@ -137,7 +137,8 @@ def offered_for(name: str) -> str:
 
 
 def test_of_near_names_that_which_shares_more_words_is_offered():
-    assert [offered_for(name) for name in ("charge_unit", "charge_wiat")] == ["charge_amount_unit", "charge_wait"]
+    near = {"charge_unit": "charge_amount_unit", "charge_wiat": "charge_wait", "CLEARNG": "clearing"}
+    assert {name: offered_for(name) for name in near} == near
     for name in BY_NAME:
         words = name.split("_")
         assert offered_for(name[:-2] + name[-1] + name[-2] + "x") == name

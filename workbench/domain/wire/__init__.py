@@ -96,14 +96,11 @@ def _operator_that(says: str) -> Meta:
 
 MobileMoneyType = Annotated[str, only(payments.MOBILE_MONEY)]
 EventFilter = Annotated[list[str], meaning(items={"enum": _EVENT_NAMES}, minItems=1)]
-Url = Annotated[
-    str,
-    meaning(
-        "http or https, to a name or to this machine's loopback. A public address in digits is taken "
-        "too, a private one refused; a name is looked up again at each attempt.",
-        pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$",
-    ),
-]
+_URL = (
+    "http or https, to a name or to this machine's loopback. A public address in digits is taken too, a private one "
+    "refused; a name is looked up again at each attempt."
+)
+Url = Annotated[str, meaning(_URL, pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$")]
 IntentId = Annotated[str, is_id("pi")]
 EventId = Annotated[str, is_id("evt")]
 FailureCode = Annotated[str, one_of(payments.FAILURES)]
@@ -248,26 +245,20 @@ class CancelPaymentIntent(View):
     cancellation_reason: str | None = None
 
 
-_TEXT, _NULL = {"type": "string"}, {"type": "null"}
-_OF_CHARGE: Schema = {"charge": _TEXT, "payment_intent": _NULL, "amount": {"multipleOf": 1}}
-_OF_INTENT: Schema = {
-    "payment_intent": _TEXT,
-    "charge": _NULL,
-    "amount": {"multipleOf": Decimal("0.01"), "exclusiveMaximum": _TOO_MUCH},
-}
+def _refunded(one: str, other: str, **amount: object) -> Schema:
+    """What is refunded is of one of two, each with its unit."""
+    properties = {one: {"type": "string"}, other: {"type": "null"}, "amount": amount}
+    return {"required": [one], "properties": properties}
+
+
+_OF_CHARGE = _refunded("charge", "payment_intent", multipleOf=1)
+_OF_INTENT = _refunded("payment_intent", "charge", multipleOf=Decimal("0.01"), exclusiveMaximum=_TOO_MUCH)
 
 
 class CreateRefund(View):
     """Assumed: of a charge or of an intent; `amount` in the unit of what it refunds, all that is left without it."""
 
-    __whole__ = always(
-        {
-            "oneOf": [
-                {"required": ["charge"], "properties": _OF_CHARGE},
-                {"required": ["payment_intent"], "properties": _OF_INTENT},
-            ]
-        }
-    )
+    __whole__ = always({"oneOf": [_OF_CHARGE, _OF_INTENT]})
     charge: str | None = None
     payment_intent: str | None = None
     amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
