@@ -85,7 +85,7 @@ def test_a_replay_tells_a_publishable_key_nothing(bench: Workbench):
 def test_a_live_key_is_refused_wherever_it_stands(bench: Workbench):
     for sent in (
         {"headers": {"Authorization": f"Basic {LIVE}:"}}, {"headers": {"Authorization": f'Bearer "{LIVE}"'}},
-        {"headers": {"X-Api-Key": LIVE}}, {"params": {"key": LIVE}},
+        {"headers": {"X-Api-Key": LIVE}}, {"params": {"key": LIVE}}, {"auth": (LIVE, "")}, {"auth": ("nobody", LIVE)},
     ):  # fmt: skip
         answer = bench.http.post("/v1/payment_intents", json={}, **sent)
         assert (answer.status_code, answer.json()["code"]) == (401, "live_key_in_sandbox"), sent
