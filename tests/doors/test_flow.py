@@ -311,16 +311,15 @@ class TestTrace:
         assert kinds.index("entry") < kinds.index("payment_intent.succeeded")
         assert "9182" not in str([row["detail"] for row in own])
 
-    def test_it_shows_itself_as_text_and_html(self, bench: Workbench, new_number: NewNumber):
-        charge = charged(bench, new_number(), new_number())
-        shown = bench.trace.for_(charge.id)._repr_mimebundle_()  # what Jupyter calls
+    def test_it_shows_itself_as_text_and_html_and_an_exchange_as_the_raw_request_and_answer(
+        self, bench: Workbench, new_number: NewNumber
+    ):
+        own = bench.trace.for_(charged(bench, new_number(), "order-" + new_number()[4:]).id)
+        shown = own._repr_mimebundle_()  # what Jupyter calls
         assert "POST /v1/charges" in shown["text/plain"]
         assert "<caption>" in shown["text/html"]
         assert '<th scope="col"' in shown["text/html"]
-
-    def test_an_exchange_is_the_raw_request_and_answer(self, bench: Workbench, new_number: NewNumber):
-        charged(bench, new_number(), "order-" + new_number()[4:])
-        exchange = next(each for each in reversed(bench.trace.exchanges) if "/v1/charges" in each.request)
+        (exchange,) = own.exchanges
         assert exchange.status == 200
         request, response = exchange.request.splitlines(), exchange.response.splitlines()
         assert request[0] == "POST /v1/charges HTTP/1.1"

@@ -69,6 +69,7 @@ class TestAPayment:
         if scenario in PENDING or failure is None:
             status = "pending" if scenario in PENDING else "succeeded"
             assert (answer.status_code, answer.json()["status"]) == (200, status)
+            assert shop.events()[0] == f"charge.{status}"
         else:
             declined = answer.json()
             assert (answer.status_code, declined["decline_code"]) == (402, failure)
