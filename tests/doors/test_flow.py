@@ -314,7 +314,8 @@ class TestTrace:
     def test_it_shows_itself_as_text_and_html_and_an_exchange_as_the_raw_request_and_answer(
         self, bench: Workbench, new_number: NewNumber
     ):
-        own = bench.trace.for_(charged(bench, new_number(), "order-" + new_number()[4:]).id)
+        charge = charged(bench, new_number(), "order-" + new_number()[4:])
+        own = bench.trace.for_(charge.id)
         shown = own._repr_mimebundle_()  # what Jupyter calls
         assert "POST /v1/charges" in shown["text/plain"]
         assert "<caption>" in shown["text/html"]
