@@ -94,13 +94,10 @@ class Store:
                 hint="A newer Python brings a newer SQLite.",
             )
         self.path = settings.path or Path(tempfile.mkdtemp(prefix="workbench-"), "store.db")
-        self._forget = (
-            weakref.finalize(self, shutil.rmtree, self.path.parent, ignore_errors=True)
-            if settings.path is None
-            else None
-        )
-        """Removes a private folder on close, or at the latest when the interpreter ends."""
         self._durable = settings.path is not None
+        # A private folder is removed on close, or at the latest when the interpreter ends.
+        own = None if self._durable else self.path.parent
+        self._forget = weakref.finalize(self, shutil.rmtree, own, ignore_errors=True) if own else None
         self._wall_ms = wall_ms
         self._gaps = settings.gaps
         self._writer = threading.Lock()
@@ -165,11 +162,9 @@ class Store:
     def _prepare(self, settings: Settings, new_seed: Callable[[], str]) -> None:
         """Create the file, or see that it is one of ours; what is refused is left as it was found."""
         if self.path.is_dir():
-            raise StoreRefused(f"{self.path} is a folder.", hint="Name a file in it.", path=str(self.path))
+            raise self._refused(f"{self.path} is a folder.", hint="Name a file in it.")
         if not self.path.parent.is_dir():
-            raise StoreRefused(
-                f"There is no folder {self.path.parent} to keep {self.path.name} in.", path=str(self.path)
-            )
+            raise self._refused(f"There is no folder {self.path.parent} to keep {self.path.name} in.")
         make_private(self.path)
         try:
             with closing(self._connected()) as connection:
@@ -188,7 +183,10 @@ class Store:
             self.draws = Draws(seed)
             self._set_mode(settings.clock)
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
-            raise StoreRefused(f"{self.path} cannot be used as a store: {error}.", path=str(self.path)) from None
+            raise self._refused(f"{self.path} cannot be used as a store: {error}.") from None
+
+    def _refused(self, message: str, *, hint: str = "", **facts: int) -> StoreRefused:
+        return StoreRefused(message, hint=hint, path=str(self.path), **facts)
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         application, version, tables = (
@@ -198,13 +196,10 @@ class Store:
         if not (application or version or tables):
             return True
         if application != _APPLICATION_ID:
-            raise StoreRefused(f"{self.path} is a database of something else.", path=str(self.path))
+            raise self._refused(f"{self.path} is a database of something else.")
         if version != SCHEMA_VERSION:
-            raise StoreRefused(
-                f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}.",
-                path=str(self.path),
-                version=version,
-            )
+            message = f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}."
+            raise self._refused(message, version=version)
         return False
 
     def _check(self, connection: sqlite3.Connection, settings: Settings) -> None:
@@ -214,9 +209,7 @@ class Store:
         for name, said in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):
             if asked[name] is not None and str(asked[name]) != known.get(name):
                 what = name.removesuffix("_ms")
-                raise StoreRefused(
-                    f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.", path=str(self.path)
-                )
+                raise self._refused(f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.")
 
     def _create(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
         create(connection)

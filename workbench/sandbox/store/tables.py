@@ -12,10 +12,8 @@ from workbench.domain import ledger
 from workbench.domain.ledger import JournalEntry, Posting
 from workbench.errors import LedgerRefused
 
-_ENTRY = (
-    "id, seq, number, kind, description, payment, reverses, occurred_ms, recorded_ms, prev_hash, "
-    "external_reference, settles, hash"
-)
+_COLUMNS = tuple(name for name in JournalEntry.__struct_fields__ if name != "postings")
+_ENTRY = ", ".join(_COLUMNS)
 _POSTING = "account, code, side, amount_minor, currency"
 _STANDS = "NOT EXISTS (SELECT 1 FROM entry AS undone WHERE undone.reverses = entry.id)"
 _BATCH = 1000
@@ -172,11 +170,8 @@ class Journal:
                 for line, each in enumerate(sealed.postings, start=1)
             ],
         )
-        places = ", ".join("?" * len(_ENTRY.split(", ")))
-        self._connection.execute(
-            f"INSERT INTO entry ({_ENTRY}) VALUES ({places})",
-            tuple(getattr(sealed, name) for name in _ENTRY.split(", ")),
-        )
+        places, values = ", ".join("?" * len(_COLUMNS)), tuple(getattr(sealed, name) for name in _COLUMNS)
+        self._connection.execute(f"INSERT INTO entry ({_ENTRY}) VALUES ({places})", values)
         return sealed
 
     def head(self) -> tuple[int, str]:
@@ -277,10 +272,7 @@ class Journal:
         return count, head
 
     def _read(self, where: str, values: tuple[str | int, ...]) -> Iterator[JournalEntry]:
-        names = _ENTRY.split(", ")
+        lines = f"SELECT {_POSTING} FROM posting WHERE entry = ? ORDER BY line"
         for row in self._connection.execute(f"SELECT {_ENTRY} FROM entry {where}", values):
-            yield JournalEntry(**dict(zip(names, row, strict=True)), postings=self._postings(row[0]))
-
-    def _postings(self, entry: str) -> tuple[Posting, ...]:
-        rows = self._connection.execute(f"SELECT {_POSTING} FROM posting WHERE entry = ? ORDER BY line", (entry,))
-        return tuple(Posting(*row) for row in rows)
+            postings = tuple(Posting(*line) for line in self._connection.execute(lines, (row[0],)))
+            yield JournalEntry(**dict(zip(_COLUMNS, row, strict=True)), postings=postings)
