@@ -83,17 +83,11 @@ def test_a_format_that_is_none_is_refused(tmp_path: Path):
 
 
 OWN = Layout(
-    name="corner_bank",
-    account="bank:settlement",
+    name="corner_bank", account="bank:settlement", dates=("%d.%m.%Y",),
     columns={"key": "Ref", "moment": "Day", "debit": "Out", "credit": "In", "balance": "Saldo", "description": "Text"},
-    dates=("%d.%m.%Y",),
-    delimiter="\t",
-    encoding="latin-1",
-    decimal=",",
-    thousands=".",
-    preamble={"opening": "Vortrag", "closing": "Endsaldo"},
-    footers=("Summe",),
-)
+    delimiter="\t", encoding="latin-1", decimal=",", thousands=".",
+    preamble={"opening": "Vortrag", "closing": "Endsaldo"}, footers=("Summe",),
+)  # fmt: skip
 CORNER = "Ref|Day|Out|In|Saldo|Text"
 ROWS = ["A1|05.01.2026||10,00|10,00|", "A2|06.01.2026|4,00||6,00|", "A3|07.01.2026||1,00|7,00|"]
 
