@@ -114,7 +114,9 @@ class Workbench(Closing):
             message = f"seed must be an int or a string, not {seed!r}"
             raise TypeError(message)
         choices = Gaps.chosen(gaps)
-        receiver = Receiver(now=self._now_s, tolerance_s=choices.signature_tolerance_s, types=EVENT_TYPES)
+        receiver = Receiver(
+            now=lambda: engine.store.now_ms() / 1000, tolerance_s=choices.signature_tolerance_s, types=EVENT_TYPES
+        )
         engine = Engine(
             Settings(
                 path=None if store is None else Path(store),
@@ -387,7 +389,3 @@ class Workbench(Closing):
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"
-
-    def _now_s(self) -> float:
-        # No watcher is notified and nothing is run for it: the call that made the webhook due does both.
-        return self.session.untraced.clock().now_ms / 1000

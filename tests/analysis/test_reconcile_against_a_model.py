@@ -1,4 +1,4 @@
-"""The classification once more, in dictionaries and loops, and the package's answer held against it."""
+"""The classification once more, in dictionaries and loops, and what the package finds held against it."""
 
 from collections import Counter, defaultdict
 from datetime import UTC, date, datetime
@@ -6,7 +6,9 @@ from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -53,12 +55,11 @@ def classify(
     """The breaks and the matches, each a code or rule, the ledger's rows, the statement's rows, and the variance."""
     breaks, matches = [], []
     groups: dict[tuple, tuple[list, list]] = defaultdict(lambda: ([], []))
-    for side, rows in enumerate((ledger, statement)):
-        for row in rows:
-            if invalid(row):
-                breaks.append(("invalid_row", *((([row], []), ([], [row]))[side]), None))
-            else:
-                groups[row["account"], row["batch"] or row["key"]][side].append(row)
+    for side, row in [*((0, row) for row in ledger), *((1, row) for row in statement)]:
+        if invalid(row):
+            breaks.append(("invalid_row", *((([row], []), ([], [row]))[side]), None))
+        else:
+            groups[row["account"], row["batch"] or row["key"]][side].append(row)
     alone: tuple[list, list] = ([], [])
     for ours, everything in groups.values():
         batched = any(row["batch"] for row in ours + everything)
@@ -95,30 +96,24 @@ def line_of(row: Row) -> tuple:
 def one_group(ours: list, theirs: list, breaks: list, matches: list, alone: tuple) -> None:
     both = ours + theirs
     agree = sum(map(signed, ours)) == sum(map(signed, theirs)) and len({row["currency"] for row in both}) == 1
-    if not agree:
-        if ours and theirs:
-            breaks.append(("batch_mismatch", ours, theirs, None))
-        else:
-            alone[0 if ours else 1].append((ours or theirs, True))
+    if not agree and ours and theirs:
+        breaks.append(("batch_mismatch", ours, theirs, None))
+    elif not agree:
+        alone[0 if ours else 1].append((ours or theirs, True))
     elif not (ours and theirs):
         matches.append(("nets_to_zero", ours, theirs))
     else:
-        size = (len(ours) > 1, len(theirs) > 1)
-        rule = {
-            (False, False): "key", (False, True): "one_to_many", (True, False): "many_to_one",
-            (True, True): "many_to_many",
-        }[size]  # fmt: skip
-        matches.append((rule, ours, theirs))
+        rules = (("key", "one_to_many"), ("many_to_one", "many_to_many"))
+        matches.append((rules[len(ours) > 1][len(theirs) > 1], ours, theirs))
 
 
 def one_pair(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, tolerance: Tolerance) -> None:
     if not (ours and theirs):
-        for side, rows in enumerate((ours, theirs)):
-            for row in rows:
-                if moves(row):
-                    alone[side].append(([row], False))
-                else:
-                    matches.append(("nothing_moved", ours, theirs))
+        for row in ours + theirs:
+            if moves(row):
+                alone[0 if ours else 1].append(([row], False))
+            else:
+                matches.append(("nothing_moved", ours, theirs))
         return
     left, right = ours[0], theirs[0]
     checks = [
@@ -206,24 +201,15 @@ def movements() -> dict[str, st.SearchStrategy]:
     }
 
 
-LEDGER_ROWS = st.fixed_dictionaries(
-    {
-        **movements(),
-        "kind": mostly("funds_secured", "payout_paid"),
-        "reverses": mostly(None, "je_0"),
-        "state": mostly("posted", "in_suspense"),
-    }
-)
-STATEMENT_ROWS = st.fixed_dictionaries(
-    {
-        **movements(),
-        "amount_minor": mostly(100, 100, 100, 101, 200, None),
-        "statement": st.sampled_from(["one.csv", "two.csv"]),
-        "type": mostly("payment", "reversal"),
-        "related": st.sampled_from([None, "k1", "k2"]),
-        "problem": mostly(None, "unreadable"),
-    }
-)
+LEDGER_ROWS = st.fixed_dictionaries({
+    **movements(), "kind": mostly("funds_secured", "payout_paid"), "reverses": mostly(None, "je_0"),
+    "state": mostly("posted", "in_suspense"),
+})  # fmt: skip
+STATEMENT_ROWS = st.fixed_dictionaries({
+    **movements(), "amount_minor": mostly(100, 100, 100, 101, 200, None),
+    "statement": st.sampled_from(["one.csv", "two.csv"]), "type": mostly("payment", "reversal"),
+    "related": st.sampled_from([None, "k1", "k2"]), "problem": mostly(None, "unreadable"),
+})  # fmt: skip
 
 
 def whole(row: Row, **more: object) -> Row:
@@ -265,6 +251,13 @@ def frames(ledger: list[Row], statement: list[Row]) -> tuple[pd.DataFrame, pd.Da
         pd.DataFrame(ledger, columns=list(LEDGER_MOVEMENT)).astype(dict(LEDGER_MOVEMENT)),
         pd.DataFrame(statement, columns=list(STATEMENT_ROW)).astype(dict(STATEMENT_ROW)),
     )
+
+
+def assert_same(first: Reconciliation, other: Reconciliation) -> None:
+    for name in ("breaks", "matches", "summary", "ageing", "proof"):
+        pd.testing.assert_frame_equal(getattr(first, name), getattr(other, name))
+    for name in ("rows", "closed"):
+        pd.testing.assert_frame_equal(getattr(first.carry_forward, name), getattr(other.carry_forward, name))
 
 
 def found_breaks(result: Reconciliation) -> Counter:
@@ -321,15 +314,13 @@ SOME = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 
-
+TOLERANCES = st.sampled_from([Tolerance(), Tolerance(1, 1, 0), Tolerance(100, 0, 3)])
 ENGINES = st.sampled_from(["polars", "polars", "duckdb", "pandas"])
 
 
 class TestAgainstTheModel:
     @settings(SOME, max_examples=60 if LONG else 6)
-    @given(
-        engine=ENGINES, case=cases(), tolerance=st.sampled_from([Tolerance(), Tolerance(1, 1, 0), Tolerance(100, 0, 3)])
-    )
+    @given(engine=ENGINES, case=cases(), tolerance=TOLERANCES)
     def test_each_row_is_where_the_model_has_it(self, engine: str, case: Case, tolerance: Tolerance):
         closing = dict.fromkeys(ACCOUNTS, LAST)
         breaks, matches = classify(*case, closing=closing, tolerance=tolerance)
@@ -344,9 +335,7 @@ class TestAgainstTheModel:
         first = reconcile(ledger, statement, engine=engine)
         shuffled = [frame.sample(frac=1, random_state=seed).reset_index(drop=True) for frame in (ledger, statement)]
         for again in (reconcile(*shuffled, engine=engine), reconcile(ledger, statement, engine=engine)):
-            for name in ("breaks", "matches", "summary", "ageing", "proof"):
-                pd.testing.assert_frame_equal(getattr(first, name), getattr(again, name))
-            pd.testing.assert_frame_equal(first.carry_forward.rows, again.carry_forward.rows)
+            assert_same(first, again)
 
     @settings(SOME, max_examples=30 if LONG else 3)
     @given(engine=ENGINES, case=cases())
@@ -373,7 +362,7 @@ def nothing_new(before: Reconciliation) -> list[SimpleNamespace]:
 
 
 @SOME
-@given(case=cases(), tolerance=st.sampled_from([Tolerance(), Tolerance(1, 1, 3)]))
+@given(case=cases(), tolerance=TOLERANCES)
 def test_no_row_is_lost_and_the_proof_is_exact(case: Case, tolerance: Tolerance):
     ledger, statement = frames(*case)
     result = reconcile(ledger, statement, tolerance=tolerance, engine="polars")
@@ -398,26 +387,18 @@ def test_no_row_is_lost_and_the_proof_is_exact(case: Case, tolerance: Tolerance)
 @settings(SOME, max_examples=5 if LONG else 1)
 @given(case=cases())
 def test_every_input_and_every_engine_has_the_same_answer(case: Case, tmp_path_factory: pytest.TempPathFactory):
-    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
     ledger, statement = frames(*case)
     folder = tmp_path_factory.mktemp("tables")
-    tables = [polars.from_pandas(frame) for frame in (ledger, statement)]
+    tables = [pl.from_pandas(frame) for frame in (ledger, statement)]
     for name, table in zip(("ledger", "statement"), tables, strict=True):
         table.write_parquet(folder / f"{name}.parquet")
     relations = [duckdb.read_parquet(str(folder / f"{name}.parquet")) for name in ("ledger", "statement")]
     base = reconcile(ledger, statement, engine="pandas")
     inputs = [
-        (ledger, statement),
-        tuple(tables),
-        tuple(table.lazy() for table in tables),
-        tuple(table.to_arrow() for table in tables),
-        relations,
-        (folder / "ledger.parquet", str(folder / "statement.parq*")),
-    ]
+        (ledger, statement), tables, [table.lazy() for table in tables], [table.to_arrow() for table in tables],
+        relations, (folder / "ledger.parquet", str(folder / "statement.parq*")),
+    ]  # fmt: skip
     for given_ledger, given_statement in inputs:
         other = reconcile(given_ledger, given_statement)
         assert other.engine == "duckdb"
-        for name in ("breaks", "matches", "summary", "ageing", "proof"):
-            pd.testing.assert_frame_equal(getattr(base, name), getattr(other, name))
-        pd.testing.assert_frame_equal(base.carry_forward.rows, other.carry_forward.rows)
-        pd.testing.assert_frame_equal(base.carry_forward.closed, other.carry_forward.closed)
+        assert_same(base, other)

@@ -3,7 +3,7 @@
 import csv
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ def driven() -> Iterator[tuple[Workbench, Simulation]]:
         yield bench, bench.simulate(payments=PAYMENTS, days=DAYS, seed=1, traffic=traffic)
 
 
-def test_the_counts_are_what_the_service_lists(driven: tuple[Workbench, Simulation]):
+def test_the_counts_are_what_the_service_lists_and_the_ledger_verifies(driven: tuple[Workbench, Simulation]):
     bench, made = driven
     listed = Counter(each.failure_code or each.status for each in bench.client.charges.each())
     reported: Counter[str] = Counter()
@@ -41,17 +41,9 @@ def test_the_counts_are_what_the_service_lists(driven: tuple[Workbench, Simulati
     assert {"succeeded", "late_success", "operator_unknown", "insufficient_funds"} <= made.outcomes.keys()
     assert made.refunds == len(list(bench.client.refunds.each())) > 0
     assert made.payouts == len(list(bench.client.payouts.each())) == 1
-
-
-def test_intents_and_charges_are_mixed(driven: tuple[Workbench, Simulation]):
-    bench, _ = driven
     intents = list(bench.client.payment_intents.each())
     assert len(intents) / PAYMENTS == pytest.approx(0.3, abs=0.1)
     assert any(each.status == "succeeded" for each in intents)
-
-
-def test_the_ledger_verifies_and_debits_equal_credits(driven: tuple[Workbench, Simulation]):
-    bench, _ = driven
     bench.ledger.verify()
     balances = bench.ledger.trial_balance()
     assert balances["debit_minor"].sum() == balances["credit_minor"].sum() > 0
@@ -115,18 +107,15 @@ def test_both_doors_tell_the_same_month(tmp_path: Path, serving: "Serving"):
     assert found == answers_without_keys(tmp_path / "served") != []
 
 
-def test_a_clock_that_runs_is_refused(served_bench: Workbench):
+NEEDED = [("charge_amount_unit", "major"), ("client_secret_on_confirm", "always"), ("failure_triggers", "header")]
+
+
+def test_a_clock_that_runs_and_a_register_that_no_traffic_fits_are_refused(served_bench: Workbench):
     with pytest.raises(SimulationRefused, match="--clock manual"):
         served_bench.simulate(payments=1, days=1)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("charge_amount_unit", "major"), ("client_secret_on_confirm", "always"), ("failure_triggers", "header")],
-)
-def test_a_register_that_no_traffic_fits_is_refused(name: str, value: str):
-    with Workbench(seed=7, gaps={name: value}) as bench, pytest.raises(SimulationRefused, match=name):
-        bench.simulate(payments=1, days=1)
+    for name, value in NEEDED:
+        with Workbench(seed=7, gaps={name: value}) as bench, pytest.raises(SimulationRefused, match=name):
+            bench.simulate(payments=1, days=1)
 
 
 OTHERS = [
@@ -146,24 +135,21 @@ def test_any_other_register_will_do(gaps: dict[str, object]):
         bench.ledger.verify()
 
 
-def test_the_clock_begins_where_it_stood():
-    with Workbench(seed=7) as bench:
-        bench.clock.advance(days=3)
-        made = bench.simulate(payments=2, days=1)
-        assert made.first_day == moment(bench.clock.now_ms).date()
+SIZES = [
+    (-1, 1, "payments is a whole number from 0 to 1,000,000"),
+    (1_000_001, 30, "payments is a whole number from 0 to 1,000,000"),
+    (True, 1, "payments"),
+    (10.0, 1, "payments"),
+    (1, 0, "days is a whole number from 1 to 366"),
+    (1, 367, "days"),
+]
 
 
-def test_sizes_that_cannot_be_are_refused():
-    sizes = [
-        (-1, 1, "payments is a whole number from 0 to 1,000,000"),
-        (1_000_001, 30, "payments is a whole number from 0 to 1,000,000"),
-        (True, 1, "payments"),
-        (10.0, 1, "payments"),
-        (1, 0, "days is a whole number from 1 to 366"),
-        (1, 367, "days"),
-    ]
+def test_sizes_that_cannot_be_are_refused_and_the_clock_begins_where_it_stood():
     with Workbench(seed=7) as bench:
-        for payments, days, said in sizes:
+        for payments, days, said in SIZES:
             with pytest.raises(SimulationRefused, match=said):
                 bench.simulate(payments=payments, days=days)
         assert bench.clock.now == datetime(2026, 1, 5, 6, tzinfo=UTC), "nothing was driven"
+        bench.clock.advance(days=3)
+        assert bench.simulate(payments=2, days=1).first_day == moment(bench.clock.now_ms).date() == date(2026, 1, 9)

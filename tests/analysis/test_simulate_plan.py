@@ -7,16 +7,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from workbench.analysis.simulate.plan import (
-    CHARGE,
-    DAY_MS,
-    FAILURES,
-    HOURLY_SHARES,
-    Chances,
-    Payment,
-    Plan,
-    Traffic,
-)
+from workbench.analysis.simulate.plan import CHARGE, DAY_MS, FAILURES, HOURLY_SHARES, Chances, Payment, Plan, Traffic
 from workbench.domain.moments import START, day_start_ms, milliseconds
 from workbench.domain.phones import mask_phone, msisdn_from
 from workbench.domain.scenarios import APPROVE, LATE
@@ -36,51 +27,36 @@ def month() -> list[Payment]:
     return list(planned())
 
 
-def hours_of(payments: list[Payment]) -> Counter[int]:
-    return Counter((each.at_ms - START_MS) % DAY_MS // 3_600_000 for each in payments)
-
-
-def shape_differs(counted: Counter[int], shares: tuple[float, ...]) -> bool:
-    """Whether any hour is further from its share than four of its standard errors."""
-    total, whole = counted.total(), sum(shares)
-    errors = (math.sqrt(total * share / whole * (1 - share / whole)) for share in shares)
-    return any(
-        abs(counted[hour] - total * share / whole) > 4 * error + 1
-        for hour, (share, error) in enumerate(zip(shares, errors, strict=True))
-    )
-
-
 def test_payments_come_by_the_shape_of_a_day(month: list[Payment]):
-    assert not shape_differs(hours_of(month), HOURLY_SHARES)
+    hours = Counter((each.at_ms - START_MS) % DAY_MS // 3_600_000 for each in month)
+
+    def differs(shares: tuple[float, ...]) -> bool:
+        """Whether any hour is further from its share than four of its standard errors."""
+        parts = [share / sum(shares) for share in shares]
+        errors = [math.sqrt(MANY * part * (1 - part)) for part in parts]
+        return any(abs(hours[hour] - MANY * parts[hour]) > 4 * errors[hour] + 1 for hour in range(24))
+
+    assert not differs(HOURLY_SHARES)
+    assert differs((1.0,) * 24)
+    assert differs((*HOURLY_SHARES[1:], HOURLY_SHARES[0]))
 
 
-def test_another_shape_would_be_told_from_it(month: list[Payment]):
-    assert shape_differs(hours_of(month), (1.0,) * 24)
-    assert shape_differs(hours_of(month), (*HOURLY_SHARES[1:], HOURLY_SHARES[0]))
-
-
-def test_days_have_their_parts(month: list[Payment]):
+def test_moments_are_in_order_within_the_period_and_days_have_their_parts(month: list[Payment]):
+    assert all(first.at_ms <= second.at_ms for first, second in pairwise(month))
+    assert START_MS <= month[0].at_ms <= month[-1].at_ms <= planned().end_ms
     days = Counter((each.at_ms - START_MS) // DAY_MS for each in month)
     each, error = MANY / DAYS, math.sqrt(MANY / DAYS)
     assert all(abs(days[day] - each) < 5 * error for day in range(DAYS))
 
 
-def test_moments_are_in_order_and_within_the_period(month: list[Payment]):
-    assert all(first.at_ms <= second.at_ms for first, second in pairwise(month))
-    assert START_MS <= month[0].at_ms <= month[-1].at_ms <= planned().end_ms
-
-
-def test_amounts_are_lognormal_whole_ngwee(month: list[Payment]):
+def test_amounts_are_lognormal_whole_ngwee_within_bounds(month: list[Payment]):
     amounts = [each.amount_minor for each in month]
     assert all(type(each) is int for each in amounts)
     assert fmean(amounts) == pytest.approx(Traffic.mean_minor, rel=0.03)
     assert pstdev(math.log(each) for each in amounts) == pytest.approx(Traffic.sigma, rel=0.03)
     assert sum(amount % 100 == 0 for amount in amounts) < MANY / 50
-
-
-def test_amounts_have_bounds():
-    amounts = [each.amount_minor for each in planned(payments=2000, smallest_minor=10_000, largest_minor=30_000)]
-    assert (min(amounts), max(amounts)) == (10_000, 30_000)
+    bound = [each.amount_minor for each in planned(payments=2000, smallest_minor=10_000, largest_minor=30_000)]
+    assert (min(bound), max(bound)) == (10_000, 30_000)
 
 
 def test_fates_come_as_often_as_their_rates(month: list[Payment]):
@@ -127,24 +103,20 @@ def test_a_rate_shifts_no_other_draw():
 
 
 def test_one_seed_is_one_plan():
-    assert list(planned("1", payments=200)) == list(planned("1", payments=200))
-    assert list(planned("1", payments=200)) != list(planned("2", payments=200))
+    assert list(planned("1", payments=200)) == list(planned("1", payments=200)) != list(planned("2", payments=200))
 
 
-@pytest.mark.parametrize(("asked", "found"), [(0, 0), (5, 5), (200, 90)])
-def test_so_many_come_late_as_are_asked_for(asked: int, found: int):
-    plan = planned(payments=100, late=asked, late_per_100k=0)
-    assert sum(each.scenario == LATE for each in plan) == found
+def test_so_many_come_late_as_are_asked_for():
+    for asked, found in ((0, 0), (5, 5), (200, 90)):
+        plan = planned(payments=100, late=asked, late_per_100k=0)
+        assert sum(each.scenario == LATE for each in plan) == found
 
 
-@pytest.mark.parametrize("payments", [0, 1, 2])
-def test_small_plans(payments: int):
-    made = list(planned(payments=payments, days=1))
-    assert len(made) == payments
-    assert all(START_MS <= each.at_ms < START_MS + DAY_MS for each in made)
-
-
-@pytest.mark.parametrize("customers", [0, 3001])
-def test_customers_that_could_not_be_told_apart_are_refused(customers: int):
-    with pytest.raises(ValueError, match="from 1 to 3000"):
-        Traffic(customers=customers)
+def test_small_plans_and_too_many_customers():
+    for payments in (0, 1, 2):
+        made = list(planned(payments=payments, days=1))
+        assert len(made) == payments
+        assert all(START_MS <= each.at_ms < START_MS + DAY_MS for each in made)
+    for customers in (0, 3001):
+        with pytest.raises(ValueError, match="from 1 to 3000"):
+            Traffic(customers=customers)

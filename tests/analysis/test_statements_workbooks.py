@@ -9,6 +9,7 @@ import time
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -21,22 +22,17 @@ OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGES = "http://schemas.openxmlformats.org/package/2006/relationships"
 HEADER = ["Id", "Date", "Status", "Type", "From", "To", "Amount", "Fee", "Balance"]
 GOOD = [
-    "1",
-    "2026-01-05 08:01:02",
-    "Successful",
-    "Payment",
-    "FRI:96/MSISDN",
-    "FRI:shop/USER",
-    "100.00",
-    "1.00",
-    "99.00",
-]
+    "1", "2026-01-05 08:01:02", "Successful", "Payment", "FRI:96/MSISDN", "FRI:shop/USER", "100.00", "1.00", "99.00",
+]  # fmt: skip
 LOGO = b"\x89PNG\r\n\x1a\n<c  <c/><!X<c r='XFD1048576'><v>" + bytes(range(256))
 """A picture, whose bytes may look like anything."""
-SHEET = "xl/worksheets/sheet1.xml"
+SHEET, TEXTS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
+BOOK, RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 FAR = "1048576"
+LAST = f"XFD{FAR}"
 
 Book = Callable[..., Path]
+Parts = Mapping[str, str | bytes | None]
 
 
 def cell(place: str = "", text: str = "x") -> str:
@@ -56,30 +52,36 @@ def sheet(*rows: str, above: str = "") -> str:
     return f'<worksheet xmlns="{MAIN}">{above}<sheetData>{"".join(rows)}</sheetData></worksheet>'
 
 
+def relations(*targets: tuple[str, str]) -> str:
+    """Kind and target of what a part refers to."""
+    each = (f'<Relationship Id="rId{n}" Type="{OFFICE}/{kind}" Target="{to}"/>' for n, (kind, to) in enumerate(targets))
+    return f'<Relationships xmlns="{PACKAGES}">{"".join(each)}</Relationships>'
+
+
+def sheet_of(number: int) -> tuple[str, str]:
+    return "worksheet", f"worksheets/sheet{number}.xml"
+
+
 @pytest.fixture
 def book(tmp_path: Path) -> Book:
-    """Write a workbook from the text of its sheets, with other parts in place of these or beside them."""
+    """Write a workbook from the text of its sheets, with other parts, or none, in place of these or beside them."""
 
-    def made(*sheets: str, parts: Mapping[str, str | bytes] | None = None, name: str = "statement.xlsx") -> Path:
-        numbers = range(1, len(sheets) + 1)
-        listed = "".join(f'<sheet name="S{n}" sheetId="{n}" r:id="rId{n}"/>' for n in numbers)
-        targets = "".join(
-            f'<Relationship Id="rId{n}" Type="{OFFICE}/worksheet" Target="worksheets/sheet{n}.xml"/>' for n in numbers
-        )
-        targets += f'<Relationship Id="texts" Type="{OFFICE}/sharedStrings" Target="sharedStrings.xml"/>'
-        root = f'<Relationship Id="rId1" Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
-        whole: dict[str, str | bytes] = {
+    def made(*sheets: str, parts: Parts = MappingProxyType({}), name: str = "statement.xlsx") -> Path:
+        numbers = range(len(sheets))
+        listed = "".join(f'<sheet name="S{n}" sheetId="{n + 1}" r:id="rId{n}"/>' for n in numbers)
+        whole = {
             "xl/media/image1.png": LOGO,
-            "_rels/.rels": f'<Relationships xmlns="{PACKAGES}">{root}</Relationships>',
-            "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{listed}</sheets></workbook>',
-            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGES}">{targets}</Relationships>',
-            **{f"xl/worksheets/sheet{n}.xml": text for n, text in zip(numbers, sheets, strict=True)},
-            "xl/sharedStrings.xml": "<sst/>",
-            **(parts or {}),
+            "_rels/.rels": relations(("officeDocument", BOOK)),
+            BOOK: f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{listed}</sheets></workbook>',
+            RELATIONS: relations(*(sheet_of(n + 1) for n in numbers), ("sharedStrings", "sharedStrings.xml")),
+            **{f"xl/{sheet_of(n + 1)[1]}": sheets[n] for n in numbers},
+            TEXTS: "<sst/>",
+            **parts,
         }
         with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
             for part, text in whole.items():
-                archive.writestr(part, text)
+                if text is not None:
+                    archive.writestr(part, text)
         return tmp_path / name
 
     return made
@@ -105,30 +107,29 @@ def refusals_of(*paths: Path, most_kilobytes: int = 500_000) -> list[str]:
     return said
 
 
+def far(place: str, text: str = "x") -> str:
+    """The last row of a sheet, with a cell."""
+    return f'<row r="{FAR}">{cell(place, text)}</row>'
+
+
+PREFIXED = sheet(ROWS, far(LAST)).replace("<", "<x-1:").replace("<x-1:/", "</x-1:").replace("xmlns=", "xmlns:x-1=")
 STRAY = {
-    "the only one": (sheet(f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>'), f"XFD{FAR}"),
-    "beside good rows": (sheet(ROWS, f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>'), f"XFD{FAR}"),
-    "at Z1048576": (sheet(ROWS, f'<row r="{FAR}">{cell(f"Z{FAR}")}</row>'), f"Z{FAR}"),
+    "the only one": (sheet(far(LAST)), LAST),
+    "beside good rows": (sheet(ROWS, far(LAST)), LAST),
+    "at Z1048576": (sheet(ROWS, far(f"Z{FAR}")), f"Z{FAR}"),
     "one far down, one far right": (
         sheet(ROWS, f'<row r="3">{cell("XFD3")}</row><row>{cell(f"A{FAR}")}</row>'), f"A{FAR} and XFD3",
     ),
-    "before the others": (sheet(f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>', ROWS), f"XFD{FAR}"),
-    "in a row of another number": (sheet(ROWS, f'<row r="3">{cell(f"XFD{FAR}")}</row>'), f"XFD{FAR}"),
-    "without its place": (sheet(ROWS, f'<row r="{FAR}"><c r="XFC{FAR}"/>{cell()}</row>'), f"XFD{FAR}"),
+    "before the others": (sheet(far(LAST), ROWS), LAST),
+    "in a row of another number": (sheet(ROWS, f'<row r="3">{cell(LAST)}</row>'), LAST),
+    "without its place": (sheet(ROWS, f'<row r="{FAR}"><c r="XFC{FAR}"/>{cell()}</row>'), LAST),
     "after rows without a number": (sheet(f'<row r="{FAR}"/><row>{cell("Z1")}{cell()}</row>'), "AA1048577"),
     "no number of a row that exists": (sheet(ROWS, f'<row r="3">{cell("A4294967295")}</row>'), "A4294967295"),
     "no column that exists": (sheet(ROWS, f'<row r="3">{cell("AAAAAAA1")}</row>'), "AAAAAAA1"),
-    "small by its dimension": (
-        sheet(ROWS, f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>', above='<dimension ref="A1:I2"/>'), f"XFD{FAR}",
-    ),
-    "with its reference last": (
-        sheet(ROWS, f'<row r="{FAR}"><c t="n" s="a>b" r="XFD{FAR}"><v>1</v></c></row>'), f"XFD{FAR}",
-    ),
-    "on another line": (sheet(ROWS, f"<row r='{FAR}'><c\n\tr='XFD{FAR}'><v>1</v></c></row>"), f"XFD{FAR}"),
-    "by a prefix": (
-        sheet(ROWS, f'<row r="{FAR}">{cell(f"XFD{FAR}")}</row>')
-        .replace("<", "<x-1:").replace("<x-1:/", "</x-1:").replace("xmlns=", "xmlns:x-1="), f"XFD{FAR}",
-    ),
+    "small by its dimension": (sheet(ROWS, far(LAST), above='<dimension ref="A1:I2"/>'), LAST),
+    "with its reference last": (sheet(ROWS, f'<row r="{FAR}"><c t="n" s="a>b" r="{LAST}"><v>1</v></c></row>'), LAST),
+    "on another line": (sheet(ROWS, f"<row r='{FAR}'><c\n\tr='{LAST}'><v>1</v></c></row>"), LAST),
+    "by a prefix": (PREFIXED, LAST),
 }  # fmt: skip
 
 
@@ -140,10 +141,9 @@ class TestStrayCells:
             assert all(each in said for each in (place, "16,777,216", "Delete", ".csv")), where
 
     def test_the_command_ends_with_2_and_says_what_to_do(self, book: Book, command: str):
-        path = book(sheet(ROWS, f'<row r="{FAR}">{cell(f"Z{FAR}")}</row>'))
         began = time.monotonic()
         done = subprocess.run(  # noqa: S603  our own command
-            [command, "reconcile", "ledger.parquet", path],
+            [command, "reconcile", "ledger.parquet", book(sheet(ROWS, far(f"Z{FAR}")))],
             capture_output=True, text=True, check=False, timeout=LIMIT_S,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (2, ""), done.stderr[-500:]
@@ -152,19 +152,10 @@ class TestStrayCells:
         assert time.monotonic() - began < LIMIT_S / 4
 
     def test_several_sheets_are_counted_together(self, book: Book):
-        far = sheet(f'<row r="{FAR}">{cell(f"J{FAR}")}</row>', f'<row r="1">{cell("A1")}</row>')
+        wide = sheet(far(f"J{FAR}"), f'<row r="1">{cell("A1")}</row>')
         # Each alone is within the bound: the second one is made, the third one is not.
-        (said,) = refusals_of(book(sheet(ROWS), far, far, far, far), most_kilobytes=1_000_000)
+        (said,) = refusals_of(book(sheet(ROWS), wide, wide, wide, wide), most_kilobytes=1_000_000)
         assert "its sheets together" in said
-
-    def test_one_part_shown_as_several_sheets_is_refused(self, book: Book):
-        rels = "".join(
-            f'<Relationship Id="rId{n}" Type="{OFFICE}/worksheet" Target="worksheets/sheet1.xml"/>' for n in (1, 2)
-        )
-        whole = f'<Relationships xmlns="{PACKAGES}">{rels}</Relationships>'
-        path = book(sheet(ROWS), sheet(ROWS), parts={"xl/_rels/workbook.xml.rels": whole})
-        with pytest.raises(StatementRefused, match="two of its sheets are one"):
-            read_statement(path)
 
 
 NEAR = {
@@ -189,12 +180,7 @@ class TestWhatIsReadAsBefore:
 
     def test_parts_are_found_whatever_the_case_of_their_names(self, book: Book):
         error = row(3, GOOD).replace(cell("A3", "1"), '<c r="A3" t="e"><v>#REF!</v></c>')
-        path = book(sheet(ROWS, error))
-        with zipfile.ZipFile(path) as archive:
-            parts = {name.upper() if "sheet1" in name else name: archive.read(name) for name in archive.namelist()}
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, text in parts.items():
-                archive.writestr(name, text)
+        path = book("", parts={SHEET: None, SHEET.upper(): sheet(ROWS, error)})
         assert "#REF!" in str(read_statement(path).rows["problem"].iloc[1])
 
 
@@ -203,53 +189,47 @@ ENTITIES = '<!DOCTYPE worksheet [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a
 
 class TestBombs:
     def test_what_unpacks_to_far_more_than_the_file_is_not_unpacked_though_its_size_lies(self, book: Book):
-        plain = book(sheet(ROWS), parts={"xl/sharedStrings.xml": b" " * (1 << 27)}, name="plain.xlsx")
-        lying = book(sheet(ROWS, " " * (1 << 27)), name="lying.xlsx")
-        whole, size = lying.read_bytes(), len(sheet(ROWS, " " * (1 << 27))).to_bytes(4, "little")
+        large = sheet(ROWS, " " * (1 << 27))
+        plain = book(sheet(ROWS), parts={TEXTS: b" " * (1 << 27)}, name="plain.xlsx")
+        lying = book(large, name="lying.xlsx")
+        whole, size = lying.read_bytes(), len(large).to_bytes(4, "little")
         assert whole.count(size) == 2
         lying.write_bytes(whole.replace(size, (700).to_bytes(4, "little")))
         began = time.monotonic()
         assert all("unpacks to more than" in said for said in refusals_of(plain, lying))
         assert time.monotonic() - began < LIMIT_S / 4
 
-    @pytest.mark.parametrize("element", ["<c/>", "<si/>", "<x:c/>"])
-    def test_more_cells_than_a_grid_has_are_refused(self, book: Book, element: str, monkeypatch: pytest.MonkeyPatch):
+    def test_more_cells_than_a_grid_has_are_refused(self, book: Book, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("workbench.analysis.statements.workbooks.MOST_CELLS", 10_000)
-        with pytest.raises(StatementRefused, match="more than 10,000 cells"):
-            read_statement(book(sheet(ROWS), parts={"xl/sharedStrings.xml": f"<sst>{element * 10_001}</sst>"}))
+        for element in ("<c/>", "<si/>", "<x:c/>"):
+            with pytest.raises(StatementRefused, match="more than 10,000 cells"):
+                read_statement(book(sheet(ROWS), parts={TEXTS: f"<sst>{element * 10_001}</sst>"}))
 
-    @pytest.mark.parametrize("part", [SHEET, "xl/workbook.xml", "xl/sharedStrings.xml"])
-    def test_declarations_are_refused(self, book: Book, part: str):
-        with zipfile.ZipFile(book(sheet(ROWS))) as archive:
-            text = ENTITIES.encode() + archive.read(part)
-        path = book(sheet(ROWS), parts={part: text})
-        with pytest.raises(StatementRefused, match="declares a document type"):
-            read_statement(path)
-
-    @pytest.mark.parametrize("part", [SHEET, "xl/workbook.xml"])
-    def test_text_of_another_width_hides_nothing(self, book: Book, part: str):
+    @pytest.mark.parametrize("part", [SHEET, BOOK, TEXTS])
+    def test_declarations_are_refused_and_text_of_another_width_hides_none(self, book: Book, part: str):
         with zipfile.ZipFile(book(sheet(ROWS))) as archive:
             text = archive.read(part).decode()
-        path = book(
-            sheet(ROWS), parts={part: f'<?xml version="1.0" encoding="UTF-16"?>{ENTITIES}{text}'.encode("utf-16")}
-        )
+        with pytest.raises(StatementRefused, match="declares a document type"):
+            read_statement(book(sheet(ROWS), parts={part: ENTITIES + text}))
+        wide = f'<?xml version="1.0" encoding="UTF-16"?>{ENTITIES}{text}'.encode("utf-16")
         with pytest.raises(StatementRefused):
-            read_statement(path)
+            read_statement(book(sheet(ROWS), parts={part: wide}))
 
 
 class TestOtherKinds:
-    @pytest.mark.parametrize("part", ["xl/workbook.bin", "mimetype"])
-    def test_a_workbook_of_another_kind_is_refused_with_what_to_do(self, book: Book, part: str):
-        path = book(sheet(ROWS), parts={part: "application/vnd.oasis.opendocument.spreadsheet"})
-        with pytest.raises(StatementRefused, match=r"another kind than \.xlsx.*Save it as \.xlsx or \.csv"):
-            read_statement(path)
-
-    def test_a_part_that_is_there_twice_is_refused(self, book: Book):
-        path = book(sheet(ROWS))
-        with zipfile.ZipFile(path, "a") as archive:
-            archive.writestr(SHEET.upper(), sheet(ROWS))
-        with pytest.raises(StatementRefused, match="damaged"):
-            read_statement(path)
+    @pytest.mark.parametrize(
+        ("sheets", "parts", "words"),
+        [
+            (1, {"xl/workbook.bin": ""}, r"another kind than \.xlsx.*Save it as \.xlsx or \.csv"),
+            (1, {"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, r"another kind than \.xlsx"),
+            (1, {SHEET.upper(): sheet(ROWS)}, "damaged"),
+            (1, {SHEET: sheet(ROWS, '<row r="3"><c r="?3"><v>1</v></c></row>')}, "damaged.*is no cell"),
+            (2, {RELATIONS: relations(sheet_of(1), sheet_of(1))}, "two of its sheets are one"),
+        ],
+    )
+    def test_what_is_no_workbook_of_ours_is_refused(self, book: Book, sheets: int, parts: dict[str, str], words: str):
+        with pytest.raises(StatementRefused, match=words):
+            read_statement(book(*[sheet(ROWS)] * sheets, parts=parts))
 
     def test_one_whose_parts_are_encrypted_is_refused(self, tmp_path: Path):
         path = tmp_path / "statement.xlsx"

@@ -78,14 +78,10 @@ REFUSED = {
 """(code, param) → bodies."""
 
 
-@pytest.mark.parametrize(("code", "param"), REFUSED)
-def test_what_money_cannot_bear_is_refused(code: str, param: str | None):
-    for body in REFUSED[code, param]:
-        error = refused(body)
-        assert (error.code, error.param) == (code, param), body[:40]
-
-
-def test_a_refusal_can_always_be_written_down():
+def test_what_money_cannot_bear_is_refused_by_what_can_always_be_written_down():
+    for (code, param), bodies in REFUSED.items():
+        for body in bodies:
+            assert (refused(body).code, refused(body).param) == (code, param), body[:40]
     for body in (b'{"\\ud800": NaN}', b'{"\\ud800": 1, "\\ud800": 2}'):
         error = refused(body)
         f"{error} {error.param} {error.problems}".encode()
@@ -124,59 +120,48 @@ def test_a_whole_number_has_64_bits_and_one_amount_many_spellings():
         assert (amount, type(amount)) == (15_000, int)
 
 
-WHOLE = "must be a whole number that fits 64 bits, not "
-OTHER_TYPES: dict[tuple[type[Struct], str], list[tuple[object, str]]] = {
-    (wire.CreatePaymentIntent, "amount"): [
-        ("150", "must be a number, not a string"), (True, "must be a number, not a boolean"),
-        (None, "must be a number, not null"), ([150], "must be a number, not an array"),
-        ({"value": 150}, "must be a number, not an object"),
-    ],
-    (wire.CreatePaymentIntent, "currency"): [
-        (967, "must be a string, not a number (967)"), (None, "must be a string, not null"),
-    ],
-    (wire.CreatePaymentIntent, "payment_method_types"): [("mobile_money", "must be an array of strings, not a string")],
-    (wire.CreatePaymentIntent, "description"): [(1, "must be a string or null, not a number (1)")],
-    (wire.CreatePaymentIntent, "metadata"): [(None, "must be an object of strings, not null")],
-    (wire.CreateCharge, "amount"): [
-        (Decimal("150.5"), f"{WHOLE}a number (150.5)"), ("15000", f"{WHOLE}a string"), (True, f"{WHOLE}a boolean"),
-        (2**63, f"{WHOLE}{2**63}"), (Decimal("1e30"), f"{WHOLE}a number (1E+30)"),
-        (Decimal("1e400"), f"{WHOLE}a number (1E+400)"), (Decimal("1e999999"), f"{WHOLE}a number"),
-    ],
-    (wire.NewPlant, "id"): [(-(2**63) - 1, f"{WHOLE}-9223372036854775809")],
-    (wire.NewPlant, "tag"): [(None, "must be a string, not null"), (1, "must be a string, not a number (1)")],
-    (wire.ConfirmPaymentIntent, "payment_method"): [
-        ("mobile_money", "must be an object, not a string"), (None, "must be an object, not null"),
-    ],
-    (wire.CreateWebhookEndpoint, "enabled_events"): [({}, "must be an array of strings, not an object")],
-}  # fmt: skip
+WHOLE = "a whole number that fits 64 bits"
+OTHER_TYPES: list[tuple[type[Struct], str, str, list[tuple[object, str]]]] = [
+    (wire.CreatePaymentIntent, "amount", "a number", [
+        ("150", "a string"), (True, "a boolean"), (None, "null"), ([150], "an array"), ({"value": 150}, "an object"),
+    ]),
+    (wire.CreatePaymentIntent, "currency", "a string", [(967, "a number (967)"), (None, "null")]),
+    (wire.CreatePaymentIntent, "payment_method_types", "an array of strings", [("mobile_money", "a string")]),
+    (wire.CreatePaymentIntent, "description", "a string or null", [(1, "a number (1)")]),
+    (wire.CreatePaymentIntent, "metadata", "an object of strings", [(None, "null")]),
+    (wire.CreateCharge, "amount", WHOLE, [
+        (Decimal("150.5"), "a number (150.5)"), ("15000", "a string"), (True, "a boolean"), (2**63, f"{2**63}"),
+        (Decimal("1e30"), "a number (1E+30)"), (Decimal("1e400"), "a number (1E+400)"),
+        (Decimal("1e999999"), "a number (1E+999999)"),
+    ]),
+    (wire.NewPlant, "id", WHOLE, [(-(2**63) - 1, "-9223372036854775809")]),
+    (wire.NewPlant, "tag", "a string", [(None, "null"), (1, "a number (1)")]),
+    (wire.ConfirmPaymentIntent, "payment_method", "an object", [("mobile_money", "a string"), (None, "null")]),
+    (wire.CreateWebhookEndpoint, "enabled_events", "an array of strings", [({}, "an object")]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("shape", "field"), OTHER_TYPES)
-def test_a_value_of_another_type_is_refused(shape: type[Struct], field: str):
-    for value, said in OTHER_TYPES[shape, field]:
-        error = refused_as(shape, {**GOOD[shape], field: value})
-        assert (error.code, error.param) == ("parameter_invalid", field)
-        assert [each.pointer for each in error.problems] == [f"/{field}"]
-        assert said in error.problems[0].detail
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "pointers"),
-    [
-        ("payment_method_types", ["mobile_money", 1, None], {"/1": "a number (1)", "/2": "null"}),
-        ("metadata", {"a": 1, "b": "text", "c/d": {}}, {"/a": "a number (1)", "/c~1d": "an object"}),
-        ("metadata", {"a" * 100: True}, {"/" + "a" * 80: "a boolean"}),
-    ],
-)
-def test_what_is_no_string_in_an_array_or_object_is_named(field: str, value: object, pointers: dict[str, str]):
-    error = refused_as(wire.CreatePaymentIntent, {**GOOD[wire.CreatePaymentIntent], field: value})
-    assert {each.pointer: each.detail for each in error.problems} == {
-        f"/{field}{pointer}": f"must be a string, not {kind}" for pointer, kind in pointers.items()
-    }
+def test_a_value_of_another_type_is_refused_and_what_is_no_string_in_an_array_or_object_named():
+    for shape, field, wanted, values in OTHER_TYPES:
+        for value, kind in values:
+            error = refused_as(shape, {**GOOD[shape], field: value})
+            assert (error.code, error.param) == ("parameter_invalid", field)
+            assert list(error.problems) == [(f"/{field}", f"must be {wanted}, not {kind}")]
+    for field, value, kinds in (
+        ("payment_method_types", ["mobile_money", 1, None], {"1": "a number (1)", "2": "null"}),
+        ("metadata", {"a": 1, "b": "text", "c/d": {}}, {"a": "a number (1)", "c~1d": "an object"}),
+        ("metadata", {"a" * 100: True}, {"a" * 80: "a boolean"}),
+    ):
+        error = refused_as(wire.CreatePaymentIntent, {**INTENT, field: value})
+        assert list(error.problems) == [(f"/{field}/{at}", f"must be a string, not {kinds[at]}") for at in kinds]
 
 
 @BY_STRUCT
-def test_what_is_missing_is_named(shape: type[Struct]):
+def test_what_is_no_object_is_refused_and_what_is_missing_named(shape: type[Struct]):
+    for value in (None, True, 1, "x", [], [{}]):
+        error = refused_as(shape, value)
+        assert (error.code, error.param) == ("parameter_invalid", None)
+        assert str(error).startswith("The body must be an object")
     for field in GOOD[shape]:
         error = refused_as(shape, {name: value for name, value in GOOD[shape].items() if name != field})
         assert (error.code, error.param) == ("parameter_missing", field)
@@ -201,14 +186,8 @@ def test_every_problem_is_told_at_once():
         ("/client_secret", "must be a string or null, not an array"),
     ]
     assert (error.code, error.param) == ("parameter_invalid", "payment_method.type")
-
-
-@BY_STRUCT
-def test_a_body_that_is_no_object_is_refused(shape: type[Struct]):
-    for value in (None, True, 1, "x", [], [{}]):
-        error = refused_as(shape, value)
-        assert (error.code, error.param) == ("parameter_invalid", None)
-        assert str(error).startswith("The body must be an object")
+    error = refused_as(wire.ConfirmPaymentIntent, {"payment_method": {**METHOD, "card": {}}}, unknown="refused")
+    assert list(error.problems) == [("/payment_method/card", "is not known")]
 
 
 @BY_STRUCT
@@ -219,9 +198,6 @@ def test_unknown_fields_are_ignored_or_refused_as_chosen(shape: type[Struct]):
     assert made == struct_from(GOOD[shape], shape)
     error = refused_as(shape, value, unknown="refused")
     assert list(error.problems) == [("/surplus", "is not known"), ("/a~1b~0c", "is not known")]
-    inside = {"payment_method": {**METHOD, "card": {}}}
-    error = refused_as(wire.ConfirmPaymentIntent, inside, unknown="refused")
-    assert list(error.problems) == [("/payment_method/card", "is not known")]
 
 
 NAMES = ("amount", "currency", "payment_method_types", "description", "metadata", "payment_method", "type",
@@ -243,12 +219,7 @@ def test_any_json_is_the_struct_or_refused(shape: type[Struct], data: st.DataObj
     value = data.draw(st.one_of(JSON_VALUES, st.just({**GOOD[shape], **changed})))
     unknown = data.draw(st.sampled_from(["ignored", "refused"]))
     try:
-        made: object = struct_from(value, shape, unknown=unknown)
+        is_right = isinstance(struct_from(value, shape, unknown=unknown), shape)
     except InvalidRequest as error:
-        made = error
-    is_refusal = isinstance(made, InvalidRequest)
-    assert (
-        (made.problems and made.code in ("parameter_missing", "parameter_invalid"))
-        if is_refusal
-        else isinstance(made, shape)
-    )
+        is_right = bool(error.problems) and error.code in ("parameter_missing", "parameter_invalid")
+    assert is_right

@@ -33,6 +33,17 @@ def test_every_view_with_a_field_for_a_secret_hides_it():
     assert json.loads(wire.to_json(request))["password"] == "tulip-season"
 
 
+def test_a_repr_tells_what_says_something_and_what_is_shown_once_can_be_left_out():
+    intent = wire.PaymentIntent("pi_1", status="succeeded", description=None, metadata={}, warnings=[])
+    assert repr(intent) == "PaymentIntent(id='pi_1', object='payment_intent', status='succeeded', livemode=False)"
+    key = wire.ApiKey("key_1", "secret", "active", "sk_test_••••", value="sk_test_1")
+    endpoint = wire.WebhookEndpoint("we_1", "http://localhost", ["*"], "enabled", secret="whsec_1")
+    for shown in (key, endpoint):
+        assert {"value", "secret"} & {*msgspec.to_builtins(shown, enc_hook=wire.plain)}
+        assert not {"value", "secret"} & {*msgspec.to_builtins(wire.without_once(shown))}
+    assert wire.without_once(intent) is intent
+
+
 @pytest.mark.parametrize("rows", [[], ["a"], ["a", "b", "c"]])
 def test_a_page_is_looped_over_measured_and_indexed(rows: list[str]):
     page = wire.List(url="/v1/refunds", has_more=False, data=rows)

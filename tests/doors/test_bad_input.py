@@ -417,16 +417,6 @@ def test_the_instance_is_a_uri_reference(wire: "Wire"):
         assert (refused.status_code, refused.json()["instance"]) == (404, instance)
 
 
-@pytest.mark.socket
-def test_a_wrong_method_is_answered_with_those_that_are_right(wire: "Wire"):
-    posts = ("/v1/payment_intents", "/v1/payment_intents/pi_none/confirm", "/v1/charges", "/plants", TOKEN)
-    for path, right in {**dict.fromkeys(posts, "POST"), "/v1/payment_intents/pi_none": "GET"}.items():
-        response = wire.bench.http.patch(path, headers=wire.bearer)
-        assert response.status_code == 405
-        assert right in response.headers["allow"].split(", "), path
-        assert "PATCH" not in response.headers["allow"]
-
-
 def test_a_currency_and_a_media_type_are_taken_in_every_spelling(wire: "Wire"):
     for text in ('"ZMW"', '"zmw"', '"Zmw"'):
         assert wire.intent(currency=text).json()["currency"] == "ZMW"

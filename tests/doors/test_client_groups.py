@@ -111,3 +111,5 @@ def test_events_and_deliveries_are_found_and_sent_again(shop: "Shop", pay: Payme
     shop.advance(days=4)
     assert pay.webhook_endpoints.update(endpoint.id, status="enabled").status == "enabled"
     assert {each.status for each in pay.deliveries.replay_dead_letters().data} == {"pending"}
+    shop.advance(60)
+    assert pay.webhook_endpoints.retrieve(endpoint.id).status == "enabled", "its five days begin anew"

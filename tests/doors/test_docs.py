@@ -131,11 +131,14 @@ def test_every_test_number_is_told(wire: "Wire"):
 
 class TestOtherMethods:
     def test_a_method_that_is_not_described_is_refused_with_those_that_are(self, wire: "Wire"):
-        for path in (*TYPES, "/v1/charges", "/v1/balance", "/sandbox/clock"):
-            for method in ("OPTIONS", "PUT", "TRACE", "FOO"):
+        posts = ("/v1/payment_intents", "/v1/payment_intents/pi_x/confirm", "/v1/charges", "/plants", "/v1/auth/token")
+        gets = (*TYPES, "/v1/charges", "/v1/balance", "/sandbox/clock", "/v1/payment_intents/pi_x")
+        right = [*((path, {"GET", "HEAD"}) for path in gets), *((path, {"POST"}) for path in posts)]
+        for path, takes in right:
+            for method in ("OPTIONS", "PUT", "PATCH", "TRACE", "FOO"):
                 response = wire.bench.http.request(method, path)
                 assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
-                assert {"GET", "HEAD"} <= set(response.headers["allow"].split(", "))
+                assert takes <= set(response.headers["allow"].split(", ")), (method, path)
                 assert method not in response.headers["allow"]
                 assert re.fullmatch(r"(req|ctl)_\w{24}", response.headers["request-id"])
                 assert response.headers["api-version"] == API_VERSION

@@ -15,14 +15,7 @@ from workbench import PaymentsClient, Receiver, Workbench
 from workbench.domain.phones import mask_phone
 from workbench.domain.signatures import headers_for
 from workbench.domain.wire import Charge, PaymentIntent
-from workbench.errors import (
-    AuthenticationFailed,
-    InvalidRequest,
-    PaymentDeclined,
-    PermissionDenied,
-    StateConflict,
-    WaitExpired,
-)
+from workbench.errors import AuthenticationFailed, PaymentDeclined, PermissionDenied, StateConflict, WaitExpired
 from workbench.receiver import Event
 
 if TYPE_CHECKING:
@@ -154,9 +147,8 @@ class TestTokens:
         with pytest.raises(AuthenticationFailed, match="used before"):
             auth.refresh(old.refresh_token)
         bench.clock.advance(seconds=DAY_S)
-        with pytest.raises(AuthenticationFailed, match="expired") as refused:
+        with pytest.raises(AuthenticationFailed, match="expired"):
             holder.plants.create(**plant)
-        assert refused.value.code == "token_expired"
 
     def test_a_bearer_in_the_header_is_refreshed_without_a_body_and_no_cache_may_keep_a_token(self, wire: "Wire"):
         made = wire.post("/v1/auth/token", b'{"email": "ada@example.com", "password": "green"}', {})
@@ -202,9 +194,6 @@ class TestTheHandset:
         """What each key comes to is in tests/sandbox/test_operator.py."""
         number = new_number()
         intent, phone = confirmed(bench, number), bench.phone(number)
-        with pytest.raises(InvalidRequest) as refused:
-            phone.enter_pin("12a4")
-        assert (refused.value.code, refused.value.param) == ("pin_invalid", "text")
         assert "3 tries left" in repr(phone)
         for said in ("Tries left: 2", "Tries left: 1", "too often"):
             assert said in phone.enter_pin(WRONG).screen
@@ -322,16 +311,16 @@ class TestTrace:
         assert kinds.index("entry") < kinds.index("payment_intent.succeeded")
         assert "9182" not in str([row["detail"] for row in own])
 
-    def test_it_shows_itself_as_text_and_html(self, bench: Workbench, new_number: NewNumber):
-        charge = charged(bench, new_number(), new_number())
-        shown = bench.trace.for_(charge.id)._repr_mimebundle_()  # what Jupyter calls
+    def test_it_shows_itself_as_text_and_html_and_an_exchange_as_the_raw_request_and_answer(
+        self, bench: Workbench, new_number: NewNumber
+    ):
+        charge = charged(bench, new_number(), "order-" + new_number()[4:])
+        own = bench.trace.for_(charge.id)
+        shown = own._repr_mimebundle_()  # what Jupyter calls
         assert "POST /v1/charges" in shown["text/plain"]
         assert "<caption>" in shown["text/html"]
         assert '<th scope="col"' in shown["text/html"]
-
-    def test_an_exchange_is_the_raw_request_and_answer(self, bench: Workbench, new_number: NewNumber):
-        charged(bench, new_number(), "order-" + new_number()[4:])
-        exchange = next(each for each in reversed(bench.trace.exchanges) if "/v1/charges" in each.request)
+        (exchange,) = own.exchanges
         assert exchange.status == 200
         request, response = exchange.request.splitlines(), exchange.response.splitlines()
         assert request[0] == "POST /v1/charges HTTP/1.1"

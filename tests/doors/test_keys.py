@@ -198,3 +198,14 @@ class TestAnotherAccount:
         body = {"email": "a@example.com", "password": "open sesame"}
         token = shop.post("/v1/auth/token", body).json()["access_token"]
         assert shop.get(f"/v1/payment_intents/{intent}", key=token).status_code == 404
+
+
+def test_how_deliveries_misbehave_is_told_to_whom_they_belong(bench: Workbench, shop: "Shop"):
+    made = bench.client.webhook_endpoints.create(url="http://127.0.0.1:9/hooks")
+    bench.delivery_faults("duplicate", endpoint=made.id)
+    key = {"Authorization": f"Bearer {bench.secret_key}"}
+    rows = bench.http.get("/sandbox/webhook_endpoints", headers=key).json()["data"]
+    assert {"id": made.id, "faults": ["duplicate"], "object": "webhook_endpoint"} in rows
+    assert made.id not in str(shop.read("/sandbox/webhook_endpoints"))
+    bench.client.webhook_endpoints.delete(made.id)
+    assert made.id not in bench.http.get("/sandbox/webhook_endpoints", headers=key).text

@@ -1,4 +1,4 @@
-"""Lists: pages by a cursor that is a row, newest first, whatever arrives meanwhile."""
+"""Lists: pages by a cursor that is a row, newest first, whatever arrives meanwhile; what is filtered and searched."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench import Workbench
+from workbench import PaymentsClient, Workbench
 
 if TYPE_CHECKING:
     from tests.conftest import Shop
@@ -135,6 +135,58 @@ class TestFilters:
         for status in ("done", "pending,", "Pending"):
             refused = shop.get(f"/v1/deliveries?status={status}").json()
             assert (refused["code"], refused["param"]) == ("parameter_invalid", "status")
+
+
+@pytest.fixture
+def pay(shop: "Shop", bench: Workbench) -> PaymentsClient:
+    return PaymentsClient(bench.base_url, shop.key, http=bench.http)
+
+
+def objects(found: object) -> set[str]:
+    return {each.data.object["id"] for each in found}
+
+
+def test_events_are_found_by_what_stands_in_them(shop: "Shop", pay: PaymentsClient):
+    first, second = shop.charge(10_000), shop.charge(20_000)
+    assert objects(pay.events.list(search=first)) == {first}
+    assert objects(pay.events.each(search=first.upper())) == {first}
+    (event, *_) = pay.events.list(search=second)
+    assert [each.id for each in pay.events.list(search=event.id)] == [event.id]
+    assert not pay.events.list(search="%").data
+    assert not pay.events.list(search="charge_succeeded").data
+    assert pay.events.list(search="charge.succeeded", type="charge.pending").data == []
+    page = pay.events.list(search="ch_", limit=1)
+    assert page.has_more
+    assert [each.id for each in page] != [each.id for each in pay.events.list(starting_after=page[0].id, search="ch_")]
+
+
+def test_events_are_found_by_the_last_digits_of_a_number(shop: "Shop", pay: PaymentsClient, bench: Workbench):
+    number = shop.new_number()
+    intent = shop.intent()
+    confirmed = pay.payment_intents.confirm(intent, phone=number, provider="mtn")
+    bench.phone(number).enter_pin("1234")
+    charge = pay.payment_intents.retrieve(intent).latest_charge
+    refund = pay.refunds.create(charge=charge)
+    bench.clock.advance(60)
+    for spelling in (number, number[-4:], f"0{number[4:]}", f"{number[4:7]} {number[7:]}"):
+        assert {intent, charge, refund.id} <= objects(pay.events.each(search=spelling)), spelling
+    assert confirmed.id == intent
+    assert intent not in objects(pay.events.each(search=f"9{number[-6:]}"))
+
+
+def test_events_are_found_from_a_moment_on(shop: "Shop", pay: PaymentsClient, bench: Workbench):
+    before = shop.charge(10_000)
+    bench.clock.advance(60)
+    moment = bench.clock.now.isoformat(timespec="milliseconds")
+    bench.clock.advance(60)
+    after = shop.charge(10_000)
+    assert objects(pay.events.each(created_since=moment)) & {before, after} == {after}
+
+
+def test_what_cannot_be_searched_for_is_refused(shop: "Shop"):
+    for query in ("search=", f"search={'x' * 101}", "created_since=yesterday", "created_since=7"):
+        answer = shop.get(f"/v1/events?{query}")
+        assert (answer.status_code, answer.json()["param"]) == (400, query.partition("=")[0])
 
 
 @given(

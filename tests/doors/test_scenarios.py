@@ -69,6 +69,7 @@ class TestAPayment:
         if scenario in PENDING or failure is None:
             status = "pending" if scenario in PENDING else "succeeded"
             assert (answer.status_code, answer.json()["status"]) == (200, status)
+            assert shop.events()[0] == f"charge.{status}"
         else:
             declined = answer.json()
             assert (answer.status_code, declined["decline_code"]) == (402, failure)
@@ -227,11 +228,15 @@ class TestTheOperator:
     def outage(self, shop: "Shop", provider: str, seconds: float) -> Any:  # noqa: ANN401  an httpx response
         return shop.post("/sandbox/operator/outage", {"provider": provider, "seconds": seconds})
 
+    def down(self, shop: "Shop") -> dict[str, int | None]:
+        return {each["provider"]: each["down_until"] for each in shop.bench.operator.states()}
+
     def test_an_outage_lasts_its_time(self, shop: "Shop"):
         now_s = shop.read("/sandbox/clock")["now_ms"] // 1000
         told = self.outage(shop, "ZAMTEL_ZMB", 120).json()
         assert told["provider"] == "zamtel"
         assert now_s + 120 <= told["down_until"] <= now_s + 125
+        assert self.down(shop) == {"mtn": None, "airtel": None, "zamtel": told["down_until"]}
         zamtel, mtn = shop.new_number("95"), shop.new_number("96")
         assert (self.declined(shop, zamtel), self.declined(shop, mtn)) == ("operator_unavailable", None)
         intent = shop.intent()
@@ -240,6 +245,7 @@ class TestTheOperator:
         assert shop.read(f"/v1/payment_intents/{intent}")["last_payment_error"]["code"] == "operator_unavailable"
         shop.advance(119)
         assert self.declined(shop, zamtel) is None
+        assert {*self.down(shop).values()} == {None}
 
     def test_an_outage_is_replaced_and_ended_early(self, shop: "Shop"):
         phone = shop.new_number("95")

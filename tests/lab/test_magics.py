@@ -268,6 +268,9 @@ def test_which_bench_it_is_sent_to(cell: Cell, bench: Workbench):
     assert "Make one before: bench = Workbench()" in cell(lines, bench=None).said
     with Workbench(seed=8) as other:
         several = cell(lines, bench=None, first=bench, second=other)
+        before = len(bench.trace)
+        assert not cell(lines, second=other).failed
+        assert len(bench.trace) == before + 1, "the one that is called bench"
     assert "several benches: first, second. Name one: %%http first" in several.said
 
 

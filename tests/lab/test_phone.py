@@ -99,13 +99,6 @@ class TestWhatItShows:
         assert browser.sees(lambda view: view["outcome"] == "bad")
         assert not browser.view["waiting"]
 
-    def test_a_payment_and_its_receipt(self, bench: Workbench, browser: Browser):
-        intent = ask(bench)
-        assert (browser.pin(), browser.view["outcome"]) == ("", "good")
-        kept = [each["text"] for each in bench.phone(NUMBER).messages]
-        assert [each["text"] for each in browser.view["messages"]] == kept
-        assert bench.client.payment_intents.retrieve(intent).status == "succeeded"
-
     def test_it_is_sent_only_where_it_differs(self, bench: Workbench, browser: Browser):
         browser.press("look")
         browser.widget.refresh()
@@ -114,19 +107,17 @@ class TestWhatItShows:
         browser.widget.refresh()
         assert browser.seen == []
 
-    def test_one_widget_for_each_number_and_none_in_its_repr(self, bench: Workbench):
-        one = widget_of(bench)
-        assert widget_of(bench) is one
-        assert widget_of(bench, OTHER) is not one
-        assert repr(one) == "PhoneWidget('+26096••••567')"
-
-    def test_a_closed_bench_says_what_to_do(self, bench: Workbench, browser: Browser):
+    def test_a_payment_its_receipt_and_what_a_closed_bench_says(self, bench: Workbench, browser: Browser):
+        intent = ask(bench)
+        assert (browser.pin(), browser.view["outcome"]) == ("", "good")
+        kept = [each["text"] for each in bench.phone(NUMBER).messages]
+        assert [each["text"] for each in browser.view["messages"]] == kept
+        assert bench.client.payment_intents.retrieve(intent).status == "succeeded"
         ask(bench)
         browser.press("look")
         bench.close()
         assert (browser.view["trouble"], browser.view["waiting"]) == (CLOSED, False)
-        assert browser.pin() == CLOSED
-        assert browser.press("look") == ""
+        assert (browser.pin(), browser.press("look")) == (CLOSED, "")
         browser.widget.refresh()
         assert browser.view["trouble"] == CLOSED
 
@@ -145,7 +136,7 @@ class TestWhatItShows:
 
 
 class TestWhatIsPressed:
-    def test_what_is_no_answer_costs_no_try(self, bench: Workbench, browser: Browser):
+    def test_what_is_no_answer_costs_no_try_and_how_a_prompt_ends(self, bench: Workbench, browser: Browser):
         for what in ("pin", "cancel", "ignore"):
             assert browser.press(what, pin=RIGHT) == "No prompt waits for an answer on this handset."
         ask(bench)
@@ -154,9 +145,6 @@ class TestWhatIsPressed:
         for what in ("", "shutdown", "None", "__class__"):
             assert browser.press(what) == "This handset has changed: run its cell again."
         assert (browser.view["waiting"], browser.view["tries_left"]) == (True, 3)
-
-    def test_wrong_pins_and_a_prompt_that_is_refused_or_put_away(self, bench: Workbench, browser: Browser):
-        ask(bench)
         for left in (2, 1, 0):
             assert (browser.pin(WRONG), browser.view["tries_left"]) == ("", left)
         assert (browser.view["waiting"], browser.view["outcome"]) == (False, "bad")
@@ -284,19 +272,18 @@ class TestHowOftenTheSandboxIsAsked:
         browser.widget.refresh()
         assert browser.view == view
 
-    def test_a_key_is_news_for_others(self, bench: Workbench, browser: Browser):
+    def test_a_key_is_news_for_others_and_what_a_handler_does_on_its_part_is_shown(
+        self, bench: Workbench, browser: Browser
+    ):
         heard = threading.Event()
         bench.watch(heard.set)
+        bench.receiver.on("payment_intent.succeeded")(lambda _event: ask(bench, amount="20.00"))
         ask(bench)
         assert heard.wait(SOON_S)
         time.sleep(REST_S)
         heard.clear()
-        browser.pin()
+        browser.pin(WRONG)
         assert heard.wait(SOON_S)
-
-    def test_what_a_handler_of_webhooks_does_on_its_part_is_shown(self, bench: Workbench, browser: Browser):
-        bench.receiver.on("payment_intent.succeeded")(lambda _event: ask(bench, amount="20.00"))
-        ask(bench)
         browser.pin()
         assert browser.sees(lambda view: "Pay ZMW 20.00" in view["words"] and view["left_ms"] == 300_000)
 
@@ -391,11 +378,13 @@ class TestTheView:
         assert [each["seq"] for each in seen(messages=many)["messages"]] == list(range(5, MOST_MESSAGES + 5))
 
 
-def test_the_handset_offers_its_widget_only_where_somebody_looks(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
-    phone = bench.phone(NUMBER)
+def test_the_handset_offers_its_one_widget_only_where_somebody_looks(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
+    phone, one = bench.phone(NUMBER), widget_of(bench)
     monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
     assert set(phone._repr_mimebundle_()) == {"text/plain", "text/html"}
     monkeypatch.setenv("JPY_SESSION_NAME", "notebook.ipynb")
     view = phone._repr_mimebundle_()["application/vnd.jupyter.widget-view+json"]
     assert isinstance(view, dict)
-    assert view["model_id"] == phone.widget.model_id
+    assert view["model_id"] == one.model_id
+    assert (widget_of(bench), repr(one)) == (one, "PhoneWidget('+26096••••567')")
+    assert widget_of(bench, OTHER) is not one

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from workbench import Workbench
 from workbench.errors import InvalidRequest
-from workbench.trace import KINDS, Trace
+from workbench.trace import KINDS, Exchange, Trace, TraceContext
 from workbench.trace.diagram import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram
 from workbench.trace.inspector import Latencies
 
@@ -149,13 +149,6 @@ class TestTheDiagram:
         assert "Ref: sk_test_••••" in told[3]
         assert "whsec_••••" in told[0]
 
-    def test_what_went_wrong_is_told_by_a_cross_too(self):
-        with Workbench(seed=7) as bench:
-            bench.http.get("/v1/balance")
-            sequence = bench.trace.sequence
-            assert any(each.startswith("✗ 401 ") for each in words_in(sequence.svg))
-            assert "✗ 401" in repr(sequence)
-
     def test_of_thousands_of_rows_the_last_are_drawn_and_it_says_so(self, shop: Shop):
         rows = list(shop.bench.trace) * 200
         sequence = Trace(rows).sequence
@@ -164,11 +157,8 @@ class TestTheDiagram:
         assert any(each.startswith(note) for each in words_in(sequence.svg))
         assert note in repr(sequence)
         assert "the last" not in repr(SequenceDiagram(rows[:60]))
-
-    def test_with_nothing_to_tell_it_is_a_picture_still(self):
-        sequence = Trace([]).sequence
-        assert drawn(sequence.svg).get("role") == "img"
-        assert "Who told whom what" in repr(sequence)
+        nothing = SequenceDiagram([])
+        assert (drawn(nothing.svg).get("role"), "Who told whom what" in repr(nothing)) == ("img", True)
 
     @settings(deadline=None)
     @given(what=st.text(max_size=200), words=st.text(max_size=200), kind=st.sampled_from(KINDS))
@@ -181,14 +171,25 @@ class TestTheDiagram:
         assert svg.encode()
         assert 0 < int(drawn(svg).get("width", "0")) < 1200
 
-    def test_each_label_stands_between_its_lanes(self, shop: Shop):
-        svg = shop.bench.trace.sequence.svg
-        heads = {text.text: text.get("x") for text in drawn(svg).iter(f"{SVG}text")}
-        lanes = [int(heads[name] or 0) for name in LANES]
-        assert lanes == sorted(lanes)
-        for step in shop.bench.trace.sequence.steps:
-            ends = [int(heads[name] or 0) for name in (step.source, step.target)]
-            assert abs(ends[0] - ends[1]) >= 6 * max(len(step.label), len(step.response))
+    def test_each_arrow_goes_from_lane_to_lane_and_back_its_label_between_them_and_its_time_beside_it(self, shop: Shop):
+        sequence = shop.bench.trace.sequence
+        picture = drawn(sequence.svg)
+        texts = [(int(each.get("x", "0")), each.text) for each in picture.iter(f"{SVG}text")]
+        lane = {name: x for x, name in texts if name in LANES}
+        assert [*lane] == sorted(lane, key=lambda name: lane[name]) == list(LANES)
+        ends, moments = [], [""]
+        for step in sequence.steps:
+            ends += [(step.source, step.target), (step.target, step.source)][: 2 if step.response else 1]
+            assert abs(lane[step.source] - lane[step.target]) >= 6 * max(len(step.label), len(step.response))
+            moments += [step.at] if step.at != moments[-1] else []
+        lines = [each for each in picture.iter(f"{SVG}line") if each.get("stroke-width") == "1.6"]
+        assert [int(each.get("x1", "0")) for each in lines] == [lane[start] for start, _ in ends]
+        assert {abs(int(each.get("x2", "0")) - lane[end]) for each, (_, end) in zip(lines, ends, strict=True)} == {8}
+        beside = [text for x, text in texts if x == 16][1:]
+        assert [each for each in beside if ":" in str(each)] == [each[11:] for each in moments[1:]]
+        assert [each for each in beside if ":" not in str(each)] == list(
+            dict.fromkeys(each[:10] for each in moments[1:])
+        )
 
 
 class TestTheInspector:
@@ -206,6 +207,8 @@ class TestTheInspector:
         whole = exchange.unmasked(NUMBER)
         assert all(NUMBER in each and "•" not in each for each in (whole.python, whole.httpx, whole.curl))
         assert NUMBER not in exchange.curl
+        searched = Exchange({"detail": {"target": "GET /v1/events?search=%2B26096••••567"}}, TraceContext())
+        assert "search=%2B260961234567" in searched.unmasked(NUMBER).request
         with pytest.raises(InvalidRequest, match="number"):
             exchange.unmasked("+260961234999")
 
@@ -218,7 +221,12 @@ class TestTheInspector:
             app.payment_intents.retrieve(intent.id, client_secret=intent.client_secret)
             bench.http.get("/v1/balance")
             basic, none, bearer, publishable, bare = (each.curl for each in bench.trace.exchanges[1:])
+            diagram = bench.trace.sequence
         assert '-u "$SECRET_KEY:"' in basic
+        assert any(each.startswith("✗ 401 ") for each in words_in(diagram.svg)), (
+            "what went wrong is told by a cross too"
+        )
+        assert "✗ 401" in repr(diagram)
         assert "Authorization" not in none + bare
         assert "Content-Type" in basic
         assert "Content-Type" not in bare + publishable

@@ -60,18 +60,26 @@ def shown(board: Board) -> list[str]:
 
 
 def seen(board: Board) -> dict[str, Any]:
-    """What the browser holds of it."""
+    """What the browser holds of its first section."""
     widget: Any = board.widget
     board.refresh()
-    return json.loads(json.dumps(widget.view))
+    return json.loads(json.dumps(widget.view["sections"][0]))
 
 
 def items(board: Board, kind: str) -> list[dict[str, Any]]:
-    return [each for each in seen(board)["sections"][0]["items"] if each["kind"] == kind]
+    return [each for each in seen(board)["items"] if each["kind"] == kind]
 
 
 def rows(board: Board) -> list[dict[str, Any]]:
     return items(board, "grid")[0].get("rows", [])
+
+
+def ids(board: Board) -> list[str]:
+    return [row["id"] for row in rows(board)]
+
+
+def seqs(trace: Trace) -> list[str]:
+    return [str(row["seq"]) for row in trace]
 
 
 def test_the_table_is_that_of_the_text_and_every_row_unfolds_and_folds_up_again(bench: Workbench):
@@ -130,24 +138,17 @@ def test_an_entry_shows_its_sides_in_kwacha(bench: Workbench):
 def test_long_traces_are_turned_page_by_page(bench: Workbench):
     for _ in range(4):
         paid(bench, "1.00")
-    trace = bench.trace
-    board = board_of(bench, trace)
-    every = [str(row["seq"]) for row in trace]
-    assert [row["id"] for row in rows(board)] == every[-PAGE:]
+    board, every = board_of(bench), seqs(bench.trace)
+    assert ids(board) == every[-PAGE:]
     board.do("trace", "turn", "older")
-    assert [row["id"] for row in rows(board)] == every[-2 * PAGE : -PAGE]
-    for _ in range(9):
-        board.do("trace", "turn", "older")
-    assert rows(board)[0]["id"] == every[0]
-    for _ in range(9):
-        board.do("trace", "turn", "newer")
-    assert [row["id"] for row in rows(board)] == every[-PAGE:]
-
-
-def test_an_empty_trace_says_so(bench: Workbench):
-    board = board_of(bench, bench.trace[:0])
-    assert rows(board) == []
-    assert items(board, "fold") == []
+    assert ids(board) == every[-2 * PAGE : -PAGE]
+    for where, expected in (("older", every[:PAGE]), ("newer", every[-PAGE:])):
+        for _ in range(9):
+            board.do("trace", "turn", where)
+        assert ids(board)[0] == expected[0]
+    assert ids(board) == every[-PAGE:]
+    empty = board_of(bench, bench.trace[:0])
+    assert (rows(empty), items(empty, "fold")) == ([], [])
 
 
 def test_it_is_live_only_where_somebody_looks_and_nothing_of_it_is_saved(
@@ -181,12 +182,9 @@ class TestItFollows:
     def follows(self, board: Board, rows: Callable[[], Trace]) -> bool:
         """Within a second; a delivery may still be on its way when it is first looked at."""
         until = time.monotonic() + SOON_S
-        while shown(board) != self.seqs(rows()) and time.monotonic() < until:
+        while shown(board) != seqs(rows()) and time.monotonic() < until:
             time.sleep(0.01)
-        return shown(board) == self.seqs(rows())
-
-    def seqs(self, trace: Trace) -> list[str]:
-        return [str(row["seq"]) for row in trace]
+        return shown(board) == seqs(rows())
 
     def test_calls_of_the_same_bench_a_reset_and_the_end(self):
         with Workbench(seed=7) as bench:
@@ -199,10 +197,10 @@ class TestItFollows:
             paid(bench)
             board.refresh()
             before = shown(board)
-            assert before == self.seqs(bench.trace)
+            assert before == seqs(bench.trace)
         board.refresh()
         assert shown(board) == before
-        assert "closed" in json.dumps(seen(board)["sections"][0]), "that it has ended is said over what was seen"
+        assert "closed" in json.dumps(seen(board)), "that it has ended is said over what was seen"
 
     def test_calls_of_a_backend(self, bench: Workbench):
         with bench.serve() as served, Workbench.connect(served.base_url, served.secret_key) as looking:
@@ -212,21 +210,16 @@ class TestItFollows:
 
     def test_what_was_chosen_stays_chosen(self, bench: Workbench):
         first = paid(bench)
-        boards = [board_of(bench, bench.trace.for_(first).only(kind)) for kind in ("entry", "webhook")]
-        entries, webhooks = (shown(each) for each in boards)
+        boards = {kind: board_of(bench, bench.trace.for_(first).only(kind)) for kind in ("entry", "webhook")}
+        picked = board_of(bench, bench.trace[-3:].only("webhook", "entry", "screen", "call"))
+        before = {each: shown(each) for each in (*boards.values(), picked)}
         paid(bench)
         bench.client.refunds.create(payment_intent=first, amount=Decimal("1.00"))
         bench.clock.advance(days=1)
-        for board, kind, before in zip(boards, ("entry", "webhook"), (entries, webhooks), strict=True):
+        for kind, board in boards.items():
             assert self.follows(board, lambda kind=kind: bench.trace.for_(first).only(kind))
-            assert len(shown(board)) > len(before)
-
-    def test_rows_picked_by_their_places_stay(self, bench: Workbench):
-        paid(bench)
-        board = board_of(bench, bench.trace[-3:].only("webhook", "entry", "screen", "call"))
-        before = shown(board)
-        paid(bench)
-        assert [row["id"] for row in rows(board)] == before
+            assert len(shown(board)) > len(before[board])
+        assert ids(picked) == before[picked], "rows picked by their places stay"
 
     @pytest.mark.usefixtures("_short_pages")
     def test_an_older_page_and_an_open_row_stay(self, bench: Workbench):
@@ -234,25 +227,24 @@ class TestItFollows:
             paid(bench, "1.00")
         board = board_of(bench)
         board.do("trace", "turn", "older")
-        before = [row["id"] for row in rows(board)]
+        before = ids(board)
         paid(bench)
-        assert [row["id"] for row in rows(board)] == before
+        assert ids(board) == before
         board.do("trace", "turn", "newer")
         board.do("trace", "turn", "newer")
-        newest = [row["id"] for row in rows(board)]
-        assert newest == self.seqs(bench.trace)[-PAGE:]
+        newest = ids(board)
+        assert newest == seqs(bench.trace)[-PAGE:]
         board.do("trace", "unfold", newest[0])
         paid(bench)
-        assert [row["id"] for row in rows(board)] == newest
+        assert ids(board) == newest
         board.do("trace", "turn", "newer")
-        assert [row["id"] for row in rows(board)] == self.seqs(bench.trace)[-PAGE:]
+        assert ids(board) == seqs(bench.trace)[-PAGE:]
 
     def test_only_what_is_new_is_read(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch):
         for _ in range(8):
             paid(bench, "1.00")
         trace = bench.trace
-        asked: list[int] = []
-        read = SandboxControl.trace
+        asked, read = [], SandboxControl.trace
 
         def counted(control: SandboxControl, since: int | None = None) -> list[TraceRow]:
             asked.append(len(found := read(control, since)))
@@ -287,6 +279,6 @@ class TestItFollows:
         time.sleep(0.2)
         assert shown(board) == before
         widget._handle_custom_msg({"look": True, "id": 3}, [])  # noqa: SLF001  the same
-        assert shown(board) == self.seqs(bench.trace)
+        assert shown(board) == seqs(bench.trace)
         paid(bench)
         assert self.follows(board, lambda: bench.trace)

@@ -184,8 +184,13 @@ class TestDeliveriesReadBack:
         assert [(each["number"], each["status_code"]) for each in one["attempts"]] == [(1, 503), (2, 204)]
         assert (one["status"], one["next_attempt_at"]) == ("delivered", None)
 
-    def test_five_days_without_a_success_disable_it(self, sandbox: "Sandbox", failing: "Hook"):
+    def test_five_days_on_end_without_a_success_disable_it(self, sandbox: "Sandbox", failing: "Hook"):
         other = sandbox.hook("/b", "webhook_endpoint.disabled")
+        sandbox.pay()
+        sandbox.advance(days=3)
+        # A success begins the five days anew.
+        for sandbox.merchant.answers["/a"] in ([200], [500]):
+            sandbox.pay()
         for _ in range(5):
             sandbox.pay()
             sandbox.advance(days=1)

@@ -5,63 +5,64 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from workbench import PaymentsClient, Workbench
-from workbench.errors import InvalidRequest, LiveKeyRefused, PermissionDenied, StateConflict
-from workbench.sandbox.engine import Engine
-from workbench.sandbox.store import Settings
+from workbench.errors import InvalidRequest, LiveKeyRefused, PermissionDenied
+
+if TYPE_CHECKING:
+    from tests.sandbox.conftest import Sandbox
 
 PHONE, OTHER = "+260961234567", "+260961234568"
 LIVE = "sk_" + "live_" + "x" * 8
 
 
-def paying(engine: Engine) -> PaymentsClient:
-    http = httpx.Client(transport=httpx.WSGITransport(engine.app))
-    return PaymentsClient("http://sandbox.localhost", engine.store.key("secret"), http=http)
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Workbench]:
+    with Workbench(seed=7) as made:
+        yield made
 
 
-def test_a_pin_after_the_time_is_up_moves_no_money_though_nobody_had_closed_the_prompt():
+def bearer(bench: Workbench) -> dict[str, str]:
+    return {"Authorization": f"Bearer {bench.secret_key!s}"}
+
+
+def told(bench: Workbench) -> str:
+    return repr(list(bench.trace)) + repr(bench.trace.exchanges)
+
+
+def test_a_pin_after_the_time_is_up_moves_no_money_though_nobody_had_closed_the_prompt(sandbox: "Sandbox"):
     """A running clock passes the moment before whoever drives comes to it."""
-    engine = Engine(Settings(seed="7", clock="manual", start_ms=1_767_592_800_000), raise_bugs=True)
-    with closing(engine):
-        pay = paying(engine)
-        intent = pay.payment_intents.create(amount=10)
-        pay.payment_intents.confirm(intent.id, phone=PHONE, provider="mtn")
-        with engine.store.transaction() as tx:
-            tx.move_clock(tx.now_ms + 300_000)
-        with pytest.raises(StateConflict) as refused:
-            pay.calls.send(
-                "POST", f"http://sandbox.localhost/sandbox/phones/{PHONE}/input", dict, body={"text": "1234"}
-            )
-        assert refused.value.code == "prompt_expired"
-        after = pay.payment_intents.retrieve(intent.id)
-        assert (after.status, after.last_payment_error.code) == ("requires_payment_method", "prompt_timeout")
-        with engine.store.transaction() as tx:
-            assert list(tx.journal.entries()) == []
-        engine.run_due()
+    pay = sandbox.client.payment_intents
+    intent = pay.create(amount=10)
+    pay.confirm(intent.id, phone=PHONE, provider="mtn")
+    with sandbox.engine.store.transaction() as tx:
+        tx.move_clock(tx.now_ms + 300_000)
+    refused = sandbox.http.post(f"/sandbox/phones/{PHONE}/input", json={"text": "1234"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "prompt_expired")
+    after = pay.retrieve(intent.id)
+    assert (after.status, after.last_payment_error.code) == ("requires_payment_method", "prompt_timeout")
+    with sandbox.engine.store.transaction() as tx:
+        assert list(tx.journal.entries()) == []
+    sandbox.engine.run_due()
 
 
-def test_threads_that_come_and_go_leave_no_file_open():
-    engine = Engine(Settings(seed="7"), raise_bugs=True)
-    with closing(engine):
+def test_threads_that_come_and_go_leave_no_file_open(sandbox: "Sandbox"):
+    def look() -> None:
+        with sandbox.engine.store.transaction() as tx:
+            tx.journal.head()
 
-        def look() -> None:
-            with engine.store.transaction() as tx:
-                tx.journal.head()
+    def crowd() -> int:
+        for _ in range(50):
+            thread = threading.Thread(target=look)
+            thread.start()
+            thread.join()
+        return len(list(Path("/proc/self/fd").iterdir()))
 
-        def crowd() -> int:
-            for _ in range(50):
-                thread = threading.Thread(target=look)
-                thread.start()
-                thread.join()
-            return len(list(Path("/proc/self/fd").iterdir()))
-
-        first = crowd()
-        assert crowd() == first
+    first = crowd()
+    assert crowd() == first
 
 
 def test_an_idempotency_key_on_the_panel_is_ignored(bench: Workbench):
@@ -81,24 +82,10 @@ def test_a_replay_tells_a_publishable_key_nothing(bench: Workbench):
         app.payment_intents.confirm(intent.id, phone=OTHER, provider="mtn", idempotency_key="c")
 
 
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Workbench]:
-    with Workbench(seed=7) as made:
-        yield made
-
-
-def bearer(bench: Workbench) -> dict[str, str]:
-    return {"Authorization": f"Bearer {bench.secret_key!s}"}
-
-
-def told(bench: Workbench) -> str:
-    return repr(list(bench.trace)) + repr(bench.trace.exchanges)
-
-
 def test_a_live_key_is_refused_wherever_it_stands(bench: Workbench):
     for sent in (
         {"headers": {"Authorization": f"Basic {LIVE}:"}}, {"headers": {"Authorization": f'Bearer "{LIVE}"'}},
-        {"headers": {"X-Api-Key": LIVE}}, {"params": {"key": LIVE}},
+        {"headers": {"X-Api-Key": LIVE}}, {"params": {"key": LIVE}}, {"auth": (LIVE, "")}, {"auth": ("nobody", LIVE)},
     ):  # fmt: skip
         answer = bench.http.post("/v1/payment_intents", json={}, **sent)
         assert (answer.status_code, answer.json()["code"]) == (401, "live_key_in_sandbox"), sent

@@ -93,8 +93,11 @@ class Story:
         headers = {**answer.headers, "Content-Type": answer.content_type}
         self.seen.append((row, httpx.Response(answer.status, headers=headers, content=answer.body)))
 
-    def validator(self, schema: Schema) -> Draft202012Validator:
-        return Draft202012Validator({**schema, "components": self.document["components"]})
+    def errors(self, schema: Schema | str, body: Any) -> list[str]:  # noqa: ANN401  JSON is of any type
+        """What is wrong with a body by a schema of the description, or the component of a name."""
+        schema = {"$ref": f"#/components/schemas/{schema}"} if isinstance(schema, str) else schema
+        validator = Draft202012Validator({**schema, "components": self.document["components"]})
+        return [f"{list(error.path)}: {error.message}" for error in validator.iter_errors(body)]
 
     def answer_of(self, row: operations.Operation, response: httpx.Response) -> Schema:
         """What the description says of this answer; a reference is followed."""
@@ -281,11 +284,7 @@ def assert_described(story: Story) -> None:
         answer = story.answer_of(row, response)
         assert response.headers["Content-Type"] in answer["content"], where
         schema = answer["content"][response.headers["Content-Type"]]["schema"]
-        errors = [
-            f"{where} {list(error.path)}: {error.message}"
-            for error in story.validator(schema).iter_errors(response.json())
-        ]
-        assert errors == []
+        assert story.errors(schema, response.json()) == [], where
         for name, header in answer["headers"].items():
             described = story.document["components"]["headers"][header["$ref"].rpartition("/")[2]]
             value = response.headers.get(name)
@@ -298,9 +297,6 @@ class TestRealAnswers:
         called = {(row.method, row.path) for row, response in story.seen if response.is_success}
         assert {(row.method, row.path) for row in TABLE} == called
 
-    def test_refusals_were_among_them(self, story: Story):
-        assert {400, 401, 402, 403, 404, 409, 500} <= {response.status_code for _, response in story.seen}
-
     def test_each_has_a_status_a_type_a_body_and_headers_that_are_described(self, story: Story):
         assert_described(story)
 
@@ -312,19 +308,15 @@ class TestRealAnswers:
 
     def test_a_wrong_answer_would_be_found(self, story: Story):
         charge = next(r.json() for row, r in story.seen if row.path == "/v1/charges" and r.status_code == 200)
-        schema = {"$ref": "#/components/schemas/Charge"}
-        assert not list(story.validator(schema).iter_errors(charge))
+        assert story.errors("Charge", charge) == []
         for wrong in ({"status": "paid"}, {"amount": "15000"}, {"currency": "ZMW"}, {"phone": PHONE}, {"id": "1"}):
-            assert list(story.validator(schema).iter_errors({**charge, **wrong})), wrong
+            assert story.errors("Charge", {**charge, **wrong}), wrong
 
     def test_events_are_as_the_webhooks_say(self, story: Story):
-        seen = set()
         for event in story.events:
             content = story.document["webhooks"][event["type"]]["post"]["requestBody"]["content"]
-            errors = list(story.validator(content["application/json"]["schema"]).iter_errors(event))
-            assert errors == [], event["type"]
-            seen.add(event["type"])
-        assert seen == set(EVENT_TYPES)
+            assert story.errors(content["application/json"]["schema"], event) == [], event["type"]
+        assert {event["type"] for event in story.events} == set(EVENT_TYPES)
 
     def test_the_examples_are_what_this_run_answers(self, story: Story, pytestconfig: pytest.Config):
         now = json.dumps(examples_of(story), indent=1, ensure_ascii=False) + "\n"
@@ -341,12 +333,12 @@ class TestRealAnswers:
             contents += webhook["post"]["requestBody"]["content"].values()
         assert len(contents) > len(TABLE) + len(EVENT_TYPES)
         for content in contents:
-            assert [error.message for error in story.validator(content["schema"]).iter_errors(content["example"])] == []
+            assert story.errors(content["schema"], content["example"]) == []
 
     def test_the_examples_of_requests_fit_too(self, story: Story):
         for name, shown in examples.REQUESTS.items():
             for _, body in shown.values():
-                assert not list(story.validator({"$ref": f"#/components/schemas/{name}"}).iter_errors(body)), name
+                assert story.errors(name, body) == [], name
 
 
 LIVE_KEY = "sk" + "_live_" + "x" * 24
@@ -500,7 +492,6 @@ def played(**gaps: Any) -> Story:  # noqa: ANN401  as Workbench takes them
         story.post("/v1/api_keys", {})
         story.post("/plants", body_of("NewPlant"))
         story.post("/plants", {})
-        assert story.document
         return story
 
 

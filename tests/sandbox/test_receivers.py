@@ -27,17 +27,15 @@ def read_request(connection: socket.socket) -> str:
 
 
 def says(answer: bytes) -> Behaviour:
-    def behave(connection: socket.socket, stop: threading.Event) -> None:
-        del stop
+    def behave(connection: socket.socket, _: threading.Event) -> None:
         read_request(connection)
         connection.sendall(answer)
 
     return behave
 
 
-def repeats(connection: socket.socket, stop: threading.Event) -> None:
+def repeats(connection: socket.socket, _: threading.Event) -> None:
     """Answers with the request line and two of its headers, and a redirect."""
-    del stop
     line, *headers = read_request(connection).split("\r\n")
     said = {name: value for name, _, value in (each.partition(": ") for each in headers)}
     answer = f"{line} | {said['Host']} | {said['X-Test']}"
@@ -50,8 +48,7 @@ def hangs(connection: socket.socket, stop: threading.Event) -> None:
     stop.wait(SOON_S)
 
 
-def resets(connection: socket.socket, stop: threading.Event) -> None:
-    del stop
+def resets(connection: socket.socket, _: threading.Event) -> None:
     read_request(connection)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -161,8 +158,7 @@ def test_each_attempt_has_a_connection_of_its_own():
     """One that is kept may be closed by the receiver in the very moment in which it is used again."""
     peers = set()
 
-    def behave(connection: socket.socket, stop: threading.Event) -> None:
-        del stop
+    def behave(connection: socket.socket, _: threading.Event) -> None:
         peers.add(connection.getpeername())
         read_request(connection)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")

@@ -344,13 +344,9 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
     here = [each for each in postings if each.account == account]
     for currency in dict.fromkeys(each.currency for each in here):
         of_currency = [each for each in here if each.currency == currency]
-        yield from _of_currency(of_currency, _fee(postings, account, currency), currency)
-
-
-def _fee(postings: Sequence[Posting], account: str, currency: str) -> int:
-    """The operator's fee, if it takes one from this account."""
-    fees = [each for each in postings if each.code == OPERATOR_FEE.code and each.currency == currency]
-    return max(0, sum(each.signed_minor for each in fees)) if account in TRACKED else 0
+        # The operator's fee, if it takes one from this account.
+        fees = [each.signed_minor for each in postings if (each.code, each.currency) == (OPERATOR_FEE.code, currency)]
+        yield from _of_currency(of_currency, max(0, sum(fees)) if account in TRACKED else 0, currency)
 
 
 def _of_currency(here: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:

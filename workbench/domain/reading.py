@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from typing import Any, NoReturn, TypeVar, get_args
 
 import msgspec
@@ -26,6 +27,8 @@ _NO_NUMBER = Decimal("NaN")
 """Stands for what cannot be held, until the walk finds it and names its field."""
 
 S = TypeVar("S", bound=Struct)
+_fields = cache(msgspec.structs.fields)
+"""Their types are worked out once."""
 
 
 def json_from(body: bytes) -> Any:  # noqa: ANN401  JSON is of any type
@@ -79,7 +82,7 @@ def _read_struct(
         return None
     before = len(problems)
     read: dict[str, Any] = {}
-    shown = msgspec.structs.fields(shape)
+    shown = _fields(shape)
     for each in shown:
         here = f"{pointer}/{each.encode_name}"
         if each.encode_name in value:
@@ -257,7 +260,7 @@ def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[S], *,
 
     Raises InvalidRequest: a parameter twice, or one that is not what it must be.
     """
-    known = {each.encode_name: each.type for each in msgspec.structs.fields(shape)}
+    known = {each.encode_name: each.type for each in _fields(shape)}
     read: dict[str, object] = dict(parameters)
     for name, value in parameters.items():
         if name in known and not isinstance(value, str):

@@ -85,15 +85,19 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
     too_long = Reply(None, fault=f"the answer took longer than {timeout_s} s")
     replies: list[Reply] = []
     client = httpx.Client(
-        transport=httpx.HTTPTransport(verify=_trusted() if url[:6].lower() == "https:" else _unused()),
+        transport=httpx.HTTPTransport(verify=_context(is_https=url[:6].lower() == "https:")),
         headers={**_HEADERS, "Connection": "close"},
         timeout=timeout_s,
         trust_env=False,
     )
 
     def attempt() -> Reply:
+        """Looked up, checked, and sent to the very address that was checked."""
         try:
-            return _pinned(client, url, headers, body)
+            destination = resolved(url)
+            target = str(httpx.URL(url).copy_with(host=destination.address))
+            host = {"Host": urlsplit(url).netloc}
+            return _response(client, target, {**headers, **host}, body, {"sni_hostname": destination.host})
         except httpx.TimeoutException:
             # Whichever of the two bounds is noticed first, it is one fault.
             return too_long
@@ -103,14 +107,6 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
         sending.start()
         sending.join(timeout_s)
     return replies[0] if replies else too_long
-
-
-def _pinned(client: httpx.Client, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-    """Looked up, checked, and sent to the very address that was checked."""
-    destination = resolved(url)
-    target = str(httpx.URL(url).copy_with(host=destination.address))
-    host = {"Host": urlsplit(url).netloc}
-    return _response(client, target, {**headers, **host}, body, {"sni_hostname": destination.host})
 
 
 def _response(
@@ -136,15 +132,12 @@ def _tried(send: Callable[[], Reply]) -> Reply:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
-    """What https is checked against; made when first needed, as that takes 30 ms."""
-    return httpx.create_ssl_context(trust_env=False)
+def _context(*, is_https: bool) -> ssl.SSLContext:
+    """What https is checked against, made when first needed, as that takes 30 ms.
 
-
-@cache
-def _unused() -> ssl.SSLContext:
-    """For plain http: httpx makes a context in any case, and one that trusts nobody costs next to nothing."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    For plain http httpx makes one in any case, and one that trusts nobody costs next to nothing.
+    """
+    return httpx.create_ssl_context(trust_env=False) if is_https else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _host_of(url: str) -> str:

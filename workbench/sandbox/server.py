@@ -134,21 +134,13 @@ def _environ(scope: Mapping[str, Any]) -> WSGIEnvironment:
     """The environment of a WSGI application (PEP 3333), but for the body; headers of one name are joined by commas."""
     server, port = scope["server"]
     environ: WSGIEnvironment = {
-        "REQUEST_METHOD": scope["method"],
-        "SCRIPT_NAME": "",
+        "REQUEST_METHOD": scope["method"], "SCRIPT_NAME": "", "SERVER_NAME": server, "SERVER_PORT": str(port),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}", "REMOTE_ADDR": scope["client"][0],
         "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
         "QUERY_STRING": scope["query_string"].decode("latin-1"),
-        "SERVER_NAME": server,
-        "SERVER_PORT": str(port),
-        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
-        "REMOTE_ADDR": scope["client"][0],
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope["scheme"],
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
-    }
+        "wsgi.version": (1, 0), "wsgi.url_scheme": scope["scheme"], "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True, "wsgi.multiprocess": True, "wsgi.run_once": False,
+    }  # fmt: skip
     for coded_name, coded_value in scope["headers"]:
         name = coded_name.decode("latin-1").upper().replace("-", "_")
         name, value = name if name in _UNPREFIXED else f"HTTP_{name}", coded_value.decode("latin-1").strip()

@@ -64,8 +64,7 @@ def charge(stored: payments.Charge, gaps: Gaps) -> wire.Charge:
     """A charge's answer."""
     moved = stored.channel if gaps.channel_and_provider == "equal" else stored.provider
     return wire.Charge(
-        id=stored.id,
-        status=stored.status,
+        **_alike(stored),
         amount=stored.amount_minor // UNITS_MINOR[gaps.charge_amount_unit],
         currency=stored.currency.lower(),
         channel=operator_id(stored.channel, gaps),
@@ -73,14 +72,19 @@ def charge(stored: payments.Charge, gaps: Gaps) -> wire.Charge:
         phone=mask_phone(stored.phone),
         reference=stored.reference,
         payment_intent=stored.payment_intent,
-        failure_code=stored.failure_code,
-        failure_message=FAILURES[stored.failure_code] if stored.failure_code else None,
         amount_refunded=stored.refunded_minor // UNITS_MINOR[gaps.charge_amount_unit],
         refunded=stored.refunded_minor == stored.amount_minor,
-        metadata=stored.metadata,
         warnings=list(stored.warnings),
-        created=stored.created_ms // 1000,
     )
+
+
+def _alike(stored: payments.Charge | payments.Refund | payments.Payout) -> dict[str, Any]:
+    """What a charge, a refund and a payout show in the same way."""
+    code = stored.failure_code
+    return {
+        "id": stored.id, "status": stored.status, "metadata": stored.metadata, "created": stored.created_ms // 1000,
+        "failure_code": code, "failure_message": FAILURES[code] if code else None,
+    }  # fmt: skip
 
 
 def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool) -> wire.WebhookEndpoint:
@@ -102,33 +106,19 @@ def refund(stored: payments.Refund, gaps: Gaps) -> wire.Refund:
     major = Money(stored.amount_minor, stored.currency).major
     whole = Decimal(stored.amount_minor // UNITS_MINOR[gaps.charge_amount_unit])
     return wire.Refund(
-        id=stored.id,
-        status=stored.status,
+        **_alike(stored),
         amount=major if stored.of_intent else whole,
         currency=stored.currency if stored.of_intent else stored.currency.lower(),
         charge=stored.charge,
         payment_intent=stored.payment_intent,
         reason=stored.reason,
-        failure_code=stored.failure_code,
-        failure_message=FAILURES[stored.failure_code] if stored.failure_code else None,
-        metadata=stored.metadata,
-        created=stored.created_ms // 1000,
     )
 
 
 def payout(stored: payments.Payout) -> wire.Payout:
     """A payout's answer."""
-    return wire.Payout(
-        id=stored.id,
-        status=stored.status,
-        amount=Money(stored.amount_minor, stored.currency).major,
-        currency=stored.currency,
-        destination=stored.destination,
-        failure_code=stored.failure_code,
-        failure_message=FAILURES[stored.failure_code] if stored.failure_code else None,
-        metadata=stored.metadata,
-        created=stored.created_ms // 1000,
-    )
+    amount = Money(stored.amount_minor, stored.currency).major
+    return wire.Payout(**_alike(stored), amount=amount, currency=stored.currency, destination=stored.destination)
 
 
 def delivery(

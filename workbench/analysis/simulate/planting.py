@@ -1,7 +1,7 @@
 """Which rows carry which break: chosen by keyed hash over all of them, while they stream by."""
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
 from typing import Final, NamedTuple
 
@@ -35,8 +35,9 @@ class Planting:
         self._chances = chances
         self._exactly = exactly
         self._first_key = first_key
-        room = 2 * sum(self._wanted.values()) + _SPARE
-        self._best = {name: _Lowest(room) for name in self._wanted}
+        self._room = 2 * sum(self._wanted.values()) + _SPARE
+        self._best: dict[str, list[tuple[int, str, Known]]] = {name: [] for name in self._wanted}
+        """For each kind, a heap of those of lowest rank; the highest of these is its first."""
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self._keys = 0
         self.withheld: set[str] = set()
@@ -53,18 +54,22 @@ class Planting:
         """See whether a row is among the best for any kind."""
         for name, best in self._best.items():
             if KINDS[name].fits(known, closing):
-                best.add(self._chances.rank("plant", name, known.rows[0].natural_key), known)
+                item = (-self._chances.rank("plant", name, known.rows[0].natural_key), known.entry, known)
+                if len(best) < self._room:
+                    heapq.heappush(best, item)
+                else:
+                    heapq.heappushpop(best, item)
 
     def choose(self, alone: Iterable[Row], closings: Mapping[str, date]) -> None:
         """Plant. `alone` are rows that have no partner by themselves: none that looks the same is made another such.
 
         Raises SimulationRefused: more are asked for than there are rows.
         """
-        candidates = {each.rows[0].looks for best in self._best.values() for each in best.in_order()}
+        candidates = {known.rows[0].looks for best in self._best.values() for *_, known in best}
         self._looks |= {row.looks for row in alone if row.looks in candidates}
         for name, wanted in self._wanted.items():
             chosen = 0
-            for known in self._best[name].in_order():
+            for *_, known in sorted(self._best[name], reverse=True):
                 if chosen == wanted:
                     break
                 chosen += self._plant(name, known, closings)
@@ -104,21 +109,3 @@ class Planting:
     def _new_key(self, row: Row) -> str:
         self._keys += 1
         return own_key(ACCOUNTS[row.account], row.at_ms, self._first_key + self._keys)
-
-
-class _Lowest:
-    """The so many of lowest rank, of all that were added."""
-
-    def __init__(self, room: int) -> None:
-        self._room = room
-        self._heap: list[tuple[int, str, Known]] = []
-
-    def add(self, rank: int, known: Known) -> None:
-        item = (-rank, known.entry, known)
-        if len(self._heap) < self._room:
-            heapq.heappush(self._heap, item)
-        elif item > self._heap[0]:
-            heapq.heapreplace(self._heap, item)
-
-    def in_order(self) -> Iterator[Known]:
-        return (known for _, _, known in sorted(self._heap, reverse=True))

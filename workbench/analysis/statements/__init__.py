@@ -3,9 +3,9 @@
 >>> read_statement("statements/mtn.csv").rows  # doctest: +SKIP
 """
 
-from workbench.analysis.statements.layouts import LAYOUTS, Layout
+from workbench.analysis.statements.layouts import LAYOUTS, Layout, Preamble
 from workbench.analysis.statements.statement import Statement, read_statement
-from workbench.analysis.statements.writing import Preamble, StatementWriter, statement_writer, write_statement
+from workbench.analysis.statements.writing import StatementWriter, statement_writer, write_statement
 
 __all__ = [
     "LAYOUTS",

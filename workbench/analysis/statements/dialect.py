@@ -16,7 +16,7 @@ import python_calamine
 
 from workbench.analysis.statements.cells import Amounts, Cell, Wrong, refused, shown, text_of
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.layouts import Layout, heading_key
+from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Preamble, heading_key
 from workbench.analysis.statements.workbooks import MOST_CELLS, Failed, inspected
 from workbench.domain.moments import moment
 from workbench.errors import StatementRefused
@@ -185,26 +185,15 @@ def _cell(value: object) -> Cell:
     return str(value)
 
 
-class Declared(NamedTuple):
-    """None for what the file does not say; balances in minor units, the closing one with its line."""
-
-    account: str | None = None
-    currency: str | None = None
-    first: date | None = None
-    last: date | None = None
-    opening: int | None = None
-    closing: tuple[int, int] | None = None
-
-
-def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> Declared:
-    """The fields of a preamble: `Label,value`, `Label:,value` or `Label: value`.
+def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> tuple[Preamble, int]:
+    """What a preamble says, as `Label,value`, `Label:,value` or `Label: value`; and the line of its closing balance.
 
     Raises StatementRefused: a value that is no day or amount, a label twice with different values, or a period
     that ends before it begins.
     """
     labels = {heading_key(label): field for field, label in layout.preamble.items()}
     readers = _readers(layout)
-    made: dict[str, Any] = {}
+    made: dict[str, tuple[int, Any]] = {}
     for line, cells in above:
         label, value = _pair(cells)
         field = labels.get(heading_key(label))
@@ -216,11 +205,11 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> Declared:
             raise StatementRefused(f"{name}, line {line}: {label} {why}.", file=name, line=line, label=label)
         if made.setdefault(field, (line, read))[1] != read:
             raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
-    declared = Declared(**{field: found if field == "closing" else found[1] for field, found in made.items()})
+    declared = Preamble(*(made.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
     if declared.first and declared.last and declared.first > declared.last:
         text = f"says that its period ends on {declared.last}, before it begins on {declared.first}."
         raise refused(name, text, hint=f"Days are read as {layout.preamble_date}.")
-    return declared
+    return declared, made.get("closing", (0, None))[0]
 
 
 def _pair(cells: list[Cell]) -> tuple[str, Cell]:

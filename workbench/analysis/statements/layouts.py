@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, get_type_hints
@@ -20,7 +21,7 @@ FIELDS: Final = (
 )  # fmt: skip
 """What a column can hold."""
 PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "closing")
-"""What can stand above the header; `first` and `last` are the days of the period."""
+"""What can stand above the header, as `Preamble` has it; `first` and `last` are the days of the period."""
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
 KINDS: Final = ("csv", "xlsx")
 SUFFIX: Final = ".toml"
@@ -29,6 +30,18 @@ _WAYS: Final = {
     "sign": ("amount",),
 }  # fmt: skip
 """How the direction of a row is told → the columns that this needs; the first one tells which way it is."""
+
+
+@dataclass(frozen=True)
+class Preamble:
+    """What stands above the header, in the order of PREAMBLE_FIELDS; of what is None, no line is written."""
+
+    account: str | None = None
+    currency: str | None = None
+    first: date | None = None
+    last: date | None = None
+    opening_minor: int | None = None
+    closing_minor: int | None = None
 
 
 @dataclass(frozen=True)

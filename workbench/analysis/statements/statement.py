@@ -16,9 +16,9 @@ from workbench.analysis.frames import schema_of, typed
 from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
-from workbench.analysis.statements.dialect import Declared, Line, cell_rows_of, declared_in, digest_of
+from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.fields import PIECE, FieldReader
-from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, heading_key, layout_in
+from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import major_text
@@ -162,7 +162,7 @@ def read_statement(
     digest = digest_of(source)
     layouts = _layouts(layout)
     found = recognised(source.name, cell_rows_of(source, layouts), layouts, named=layout is not None)
-    said = declared_in(source.name, found.layout, found.above)
+    said, closing_line = declared_in(source.name, found.layout, found.above)
     account = _agreed(source.name, "account", account, said.account, found.layout.account)
     passed = currency and currency.strip().upper()
     whole_currency = _agreed(source.name, "currency", passed, said.currency, found.layout.currency)
@@ -178,7 +178,8 @@ def read_statement(
         _refuse_other_currency(source.name, whole_currency, rows)
     read = local[local != ABSENT]
     newest_first = read.size > 1 and bool(np.all(np.diff(read) <= 0)) and read[0] > read[-1]
-    opening, closing, findings = checked(rows, opening=said.opening, closing=said.closing, newest_first=newest_first)
+    declared = None if said.closing_minor is None else (closing_line, said.closing_minor)
+    opening, closing, findings = checked(rows, opening=said.opening_minor, closing=declared, newest_first=newest_first)
     return Statement(
         name=source.name,
         sha256=digest,
@@ -267,7 +268,7 @@ def _frame(
     return typed([pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema)], STATEMENT_ROW)
 
 
-def _period(said: Declared, rows: pd.DataFrame) -> tuple[date, date] | None:
+def _period(said: Preamble, rows: pd.DataFrame) -> tuple[date, date] | None:
     days = rows["business_date"].dropna()
     first = said.first or (days.min() if len(days) else None)
     last = said.last or (days.max() if len(days) else None)

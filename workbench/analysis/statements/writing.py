@@ -5,7 +5,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import partial
@@ -16,7 +16,7 @@ import xlsxwriter
 
 from workbench.analysis.statements.cells import Amounts
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout
+from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Preamble
 from workbench.errors import StatementRefused
 
 Row = Mapping[str, Any]
@@ -83,18 +83,6 @@ def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[s
         }
 
     return cells
-
-
-@dataclass(frozen=True)
-class Preamble:
-    """What stands above the header, in the order of PREAMBLE_FIELDS; of what is None, no line is written."""
-
-    account: str | None = None
-    currency: str | None = None
-    first: date | None = None
-    last: date | None = None
-    opening_minor: int | None = None
-    closing_minor: int | None = None
 
 
 Sink = Callable[[Sequence[Written]], int]

@@ -11,20 +11,10 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
+from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
-from workbench.domain.payments import (
-    BOUNDS_MINOR,
-    CHARGE_TRANSITIONS,
-    FAILURES,
-    INTENT_TRANSITIONS,
-    MOBILE_MONEY,
-    PAYOUT_TRANSITIONS,
-    REFUND_TRANSITIONS,
-    UNITS_MINOR,
-    Transitions,
-)
 from workbench.domain.phones import OPERATORS
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, EVENT_TYPES, HOST_NAME, PENDING
 from workbench.domain.wire.base import (
@@ -91,7 +81,7 @@ _HOST = rf"({HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
 _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
 
 
-def _states(table: Transitions) -> Meta:
+def _states(table: payments.Transitions) -> Meta:
     """A state of a table of transitions."""
     return one_of(dict.fromkeys([*(state for state, _ in table), *table.values()]))
 
@@ -105,19 +95,16 @@ def _operator_that(says: str) -> Meta:
     return by_register(lambda gaps: {**_operator_id(gaps), "description": says})
 
 
-MobileMoneyType = Annotated[str, only(MOBILE_MONEY)]
+MobileMoneyType = Annotated[str, only(payments.MOBILE_MONEY)]
 EventFilter = Annotated[list[str], meaning(items={"enum": _EVENT_NAMES}, minItems=1)]
-Url = Annotated[
-    str,
-    meaning(
-        "http or https, to a name or to this machine's loopback. A public address in digits is taken "
-        "too, a private one refused; a name is looked up again at each attempt.",
-        pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$",
-    ),
-]
+_URL = (
+    "http or https, to a name or to this machine's loopback. A public address in digits is taken too, a private one "
+    "refused; a name is looked up again at each attempt."
+)
+Url = Annotated[str, meaning(_URL, pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$")]
 IntentId = Annotated[str, is_id("pi")]
 EventId = Annotated[str, is_id("evt")]
-FailureCode = Annotated[str, one_of(FAILURES)]
+FailureCode = Annotated[str, one_of(payments.FAILURES)]
 Live = Annotated[bool, meaning("A sandbox holds nothing live.", const=False)]
 MajorAmount = Annotated[Decimal, meaning("Major units, two decimals.")]
 Zmw = Annotated[str, only(ZMW.code)]
@@ -128,7 +115,7 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 def _bounded_amount(gaps: Gaps) -> Schema:
-    least, most = BOUNDS_MINOR[gaps.amount_bounds]
+    least, most = payments.BOUNDS_MINOR[gaps.amount_bounds]
     bounds: Schema = {"minimum": least // 100, "maximum": most // 100} if most else {"exclusiveMinimum": 0}
     whole = {"multipleOf": 1, "description": "Major units, whole ones here."}
     return _MAJOR | bounds | (whole if gaps.charge_amount_unit == "major" else {})
@@ -136,8 +123,8 @@ def _bounded_amount(gaps: Gaps) -> Schema:
 
 def _method_types(gaps: Gaps) -> Schema:
     if gaps.payment_method_types == "only":
-        return {"items": {"const": MOBILE_MONEY}, "minItems": 1}
-    return {"contains": {"const": MOBILE_MONEY}, "description": f"Must include `{MOBILE_MONEY}`."}
+        return {"items": {"const": payments.MOBILE_MONEY}, "minItems": 1}
+    return {"contains": {"const": payments.MOBILE_MONEY}, "description": f"Must include `{payments.MOBILE_MONEY}`."}
 
 
 class CreatePaymentIntent(View):
@@ -182,8 +169,8 @@ class ConfirmPaymentIntent(WithSecrets):
 
 
 def _whole_amount(gaps: Gaps) -> Schema:
-    unit = UNITS_MINOR[gaps.charge_amount_unit]
-    least, most = BOUNDS_MINOR[gaps.amount_bounds]
+    unit = payments.UNITS_MINOR[gaps.charge_amount_unit]
+    least, most = payments.BOUNDS_MINOR[gaps.amount_bounds]
     says = {"minor": "Minor units: 15000 is 150.00 ZMW.", "major": "Major units: 150 is 150.00 ZMW."}
     return {
         "minimum": -(-least // unit),
@@ -259,26 +246,20 @@ class CancelPaymentIntent(View):
     cancellation_reason: str | None = None
 
 
-_TEXT, _NULL = {"type": "string"}, {"type": "null"}
-_OF_CHARGE: Schema = {"charge": _TEXT, "payment_intent": _NULL, "amount": {"multipleOf": 1}}
-_OF_INTENT: Schema = {
-    "payment_intent": _TEXT,
-    "charge": _NULL,
-    "amount": {"multipleOf": Decimal("0.01"), "exclusiveMaximum": _TOO_MUCH},
-}
+def _refunded(one: str, other: str, **amount: object) -> Schema:
+    """What is refunded is of one of two, each with its unit."""
+    properties = {one: {"type": "string"}, other: {"type": "null"}, "amount": amount}
+    return {"required": [one], "properties": properties}
+
+
+_OF_CHARGE = _refunded("charge", "payment_intent", multipleOf=1)
+_OF_INTENT = _refunded("payment_intent", "charge", multipleOf=Decimal("0.01"), exclusiveMaximum=_TOO_MUCH)
 
 
 class CreateRefund(View):
     """Assumed: of a charge or of an intent; `amount` in the unit of what it refunds, all that is left without it."""
 
-    __whole__ = always(
-        {
-            "oneOf": [
-                {"required": ["charge"], "properties": _OF_CHARGE},
-                {"required": ["payment_intent"], "properties": _OF_INTENT},
-            ]
-        }
-    )
+    __whole__ = always({"oneOf": [_OF_CHARGE, _OF_INTENT]})
     charge: str | None = None
     payment_intent: str | None = None
     amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
@@ -379,7 +360,7 @@ class PaymentIntent(WithSecrets):
     object: Annotated[str, only("payment_intent")] | UnsetType = "payment_intent"
     amount: MajorAmount | UnsetType = UNSET
     currency: Zmw | UnsetType = UNSET
-    status: Annotated[str, _states(INTENT_TRANSITIONS)] = ""
+    status: Annotated[str, _states(payments.INTENT_TRANSITIONS)] = ""
     description: str | UnsetType | None = UNSET
     payment_method_types: list[str] | UnsetType = UNSET
     payment_method: ShownMethod | UnsetType | None = UNSET
@@ -408,13 +389,13 @@ class Charge(View):
         relies=("channel_and_provider", "charge_amount_unit", "charge_states", "currency_case", "operator_ids"),
     )
     id: ChargeId
-    status: Annotated[str, _states(CHARGE_TRANSITIONS)]
+    status: Annotated[str, _states(payments.CHARGE_TRANSITIONS)]
     amount: Annotated[int, by_register(_least_of_charge)]
     currency: Annotated[str, only(ZMW.code.lower())]
     channel: Annotated[str, _operator_that("The operator that the merchant asked for.")]
     provider: Annotated[str, _operator_that("The operator that moved the money.")]
     object: Annotated[str, only("charge")] = "charge"
-    type: MobileMoneyType = MOBILE_MONEY
+    type: MobileMoneyType = payments.MOBILE_MONEY
     phone: MaskedPhone = ""
     reference: str | None = None
     payment_intent: IntentId | None = None
@@ -488,7 +469,7 @@ class Refund(View):
 
     __source__ = Source(relies=("charge_amount_unit", "currency_case"))
     id: Annotated[str, is_id("re")]
-    status: Annotated[str, _states(REFUND_TRANSITIONS)]
+    status: Annotated[str, _states(payments.REFUND_TRANSITIONS)]
     amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
     currency: Annotated[str, one_of([ZMW.code, ZMW.code.lower()])]
     charge: ChargeId
@@ -507,7 +488,7 @@ class Payout(View):
 
     __source__ = Source(relies=("payouts",))
     id: Annotated[str, is_id("po")]
-    status: Annotated[str, _states(PAYOUT_TRANSITIONS)]
+    status: Annotated[str, _states(payments.PAYOUT_TRANSITIONS)]
     amount: MajorAmount
     currency: Zmw
     object: Annotated[str, only("payout")] = "payout"
@@ -627,11 +608,8 @@ PathDelivery = Annotated[str, parameter("The delivery's id.", pattern="^del_[0-9
 PathKey = Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")]
 PathEntry = Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")]
 PathPhone = Annotated[str, parameter("The customer's number.", **PHONE)]
-Limit = Annotated[int, Meta(ge=1, le=100, description="How many rows at most.")]
-EntryLimit = Annotated[int, Meta(ge=1, le=10_000, description="How many rows at most.")]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-_PAYLOAD = "Those in whose payload this text stands; of three digits and more, also those of a number that ends so."
-_Search = Annotated[str, Meta(min_length=1, max_length=100, description=_PAYLOAD)]
+_SEARCH = "Those in whose payload this text stands; of three digits and more, also those of a number that ends so."
 
 
 def _several(says: str, **items: object) -> Meta:
@@ -649,7 +627,7 @@ class ClientSecretQuery(WithSecrets):
 class ListQuery(View):
     """A page, newest first: `limit` rows older than the id `starting_after`, newer than `ending_before`, or between."""
 
-    limit: Limit = 10
+    limit: Annotated[int, Meta(ge=1, le=100, description="How many rows at most.")] = 10
     starting_after: Annotated[str, parameter("The id of a row: those older than it.")] | None = None
     ending_before: (
         Annotated[str, parameter("The id of a row: those newer than it; with `starting_after`, those between.")] | None
@@ -667,7 +645,7 @@ class EventsQuery(ListQuery):
 
     type: Annotated[str, parameter("Those of this type, or of a family.", enum=_EVENT_NAMES)] | None = None
     created_since: Annotated[str, parameter("Those of this moment and later.", **MOMENT)] | None = None
-    search: _Search | None = None
+    search: Annotated[str, Meta(min_length=1, max_length=100, description=_SEARCH)] | None = None
 
 
 class DeliveriesQuery(ListQuery):
@@ -689,7 +667,7 @@ class EntriesQuery(View):
     """Rows of the `limit` entries after the one of the number `after`; without a limit, of all of them."""
 
     after: Annotated[Seq, parameter("The number of an entry: those that follow it.")] = 0
-    limit: EntryLimit | None = None
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many rows at most.")] | None = None
 
 
 class MovementsQuery(EntriesQuery):

@@ -40,9 +40,6 @@ MAX_ADVANCE_S = 10 * 366 * 86_400
 MAX_OUTAGE_S: Final = 30 * 86_400
 MAX_ANSWERS: Final = 100
 MAX_NAME: Final = 40
-Minutes = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 60)]
-Hours = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 3600)]
-Days = Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 86_400)]
 
 
 def _seconds_up_to(most: int) -> Meta:
@@ -84,9 +81,9 @@ class Advance(OfSandbox):
 
     __whole__ = always({"anyOf": [{"required": [name]} for name in ("seconds", "minutes", "hours", "days")]})
     seconds: Annotated[Decimal, _seconds_up_to(MAX_ADVANCE_S)] | UnsetType = UNSET
-    minutes: Annotated[Minutes, meaning("Whole minutes.")] | UnsetType = UNSET
-    hours: Annotated[Hours, meaning("Whole hours.")] | UnsetType = UNSET
-    days: Annotated[Days, meaning("Whole days.")] | UnsetType = UNSET
+    minutes: Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 60), meaning("Whole minutes.")] | UnsetType = UNSET
+    hours: Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 3600), meaning("Whole hours.")] | UnsetType = UNSET
+    days: Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 86_400), meaning("Whole days.")] | UnsetType = UNSET
 
 
 class Script(OfSandbox):

@@ -118,8 +118,7 @@ def _second_payment(bench: Bench) -> Iterator[Verdict]:
     yield done(f"The Fern is paid, K{_FERN_PRICE}, and the ledger has an entry for it.")
 
 
-_ORCHID_PRICE = Decimal("87.35")
-_INTENT_ORDER = "A-17"
+_ORCHID_PRICE, _INTENT_ORDER = Decimal("87.35"), "A-17"
 
 
 @exercise(
@@ -271,28 +270,24 @@ def _of_sage(
 ) -> Iterator[Verdict]:
     if not attempts:
         yield not_yet("The intent for the Sage is there, and not confirmed.")
-    failed = next((each for each in attempts if each.failure_code == _DOWN), None)
-    if failed is None:
-        if _DOWN in codes_met and intent.status == "succeeded":
-            yield wrong("One intent has met the outage, and another intent was paid. One intent should see both.")
+    failed = [each for each in attempts if each.failure_code == _DOWN]
+    if not failed and _DOWN in codes_met and intent.status == "succeeded":
+        yield wrong("One intent has met the outage, and another intent was paid. One intent should see both.")
+    if not failed:
         yield wrong("The operator was not down when you tried: begin the outage first, and take a new intent.")
-        return
     # A script and a test number fail one customer with the same code, while the operator is up.
-    met = next(
-        (each for each in bench.operator.outages if each.provider == failed.provider and each.covers(failed.created)),
-        None,
-    )
-    if met is None:
+    outages = [each for each in bench.operator.outages if each.provider == failed[0].provider]
+    met = [each for each in outages if each.covers(failed[0].created)]
+    if not met:
         yield wrong(
             "This attempt failed and the operator was not down: a script or a test number fails one customer alone. "
             "With bench.operator.outage, begin the outage first, and take a new intent."
         )
-        return
-    if met.seconds != _OUTAGE_S:
-        yield wrong(f"The outage was to last {_OUTAGE_S} seconds, and this one was begun for {met.seconds}.")
+    if met[0].seconds != _OUTAGE_S:
+        yield wrong(f"The outage was to last {_OUTAGE_S} seconds, and this one was begun for {met[0].seconds}.")
     if intent.status != "succeeded":
         yield not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
-    if met.covers(attempts[-1].created):
+    if met[0].covers(attempts[-1].created):
         yield wrong("It was paid while the outage should have lasted: let time pass instead of ending it.")
     yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
 
@@ -576,8 +571,11 @@ mint = browse(f"/orders/{mint['number']}")
 """,
 )
 def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
-    intents = [each.id for each in bench.looking().payment_intents.each()]
-    if not isinstance(mint, dict) or not isinstance(mint.get("status"), str) or mint.get("intent") not in intents:
+    if (
+        not isinstance(mint, dict)
+        or not isinstance(mint.get("status"), str)
+        or mint.get("intent") not in [each.id for each in bench.looking().payment_intents.each()]
+    ):
         yield wrong("The answer should be the order as the shop answers with it: its intent, its status and the rest.")
     if mint.get("plant", "Mint") != "Mint":
         yield wrong(f"This is the order of a {mint['plant']}. Order a Mint, and read that one.")

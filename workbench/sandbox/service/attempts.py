@@ -73,19 +73,6 @@ def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
     return views.charge(tx.charges.get(charge.id) or charge, tx.gaps)
 
 
-def late_success(tx: Transaction, cause: Cause, charge: Charge) -> None:
-    """The money arrives although the attempt has failed: it waits in suspense, the payment stays as it is."""
-    fees = payments.fees_of(charge.amount_minor, tx.gaps)
-    amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
-    known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
-    post(tx, charge, "late_success", amounts, f"{_money(charge)} arrived late through {charge.provider}", known_as)
-    clearing.expect(tx)
-    emit(tx, cause, charge.account, "charge.late_success", views.charge(charge, tx.gaps))
-    if intent := _intent_of(tx, charge):
-        shown = views.payment_intent(intent, tx.gaps, secret=False)
-        emit(tx, cause, charge.account, "payment_intent.late_success", shown)
-
-
 def fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
     """The attempt has failed; a canceled intent stays canceled."""
     hold(tx, charge, "ended")
@@ -157,11 +144,8 @@ def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str |
         tx.scripts.remove(scripted)
         return scripted.scenario
     first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
-    return scenarios.scenario_on(
-        phone.ending,
-        attempt=_attempt(tx, charge),
-        since_first_ms=tx.now_ms - (first or charge).created_ms,
-    )
+    since_first_ms = tx.now_ms - (first or charge).created_ms
+    return scenarios.scenario_on(phone.ending, attempt=_attempt(tx, charge), since_first_ms=since_first_ms)
 
 
 def take_fault(tx: Transaction, number: str, *, asked: str | None) -> str | None:
@@ -213,7 +197,7 @@ def script(tx: Transaction, number: str, answers: Sequence[str]) -> control.Scri
 def outage(tx: Transaction, named: str, for_ms: int) -> control.OperatorState:
     """Take an operator down for so many milliseconds from now, or up again for 0.
 
-    Raises InvalidRequest: no such scenarios.
+    Raises InvalidRequest: no such operator.
     """
     provider = operator_named(named, param="provider").id
     if before := tx.outages.get(provider):
@@ -286,14 +270,23 @@ def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) ->
 
 
 def money_comes_late(tx: Transaction, session: UssdSession) -> None:
-    """The customer's approval reaches the operator after the prompt has expired."""
+    """The customer's approval reaches the operator after the prompt has expired, and so does the money."""
     charge = tx.charges.get(session.charge)
     if session.screen != ussd.EXPIRED or charge is None:
         return
     session = ussd.after(session, "late_pin")
     _show(tx, session, "•" * _pin_length(session))
     tx.sessions.put(session)
-    late_success(tx, BY_ITSELF, charge)
+    # The attempt has failed: the money waits in suspense, the payment stays as it is.
+    fees = payments.fees_of(charge.amount_minor, tx.gaps)
+    amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
+    known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
+    post(tx, charge, "late_success", amounts, f"{_money(charge)} arrived late through {charge.provider}", known_as)
+    clearing.expect(tx)
+    emit(tx, BY_ITSELF, charge.account, "charge.late_success", views.charge(charge, tx.gaps))
+    if intent := _intent_of(tx, charge):
+        shown = views.payment_intent(intent, tx.gaps, secret=False)
+        emit(tx, BY_ITSELF, charge.account, "payment_intent.late_success", shown)
 
 
 def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:

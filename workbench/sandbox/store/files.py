@@ -18,7 +18,7 @@ from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.tables import Journal
-from workbench.sandbox.store.transaction import Transaction, create, key_value
+from workbench.sandbox.store.transaction import CLOCK, Transaction, create, key_value, moment_of
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ _OLDEST_SQLITE = (3, 37, 0)
 _BUSY_S = 30
 BESIDE = ("-driver", "-next")
 """What the names of the locks beside the file end with."""
-_DUE = """SELECT mode, manual_ms, offset_ms, (SELECT min(due_ms) FROM job WHERE claimed = 0),
+_DUE = f"""SELECT {CLOCK}, (SELECT min(due_ms) FROM job WHERE claimed = 0),
     (SELECT min(due_ms) FROM job WHERE claimed = 1) FROM clock"""
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
 """What the names of all files of a store end with: its own, SQLite's and the locks."""
@@ -106,13 +106,10 @@ class Store:
                 hint="A newer Python brings a newer SQLite.",
             )
         self.path = settings.path or Path(tempfile.mkdtemp(prefix="workbench-"), "store.db")
-        self._forget = (
-            weakref.finalize(self, shutil.rmtree, self.path.parent, ignore_errors=True)
-            if settings.path is None
-            else None
-        )
-        """Removes a private folder on close, or at the latest when the interpreter ends."""
         self._durable = settings.path is not None
+        # A private folder is removed on close, or at the latest when the interpreter ends.
+        own = None if self._durable else self.path.parent
+        self._forget = weakref.finalize(self, shutil.rmtree, own, ignore_errors=True) if own else None
         self._wall_ms = wall_ms
         self.gaps = settings.gaps
         self._writer = threading.Lock()
@@ -144,15 +141,20 @@ class Store:
                     connection.execute("ROLLBACK")
                 raise
 
+    def now_ms(self) -> int:
+        """The moment, in milliseconds since 1970, for who looks at the clock outside of a command."""
+        with self._writer:
+            return moment_of(self._connection.execute(f"SELECT {CLOCK} FROM clock").fetchone(), self._wall_ms)
+
     def clock_if_due(self) -> str | None:
         """How the clock goes, if any job is due; asked in one statement, without a command.
 
         What is in hand counts: it may be a driver's that died.
         """
         with self._writer:
-            mode, manual_ms, offset_ms, *due_ms = self._connection.execute(_DUE).fetchone()
-        now_ms = manual_ms if mode == "manual" else self._wall_ms() + offset_ms
-        return mode if any(each is not None and each <= now_ms for each in due_ms) else None
+            *clock, ready_ms, in_hand_ms = self._connection.execute(_DUE).fetchone()
+        now_ms = moment_of(clock, self._wall_ms)
+        return clock[0] if any(each is not None and each <= now_ms for each in (ready_ms, in_hand_ms)) else None
 
     def key(self, kind: str) -> str:
         """The merchant's oldest active test key, `secret` or `publishable`: drawn from the seed, never stored.
@@ -186,11 +188,9 @@ class Store:
     def _prepare(self, settings: Settings, new_seed: Callable[[], str]) -> None:
         """Create the file, or see that it is one of ours; what is refused is left as it was found."""
         if self.path.is_dir():
-            raise StoreRefused(f"{self.path} is a folder.", hint="Name a file in it.", path=str(self.path))
+            raise self._refused(f"{self.path} is a folder.", hint="Name a file in it.")
         if not self.path.parent.is_dir():
-            raise StoreRefused(
-                f"There is no folder {self.path.parent} to keep {self.path.name} in.", path=str(self.path)
-            )
+            raise self._refused(f"There is no folder {self.path.parent} to keep {self.path.name} in.")
         make_private(self.path)
         try:
             with closing(self._connected()) as connection:
@@ -213,7 +213,10 @@ class Store:
             with self.transaction() as tx:
                 tx.set_clock_mode(settings.clock)
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
-            raise StoreRefused(f"{self.path} cannot be used as a store: {error}.", path=str(self.path)) from None
+            raise self._refused(f"{self.path} cannot be used as a store: {error}.") from None
+
+    def _refused(self, message: str, *, hint: str = "", **facts: int) -> StoreRefused:
+        return StoreRefused(message, hint=hint, path=str(self.path), **facts)
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         application, version, tables = (
@@ -223,13 +226,10 @@ class Store:
         if not (application or version or tables):
             return True
         if application != _APPLICATION_ID:
-            raise StoreRefused(f"{self.path} is a database of something else.", path=str(self.path))
+            raise self._refused(f"{self.path} is a database of something else.")
         if version != SCHEMA_VERSION and version not in _MIGRATIONS:
-            raise StoreRefused(
-                f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}.",
-                path=str(self.path),
-                version=version,
-            )
+            message = f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}."
+            raise self._refused(message, version=version)
         return False
 
     def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
@@ -247,9 +247,7 @@ class Store:
         for name, said in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):
             if asked[name] is not None and str(asked[name]) != known.get(name):
                 what = name.removesuffix("_ms")
-                raise StoreRefused(
-                    f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.", path=str(self.path)
-                )
+                raise self._refused(f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.")
 
     def _create(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
         create(connection)

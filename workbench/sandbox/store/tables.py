@@ -14,10 +14,8 @@ from workbench.domain.ledger import DEBIT, JournalEntry, Posting
 from workbench.domain.moments import day_start_ms
 from workbench.errors import LedgerRefused
 
-_ENTRY = (
-    "id, seq, number, kind, description, payment, reverses, occurred_ms, recorded_ms, prev_hash, "
-    "external_reference, settles, hash"
-)
+_COLUMNS = tuple(name for name in JournalEntry.__struct_fields__ if name != "postings")
+_ENTRY = ", ".join(_COLUMNS)
 _POSTING = "account, code, side, amount_minor, currency"
 _STANDS = "NOT EXISTS (SELECT 1 FROM entry AS undone WHERE undone.reverses = entry.id)"
 _BALANCE = "account, currency, day_ms, code, debit_minor, credit_minor"
@@ -220,11 +218,8 @@ class Journal:
                 for line, each in enumerate(sealed.postings, start=1)
             ],
         )
-        places = ", ".join("?" * len(_ENTRY.split(", ")))
-        self._connection.execute(
-            f"INSERT INTO entry ({_ENTRY}) VALUES ({places})",
-            tuple(getattr(sealed, name) for name in _ENTRY.split(", ")),
-        )
+        places, values = ", ".join("?" * len(_COLUMNS)), tuple(getattr(sealed, name) for name in _COLUMNS)
+        self._connection.execute(f"INSERT INTO entry ({_ENTRY}) VALUES ({places})", values)
         self._connection.executemany(_MOVE, _moves([sealed]))
         self._head = sealed.number, sealed.hash
         return sealed
@@ -352,10 +347,7 @@ class Journal:
             raise LedgerRefused(f"The postings of {names} add up to another balance than is kept.", accounts=wrong)
 
     def _read(self, where: str, values: tuple[str | int, ...]) -> Iterator[JournalEntry]:
-        names = _ENTRY.split(", ")
+        lines = f"SELECT {_POSTING} FROM posting WHERE entry = ? ORDER BY line"
         for row in self._connection.execute(f"SELECT {_ENTRY} FROM entry {where}", values):
-            yield JournalEntry(**dict(zip(names, row, strict=True)), postings=self._postings(row[0]))
-
-    def _postings(self, entry: str) -> tuple[Posting, ...]:
-        rows = self._connection.execute(f"SELECT {_POSTING} FROM posting WHERE entry = ? ORDER BY line", (entry,))
-        return tuple(Posting(*row) for row in rows)
+            postings = tuple(Posting(*line) for line in self._connection.execute(lines, (row[0],)))
+            yield JournalEntry(**dict(zip(_COLUMNS, row, strict=True)), postings=postings)

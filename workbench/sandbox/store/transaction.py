@@ -3,10 +3,10 @@
 import hashlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
@@ -25,6 +25,7 @@ _SAME_PAYMENT: Final = """OR object_id IN (
     UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
 )"""
 
+CLOCK: Final = "mode, manual_ms, offset_ms"
 _FORGOTTEN = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
@@ -58,6 +59,12 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
+def moment_of(clock: Sequence[Any], wall_ms: Callable[[], int]) -> int:
+    """What a clock shows, in milliseconds since 1970; `clock` has the columns of `CLOCK`."""
+    mode, manual_ms, offset_ms = clock
+    return int(manual_ms) if mode == "manual" else wall_ms() + int(offset_ms)
+
+
 def since(at_ms: int) -> Condition:
     """Made at this moment or later."""
     return Condition("created_ms >= ?", (at_ms,))
@@ -85,7 +92,7 @@ class Transaction:
         self._connection = connection
         self._wall_ms = wall_ms
         self._version: int | None = None
-        self._clock: tuple[str, int, int] | None = None
+        self._clock: tuple[Any, ...] | None = None
         self._counters: dict[str, int] = {}
         self._counted: set[str] = set()
         """Counters that the command has changed."""
@@ -118,8 +125,7 @@ class Transaction:
         if version != self._version:
             self.let_go()
             self._version = version
-        mode, manual_ms, offset_ms = self._clock_row()
-        self.now_ms = manual_ms if mode == "manual" else self._wall_ms() + offset_ms
+        self.now_ms = moment_of(self._clock_row(), self._wall_ms)
 
     def put_down(self) -> None:
         """Write what is written once a command, before its commit: the counters."""
@@ -153,10 +159,9 @@ class Transaction:
         for each in (self.journal, self.accounts, self.api_keys, self.endpoints, self.outages):
             each.forget()
 
-    def _clock_row(self) -> tuple[str, int, int]:
+    def _clock_row(self) -> tuple[Any, ...]:
         if self._clock is None:
-            row = self._connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
-            self._clock = str(row[0]), int(row[1]), int(row[2])
+            self._clock = tuple(self._connection.execute(f"SELECT {CLOCK} FROM clock").fetchone())
         return self._clock
 
     def next_seq(self) -> int:
@@ -276,7 +281,7 @@ class Transaction:
 
     def clock_mode(self) -> str:
         """`manual` or `running`."""
-        return self._clock_row()[0]
+        return str(self._clock_row()[0])
 
     def count_up(self, kind: str) -> int:
         """The next number of a kind, from 1; none is given twice."""
