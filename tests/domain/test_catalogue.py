@@ -22,6 +22,10 @@ def all_below(root: type[Exception]) -> list[type[Exception]]:
 KINDS = {each.__name__: each for each in all_below(ApiError)}
 
 
+RAISES = {"checks.found": "NotFound"}
+"""What is called with a code → the class that it raises."""
+
+
 @cache
 def named_codes(source: str) -> list[tuple[str, ast.expr]]:
     """What is called, and the code that is named to it: of a choice both branches."""
@@ -33,7 +37,8 @@ def named_codes(source: str) -> list[tuple[str, ast.expr]]:
 
 def codes_in(source: str) -> set[tuple[str, str]]:
     """(code, class) of every call of a class of errors that names a code."""
-    found = {(value.value, kind) for kind, value in named_codes(source) if isinstance(value, ast.Constant)}
+    named = {(value.value, kind) for kind, value in named_codes(source) if isinstance(value, ast.Constant)}
+    found = {(code, RAISES.get(kind, kind)) for code, kind in named}
     return {(code, kind) for code, kind in found if kind in {"ApiError", *KINDS} and isinstance(code, str)}
 
 
@@ -52,6 +57,7 @@ def test_the_codes_that_are_raised_stand_in_the_table_with_their_class_and_no_ot
         ("raise NotFound('x', code='a_b')", {("a_b", "NotFound")}),
         ("InvalidRequest('x', code='a' if y else 'b')", {("a", "InvalidRequest"), ("b", "InvalidRequest")}),
         ("InvalidRequest('x', code=other.code)", set()),
+        ("checks.found(caller, 'x', code='a')", {("a", "NotFound")}),
         ("Something('x', code='a')", set()),
     ):
         assert codes_in(source) == found

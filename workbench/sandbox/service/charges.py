@@ -62,4 +62,4 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.Li
 
 def found(tx: Transaction, caller: Caller, charge_id: str, *, param: str = "id") -> Charge:
     """The caller's charge of this id. Raises NotFound."""
-    return checks.found(caller, tx.charges, charge_id, "charge", "charge_not_found", param)
+    return checks.found(caller, tx.charges, charge_id, "charge", code="charge_not_found", param=param)

@@ -55,7 +55,9 @@ class EveryFault:
             raise first
 
 
-def found(caller: Caller, table: Table[R], key: str, what: str, code: str, param: str = "id", **equals: Filters) -> R:
+def found(
+    caller: Caller, table: Table[R], key: str, what: str, *, code: str, param: str = "id", **equals: Filters
+) -> R:
     """The caller's row of this id.
 
     Raises NotFound: there is none, or none that equals these.

@@ -168,8 +168,8 @@ def _states(text: str) -> tuple[str, ...]:
 
 
 def _event(tx: Transaction, caller: Caller, event_id: str) -> StoredEvent:
-    return checks.found(caller, tx.events, event_id, "event", "event_not_found")
+    return checks.found(caller, tx.events, event_id, "event", code="event_not_found")
 
 
 def _found(tx: Transaction, caller: Caller, delivery_id: str) -> Delivery:
-    return checks.found(caller, tx.deliveries, delivery_id, "delivery", "delivery_not_found")
+    return checks.found(caller, tx.deliveries, delivery_id, "delivery", code="delivery_not_found")

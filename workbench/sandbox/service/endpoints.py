@@ -112,4 +112,4 @@ def faults(tx: Transaction, caller: Caller) -> list[control.FaultyEndpoint]:
 
 def found(tx: Transaction, caller: Caller, endpoint_id: str) -> Endpoint:
     """The caller's endpoint of this id. Raises NotFound: there is none, or it was deleted."""
-    return checks.found(caller, tx.endpoints, endpoint_id, "webhook endpoint", "endpoint_not_found", status=_KEPT)
+    return checks.found(caller, tx.endpoints, endpoint_id, "webhook endpoint", code="endpoint_not_found", status=_KEPT)

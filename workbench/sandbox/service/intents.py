@@ -117,7 +117,7 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.Li
 
 def found(tx: Transaction, caller: Caller, intent_id: str, *, param: str = "id") -> PaymentIntent:
     """The caller's intent of this id. Raises NotFound."""
-    return checks.found(caller, tx.intents, intent_id, "payment intent", "intent_not_found", param)
+    return checks.found(caller, tx.intents, intent_id, "payment intent", code="intent_not_found", param=param)
 
 
 def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent, sent: str | None) -> None:

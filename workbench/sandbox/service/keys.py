@@ -68,7 +68,7 @@ def _new(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
 
 
 def _active(tx: Transaction, caller: Caller, key_id: str) -> ApiKey:
-    key = checks.found(caller, tx.api_keys, key_id, "key", "key_not_found")
+    key = checks.found(caller, tx.api_keys, key_id, "key", code="key_not_found")
     if key.status != ACTIVE:
         raise StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
     return key

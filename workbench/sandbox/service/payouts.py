@@ -51,7 +51,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
 
 def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> wire.Payout:
     """GET /v1/payouts/{payout_id}: a payout as it is now."""
-    return views.payout(checks.found(caller, tx.payouts, payout_id, "payout", "payout_not_found"))
+    return views.payout(checks.found(caller, tx.payouts, payout_id, "payout", code="payout_not_found"))
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.Payout]:

@@ -55,7 +55,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
 
 def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> wire.Refund:
     """GET /v1/refunds/{refund_id}: a refund as it is now."""
-    return views.refund(checks.found(caller, tx.refunds, refund_id, "refund", "refund_not_found"), tx.gaps)
+    return views.refund(checks.found(caller, tx.refunds, refund_id, "refund", code="refund_not_found"), tx.gaps)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> wire.List[wire.Refund]:
