@@ -5,6 +5,7 @@ One table of patterns; every text that leaves the sandbox for a log, a trace, a 
 """
 
 import re
+from collections.abc import Mapping
 
 from workbench.domain.phones import GAPS
 
@@ -48,6 +49,11 @@ def mask(text: str) -> str:
     """
     text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     return _masked(text, *_SECRETS, _NUMBERS)
+
+
+def mask_values(headers: Mapping[str, str]) -> dict[str, str]:
+    """The same names, each with its value masked."""
+    return {name: _masked(value, *_SECRETS, _NUMBERS) for name, value in headers.items()}
 
 
 def mask_secrets(text: str) -> str:

@@ -19,7 +19,7 @@ from wsgiref.types import WSGIApplication
 import httpx
 
 from workbench.domain import webhooks
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask, mask_values
 from workbench.domain.signatures import headers_for
 from workbench.domain.webhooks import DUPLICATE, MAX_RESPONSE_BYTES, Attempt, Delivery, Endpoint, Outcome
 from workbench.errors import InvalidRequest
@@ -249,7 +249,7 @@ def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) ->
             status_code=reply.status_code,
             answer=reply.answer,
             fault=reply.fault,
-            headers={name: mask(value) for name, value in sending.headers.items()},
+            headers=mask_values(sending.headers),
         )
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask, mask_values
 from workbench.domain.moments import rfc3339
 from workbench.domain.reading import json_from
 from workbench.domain.webhooks import DEAD_LETTER
@@ -37,7 +37,7 @@ def write_down(
             method=request.method,
             path=mask(request.target)[:MAX_KEPT_TEXT],
             payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
-            request_headers={name: mask(value) for name, value in request.headers.items()},
+            request_headers=mask_values(request.headers),
             request_body=_kept_request(request, operation),
             status=response.status,
             response_headers={"Content-Type": response.content_type, **response.headers},
