@@ -27,7 +27,7 @@ def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one
         now=rfc3339(tx.now_ms),
         now_ms=tx.now_ms,
         business_date=business_date(tx.now_ms),
-        seq=tx.last_seq(),
+        seq=tx.last("seq"),
     )
 
 

@@ -168,10 +168,6 @@ class Transaction:
         """The next place in the order of all that happens."""
         return self.count_up("seq")
 
-    def last_seq(self) -> int:
-        """The latest place taken, 0 before anything has happened."""
-        return self.last("seq")
-
     def new_id(self, prefix: str) -> str:
         """The next identifier of a kind."""
         return self.draws.identifier(prefix, self.count_up(prefix))
@@ -290,7 +286,7 @@ class Transaction:
         return self._counters[kind]
 
     def last(self, kind: str) -> int:
-        """The latest number of a kind, 0 before the first."""
+        """The latest number of a kind, 0 before the first; of `seq`, the latest place that was taken."""
         if kind not in self._counters:
             row = self._connection.execute("SELECT value FROM counter WHERE kind = ?", (kind,)).fetchone()
             self._counters[kind] = int(row[0]) if row else 0
