@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
 from workbench.domain import wire
-from workbench.domain.reading import json_from, struct_from
+from workbench.domain.reading import json_from, query_from, struct_from
 from workbench.errors import InvalidRequest
 
 INTENT = {"amount": 150, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
@@ -198,6 +198,18 @@ def test_unknown_fields_are_ignored_or_refused_as_chosen(shape: type[Struct]):
     assert made == struct_from(GOOD[shape], shape)
     error = refused_as(shape, value, unknown="refused")
     assert list(error.problems) == [("/surplus", "is not known"), ("/a~1b~0c", "is not known")]
+
+
+def test_a_query_is_read_as_its_struct_and_a_number_out_of_bounds_or_named_twice_refused():
+    assert query_from({"limit": "5", "charge": "7"}, wire.RefundsQuery) == wire.RefundsQuery(limit=5, charge="7")
+    for name, value, code, said in (
+        ("limit", "0", "parameter_invalid", "limit must be a whole number from 1 to 10000 or null, not a number (0)."),
+        ("after", "x", "parameter_invalid", f"after must be a whole number from 0 to {2**63 - 1}, not a string."),
+        ("after", ["1", "2"], "parameter_repeated", "after stands more than once."),
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            query_from({name: value}, wire.EntriesQuery)
+        assert (str(refused.value), refused.value.code, refused.value.param) == (said, code, name)
 
 
 NAMES = ("amount", "currency", "payment_method_types", "description", "metadata", "payment_method", "type",
