@@ -10,8 +10,7 @@ from workbench.domain.wire.control import Input
 
 TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
 WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=16, max_size=32)
-DIGITS = st.text("0123456789", min_size=7, max_size=7)
-PREFIXES = st.sampled_from(["96", "76", "97", "77", "95", "75"])
+NUMBERS = st.from_regex("[79][567][0-9]{7}", fullmatch=True)
 
 
 def key(kind: str) -> str:
@@ -69,10 +68,10 @@ def test_no_key_is_left_in_any_text(before: str, kind: str, secret: str):
     assert secret not in mask(f'{{"key": "{kind}{secret}"}}')
 
 
-@given(PREFIXES, DIGITS, st.text(max_size=10), st.sampled_from(["", " ", '"', "/", ",", ".", "x", "_", "9"]))
-def test_no_number_is_left_in_any_text(prefix: str, digits: str, before: str, after: str):
-    masked = mask(f"{before}+260{prefix}{digits}{after}")
-    assert f"{prefix}{digits}" not in masked
+@given(NUMBERS, st.text(max_size=10), st.sampled_from(["", " ", '"', "/", ",", ".", "x", "_", "9"]))
+def test_no_number_is_left_in_any_text(number: str, before: str, after: str):
+    masked = mask(f"{before}+260{number}{after}")
+    assert number not in masked
     assert "••••" in masked
 
 
