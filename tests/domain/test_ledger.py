@@ -18,7 +18,7 @@ FLOAT, BANK = "operator:mtn:float", "bank:settlement"
 DR, CR = "debit", "credit"
 REFUND = ledger.refund_split(10_000, available_minor=6_000, pending_minor=3_000)
 OF_100 = {
-    "gross": 10_000, "net": 9_750, "merchant_fee": 250, "operator_fee": 100, "owed": 9_750, "swept": 9_900,
+    "gross": 10_000, "net": 9_750, "merchant_fee": 250, "operator_fee": 100, "owed": 700, "swept": 9_900,
     "short": 500, **REFUND,
 }  # fmt: skip
 
@@ -29,8 +29,8 @@ EXPECTED: dict[str, list[tuple[str, int, int]]] = {
     "suspense_settled": [(DR, 2900, 10_000), (CR, 2000, 9_750), (CR, 4000, 250)],
     "suspense_returned": [(DR, 2900, 10_000), (CR, 1100, 10_000)],
     "cleared": [(DR, 2000, 9_750), (CR, 2010, 9_750)],
-    "receivable_recovered": [(DR, 2010, 9_750), (CR, 1310, 9_750)],
-    "recovery_returned": [(DR, 1310, 9_750), (CR, 2010, 9_750)],
+    "receivable_recovered": [(DR, 2010, 700), (CR, 1310, 700)],
+    "recovery_returned": [(DR, 1310, 700), (CR, 2010, 700)],
     "sweep_recalled": [(DR, 1100, 9_900), (CR, 1200, 9_900)],
     "swept": [(DR, 1200, 9_900), (CR, 1100, 9_900)],
     "sweep_credited": [(DR, 1010, 9_900), (CR, 1200, 9_900)],
