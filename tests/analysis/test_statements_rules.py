@@ -132,6 +132,7 @@ def test_one_of_debit_and_credit_is_filled(tmp_path: Path):
         "|0,00": "neither Out and In has an amount above zero",
         "-1,00|": "Out '-1,00' is negative",
         "1,0x|": "Out '1,0x' is not an amount",
+        "|1,0x": "In '1,0x' is not an amount",
     }
     read = corner(tmp_path, CORNER, *(f"A1|05.01.2026|{amounts}||" for amounts in rows))
     assert read.rows["problem"].tolist() == [*rows.values()]
