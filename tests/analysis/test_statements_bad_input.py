@@ -193,8 +193,8 @@ def test_no_file_no_path_no_layout_and_no_statement_are_refused(file: File, tmp_
 
 
 def test_a_layout_that_is_named_may_have_more_columns(file: File):
-    path = file(HEADER + ",Secret", GOOD + ",1")
-    assert read_statement(path, layout="mtn").rows["problem"].isna().tolist() == [True]
+    path = file(HEADER + ",Secret", GOOD + ",1", ",,,,,,,,,what stands there alone is no row to be lost")
+    assert read_statement(path, layout="mtn").rows["problem"].isna().tolist() == [True, False]
     with pytest.raises(StatementRefused, match="lacks Transaction ID"):
         read_statement(path, layout="airtel")
 
