@@ -120,7 +120,7 @@ def test_rows_are_taken_one_at_a_time_and_a_line_is_where_one_begins_in_the_file
         lines = [(writer.write(each), len(taken)) for each in rows()]
     assert lines == [(2, 1), (5, 2), (6, 3)]
     assert read_statement(path).rows["line"].tolist() == [2, 5, 6]
-    assert path.read_text("utf-8").splitlines()[4].startswith("1,2026-01-05 08:01:02,")
+    assert path.read_text("utf-8").splitlines()[4].startswith("1,2026-01-05 08:01:02,Successful,Payment,")
     # Masked numbers stand there with stars, as operators write them.
     assert "FRI:26096****567/MSISDN" in path.read_text("utf-8")
 
