@@ -357,7 +357,9 @@ class TestWhatTheClientCannotSay:
         made = snippet("POST", path if path[0] == "/" else f"/v1/{path}", body, **options)
         assert made.python == made.httpx
 
-    def test_amounts_keep_every_digit(self):
+    def test_a_body_that_was_written_is_sent_as_it_was_and_amounts_keep_every_digit(self):
+        written = '{"id": 1,  "name": "Aloe"}'
+        assert all(written in each for each in snippet("POST", "/plants", written)[1:])
         made = snippet("POST", "/v1/payment_intents", {**INTENT, "amount": Decimal("0.10")})
         assert 'amount=Decimal("0.10")' in made.python
         assert all('"amount":0.10,' in each for each in made[1:])
