@@ -13,13 +13,9 @@ from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection
 
 _PATH: Final = "/v1/api_keys"
 _KEPT: Final = "This bench calls with this key, which would be its end: roll it instead."
-_NEW: Final = views.Form(
-    "new",
-    "A new key",
-    (views.Field("kind", "Kind", "secret", "select", tuple((each, each) for each in KEY_PREFIXES)),),
-    (views.Action("create", "Create key", primary=True),),
-    row=True,
-)
+_KIND: Final = views.Field("kind", "Kind", "secret", "select", tuple((each, each) for each in KEY_PREFIXES))
+_CREATE: Final = views.Action("create", "Create key", primary=True)
+_NEW: Final = views.Form("new", "A new key", (_KIND,), (_CREATE,), row=True)
 _KEYS_NOTE: Final = views.Note(
     "A key is shown once, when it is made. Only test keys are here: the sandbox refuses live ones."
 )
@@ -36,9 +32,8 @@ class KeysSection(PagedSection[wire.ApiKey]):
         """What is to be seen now."""
         rows = tuple(self._row(each) for each in self._pages.rows())
         grid = views.Grid("Keys", views.headings("Key", "Kind", "Made (Lusaka)", "Status"), rows)
-        return views.Section(
-            self.id, "Developers: API keys", (grid, *self._pages.buttons("Keys"), _NEW, _KEYS_NOTE), wide=True
-        )
+        items = (grid, *self._pages.buttons("Keys"), _NEW, _KEYS_NOTE)
+        return views.Section(self.id, "Developers: API keys", items, wide=True)
 
     def create(self, _on: str, values: Values) -> Message:
         """Another key."""
@@ -84,8 +79,7 @@ class KeysSection(PagedSection[wire.ApiKey]):
 
 
 def _actions(key: wire.ApiKey, *, is_own: bool) -> tuple[views.Action, ...]:
-    goes_on = " This bench goes over to the new one." if is_own else ""
-    kept = _KEPT if is_own else ""
+    goes_on, kept = (" This bench goes over to the new one.", _KEPT) if is_own else ("", "")
     return (
         views.Action("roll", "Roll", key.id, confirm=f"The old key ends at once.{goes_on} Roll it?"),
         views.Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept),
@@ -99,16 +93,10 @@ def _reveal(key: wire.ApiKey) -> Reveal:
 _BY_ITSELF: Final = "by itself; what is shown is when it was last looked at"
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
 _STEPS: Final = (("60", "+1 minute"), ("3600", "+1 hour"), ("86400", "+1 day"))
-_OTHER: Final = views.Form(
-    "span",
-    "Another span",
-    (
-        views.Field("count", "By how much", "5", "number"),
-        views.Field("unit", "Of what", "minutes", "select", tuple((each, each) for each in _UNITS)),
-    ),
-    (views.Action("move", "Move", primary=True),),
-    row=True,
-)
+_COUNT: Final = views.Field("count", "By how much", "5", "number")
+_UNIT: Final = views.Field("unit", "Of what", "minutes", "select", tuple((each, each) for each in _UNITS))
+_MOVE: Final = views.Action("move", "Move", primary=True)
+_OTHER: Final = views.Form("span", "Another span", (_COUNT, _UNIT), (_MOVE,), row=True)
 
 
 class ClockSection(SessionSection):
@@ -122,8 +110,8 @@ class ClockSection(SessionSection):
         now = self._session.untraced.clock()
         is_running = now.mode == "running"
         steps = [views.Action("advance", label, seconds) for seconds, label in _STEPS]
-        look = [views.Action("look", "Look again")] if is_running else []
-        move = views.Actions("Move the clock", (*steps, *look))
+        steps += [views.Action("look", "Look again")] if is_running else []
+        move = views.Actions("Move the clock", tuple(steps))
         facts = (
             ("Lusaka", when(now.now_ms // 1000)),
             ("UTC", moment(now.now_ms).strftime("%Y-%m-%d %H:%M:%S")),
@@ -158,16 +146,10 @@ class ClockSection(SessionSection):
 
 _NAMES: Final = {each.id: each.name for each in OPERATORS.values()}
 _MINUTE_S: Final = 60
-_OUTAGE: Final = views.Form(
-    "outage",
-    "An outage",
-    (
-        views.Field("provider", "Operator", "mtn", "select", tuple(_NAMES.items())),
-        views.Field("minutes", "For how many minutes", "10", "number"),
-    ),
-    (views.Action("start", "Start outage", primary=True),),
-    row=True,
-)
+_PROVIDER: Final = views.Field("provider", "Operator", "mtn", "select", tuple(_NAMES.items()))
+_MINUTES: Final = views.Field("minutes", "For how many minutes", "10", "number")
+_START: Final = views.Action("start", "Start outage", primary=True)
+_OUTAGE: Final = views.Form("outage", "An outage", (_PROVIDER, _MINUTES), (_START,), row=True)
 _OUTAGE_NOTE: Final = views.Note("While an operator is down, payments by its wallets fail with operator_unavailable.")
 
 

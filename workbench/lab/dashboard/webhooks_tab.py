@@ -150,16 +150,10 @@ _PAUSED: Final = (
     "nowhere, and can be replayed from the events once it is enabled."
 )
 _ENABLED: Final = "Enabled: events go there from now on; dead letters can be replayed."
-_NEW: Final = views.Form(
-    "new",
-    "A new endpoint",
-    (
-        views.Field("url", "URL", hint="Of this machine, such as http://127.0.0.1:8000/webhooks"),
-        views.Field("events", "Events", "*", hint=_HINT),
-    ),
-    (views.Action("add", "Add endpoint", primary=True),),
-    row=True,
-)
+_URL: Final = views.Field("url", "URL", hint="Of this machine, such as http://127.0.0.1:8000/webhooks")
+_EVENTS: Final = views.Field("events", "Events", "*", hint=_HINT)
+_ADD: Final = views.Action("add", "Add endpoint", primary=True)
+_NEW: Final = views.Form("new", "A new endpoint", (_URL, _EVENTS), (_ADD,), row=True)
 
 
 class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
