@@ -35,21 +35,15 @@ HERE = "127.0.0.1"
 START_S = 60
 PATIENCE_MS, ACTION_MS = 60_000, 30_000
 """For what waits for a kernel, and for what a widget answers: a machine may be busy with other tests."""
-SETTLES_S = 3
+SETTLES_S, MOST_TABS = 3, 60
 THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
     # What is asked of another machine fails at once, and is counted.
     f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {HERE}",
-)
+)  # fmt: skip
 KEPT = {"HOME": "home", "JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
         "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "IPYTHONDIR": "ipython",
         "MPLCONFIGDIR": "matplotlib"}  # fmt: skip
@@ -105,9 +99,7 @@ ERRORS = f"""(path) => ({PANEL})(path).content.model.sharedModel.cells.flatMap(
   (cell) => (cell.outputs || []).filter((output) => output.output_type === 'error').map(
     (output) => output.ename + ': ' + output.evalue))"""
 SOURCES = f"(path) => ({PANEL})(path).content.model.sharedModel.cells.map((cell) => cell.source)"
-THEME = """async (theme) => {
-  await window.jupyterapp.commands.execute('apputils:change-theme', {theme});
-}"""
+COMMAND = "async ([name, options]) => { await window.jupyterapp.commands.execute(name, options); }"
 AXE = "(element) => window.axe.run(element, {resultTypes: ['violations']}).then((found) => found.violations)"
 
 
@@ -330,9 +322,20 @@ class Lab:
             (self.jupyter.folder / name).write_text(text, "utf-8")
         self._go()
 
+    def show(self, *cells: str) -> "Locator":
+        """Open a notebook of these cells and run it: what the last of them shows."""
+        self.open(cells)
+        self.run_all()
+        return self.output(len(cells) - 1)
+
+    def save(self) -> str:
+        """Save the notebook: its text."""
+        self.command("docmanager:save-all")
+        return (self.jupyter.folder / self.path).read_text("utf-8")
+
     def reopen(self) -> None:
         """Close the tab and open the notebook again, saved before; its kernel has gone on."""
-        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save-all')")
+        self.save()
         self.page.goto("about:blank")
         self._go()
 
@@ -374,11 +377,29 @@ class Lab:
         """What the cell at this place shows below itself."""
         return self.cell(place).locator(".jp-Cell-outputArea")
 
-    def theme(self, name: str) -> None:
-        """Change the theme, to one of THEMES."""
-        assert name in THEMES
-        self.page.evaluate(THEME, name)
-        self.page.locator(f"body[data-jp-theme-name='{name}']").wait_for(state="attached", timeout=PATIENCE_MS)
+    def command(self, name: str, **options: str) -> None:
+        """Run one of JupyterLab's commands."""
+        self.page.evaluate(COMMAND, [name, options])
+
+    def themes(self) -> Iterator[str]:
+        """Change the theme to each in turn; a short name of it."""
+        for theme in THEMES:
+            self.command("apputils:change-theme", theme=theme)
+            self.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached", timeout=PATIENCE_MS)
+            yield theme.removeprefix("JupyterLab ").lower().replace(" ", "-")
+
+    def reach(self, place: "Locator") -> None:
+        """Press Tab until the focus is there."""
+        for _ in range(MOST_TABS):
+            self.page.keyboard.press("Tab")
+            if place.evaluate("(node) => node === document.activeElement"):
+                return
+        pytest.fail("the keyboard does not get there")
+
+    def type_pin(self, handset: "Locator", pin: str = "1234") -> None:
+        """Press the digits of a PIN on a handset, and Send."""
+        for key in (*pin, "Send"):
+            handset.get_by_role("button", name=key, exact=True).click()
 
     def axe(self, where: "Locator | str") -> list[str]:
         """What axe objects to within an element, one line each."""

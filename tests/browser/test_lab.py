@@ -31,9 +31,7 @@ counter
 
 
 def test_a_widget_answers(lab: "Lab"):
-    lab.open(cells=["## A counter", COUNTER])
-    lab.run_all()
-    button = lab.output(1).get_by_role("button")
+    button = lab.show("## A counter", COUNTER).get_by_role("button")
     button.click()
     expect(button).to_have_text("pressed 1")
     assert lab.run("counter.count") == "1"
@@ -43,8 +41,9 @@ def test_a_widget_answers(lab: "Lab"):
     lab.snapshot(lab.output(1), "counter")
 
 
-def test_the_kernel_runs_this_checkout_and_is_live(lab: "Lab"):
-    lab.open(cells=["1 + 1"])
+def test_the_kernel_runs_this_checkout_and_is_live_and_each_theme_is_there(lab: "Lab"):
+    lab.open(["1 + 1"])
+    assert list(lab.themes()) == ["light", "dark", "dark-high-contrast"]
     assert lab.run("from workbench.render import is_live; is_live()") == "True"
     lab.run("kept = 1")
     lab.reopen()
@@ -54,15 +53,8 @@ def test_the_kernel_runs_this_checkout_and_is_live(lab: "Lab"):
         lab.run("kept")
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"])
-def test_each_theme_is_there(lab: "Lab", theme: str):
-    lab.open(cells=["1 + 1"])
-    lab.theme(theme)
-    assert lab.page.locator("body").get_attribute("data-jp-theme-name") == theme
-
-
 def test_what_is_asked_of_others_and_errors_in_the_console_are_noticed(lab: "Lab"):
-    lab.open(cells=["1 + 1"])
+    lab.open(["1 + 1"])
     lab.page.evaluate("() => fetch('http://example.org/').catch(() => console.error('no way out'))")
     with pytest.raises(AssertionError, match="other machines"):
         lab.watch.check()
@@ -73,14 +65,9 @@ def test_what_is_asked_of_others_and_errors_in_the_console_are_noticed(lab: "Lab
     lab.watch.expect("no way out|ERR_NAME_NOT_RESOLVED|Content Security Policy|violates")
 
 
-def test_axe_objects_to_what_is_wrong(lab: "Lab"):
-    lab.open(cells=["from IPython.display import HTML", "HTML('<button></button>')"])
-    lab.run_all()
-    (found,) = lab.axe(lab.output(1).locator("button"))
-    assert found.startswith("button-name")
-
-
-def test_a_cell_that_fails_fails_the_test(lab: "Lab"):
-    lab.open(cells=["1 / 0"])
+def test_axe_objects_to_what_is_wrong_and_a_cell_that_fails_fails_the_test(lab: "Lab"):
+    lab.open(["from IPython.display import HTML; HTML('<button></button>')", "1 / 0"])
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
         lab.run_all()
+    (found,) = lab.axe(lab.output(0).locator("button"))
+    assert found.startswith("button-name")

@@ -45,14 +45,6 @@ class Opened(NamedTuple):
         return found[0]
 
 
-def mine(folder: Path) -> None:
-    """A notebook of one's own, by the name of the one that begins, with a handset in its second cell."""
-    folder.mkdir(parents=True)
-    cells = [nbformat.v4.new_markdown_cell("# Mine"), nbformat.v4.new_code_cell(SHOWN, metadata={"tags": ["handset"]})]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), folder / FIRST)
-
-
 @pytest.fixture(scope="module")
 def opened(
     tools: object,  # noqa: ARG001  skips before a server is started for nobody
@@ -63,7 +55,11 @@ def opened(
 ) -> Iterator[Opened]:
     top = tmp_path_factory.mktemp("command")
     folder = top / "mine"
-    mine(folder)
+    folder.mkdir()
+    # A notebook of one's own, by the name of the one that begins, with a handset in its second cell.
+    cells = [nbformat.v4.new_markdown_cell("# Mine"), nbformat.v4.new_code_cell(SHOWN, metadata={"tags": ["handset"]})]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), folder / FIRST)
     said, errors = top / "stdout.txt", top / "stderr.txt"
     with said.open("w") as out, errors.open("w") as err:
         process = subprocess.Popen(  # noqa: S603  our own command
@@ -103,28 +99,21 @@ def test_it_says_what_it_did_in_three_lines(opened: Opened):
     assert "bench.phone" in (opened.folder / FIRST).read_text()
 
 
-def test_what_was_shipped_is_trusted_and_what_was_not_is_not(opened: Opened):
-    base, token = opened.url.partition("/lab/")[0], opened.url.partition("token=")[2]
-    with httpx.Client(base_url=base, headers={"Authorization": f"token {token}"}) as http:
-        read = {name: http.get(f"/api/contents/{name}").json() for name in (FIRST, notebooks()[-1].name)}
-    cells = [[cell for cell in each["content"]["cells"] if cell["cell_type"] == "code"] for each in read.values()]
-    assert [{cell["metadata"]["trusted"] for cell in each} for each in cells] == [{False}, {True}]
-
-
-def test_a_notebook_that_is_saved_keeps_its_widgets_and_no_news_are_asked_for(opened: Opened):
+def test_what_was_shipped_is_trusted_a_saved_notebook_keeps_its_widgets_and_nobody_is_answered_without_the_token(
+    opened: Opened,
+):
     base, token = opened.url.partition("/lab/")[0], opened.url.partition("token=")[2]
     wanted = {
         "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
         "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     }
     with httpx.Client(base_url=base, headers={"Authorization": f"token {token}"}) as http:
+        for name, trusted in ((FIRST, False), (notebooks()[-1].name, True)):
+            cells = http.get(f"/api/contents/{name}").json()["content"]["cells"]
+            assert {cell["metadata"]["trusted"] for cell in cells if cell["cell_type"] == "code"} == {trusted}
         for plugin, settings in wanted.items():
             schema = http.get(f"/lab/api/settings/{plugin}").raise_for_status().json()["schema"]["properties"]
             assert {name: schema[name]["default"] for name in settings} == settings
-
-
-def test_it_answers_nobody_without_its_token(opened: Opened):
-    base = opened.url.partition("/lab")[0]
     assert base.startswith("http://127.0.0.1:")
     assert httpx.get(f"{base}/api/contents").status_code == 403
     assert httpx.get(f"{base}/docs").status_code in {302, 403}

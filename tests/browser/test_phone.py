@@ -5,21 +5,18 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-import pytest
 from playwright.sync_api import expect
 
 from workbench import Workbench
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Page
 
     from tests.browser.conftest import Lab
     from tests.conftest import Serving
 
-THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
 NUMBER = "+260961234567"
 LEAST_PX = 44
-MOST_TABS = 40
 SILENCE_MS = 10_000
 OPENS_MS = 30_000
 RING_MS = 6_500
@@ -49,23 +46,22 @@ CUT_OFF = """(phone) => [phone, ...phone.querySelectorAll('*')].filter((each) =>
   const scrolls = ['auto', 'scroll'].includes(style.overflowX);
   return !scrolls && each.clientWidth > 2 && each.scrollWidth > each.clientWidth + 1;
 }).map((each) => each.className)"""
-
-
 KINDS = "() => window.jupyterapp.shell.currentWidget.model.sharedModel.cells.map((cell) => cell.cell_type)"
 
 
 class Handset:
     """What the tests press on a handset, and what they read."""
 
-    def __init__(self, lab: "Lab", root: "Locator") -> None:
+    def __init__(self, lab: "Lab", cell: int) -> None:
         self.lab = lab
-        self.root = root
+        self.root = root = lab.output(cell).locator("section.wb-phone")
         self.words = root.locator(".wb-words")
         self.left = root.locator(".wb-left")
         self.says = root.locator(".wb-says")
         self.pin = root.get_by_label("PIN", exact=True)
         self.inbox = root.get_by_role("group", name="Messages, newest first")
         self.receipt = root.locator(".wb-bubble")
+        expect(self.words).not_to_be_empty()
 
     def press(self, *names: str) -> None:
         for name in names:
@@ -84,22 +80,18 @@ class Handset:
         expect(self.words).to_have_text(re.compile(rf"Pay ZMW {amount}\s+to PLANT STORE\s+Ref: Monstera"))
         expect(self.root).to_have_class(re.compile("wb-rings"))
 
+    def approve(self) -> None:
+        self.lab.type_pin(self.root)
+        expect(self.words).to_contain_text("Approved.")
+
     def status(self, intent: str) -> str:
         return self.lab.run(f"print(bench.client.payment_intents.retrieve('{intent}').status)")
 
 
 def opened(lab: "Lab", *cells: str, setup: str = SETUP) -> Handset:
-    """A notebook of these cells; the handset that the last of them shows."""
-    cells = cells or (SHOW,)
-    lab.open(cells=[setup, *cells])
-    lab.run_all()
-    return handset(lab, len(cells))
-
-
-def handset(lab: "Lab", cell: int) -> Handset:
-    found = Handset(lab, lab.output(cell).locator("section.wb-phone"))
-    expect(found.words).not_to_be_empty()
-    return found
+    """A notebook of these cells; the handset that the first of them shows."""
+    lab.show(setup, *(cells or (SHOW,)))
+    return Handset(lab, 1)
 
 
 def sent_pins(page: "Page") -> list[str]:
@@ -149,50 +141,44 @@ class TestAPayment:
         expect(phone.root.get_by_role("button", name="Messages", exact=True)).to_be_visible()
 
     def test_by_keyboard_alone_from_ring_to_receipt(self, lab: "Lab"):
-        lab.open(cells=[SETUP, SHOW, "'the end'"])
-        lab.run_all()
-        phone = handset(lab, 1)
-        lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:enter-command-mode')")
+        phone, keys = opened(lab, SHOW, "'the end'"), lab.page.keyboard
+        lab.command("notebook:enter-command-mode")
         intent = phone.asked()
-        reach(lab.page, phone.pin)
-        lab.page.keyboard.type("1239")
-        lab.page.keyboard.press("Backspace")
-        lab.page.keyboard.type("4")
-        lab.page.keyboard.press("Enter")
+        lab.reach(phone.pin)
+        keys.type("1239")
+        keys.press("Backspace")
+        keys.type("4")
+        keys.press("Enter")
         expect(phone.words).to_contain_text("Approved.")
         expect(phone.receipt).to_contain_text("Transaction")
         expect(phone.pin).to_be_focused()
-        reach(lab.page, phone.root.get_by_role("button", name="Messages 1 new"))
-        lab.page.keyboard.press("Enter")
+        lab.reach(phone.root.get_by_role("button", name="Messages 1 new"))
+        keys.press("Enter")
         expect(phone.inbox).to_be_visible()
-        lab.page.keyboard.press("Escape")
+        keys.press("Escape")
         expect(phone.inbox).to_be_hidden()
         assert phone.status(intent) == "succeeded"
-        assert lab.page.evaluate(KINDS) == ["code", "code", "code"]
-
-    def test_digits_typed_on_a_key_go_where_the_keypads_go(self, lab: "Lab"):
-        phone = opened(lab)
+        # Digits typed on a key go where the keypad's go.
         phone.asked()
         phone.root.get_by_role("button", name="5", exact=True).focus()
-        lab.page.keyboard.type("12")
-        lab.page.keyboard.press("Enter")
+        keys.type("12")
+        keys.press("Enter")
         expect(phone.pin).to_have_value("125")
         # Letters and digits are shortcuts of the notebook around it: insert a cell, make it a heading.
-        lab.page.keyboard.type("ab12")
+        keys.type("ab12")
         expect(phone.pin).to_have_value("12512")
-        assert lab.page.evaluate(KINDS) == ["code", "code"]
-        lab.page.keyboard.press("Backspace")
-        lab.page.keyboard.press("Backspace")
-        lab.page.keyboard.press("Backspace")
+        assert lab.page.evaluate(KINDS) == ["code", "code", "code"]
+        for _ in range(3):
+            keys.press("Backspace")
         expect(phone.pin).to_have_value("12")
         phone.press("Clear")
         expect(phone.pin).to_have_value("")
         # A click leaves the focus where one types.
         phone.press("1")
         expect(phone.pin).to_be_focused()
-        lab.page.keyboard.type("2x34")
+        keys.type("2x34")
         expect(phone.pin).to_have_value("1234")
-        lab.page.keyboard.press("Enter")
+        keys.press("Enter")
         expect(phone.words).to_contain_text("Approved.")
 
     def test_by_touch(self, lab: "Lab"):
@@ -210,26 +196,17 @@ class TestAPayment:
         expect(phone.words).to_contain_text("Approved.")
 
 
-def reach(page: "Page", place: "Locator") -> None:
-    """Press Tab until the focus is there."""
-    for _ in range(MOST_TABS):
-        page.keyboard.press("Tab")
-        if place.evaluate("(node) => node === document.activeElement"):
-            return
-    pytest.fail("the keyboard does not get there")
-
-
 class TestWhatElseMayHappen:
     def test_wrong_pins_until_the_last(self, lab: "Lab"):
         phone = opened(lab)
         intent = phone.asked()
         expect(phone.left).to_contain_text("3 tries left")
         for left in ("2 tries left", "1 try left"):
-            phone.press("0", "0", "0", "0", "Send")
+            lab.type_pin(phone.root, "0000")
             expect(phone.words).to_contain_text("Wrong PIN.")
             expect(phone.left).to_contain_text(left)
         lab.shot(phone.root, "phone-wrong-pin")
-        phone.press("0", "0", "0", "0", "Send")
+        lab.type_pin(phone.root, "0000")
         expect(phone.words).to_contain_text("Wrong PIN too often.")
         expect(phone.receipt).to_contain_text("was not paid")
         expect(phone.root.locator(".wb-outcome")).to_have_text("✗")
@@ -237,29 +214,25 @@ class TestWhatElseMayHappen:
         lab.shot(phone.root, "phone-blocked")
         lab.snapshot(phone.root, "phone-blocked")
 
-    def test_what_the_service_refuses_is_said(self, lab: "Lab"):
+    def test_what_the_service_refuses_and_what_is_canceled_by_key_or_escape(self, lab: "Lab"):
         phone = opened(lab)
         phone.press("Cancel")
         expect(phone.says).to_have_text("No prompt waits for an answer on this handset.")
+        phone.read()
+        expect(phone.inbox).to_contain_text("No messages.")
         phone.asked()
+        expect(phone.inbox).to_be_hidden()
         phone.press("1", "2", "Send")
         expect(phone.says).to_contain_text("A PIN is 4 digits")
         expect(phone.left).to_contain_text("3 tries left")
         lab.shot(phone.root, "phone-error")
-        phone.press("1", "2", "3", "4", "Send")
-        expect(phone.words).to_contain_text("Approved.")
+        phone.approve()
         expect(phone.says).to_be_empty()
-
-    def test_cancel_by_key(self, lab: "Lab"):
-        phone = opened(lab)
         intent = phone.asked()
         phone.press("Cancel")
         expect(phone.words).to_have_text(re.compile(r"Canceled\.\s+Nothing was paid\."))
         assert phone.status(intent) == "requires_payment_method"
         lab.shot(phone.root, "phone-canceled")
-
-    def test_escape_cancels_with_care(self, lab: "Lab"):
-        phone = opened(lab)
         phone.asked()
         phone.press("1", "2")
         lab.page.keyboard.press("Escape")
@@ -286,121 +259,104 @@ class TestWhatElseMayHappen:
         phone.asked("12.50")
         lab.run("bench.clock.advance(400)")
         expect(phone.receipt).to_contain_text("ZMW 12.50 paid to PLANT STORE")
-
-    def test_an_open_inbox_makes_way_for_a_prompt(self, lab: "Lab"):
-        phone = opened(lab)
-        phone.read()
-        expect(phone.inbox).to_contain_text("No messages.")
-        phone.asked()
-        expect(phone.inbox).to_be_hidden()
-
-    def test_what_was_typed_for_a_payment_that_ended_is_not_sent_for_the_next(self, lab: "Lab"):
-        phone = opened(lab)
-        phone.asked()
+        # What was typed for a payment that ended is not sent for the next.
+        phone.asked("15.00")
         phone.press("1", "2")
         lab.run("bench.clock.advance(400)")
         expect(phone.words).to_contain_text("expired")
         expect(phone.pin).to_have_value("")
         intent = phone.asked("20.00")
-        phone.press("1", "2", "3", "4", "Send")
-        expect(phone.words).to_contain_text("Approved.")
+        phone.approve()
         assert phone.status(intent) == "succeeded"
 
-    def test_the_longest_prompt_is_seen_whole(self, lab: "Lab"):
+    def test_the_longest_prompt_is_seen_whole_and_prompts_queue(self, lab: "Lab"):
         """A reference of forty letters, a wrong PIN, and another payment behind it."""
-        phone = opened(lab, SHOW, setup=SETUP.replace("Monstera", "Monstera deliciosa for the waiting rooms"))
+        phone = opened(lab, setup=SETUP.replace("Monstera", "Monstera deliciosa for the waiting rooms"))
         lab.run("ask(); ask()")
         expect(phone.left).to_contain_text("1 more behind")
-        phone.press("9", "9", "9", "9", "Send")
+        lab.type_pin(phone.root, "9999")
         expect(phone.words).to_contain_text("Wrong PIN. Tries left: 2")
         home = phone.root.locator(".wb-home")
         assert home.evaluate("(home) => home.scrollHeight - home.clientHeight") <= 1
         lab.shot(phone.root, "phone-longest")
-
-    def test_prompts_queue(self, lab: "Lab"):
-        phone = opened(lab)
-        phone.asked("1.00")
-        lab.run("ask(amount='1.00')")
-        expect(phone.left).to_contain_text("1 more behind")
-        phone.press("1", "2", "3", "4", "Send")
+        lab.type_pin(phone.root)
         expect(phone.left).not_to_contain_text("behind")
-        phone.rings("1.00")
+        phone.rings()
         expect(phone.says).to_have_text("New message from MTN MoMo. A prompt waits for an answer.")
 
 
 class TestTheNotebookAroundIt:
-    def test_two_handsets_at_once(self, lab: "Lab"):
-        lab.open(cells=[SETUP, SHOW, SHOW_OTHER])
-        lab.run_all()
-        one, two = handset(lab, 1), handset(lab, 2)
+    def test_two_handsets_at_once_and_what_concerns_one_changes_nothing_on_the_other(self, lab: "Lab"):
+        one, two = opened(lab, SHOW, SHOW_OTHER), Handset(lab, 2)
         expect(two.root).to_have_accessible_name("Phone +26097••••567, Airtel Money")
         lab.run("ask('+260971234567', 'airtel', '20.00')")
         two.rings("20.00")
         expect(one.words).to_have_text("(no message)")
         one.asked()
-        two.press("1", "2", "3", "4", "Send")
-        expect(two.words).to_contain_text("Approved.")
+        two.approve()
         expect(one.words).to_contain_text("Enter PIN")
         lab.shot(lab.page.locator(".jp-Notebook"), "phone-two")
+        one.press("1")
+        one.root.evaluate(COUNT_CHANGES)
+        lab.run("for _ in range(20): ask('+260971234567', 'airtel')")
+        lab.page.wait_for_timeout(500)
+        assert lab.page.evaluate("() => window.changes") == []
 
-    def test_a_cell_that_is_run_twice_shows_the_same_handset(self, lab: "Lab"):
-        lab.open(cells=[SETUP, SHOW, SHOW])
-        lab.run_all()
-        one, again = handset(lab, 1), handset(lab, 2)
+    def test_a_cell_that_is_run_twice_shows_the_same_handset_and_what_it_does_while_it_runs(self, lab: "Lab"):
+        one, again = opened(lab, SHOW, SHOW), Handset(lab, 2)
         one.asked()
         again.rings()
-        again.press("1", "2", "3", "4", "Send")
-        for each in (one, again):
-            expect(each.words).to_contain_text("Approved.")
+        again.approve()
+        expect(one.words).to_contain_text("Approved.")
         lab.run_cell(1)
-        expect(handset(lab, 1).words).to_contain_text("Approved.")
+        one = Handset(lab, 1)
+        expect(one.words).to_contain_text("Approved.")
         assert lab.run("len(bench._phone_widgets)") == "1"
-
-    def test_what_a_cell_does_is_seen_while_it_runs(self, lab: "Lab"):
-        phone = opened(lab)
         lab.run("import threading; done = threading.Event()")
         lab.page.evaluate(
             """() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute(
                  {code: 'ask(); done.wait(20)'})"""
         )
-        phone.rings()
+        one.rings()
 
-    def test_what_concerns_others_changes_nothing(self, lab: "Lab"):
-        phone = opened(lab)
-        phone.asked()
-        phone.press("1")
-        phone.root.evaluate(COUNT_CHANGES)
-        lab.run("for _ in range(20): ask('+260971234567', 'airtel')")
-        lab.page.wait_for_timeout(500)
-        assert lab.page.evaluate("() => window.changes") == []
-
-    def test_the_tab_closed_and_opened_again(self, lab: "Lab"):
-        phone = opened(lab)
+    def test_the_tab_closed_and_opened_again_and_neither_pin_nor_number_is_saved(self, lab: "Lab"):
+        phone = opened(lab, "number = '+26096' + '1234567'; bench.phone(number)")
         phone.asked()
         lab.reopen()
-        phone = handset(lab, 1)
+        phone = Handset(lab, 1)
         phone.rings()
-        phone.press("1", "2", "3", "4", "Send")
-        expect(phone.words).to_contain_text("Approved.")
+        phone.approve()
+        saved = json.loads(lab.save())
+        outputs = json.dumps([cell.get("outputs") for cell in saved["cells"]] + [saved["metadata"]])
+        assert "+26096" in outputs
+        assert "1234567" not in outputs
+        assert '"1234"' not in outputs
 
-    def test_a_restarted_kernel_says_what_to_do_and_runs_again(self, lab: "Lab"):
+    def test_a_closed_bench_and_a_restarted_kernel_say_what_to_do_and_run_again(self, lab: "Lab"):
         phone = opened(lab)
+        phone.asked()
+        lab.run("bench.close()")
+        expect(phone.says).to_contain_text("This Workbench is closed. Run the notebook's cells again")
+        lab.type_pin(phone.root)
+        expect(phone.says).to_contain_text("This Workbench is closed.")
+        lab.run_all()
+        phone = Handset(lab, 1)
+        expect(phone.says).to_be_empty()
         phone.asked()
         lab.restart()
         # It says so by itself, and what is pressed hangs on nothing.
         expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
-        phone.press("1", "2", "3", "4", "Send")
+        lab.type_pin(phone.root)
         expect(phone.root).not_to_have_attribute("aria-busy", "true", timeout=SILENCE_MS)
         # The ringing, which goes on for a while, takes none of these words away.
         lab.page.wait_for_timeout(RING_MS)
         expect(phone.says).to_contain_text("run the cells again")
         lab.shot(phone.root, "phone-restarted")
         lab.run_all()
-        phone = handset(lab, 1)
+        phone = Handset(lab, 1)
         expect(phone.says).to_be_empty()
         phone.asked()
-        phone.press("1", "2", "3", "4", "Send")
-        expect(phone.words).to_contain_text("Approved.")
+        phone.approve()
 
     def test_a_notebook_without_its_kernel_shows_the_last_screen_where_the_lab_keeps_it(self, lab: "Lab"):
         kept = lab.jupyter.settings / "@jupyter-widgets" / "jupyterlab-manager" / "plugin.jupyterlab-settings"
@@ -408,62 +364,38 @@ class TestTheNotebookAroundIt:
         kept.write_text('{"saveState": true}')
         phone = opened(lab)
         phone.asked()
-        lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save-all')")
+        lab.save()
         lab.page.goto("about:blank")
         lab.jupyter.end_kernels()
         lab.page.goto(f"{lab.jupyter.url}/lab/workspaces/{lab.name}/tree/{lab.path}")
         lab.page.locator("section.wb-phone").wait_for(timeout=OPENS_MS)
-        phone = handset(lab, 1)
+        phone = Handset(lab, 1)
         expect(phone.words).to_contain_text("Enter PIN")
         expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
         lab.shot(phone.root, "phone-reopened")
 
-    def test_a_closed_bench_says_what_to_do(self, lab: "Lab"):
-        phone = opened(lab)
-        phone.asked()
-        lab.run("bench.close()")
-        expect(phone.says).to_contain_text("This Workbench is closed. Run the notebook's cells again")
-        phone.press("1", "2", "3", "4", "Send")
-        expect(phone.says).to_contain_text("This Workbench is closed.")
-        lab.run_all()
-        expect(handset(lab, 1).says).to_be_empty()
 
-    def test_neither_pin_nor_number_is_in_the_saved_notebook(self, lab: "Lab"):
-        phone = opened(lab, "number = '+26096' + '1234567'; bench.phone(number)")
-        phone.asked()
-        phone.press("1", "2", "3", "4", "Send")
-        expect(phone.words).to_contain_text("Approved.")
-        lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save-all')")
-        saved = json.loads((lab.jupyter.folder / lab.path).read_text("utf-8"))
-        outputs = json.dumps([cell.get("outputs") for cell in saved["cells"]] + [saved["metadata"]])
-        assert "+26096" in outputs
-        assert "1234567" not in outputs
-        assert '"1234"' not in outputs
-
-
-class TestServed:
-    def test_a_backends_payment_is_seen_and_time_runs_by_itself(self, lab: "Lab", serving: "Serving"):
-        with serving("--port", "0", "--json") as server:
-            connect = f"from workbench import Workbench\n\nbench = Workbench.connect(**{server.address!r})"
-            phone = opened(lab, setup=connect)
-            with Workbench.connect(**server.address) as backend:
-                asked(backend)
-                phone.rings()
-            expect(phone.left).to_have_text(re.compile(r"^4:5\d left, 3 tries left$"))
-            before = phone.left.text_content()
-            expect(phone.left).not_to_have_text(before or "", timeout=3_000)
-            lab.shot(phone.root, "phone-running")
-            phone.press("1", "2", "3", "4", "Send")
-            expect(phone.receipt).to_contain_text("paid to")
-            lab.run("bench.operator.script('+260961234567', ['prompt_timeout'])")
-            with Workbench.connect(**server.address) as backend:
-                asked(backend)
-                phone.rings()
-                backend.clock.advance(298)
-            # The server closes the prompt when its time is up; nobody asks it to.
-            expect(phone.words).to_contain_text("The request has expired.", timeout=SILENCE_MS)
-        # The server has ended.
-        expect(phone.says).to_contain_text("got no answer", timeout=SILENCE_MS)
+def test_served_a_backends_payment_is_seen_and_time_runs_by_itself(lab: "Lab", serving: "Serving"):
+    with serving("--port", "0", "--json") as server:
+        phone = opened(lab, setup=f"from workbench import Workbench\n\nbench = Workbench.connect(**{server.address!r})")
+        with Workbench.connect(**server.address) as backend:
+            asked(backend)
+            phone.rings()
+        expect(phone.left).to_have_text(re.compile(r"^4:5\d left, 3 tries left$"))
+        before = phone.left.text_content()
+        expect(phone.left).not_to_have_text(before or "", timeout=3_000)
+        lab.shot(phone.root, "phone-running")
+        lab.type_pin(phone.root)
+        expect(phone.receipt).to_contain_text("paid to")
+        lab.run("bench.operator.script('+260961234567', ['prompt_timeout'])")
+        with Workbench.connect(**server.address) as backend:
+            asked(backend)
+            phone.rings()
+            backend.clock.advance(298)
+        # The server closes the prompt when its time is up; nobody asks it to.
+        expect(phone.words).to_contain_text("The request has expired.", timeout=SILENCE_MS)
+    # The server has ended.
+    expect(phone.says).to_contain_text("got no answer", timeout=SILENCE_MS)
 
 
 def asked(bench: Workbench) -> None:
@@ -476,45 +408,43 @@ def asked(bench: Workbench) -> None:
 
 
 class TestEverybody:
-    @pytest.mark.parametrize("theme", THEMES)
-    def test_axe_finds_nothing(self, lab: "Lab", theme: str):
-        phone = opened(lab)
-        lab.theme(theme)
-        name = theme.removeprefix("JupyterLab ").lower().replace(" ", "-")
-        found = lab.axe(phone.root)
+    def test_axe_finds_nothing(self, lab: "Lab"):
+        phone, found = opened(lab), []
+
+        def look(state: str) -> None:
+            for theme in lab.themes():
+                lab.shot(phone.root, f"phone-{theme}-{state}")
+                found.extend(f"{theme}, {state}: {each}" for each in lab.axe(phone.root))
+
+        look("idle")
         phone.asked()
-        lab.shot(phone.root, f"phone-{name}-ringing")
-        found += lab.axe(phone.root)
+        look("ringing")
         phone.press("1", "2", "Send")
         expect(phone.says).not_to_be_empty()
-        found += lab.axe(phone.root)
-        phone.press("1", "2", "3", "4", "Send")
-        expect(phone.words).to_contain_text("Approved.")
-        lab.shot(phone.root, f"phone-{name}-approved")
-        found += lab.axe(phone.root)
+        look("refused")
+        phone.approve()
+        look("approved")
         phone.read()
-        lab.shot(phone.root, f"phone-{name}-inbox")
-        found += lab.axe(phone.root)
+        look("inbox")
         assert found == []
 
-    @pytest.mark.parametrize(("width", "height"), [(1400, 900), (360, 640), (320, 256)], ids=["wide", "360px", "400%"])
-    def test_every_target_is_large_and_nothing_is_cut_off(self, lab: "Lab", width: int, height: int):
+    def test_every_target_is_large_and_nothing_is_cut_off(self, lab: "Lab"):
+        """The last size is what 400 % of 1280 by 1024 leaves."""
         phone = opened(lab)
-        phone.asked()
-        lab.page.set_viewport_size({"width": width, "height": height})
-        if width < 1000:
-            lab.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
-        expect(phone.root).to_be_visible()
-        lab.page.screenshot(path=lab.shot(phone.root, f"phone-{width}").with_name(f"phone-page-{width}.png"))
-        assert phone.root.evaluate(SMALL) == []
-        assert phone.root.evaluate(CUT_OFF) == []
-        box = phone.root.bounding_box()
-        assert box is not None
-        assert box["x"] + box["width"] <= width
-        phone.press("1", "2", "3", "4", "Send")
-        expect(phone.words).to_contain_text("Approved.")
+        for width, height in ((1400, 900), (360, 640), (320, 256)):
+            phone.asked()
+            lab.page.set_viewport_size({"width": width, "height": height})
+            if width == 360:
+                lab.command("application:toggle-left-area")
+            expect(phone.root).to_be_visible()
+            lab.page.screenshot(path=lab.shot(phone.root, f"phone-{width}").with_name(f"phone-page-{width}.png"))
+            assert (width, phone.root.evaluate(SMALL), phone.root.evaluate(CUT_OFF)) == (width, [], [])
+            box = phone.root.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= width
+            phone.approve()
 
-    def test_motion_is_left_out_for_whom_it_disturbs(self, lab: "Lab"):
+    def test_motion_is_left_out_for_whom_it_disturbs_and_forced_colours_keep_their_edges(self, lab: "Lab"):
         phone = opened(lab)
         phone.asked()
         moving = "(phone) => getComputedStyle(phone.querySelector('.wb-body')).animationName"
@@ -522,11 +452,7 @@ class TestEverybody:
         lab.page.emulate_media(reduced_motion="reduce")
         assert phone.root.evaluate(moving) == "none"
         expect(phone.root.locator(".wb-ring")).to_have_text("Prompt")
-
-    def test_forced_colours_keep_their_edges(self, lab: "Lab"):
-        phone = opened(lab)
-        phone.asked()
-        lab.page.emulate_media(forced_colors="active")
+        lab.page.emulate_media(reduced_motion="no-preference", forced_colors="active")
         lab.shot(phone.root, "phone-forced")
         edge = "(phone) => getComputedStyle(phone.querySelector('.wb-key')).borderTopWidth"
         assert phone.root.evaluate(edge) == "2px"

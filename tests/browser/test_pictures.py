@@ -13,14 +13,11 @@ from workbench.lab.server import layout
 from workbench.resources import fixture, notebooks
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator
-
     from tests.browser.conftest import Lab
 
 MOST_BYTES, COLOURS, MARGIN = 200_000, 64, 8
 WIDE = {"width": 1360, "height": 860}
 TALL = {"width": 1900, "height": 3000}
-PIN = "1234"
 Keep = Callable[[Path, str], None]
 DESK = ["from workbench import Workbench\n\nbench = Workbench(seed=7)", "bench.desk()"]
 
@@ -41,12 +38,6 @@ def keep(request: pytest.FixtureRequest) -> Keep:
     return small
 
 
-def press_pin(handset: "Locator") -> None:
-    for digit in PIN:
-        handset.get_by_role("button", name=digit, exact=True).click()
-    handset.get_by_role("button", name="Send", exact=True).click()
-
-
 def test_a_notebook_and_its_handset(lab: "Lab", keep: Keep):
     start = notebooks()[0]
     lab.lay_out(layout(start))
@@ -58,19 +49,17 @@ def test_a_notebook_and_its_handset(lab: "Lab", keep: Keep):
     expect(handset).to_contain_text("Pay ZMW 150.00")
     lab.cell(5).scroll_into_view_if_needed()
     keep(lab.shot("#main", "notebook"), "notebook")
-    press_pin(handset)
+    lab.type_pin(handset)
     expect(handset).to_contain_text("Approved")
 
 
 def test_the_desk(lab: "Lab", keep: Keep):
     lab.page.set_viewport_size(TALL)
-    lab.open(cells=DESK)
-    lab.run_all()
-    desk = lab.output(1).locator(".wb-board")
+    desk = lab.show(*DESK).locator(".wb-board")
     desk.get_by_role("button", name="Send request", exact=True).click()
     handset = desk.locator("section.wb-phone")
     expect(handset).to_contain_text("Pay ZMW 150.00")
-    press_pin(handset)
+    lab.type_pin(handset)
     expect(desk.locator("> .wb-status")).to_contain_text("Paid: ")
     shot = lab.shot(desk, "desk")
     # As far as the ledger: the code below it is for those who have begun.

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from tests.browser.conftest import Lab
 
-PIN = "1234"
 WORDS = {
     "parameters": "seed: int",
     "bench": "bench = Workbench",
@@ -47,9 +46,7 @@ class Start:
         return self.output("ring").locator("section.wb-phone")
 
     def press_pin(self) -> None:
-        for digit in PIN:
-            self.handset.get_by_role("button", name=digit, exact=True).click()
-        self.handset.get_by_role("button", name="Send", exact=True).click()
+        self.lab.type_pin(self.handset)
         expect(self.handset).to_contain_text("Approved")
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tests.conftest import Serving
 
 SOON_MS = 1000
-
-THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
 PAID = """
 from decimal import Decimal
 from workbench import Workbench
@@ -39,14 +37,14 @@ CHARGE = (
 @pytest.fixture
 def board(lab: "Lab") -> "Locator":
     lab.page.set_viewport_size({"width": 1400, "height": 2200})
-    lab.open(cells=[PAID, "bench.trace"])
-    lab.run_all()
-    shown = lab.output(1).locator(".wb-board")
+    shown = lab.show(PAID, "bench.trace").locator(".wb-board")
     expect(shown.get_by_role("row").last).to_be_visible()
     return shown
 
 
 def test_a_payment_is_chosen_and_an_exchange_is_looked_into(lab: "Lab", board: "Locator"):
+    told = lab.run("print([str(row['seq']) for row in bench.trace])")
+    assert told == str(board.get_by_role("rowheader").all_inner_texts()), "the rows are those that a script reads"
     everything = board.get_by_role("row").count()
     board.get_by_label("Payment").select_option(lab.run("first").strip("'"))
     expect(board).not_to_contain_text("ZMW 20.00")
@@ -70,32 +68,24 @@ def test_a_payment_is_chosen_and_an_exchange_is_looked_into(lab: "Lab", board: "
     lab.shot(board, "trace-exchange")
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_axe_objects_to_nothing(lab: "Lab", board: "Locator", theme: str):
-    lab.theme(theme)
-    board.get_by_role("button", name="Look: 5", exact=True).click()
-    expect(board.get_by_role("group", name="Request", exact=True)).to_be_visible()
-    assert lab.axe(board) == []
-    lab.shot(board, f"trace-{theme}")
-
-
-def test_a_screen_reader_is_told(lab: "Lab", board: "Locator"):
+def test_a_screen_reader_is_told_axe_objects_to_nothing_and_where_it_is_narrow_nothing_is_cut_off(
+    lab: "Lab", board: "Locator"
+):
     board.get_by_label("Kind").select_option("screen")
     expect(board).not_to_contain_text("funds_secured")
     lab.snapshot(board, "trace")
-
-
-def test_on_a_narrow_screen_nothing_is_cut_off(lab: "Lab", board: "Locator"):
+    board.get_by_label("Kind").select_option("")
+    board.get_by_role("button", name="Look: 5", exact=True).click()
+    expect(board.get_by_role("group", name="Request", exact=True)).to_be_visible()
+    for theme in lab.themes():
+        lab.shot(board, f"trace-{theme}")
+        assert (theme, lab.axe(board)) == (theme, [])
+    board.get_by_role("button", name="Look: 5", exact=True).click()
     lab.page.set_viewport_size({"width": 360, "height": 1600})
-    lab.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
-    lab.page.evaluate("() => window.jupyterapp.commands.execute('application:set-mode', {mode: 'single-document'})")
+    lab.command("application:toggle-left-area")
+    lab.command("application:set-mode", mode="single-document")
     assert board.evaluate("(board) => board.scrollWidth <= board.clientWidth + 1")
     lab.shot(board, "trace-360")
-
-
-def test_the_rows_are_those_that_a_script_reads(lab: "Lab", board: "Locator"):
-    told = lab.run("print([str(row['seq']) for row in bench.trace])")
-    assert told == str(board.get_by_role("rowheader").all_inner_texts())
 
 
 class TestItFollows:
@@ -103,9 +93,7 @@ class TestItFollows:
 
     def test_one_call_and_then_five_hundred_payments(self, lab: "Lab"):
         once = 'bench.client.payment_intents.create(amount=Decimal("1.00"), description="Fern")'
-        lab.open(cells=[PAID.partition("\nfirst, second")[0], once, "bench.trace"])
-        lab.run_all()
-        board = lab.output(2).locator(".wb-board")
+        board = lab.show(PAID.partition("\nfirst, second")[0], once, "bench.trace").locator(".wb-board")
         expect(board.get_by_role("row").last).to_contain_text("payment_intent.created")
         last = lab.run(f"for number in range(500): {CHARGE}\nprint(bench.trace[-1]['seq'])")
         expect(board.get_by_role("rowheader").last).to_have_text(last, timeout=SOON_MS)
@@ -122,16 +110,14 @@ class TestItFollows:
         with serving("--port", "0", "--json") as server:
             connect = f"Workbench.connect(**{server.address!r})"
             setup = f"from workbench import Workbench\n\nbench, backend = {connect}, {connect}"
-            lab.open(cells=[setup, "bench.trace"])
-            lab.run_all()
-            board = lab.output(1).locator(".wb-board")
+            board = lab.show(setup, "bench.trace").locator(".wb-board")
             expect(board).to_contain_text("Nothing yet.")
             lab.run('backend.client.payment_intents.create(amount=5, description="Fern")')
             expect(board.get_by_role("table")).to_contain_text("POST /v1/payment_intents", timeout=SOON_MS)
             lab.run("bench.close()\nbackend.close()")
 
     def test_the_trace_of_one_payment_stays_that_of_one(self, lab: "Lab", board: "Locator"):
-        lab.output(1).locator(".wb-board").get_by_label("Payment").select_option(lab.run("second").strip("'"))
+        board.get_by_label("Payment").select_option(lab.run("second").strip("'"))
         expect(board).not_to_contain_text("ZMW 150.00")
         lab.run("bench.client.refunds.create(payment_intent=second)\nsell('7.00')")
         expect(board).to_contain_text("POST /v1/refunds", timeout=SOON_MS)
@@ -149,7 +135,7 @@ class TestItFollows:
         board.get_by_role("button", name="Newer").click()
         expect(look).to_have_count(0)
 
-    def test_a_cell_that_is_run_again_leaves_nobody_watching(self, lab: "Lab", board: "Locator"):
+        # A cell that is run again leaves nobody watching.
         for _ in range(3):
             lab.run_cell(1)
             expect(board.get_by_role("row").last).to_be_visible()
