@@ -25,13 +25,11 @@ from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.errors import ApiError
 from workbench.sandbox import control, operations
-from workbench.snippets import snippet
+from workbench.snippets import Snippet, snippet
 from workbench.snippets.typed import CALLS, NO_CALL
 from workbench.trace import Trace, rows_of
 
 _ECHO = 'curl() { printf "%s\\0" "$@"; }\n'
-
-
 CURL = argparse.ArgumentParser()
 CURL.add_argument("url")
 CURL.add_argument("-X", dest="method", default="GET")
@@ -55,11 +53,8 @@ def arguments_of(text: str, **variables: str) -> list[str]:
     """The words that bash makes of a curl, a function taking its place."""
     done = subprocess.run(  # noqa: S603  the text that is tested
         ["bash", "--norc", "-c", _ECHO + text],  # noqa: S607  the bash of whoever runs the tests
-        env={"LC_ALL": "C.UTF-8", **variables},
-        capture_output=True,
-        check=True,
-        timeout=20,
-    )
+        env={"LC_ALL": "C.UTF-8", **variables}, capture_output=True, check=True, timeout=20,
+    )  # fmt: skip
     assert done.stderr == b""
     return done.stdout.decode().split("\0")[:-1]
 
@@ -83,8 +78,8 @@ class World:
 
     def trace(self, case: "Case") -> Trace:
         """What happened after the world was made; all of it where a reset has taken that away."""
-        control = SandboxControl(self.bench.looking())
-        return Trace(rows_of(control.trace(0 if case.path == "/sandbox/reset" else int(self.names["last_row"]))))
+        since = 0 if case.path == "/sandbox/reset" else int(self.names["last_row"])
+        return Trace(rows_of(SandboxControl(self.bench.looking()).trace(since)))
 
     def left(self, case: "Case") -> object:
         """What a request has left in the sandbox, without the way in which it was asked for."""
@@ -110,23 +105,14 @@ def filled(bench: Workbench) -> dict[str, str]:
     refund = pay.refunds.create(charge=charge.id, amount=1000)
     payout = pay.payouts.create(amount=Decimal("10.00"))
     return {
-        "intent_id": open_intent.id,
-        "client_secret": str(open_intent.client_secret),
-        "paid_id": paid.id,
-        "charge_id": charge.id,
-        "refund_id": refund.id,
-        "payout_id": payout.id,
+        "intent_id": open_intent.id, "client_secret": str(open_intent.client_secret), "paid_id": paid.id,
+        "charge_id": charge.id, "refund_id": refund.id, "payout_id": payout.id,
         "event_id": pay.events.list().data[0].id,
         "delivery_id": pay.deliveries.list(status="dead_letter").data[0].id,
-        "endpoint_id": pay.webhook_endpoints.list().data[0].id,
-        "key_id": pay.api_keys.create().id,
-        "entry_id": bench.ledger.entries["id"].iloc[-1],
-        "phone": PHONE,
-        "refresh_token": str(token.refresh_token),
-        "password": "any",
-        "pin": "9999",
-        "last_row": str(bench.trace[-1]["seq"]),
-    }
+        "endpoint_id": pay.webhook_endpoints.list().data[0].id, "key_id": pay.api_keys.create().id,
+        "entry_id": bench.ledger.entries["id"].iloc[-1], "last_row": str(bench.trace[-1]["seq"]),
+        "phone": PHONE, "refresh_token": str(token.refresh_token), "password": "any", "pin": "9999",
+    }  # fmt: skip
 
 
 def _refuse(event: object) -> None:
@@ -235,13 +221,9 @@ CASES = [
 TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 
 
-def path_matches(pattern: str, path: str) -> bool:
-    return bool(re.fullmatch(re.sub(r"\{\w+\}", r"[^/]+", pattern), path))
-
-
 def raw(case: Case, bench: Workbench) -> httpx.Response:
     """The request, each header written out."""
-    key = str({"secret_key": bench.secret_key, "publishable_key": bench.publishable_key}[case.key])
+    key = str(getattr(bench, case.key))
     is_basic = (case.method, case.path) == ("POST", "/v1/charges")
     headers = dict(case.headers)
     if not is_basic and not case.path.startswith("/v1/auth"):
@@ -255,7 +237,7 @@ def raw(case: Case, bench: Workbench) -> httpx.Response:
     )  # fmt: skip
 
 
-def texts(case: Case) -> Any:  # noqa: ANN401  a Snippet
+def texts(case: Case) -> Snippet:
     return snippet(case.method, case.path, case.body, query=case.query, headers=case.headers, key=case.key)
 
 
@@ -268,9 +250,7 @@ def by_python(text: str, world: World) -> object:
 
 
 def by_httpx(text: str, world: World) -> httpx.Response:
-    answer = run_python(text, world.bench, **world.secrets)
-    assert isinstance(answer, httpx.Response)
-    return answer
+    return run_python(text, world.bench, **world.secrets)
 
 
 def by_curl(text: str, world: World) -> httpx.Response:
@@ -350,20 +330,16 @@ def test_each_text_says_what_the_request_says(
     assert [each for each in hidden if str(each) in str(made)] == []
 
 
-class TestTheTable:
-    def test_each_operation_has_its_call_or_none_on_purpose(self):
-        for operation in TABLE:
-            method, path = operation.method, operation.path
-            cases = [each for each in CASES if each.method == method and path_matches(path, each.path)]
-            assert cases, path
-            is_raw = (method, path) in NO_CALL
-            assert all((texts(each).python == texts(each).httpx) is is_raw for each in cases), path
-
-    def test_no_call_is_of_an_operation_that_there_is_not(self):
-        there = {(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in TABLE}
-        named = {(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in CALLS}
-        assert named <= there
-        assert len(named) == len(CALLS)
+def test_each_operation_has_its_call_or_none_on_purpose_and_no_call_is_of_another():
+    there, named = ({(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in table} for table in (TABLE, CALLS))
+    assert named <= there
+    assert len(named) == len(CALLS)
+    for operation in TABLE:
+        method, path = operation.method, operation.path
+        pattern = re.sub(r"\{\w+\}", "[^/]+", path)
+        cases = [texts(each) for each in CASES if each.method == method and re.fullmatch(pattern, each.path)]
+        assert cases, path
+        assert {each.python == each.httpx for each in cases} == {(method, path) in NO_CALL}, path
 
 
 INTENT = {"amount": Decimal("150.00"), "currency": "ZMW", "payment_method_types": ["mobile_money"]}
@@ -390,20 +366,17 @@ UNSAID: list[tuple[str, Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-class TestWhatTheClientCannotSay:
-    @pytest.mark.parametrize(("path", "body", "options"), UNSAID)
-    def test_it_is_said_as_raw_http(self, path: str, body: Any, options: dict[str, Any]):  # noqa: ANN401  JSON
-        made = snippet("POST", path if path[0] == "/" else f"/v1/{path}", body, **options)
-        assert made.python == made.httpx
-
-    def test_amounts_keep_every_digit(self):
-        made = snippet("POST", "/v1/payment_intents", {**INTENT, "amount": Decimal("0.10")})
-        assert 'amount=Decimal("0.10")' in made.python
-        assert all('"amount":0.10,' in each for each in made[1:])
+@pytest.mark.parametrize(("path", "body", "options"), UNSAID)
+def test_what_the_client_cannot_say_is_said_as_raw_http(path: str, body: Any, options: dict[str, Any]):  # noqa: ANN401
+    made = snippet("POST", path if path[0] == "/" else f"/v1/{path}", body, **options)
+    assert made.python == made.httpx
 
 
 class TestTheWords:
-    def test_the_clock_moves_by_its_largest_unit(self):
+    def test_amounts_keep_every_digit_and_the_clock_moves_by_its_largest_unit(self):
+        made = snippet("POST", "/v1/payment_intents", {**INTENT, "amount": Decimal("0.10")})
+        assert 'amount=Decimal("0.10")' in made.python
+        assert all('"amount":0.10,' in each for each in made[1:])
         moved = {0: "(0)", 30: "(30)", 60: "(minutes=1)", 90_000: "(hours=25)", 86_400: "(days=1)"}
         for seconds, words in moved.items():
             made = snippet("POST", "/sandbox/clock/advance", {"seconds": seconds})

@@ -171,14 +171,25 @@ class TestTheDiagram:
         assert svg.encode()
         assert 0 < int(drawn(svg).get("width", "0")) < 1200
 
-    def test_each_label_stands_between_its_lanes(self, shop: Shop):
-        svg = shop.bench.trace.sequence.svg
-        heads = {text.text: text.get("x") for text in drawn(svg).iter(f"{SVG}text")}
-        lanes = [int(heads[name] or 0) for name in LANES]
-        assert lanes == sorted(lanes)
-        for step in shop.bench.trace.sequence.steps:
-            ends = [int(heads[name] or 0) for name in (step.source, step.target)]
-            assert abs(ends[0] - ends[1]) >= 6 * max(len(step.label), len(step.response))
+    def test_each_arrow_goes_from_lane_to_lane_and_back_its_label_between_them_and_its_time_beside_it(self, shop: Shop):
+        sequence = shop.bench.trace.sequence
+        picture = drawn(sequence.svg)
+        texts = [(int(each.get("x", "0")), each.text) for each in picture.iter(f"{SVG}text")]
+        lane = {name: x for x, name in texts if name in LANES}
+        assert [*lane] == sorted(lane, key=lambda name: lane[name]) == list(LANES)
+        ends, moments = [], [""]
+        for step in sequence.steps:
+            ends += [(step.source, step.target), (step.target, step.source)][: 2 if step.response else 1]
+            assert abs(lane[step.source] - lane[step.target]) >= 6 * max(len(step.label), len(step.response))
+            moments += [step.at] if step.at != moments[-1] else []
+        lines = [each for each in picture.iter(f"{SVG}line") if each.get("stroke-width") == "1.6"]
+        assert [int(each.get("x1", "0")) for each in lines] == [lane[start] for start, _ in ends]
+        assert {abs(int(each.get("x2", "0")) - lane[end]) for each, (_, end) in zip(lines, ends, strict=True)} == {8}
+        beside = [text for x, text in texts if x == 16][1:]
+        assert [each for each in beside if ":" in str(each)] == [each[11:] for each in moments[1:]]
+        assert [each for each in beside if ":" not in str(each)] == list(
+            dict.fromkeys(each[:10] for each in moments[1:])
+        )
 
 
 class TestTheInspector:
