@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from workbench import Workbench
 from workbench.errors import InvalidRequest
-from workbench.trace import KINDS, Trace
+from workbench.trace import KINDS, Exchange, Trace, TraceContext
 from workbench.trace.diagram import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram
 from workbench.trace.inspector import Latencies
 
@@ -207,6 +207,8 @@ class TestTheInspector:
         whole = exchange.unmasked(NUMBER)
         assert all(NUMBER in each and "•" not in each for each in (whole.python, whole.httpx, whole.curl))
         assert NUMBER not in exchange.curl
+        searched = Exchange({"detail": {"target": "GET /v1/events?search=%2B26096••••567"}}, TraceContext())
+        assert "search=%2B260961234567" in searched.unmasked(NUMBER).request
         with pytest.raises(InvalidRequest, match="number"):
             exchange.unmasked("+260961234999")
 
