@@ -391,6 +391,8 @@ class TestTheWords:
         shown = str(snippet("POST", "/plants", {"id": 1, "name": f"{key} {PHONE}"}))
         assert key not in shown
         assert PHONE in shown
+        for body in ({"email": "e", "password": "hunter2"}, '{"email": "e", "password": "hunter2"}'):
+            assert "hunter2" not in str(snippet("POST", "/v1/auth/token", body))
         masked = snippet("GET", "/v1/charges", query={"starting_after": "ch_••••"})
         assert all(each.startswith("# What is masked") for each in masked)
 
