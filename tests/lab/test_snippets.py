@@ -367,7 +367,7 @@ UNSAID: list[tuple[str, Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "options"), UNSAID)
-def test_what_the_client_cannot_say_is_said_as_raw_http(path: str, body: Any, options: dict[str, Any]):  # noqa: ANN401
+def test_what_the_client_cannot_say_is_said_as_raw_http(path: str, body: object, options: dict[str, Any]):
     made = snippet("POST", path if path[0] == "/" else f"/v1/{path}", body, **options)
     assert made.python == made.httpx
 
