@@ -381,6 +381,8 @@ class TestTheWords:
         assert 'amount=Decimal("0.10")' in made.python
         assert all('"amount":0.10,' in each for each in made[1:])
         assert """--data-raw '{"a":{},"b":[]}'""" in snippet("POST", "/plants", {"a": {}, "b": []}).curl
+        needed = snippet("GET", "/sandbox/ledger/movements")
+        assert needed.python == needed.httpx, "a call needs its account"
         moved = {0: "(0)", 30: "(30)", 60: "(minutes=1)", 90_000: "(hours=25)", 86_400: "(days=1)"}
         for seconds, words in moved.items():
             made = snippet("POST", "/sandbox/clock/advance", {"seconds": seconds})
