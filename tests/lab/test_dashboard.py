@@ -259,7 +259,7 @@ def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
         page.press("events", "follow", "filter", since=since, search=second)
         assert "A moment in Lusaka" in page.since_error()
         assert page.rows("events")
-        assert page.press("events", "search", "filter", since=since)["tone"] == "bad"
+        assert page.press("events", "search", "filter", since=since, search=second)["tone"] == "bad"
     page.press("events", "clear")
     assert "All events" in page.said["text"]
     # What is looked for can be changed after it was refused.
