@@ -377,6 +377,8 @@ def test_what_the_client_cannot_say_is_said_as_raw_http(path: str, body: object,
 
 class TestTheWords:
     def test_amounts_keep_every_digit_and_the_clock_moves_by_its_largest_unit(self):
+        written = '{"id": 1,  "name": "Aloe"}'
+        assert all(written in each for each in snippet("POST", "/plants", written)[1:])
         made = snippet("POST", "/v1/payment_intents", {**INTENT, "amount": Decimal("0.10")})
         assert 'amount=Decimal("0.10")' in made.python
         assert all('"amount":0.10,' in each for each in made[1:])
