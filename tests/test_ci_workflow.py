@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -44,29 +43,22 @@ def test_every_command_and_option_of_workbench_is_there():
         command.make_context(name, ["--jsn"])
 
 
-@pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The step that starts the sandbox, run as the runner's shell would; the environment that it leaves."""
-    folder = tmp_path_factory.mktemp("ci")
-    written = folder / "github_env"
+def test_the_sandbox_starts_in_the_runners_shell_and_takes_a_payment(tmp_path: Path):
+    written = tmp_path / "github_env"
     (start,) = [step["run"] for step in JOB["steps"] if step.get("name") == "Start the sandbox"]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, **JOB["env"], "GITHUB_ENV": str(written), "PATH": path}
     shell = subprocess.Popen(  # noqa: S603  the workflow is ours
         ["bash", "-e", "-c", start],  # noqa: S607  the runner's bash
-        cwd=folder,
-        env={**os.environ, **JOB["env"], "GITHUB_ENV": str(written), "PATH": path},
-        start_new_session=True,
-    )
+        cwd=tmp_path, env=environment, start_new_session=True,
+    )  # fmt: skip
     try:
         assert shell.wait(60) == 0
-        yield dict(line.split("=", 1) for line in written.read_text().splitlines())
+        started = dict(line.split("=", 1) for line in written.read_text().splitlines())
+        assert set(started) == NAMES
+        with Workbench.connect(started["PAYMENTS_BASE_URL"], started["PAYMENTS_SECRET_KEY"]) as bench:
+            charge = bench.client.charges.create(amount=100, channel="mtn", phone="+260961234567", idempotency_key="k")
+        assert charge.status == "succeeded"
     finally:
         # The sandbox outlives the shell that started it: the group is ours alone.
         os.killpg(shell.pid, signal.SIGTERM)
-
-
-def test_the_sandbox_starts_and_takes_a_payment(started: dict[str, str]):
-    assert set(started) == NAMES
-    with Workbench.connect(started["PAYMENTS_BASE_URL"], started["PAYMENTS_SECRET_KEY"]) as bench:
-        charge = bench.client.charges.create(amount=100, channel="mtn", phone="+260961234567", idempotency_key="k")
-        assert charge.status == "succeeded"

@@ -15,33 +15,25 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from workbench import Receiver, Workbench
+from workbench.analysis.reconcile import Tolerance
 from workbench.cli import app
+from workbench.commands import analysis
 from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import START, milliseconds
 
 if TYPE_CHECKING:
     from tests.conftest import HangUpMeans, Server, Serving
 
-NewNumber = Callable[..., str]
-
-LIMIT_S = 60
-SOON_S = 15
+LIMIT_S, SOON_S = 60, 15
+LATER = pytest.mark.thorough
 
 
-def run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command as a person runs it, a process of its own."""
-    return subprocess.run(  # noqa: S603  our own command
-        [command, *arguments], capture_output=True, text=True, check=False, timeout=LIMIT_S
-    )
-
-
-def invoke(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The same in this process, which is a second faster."""
-    done = CliRunner().invoke(app, arguments, prog_name="workbench")
-    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+def invoke(*arguments: str) -> Result:
+    """The command in this process, which is a second faster."""
+    return CliRunner().invoke(app, arguments, prog_name="workbench")
 
 
 def answers(base_url: str) -> bool:
@@ -101,7 +93,7 @@ def test_what_is_announced_can_be_called_and_its_port_is_taken(serving: "Serving
         port = str(urlsplit(server.address["base_url"]).port)
         # Whoever can use an open port is said, also where it is taken in the end.
         done = invoke("serve", "--host", host, "--port", port)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     said = " ".join(done.stderr.split())
     assert all(words in said for words in ("listens", port, "--port"))
     assert "Traceback" not in said
@@ -146,13 +138,15 @@ def test_what_is_refused_is_said_in_a_line_and_nothing_is_served(
     (tmp_path / "letters.txt").write_text("Dear Ada,\n" * 1000)
     (tmp_path / "rows.toml").write_text("".join(options[2:]))
     done = invoke("serve", "--port", "0", *options[:2])
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert (tmp_path / "letters.txt").read_text() == "Dear Ada,\n" * 1000
 
 
-def test_a_kept_sandbox_from_its_first_start_to_after_a_kill(serving: "Serving", tmp_path: Path, new_number: NewNumber):
+def test_a_kept_sandbox_from_its_first_start_to_after_a_kill(
+    serving: "Serving", tmp_path: Path, new_number: Callable[..., str]
+):
     store, rows, hooks = tmp_path / "kept" / "sandbox.db", tmp_path / "gaps.toml", Receiver()
     store.parent.mkdir()
     rows.write_text('prompt_timeout_s = 60\nretry_schedule_s = [0]\ncharge_amount_unit = "major"\n')
@@ -177,7 +171,7 @@ def test_a_kept_sandbox_from_its_first_start_to_after_a_kill(serving: "Serving",
             assert bench.ledger.postings["amount_minor"].iloc[0] == 300
             head = bench.ledger.verify()
         other_seed = invoke("serve", "--port", "0", "--seed", "8", "--store", str(store))
-        assert other_seed.returncode == 2
+        assert other_seed.exit_code == 2
         assert "another seed" in other_seed.stderr
         with serving(*kept, "--webhook", url) as server, connected(server) as bench:
             assert {**server.address, "base_url": ""} == {**begun, "base_url": ""}
@@ -200,118 +194,112 @@ def connected(server: "Server") -> Workbench:
     return Workbench.connect(server.address["base_url"], server.address["secret_key"])
 
 
-LATER = pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("ask", "workers"),
+    [
+        (signal.SIGTERM, 1), pytest.param(signal.SIGTERM, 2, marks=LATER),
+        pytest.param(signal.SIGINT, 1, marks=LATER), (signal.SIGINT, 2),
+        (signal.SIGHUP, 1), pytest.param(signal.SIGHUP, 2, marks=LATER),
+    ],
+)  # fmt: skip
+def test_asked_to_end_it_answers_what_came_ends_with_its_workers_and_leaves_the_file_alone(
+    serving: "Serving", hang_up_means: "HangUpMeans", tmp_path: Path, ask: signal.Signals, workers: int
+):
+    store, alone = tmp_path / "kept" / "sandbox.db", tmp_path / "alone.db"
+    store.parent.mkdir()
+    options = ("--port", "0", "--json", "--workers", str(workers), "--store", str(store))
+    # Where the tests themselves run under nohup their servers hear a hang-up all the same.
+    ignored = hang_up_means(signal.SIG_IGN)
+    with socket.create_server(("127.0.0.1", 0)) as slow, ignored, serving(*options) as server:
+        base_url, family = server.address["base_url"], server.workers
+        assert (answers(base_url), len(family)) == (True, workers)
+        with Workbench.connect(**server.address) as bench, ThreadPoolExecutor() as pool:
+            charge = bench.client.charges.create(amount=100, channel="mtn", phone="+260961234567", idempotency_key="k")
+            head = bench.ledger.verify()
+            if workers == 1:
+                bench.client.webhook_endpoints.create(url=f"http://127.0.0.1:{slow.getsockname()[1]}/")
+                bench.client.payment_intents.create(amount=1)
+                connection, _ = slow.accept()
+                moved = pool.submit(bench.clock.advance, 1)
+                time.sleep(0.5)
+            server.process.send_signal(ask)
+            if workers == 1:
+                time.sleep(0.5)
+                assert not moved.done()
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                connection.close()
+                assert moved.result(SOON_S) is bench.clock
+        assert server.process.wait(SOON_S) == 0
+        assert not any(map(server.is_alive, family))
+        assert not answers(base_url)
+        assert server.errors == ""
+    assert list(store.parent.iterdir()) == [store]
+    shutil.copy(store, alone)
+    with Workbench(store=alone) as bench:
+        assert bench.client.charges.retrieve(charge.id) == charge
+        assert bench.ledger.verify() == head
 
 
-class TestTheEnd:
-    @pytest.mark.parametrize(
-        ("ask", "workers"),
-        [
-            (signal.SIGTERM, 1), pytest.param(signal.SIGTERM, 2, marks=LATER),
-            pytest.param(signal.SIGINT, 1, marks=LATER), (signal.SIGINT, 2),
-            (signal.SIGHUP, 1), pytest.param(signal.SIGHUP, 2, marks=LATER),
-        ],
-    )  # fmt: skip
-    def test_asked_to_end_it_answers_what_came_ends_with_its_workers_and_leaves_the_file_alone(
-        self, serving: "Serving", hang_up_means: "HangUpMeans", tmp_path: Path, ask: signal.Signals, workers: int
-    ):
-        store, alone = tmp_path / "kept" / "sandbox.db", tmp_path / "alone.db"
-        store.parent.mkdir()
-        options = ("--port", "0", "--json", "--workers", str(workers), "--store", str(store))
-        # Where the tests themselves run under nohup their servers hear a hang-up all the same.
-        ignored = hang_up_means(signal.SIG_IGN)
-        with socket.create_server(("127.0.0.1", 0)) as slow, ignored, serving(*options) as server:
-            base_url, family = server.address["base_url"], server.workers
-            assert (answers(base_url), len(family)) == (True, workers)
-            with Workbench.connect(**server.address) as bench, ThreadPoolExecutor() as pool:
-                charge = bench.client.charges.create(
-                    amount=100, channel="mtn", phone="+260961234567", idempotency_key="k"
-                )
-                head = bench.ledger.verify()
-                if workers == 1:
-                    bench.client.webhook_endpoints.create(url=f"http://127.0.0.1:{slow.getsockname()[1]}/")
-                    bench.client.payment_intents.create(amount=1)
-                    connection, _ = slow.accept()
-                    moved = pool.submit(bench.clock.advance, 1)
-                    time.sleep(0.5)
-                server.process.send_signal(ask)
-                if workers == 1:
-                    time.sleep(0.5)
-                    assert not moved.done()
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-                    connection.close()
-                    assert moved.result(SOON_S) is bench.clock
-            assert server.process.wait(SOON_S) == 0
-            assert not any(map(server.is_alive, family))
-            assert not answers(base_url)
-            assert server.errors == ""
-        assert list(store.parent.iterdir()) == [store]
-        shutil.copy(store, alone)
-        with Workbench(store=alone) as bench:
-            assert bench.client.charges.retrieve(charge.id) == charge
-            assert bench.ledger.verify() == head
+@pytest.mark.parametrize("ask", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=LATER)], ids=["interrupt", "hang_up"])
+def test_an_end_of_the_whole_terminal_ends_it_cleanly(
+    serving: "Serving", ask: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with serving("--port", "0", "--json", "--workers", "2") as server:
+        assert len([*tmp_path.glob("workbench-*")]) == 1
+        family = server.workers
+        for each in family:
+            # A worker is born deaf to what the whole terminal is sent.
+            blocked = re.search(r"SigBlk:\s*([0-9a-f]+)", Path(f"/proc/{each.pid}/status").read_text())
+            assert blocked
+            assert all(int(blocked[1], 16) >> (blocked_one - 1) & 1 for blocked_one in (signal.SIGINT, signal.SIGHUP))
+        for each in (*family, server.process):
+            each.send_signal(ask)
+        assert server.process.wait(SOON_S) == 0
+        assert server.errors == ""
+    assert [*tmp_path.glob("workbench-*")] == []
 
-    @pytest.mark.parametrize(
-        "ask", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=LATER)], ids=["interrupt", "hang_up"]
-    )
-    def test_an_end_of_the_whole_terminal_ends_it_cleanly(
-        self, serving: "Serving", ask: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.setenv("TMPDIR", str(tmp_path))
-        with serving("--port", "0", "--json", "--workers", "2") as server:
-            assert len([*tmp_path.glob("workbench-*")]) == 1
-            family = server.workers
-            for each in family:
-                # A worker is born deaf to what the whole terminal is sent.
-                blocked = re.search(r"SigBlk:\s*([0-9a-f]+)", Path(f"/proc/{each.pid}/status").read_text())
-                assert blocked
-                assert all(
-                    int(blocked[1], 16) >> (blocked_one - 1) & 1 for blocked_one in (signal.SIGINT, signal.SIGHUP)
-                )
-            for each in (*family, server.process):
-                each.send_signal(ask)
-            assert server.process.wait(SOON_S) == 0
-            assert server.errors == ""
-        assert [*tmp_path.glob("workbench-*")] == []
 
-    @pytest.mark.parametrize("workers", [pytest.param(1, marks=LATER), 2])
-    def test_a_hang_up_that_is_ignored_stays_so_and_killed_its_workers_do_not_serve_on(
-        self, serving: "Serving", workers: int
-    ):
-        with serving("--port", "0", "--json", "--workers", str(workers), hang_up=signal.SIG_IGN) as server:
-            base_url, family = server.address["base_url"], server.workers
-            server.process.send_signal(signal.SIGHUP)
-            time.sleep(0.5)
-            assert server.process.poll() is None
-            assert answers(base_url)
-            server.process.kill()
-            server.process.wait(SOON_S)
-            assert is_true_soon(lambda: not answers(base_url) and not any(map(server.is_alive, family)))
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=LATER), 2])
+def test_a_hang_up_that_is_ignored_stays_so_and_killed_its_workers_do_not_serve_on(serving: "Serving", workers: int):
+    with serving("--port", "0", "--json", "--workers", str(workers), hang_up=signal.SIG_IGN) as server:
+        base_url, family = server.address["base_url"], server.workers
+        server.process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        assert server.process.poll() is None
+        assert answers(base_url)
+        server.process.kill()
+        server.process.wait(SOON_S)
+        assert is_true_soon(lambda: not answers(base_url) and not any(map(server.is_alive, family)))
 
 
 def test_help_lists_every_command_and_each_helps_and_says_what_an_exit_status_and_a_kept_store_mean(command: str):
-    done = run(command, "--help")
-    assert done.returncode == 0
+    done = subprocess.run([command, "--help"], capture_output=True, text=True, check=True, timeout=LIMIT_S)  # noqa: S603  our own command
     told = {}
     for name in ("gaps", "openapi", "run", "serve"):
         assert f"\n  {name} " in done.stdout
         helped = invoke(name, "--help")
-        assert helped.returncode == 0
+        assert helped.exit_code == 0
         assert helped.stdout.startswith(f"Usage: workbench {name} ")
         told[name] = " ".join(helped.stdout.split())
     assert "or the run was interrupted" in told["run"]
     assert "goes on from the moment at which it stood" in told["serve"]
     assert "The store does not keep them" in told["serve"]
     gaps = invoke("gaps")
-    assert gaps.returncode == 0
+    assert gaps.exit_code == 0
     assert not [row.name for row in REGISTER if row.name not in gaps.stdout]
     assert invoke("--version").stdout.strip().endswith("version 0.1.0")
+
+
+def test_tolerances_are_given_in_kwacha_and_in_days():
+    given = [("amount", "0.50"), ("fee", "1.25"), ("days", "2")]
+    assert analysis._tolerance(given) == Tolerance(amount_minor=50, fee_minor=125, days=2)  # noqa: SLF001  to see each alone
 
 
 def test_the_description_is_printed_and_written_the_same(tmp_path: Path):
     printed, out = invoke("openapi"), tmp_path / "openapi.json"
     written = invoke("openapi", "--out", str(out))
-    assert (printed.returncode, written.returncode, written.stdout) == (0, 0, "")
+    assert (printed.exit_code, written.exit_code, written.stdout) == (0, 0, "")
     assert out.read_text("utf-8") == printed.stdout
     with Workbench(seed=7) as bench:
         assert json.loads(printed.stdout) == bench.http.get("/openapi.json").json()
@@ -332,6 +320,6 @@ def test_what_cannot_be_done_is_told_in_a_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a_file").write_text("")
     done = invoke(*arguments)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr

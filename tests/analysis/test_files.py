@@ -53,6 +53,15 @@ def test_every_empty_table_comes_back_with_its_types_and_no_column_is_a_float(tm
         assert {column: str(kind) for column, kind in back.dtypes.items()} == dict(columns)
 
 
+def test_the_numbers_that_may_be_missing_are_these():
+    found = {table: " ".join(name for name in columns if columns[name] == "Int64") for table, columns in TABLES.items()}
+    assert {table: names for table, names in found.items() if names} == {
+        "STATEMENT_ROW": "amount_minor fee_minor balance_minor", "DELIVERIES": "last_status_code", "MATCH": "line",
+        "BREAK": "line ledger_minor statement_minor age_days", "CARRIED": "amount_minor fee_minor number line",
+        "CLOSED": "last_number", "ANSWER": "line",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("name", ["ENTRIES", "STATEMENT_ROW", "BREAK", "DELIVERIES", "PROOF"])
 @settings(deadline=None, max_examples=25 if MANY else 4, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -4,6 +4,7 @@ A run of the rules costs far more than the rows of a case, so the cases of a tab
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -374,6 +375,11 @@ class TestWhatIsRefused:
     def test_a_setting_that_is_none(self, wrong: Row):
         with pytest.raises(ReconcileRefused):
             reconcile(LEDGER, STATEMENT, **wrong)
+
+    def test_an_engine_that_is_not_installed(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setitem(sys.modules, "polars", None)
+        with pytest.raises(ReconcileRefused, match="polars is not installed"):
+            reconcile(LEDGER, STATEMENT, engine="polars")
 
     def test_files_that_are_no_parquet_or_given_twice(self, tmp_path: Path):
         (tmp_path / "mtn.csv").write_text("Id,Date\n")

@@ -132,6 +132,7 @@ def test_one_of_debit_and_credit_is_filled(tmp_path: Path):
         "|0,00": "neither Out and In has an amount above zero",
         "-1,00|": "Out '-1,00' is negative",
         "1,0x|": "Out '1,0x' is not an amount",
+        "|1,0x": "In '1,0x' is not an amount",
     }
     read = corner(tmp_path, CORNER, *(f"A1|05.01.2026|{amounts}||" for amounts in rows))
     assert read.rows["problem"].tolist() == [*rows.values()]
@@ -142,8 +143,8 @@ def test_one_of_debit_and_credit_is_filled(tmp_path: Path):
     [
         # A balance that does not follow, and the one after it, which follows from what it should be.
         ([CORNER, ROWS[0], "A2|06.01.2026|4,00||5,00|", ROWS[2]], [[3, 600, 500], [4, 600, 700]], (0, 700)),
-        # The newest row may stand first.
-        ([CORNER, *reversed(ROWS)], [], (0, 700)),
+        # The newest row may stand first, and two be of a day.
+        ([CORNER, ROWS[2], ROWS[1].replace("06.01", "05.01"), ROWS[0]], [], (0, 700)),
         # A row that cannot be read stops the check until the next balance, and at an end there is none to tell of.
         ([CORNER, ROWS[0], "A2|06.01.2026|4,0x||6,00|", "A3|07.01.2026||1,00|7,01|"], [[4, 700, 701]], (0, 701)),
         ([CORNER, "A1|05.01.2026||1O,00|10,00|", "A2|06.01.2026|4,0x|||"], [], (None, None)),

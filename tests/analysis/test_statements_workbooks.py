@@ -3,9 +3,9 @@
 The reader keeps a place for every cell between the first and the last, so that one stray cell ends the process.
 """
 
+import os
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -87,6 +87,11 @@ def book(tmp_path: Path) -> Book:
     return made
 
 
+def spent_s() -> float:
+    """What the processes started here have worked: another that keeps the machine busy is no reason to fail."""
+    return sum(os.times()[2:4])
+
+
 def refusals_of(*paths: Path, most_kilobytes: int = 500_000) -> list[str]:
     """Read each in one process of their own, which the reader would end; none of them may have made its grid."""
     code = (
@@ -141,7 +146,7 @@ class TestStrayCells:
             assert all(each in said for each in (place, "16,777,216", "Delete", ".csv")), where
 
     def test_the_command_ends_with_2_and_says_what_to_do(self, book: Book, command: str):
-        began = time.monotonic()
+        began = spent_s()
         done = subprocess.run(  # noqa: S603  our own command
             [command, "reconcile", "ledger.parquet", book(sheet(ROWS, far(f"Z{FAR}")))],
             capture_output=True, text=True, check=False, timeout=LIMIT_S,
@@ -149,7 +154,7 @@ class TestStrayCells:
         assert (done.returncode, done.stdout) == (2, ""), done.stderr[-500:]
         assert f"Z{FAR}" in done.stderr
         assert "Traceback" not in done.stderr
-        assert time.monotonic() - began < LIMIT_S / 4
+        assert spent_s() - began < LIMIT_S / 4
 
     def test_several_sheets_are_counted_together(self, book: Book):
         wide = sheet(far(f"J{FAR}"), f'<row r="1">{cell("A1")}</row>')
@@ -195,9 +200,9 @@ class TestBombs:
         whole, size = lying.read_bytes(), len(large).to_bytes(4, "little")
         assert whole.count(size) == 2
         lying.write_bytes(whole.replace(size, (700).to_bytes(4, "little")))
-        began = time.monotonic()
+        began = spent_s()
         assert all("unpacks to more than" in said for said in refusals_of(plain, lying))
-        assert time.monotonic() - began < LIMIT_S / 4
+        assert spent_s() - began < LIMIT_S / 4
 
     def test_more_cells_than_a_grid_has_are_refused(self, book: Book, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("workbench.analysis.statements.workbooks.MOST_CELLS", 10_000)

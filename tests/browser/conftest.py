@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -110,41 +111,33 @@ class Tools(NamedTuple):
     axe: Path
 
 
-def _axe() -> Path | None:
-    """axe.min.js, in the folder that WORKBENCH_AXE names or in its node_modules."""
-    folder = Path(os.environ.get("WORKBENCH_AXE") or os.devnull)
-    for inside in ("", "node_modules/axe-core", "axe-core"):
-        if (found := folder / inside / "axe.min.js").is_file():
-            return found
-    return None
-
-
-def _missing() -> tuple[Tools | None, list[str]]:
+def _tools() -> tuple[Tools | None, str]:
+    """What there is; or why it was not tried in a browser."""
     chromium = os.environ.get("WORKBENCH_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
-    axe = _axe()
+    folder = Path(os.environ.get("WORKBENCH_AXE") or os.devnull)
+    places = (folder / inside / "axe.min.js" for inside in ("", "node_modules/axe-core", "axe-core"))
+    axe = next((each for each in places if each.is_file()), None)
+    if chromium and axe:
+        return Tools(chromium, axe), ""
     missing = [] if chromium else ["Chromium (apt-get install chromium, or its path in WORKBENCH_CHROMIUM)"]
     missing += [] if axe else ["axe-core (npm install axe-core, its folder in WORKBENCH_AXE)"]
-    return (None if missing or not chromium or not axe else Tools(chromium, axe)), missing
-
-
-def _reason(missing: list[str]) -> str:
-    return f"THE LAB WAS NOT TRIED IN A BROWSER. It needs {', and '.join(missing)}."
+    return None, f"THE LAB WAS NOT TRIED IN A BROWSER. It needs {', and '.join(missing)}."
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip these tests, aloud, where there is no browser; with --require-browser each of them fails."""
-    _, missing = _missing()
-    if missing and not config.getoption("--require-browser"):
+    _, reason = _tools()
+    if reason and not config.getoption("--require-browser"):
         for each in items:
             if each.path.is_relative_to(Path(__file__).parent):
-                each.add_marker(pytest.mark.skip(reason=_reason(missing)))
+                each.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(scope="session")
 def tools() -> Tools:
     """What there is, or a failure."""
-    found, missing = _missing()
-    return found or pytest.fail(_reason(missing))
+    found, reason = _tools()
+    return found or pytest.fail(reason)
 
 
 def free_port() -> int:
@@ -202,23 +195,20 @@ def jupyter(
         process = subprocess.Popen(command, env=apart(top), stdout=told, stderr=told)  # noqa: S603  our own server
     found = Jupyter(f"http://{HERE}:{port}", served, top / "settings")
     with bounded(process):
-        wait_for(found.url + "/api", process, log)
+        until = time.monotonic() + START_S
+        while not answers(found.url):
+            assert time.monotonic() < until, f"nothing answers at {found.url}: {log.read_text()}"
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
         quiet(found.settings)
         yield found
         found.end_kernels()
 
 
-def wait_for(url: str, process: subprocess.Popen[Any], log: Path) -> None:
-    """Until a server answers."""
-    until = time.monotonic() + START_S
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            httpx.get(url, timeout=2)
-        except httpx.TransportError:
-            time.sleep(0.05)
-        else:
-            return
-    pytest.fail(f"nothing answers at {url}: {log.read_text()}")
+def answers(url: str) -> bool:
+    with suppress(httpx.TransportError):
+        return bool(httpx.get(f"{url}/api", timeout=2))
+    return False
 
 
 def quiet(settings: Path) -> None:
@@ -259,7 +249,7 @@ class Watch:
         self._context = context
         self._heard: dict[str, Callable[[Any], None]] = {
             "request": lambda request: self._asked(request.url),
-            "console": lambda said: self._said(said.type, said.text),
+            "console": lambda said: self.errors.append(said.text) if said.type == "error" else None,
             "weberror": lambda error: self.errors.append(f"uncaught: {error.error}"),
             "page": lambda page: page.on("websocket", lambda socket: self._asked(socket.url)),
         }
@@ -270,10 +260,6 @@ class Watch:
         parts = urlsplit(url)
         if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname != HERE:
             self.outside.append(url)
-
-    def _said(self, kind: str, text: str) -> None:
-        if kind == "error":
-            self.errors.append(text)
 
     def end(self) -> None:
         """Close the pages and hear no more."""
@@ -303,13 +289,8 @@ class Lab:
         self.path = f"{self.name}.ipynb"
         self._request = request
 
-    def open(
-        self, cells: Sequence[str] = (), *, notebook: Path | None = None, more: dict[str, str] | None = None
-    ) -> None:
-        """Open a notebook of these cells, or a copy of one, in a workspace of its own.
-
-        A cell that begins "## " is Markdown. `more` are files to lie beside the notebook, by name.
-        """
+    def open(self, cells: Sequence[str] = (), *, notebook: Path | None = None) -> None:
+        """Open a notebook of these cells, or a copy of one, in a workspace of its own; "## " begins Markdown."""
         if notebook:
             self.path = notebook.name
             shutil.copy(notebook, self.jupyter.folder / self.path)
@@ -318,8 +299,6 @@ class Lab:
             NotebookNotary(data_dir=str(data)).sign(nbformat.read(notebook, as_version=nbformat.NO_CONVERT))
         else:
             nbformat.write(made_of(cells), self.jupyter.folder / self.path)
-        for name, text in (more or {}).items():
-            (self.jupyter.folder / name).write_text(text, "utf-8")
         self._go()
 
     def show(self, *cells: str) -> "Locator":

@@ -144,7 +144,7 @@ class TestAPayment:
         desk.is_paid("20.50")
         assert lab.page.locator(".jp-Notebook .jp-Cell").count() == 2
 
-    def test_a_charge_in_one_call(self, lab: "Lab"):
+    def test_a_charge_in_one_call_and_what_is_done_is_code_to_copy(self, lab: "Lab"):
         desk = opened(lab)
         desk.field("What to send").select_option("charge")
         expect(desk.field("JSON")).to_have_value(re.compile('"amount": 15000'))
@@ -152,9 +152,7 @@ class TestAPayment:
         desk.is_paid()
         expect(desk.answer).to_contain_text("POST /v1/charges → 200 OK")
         lab.shot(desk.root, "desk-charge")
-
-    def test_what_is_done_is_code_to_copy(self, lab: "Lab"):
-        desk = opened(lab)
+        desk.field("What to send").select_option("intent")
         request = desk.part("Request")
         request.get_by_text("The same in Python and curl").click()
         code = request.get_by_role("group", name="Python")

@@ -107,9 +107,6 @@ def test_an_answer_carries_its_members_and_no_more_than_it_was_given():
     error = InvalidRequest("No.")
     assert str(error) == "No."
     assert (error.code, error.param, error.problems, error.decline_code) == ("request_invalid", None, (), None)
-
-
-def test_a_refused_signature_has_its_reason():
-    error = SignatureRefused("signature_mismatch", "No.", hint="Look again.")
-    assert (error.reason, str(error)) == ("signature_mismatch", "No. Look again.")
-    assert error.facts == {"reason": "signature_mismatch"}
+    refused = SignatureRefused("signature_mismatch", "No.", hint="Look again.")
+    assert (refused.reason, str(refused)) == ("signature_mismatch", "No. Look again.")
+    assert refused.facts == {"reason": "signature_mismatch"}

@@ -18,7 +18,7 @@ FLOAT, BANK = "operator:mtn:float", "bank:settlement"
 DR, CR = "debit", "credit"
 REFUND = ledger.refund_split(10_000, available_minor=6_000, pending_minor=3_000)
 OF_100 = {
-    "gross": 10_000, "net": 9_750, "merchant_fee": 250, "operator_fee": 100, "owed": 9_750, "swept": 9_900,
+    "gross": 10_000, "net": 9_750, "merchant_fee": 250, "operator_fee": 100, "owed": 700, "swept": 9_900,
     "short": 500, **REFUND,
 }  # fmt: skip
 
@@ -29,8 +29,8 @@ EXPECTED: dict[str, list[tuple[str, int, int]]] = {
     "suspense_settled": [(DR, 2900, 10_000), (CR, 2000, 9_750), (CR, 4000, 250)],
     "suspense_returned": [(DR, 2900, 10_000), (CR, 1100, 10_000)],
     "cleared": [(DR, 2000, 9_750), (CR, 2010, 9_750)],
-    "receivable_recovered": [(DR, 2010, 9_750), (CR, 1310, 9_750)],
-    "recovery_returned": [(DR, 1310, 9_750), (CR, 2010, 9_750)],
+    "receivable_recovered": [(DR, 2010, 700), (CR, 1310, 700)],
+    "recovery_returned": [(DR, 1310, 700), (CR, 2010, 700)],
     "sweep_recalled": [(DR, 1100, 9_900), (CR, 1200, 9_900)],
     "swept": [(DR, 1200, 9_900), (CR, 1100, 9_900)],
     "sweep_credited": [(DR, 1010, 9_900), (CR, 1200, 9_900)],
@@ -335,21 +335,20 @@ def test_any_field_changed_breaks_the_chain_there(place: int, field: str, row: i
 
 ONE, TWO, THREE, *REST = CHAIN
 TURNED = changed(THREE, postings=mirrored(THREE.postings))
-BROKEN: dict[str, tuple[list[JournalEntry], str]] = {
-    "first gone": ([TWO, THREE, *REST], "je_2"),
-    "another number": ([changed(ONE, number=7).sealed(), TWO, THREE, *REST], "je_1"),
-    "one gone": ([ONE, TWO, *REST], "je_4"),
-    "two swapped": ([TWO, ONE, THREE, *REST], "je_2"),
-    "one twice": ([ONE, TWO, TWO, THREE, *REST], "je_2"),
-    "balanced change": ([ONE, TWO, TURNED, *REST], "je_3"),
-    "sealed again": ([ONE, TWO, TURNED.sealed(), *REST], "je_4"),
-}
 
 
 def test_the_first_entry_that_does_not_follow_is_named():
-    for how, (entries, at) in BROKEN.items():
+    for entries, at in (
+        ([TWO, THREE, *REST], "je_2"),
+        ([changed(ONE, number=7).sealed(), TWO, THREE, *REST], "je_1"),
+        ([ONE, TWO, *REST], "je_4"),
+        ([TWO, ONE, THREE, *REST], "je_2"),
+        ([ONE, TWO, TWO, THREE, *REST], "je_2"),
+        ([ONE, TWO, TURNED, *REST], "je_3"),
+        ([ONE, TWO, TURNED.sealed(), *REST], "je_4"),
+    ):
         error = broken_at(entries)
-        assert error.facts["entry"] == at, how
+        assert error.facts["entry"] == at
         assert at in str(error)
 
 
@@ -377,10 +376,7 @@ def test_debits_stand_left_credits_right_accounts_by_their_code_and_the_balance_
         assert account.balance == shown
 
 
-POSTINGS = st.builds(posting, st.sampled_from([OF_FLOAT, OF_FEE]), st.sampled_from([DR, CR]), MINOR)
-
-
-@given(st.lists(POSTINGS))
+@given(st.lists(st.builds(posting, st.sampled_from([OF_FLOAT, OF_FEE]), st.sampled_from([DR, CR]), MINOR)))
 def test_nothing_is_lost(postings: list[dict[str, Any]]):
     accounts = ledger.t_accounts(postings)
     assert sum(len(each.debits) + len(each.credits) for each in accounts) == len(postings)

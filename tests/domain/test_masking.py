@@ -10,8 +10,7 @@ from workbench.domain.wire.control import Input
 
 TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
 WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=16, max_size=32)
-DIGITS = st.text("0123456789", min_size=7, max_size=7)
-PREFIXES = st.sampled_from(["96", "76", "97", "77", "95", "75"])
+NUMBERS = st.from_regex("[79][567][0-9]{7}", fullmatch=True)
 
 
 def key(kind: str) -> str:
@@ -42,9 +41,7 @@ MASKED = {
 
 def test_what_is_masked_and_what_stays():
     assert {text: mask(text) for text in MASKED} == MASKED
-    assert {text: mask(f"before {text} after") for text in MASKED} == {
-        text: f"before {shown} after" for text, shown in MASKED.items()
-    }
+    assert [mask(f"before {text} after") for text in MASKED] == [f"before {shown} after" for shown in MASKED.values()]
     for text in (
         "", "0.9612345678", "MP260106.0923.00000008", f"pi_{TOKEN}", f"ch_{TOKEN}", "ZMW 150.00", "+254712345678",
         "1767592800000", "0211234567", "payment_intent.succeeded", "done at_once", "2026-01-05T06:00:00.000Z",
@@ -52,6 +49,8 @@ def test_what_is_masked_and_what_stays():
         "the password is wrong",
     ):  # fmt: skip
         assert mask(text) == text
+    # A request to repeat keeps its numbers and none of its secrets.
+    assert mask_secrets(f"Bearer {key('sk_test')} for +260961234567") == "Bearer sk_test_•••• for +260961234567"
 
 
 def test_credentials_are_masked_however_the_scheme_is_written():
@@ -69,10 +68,10 @@ def test_no_key_is_left_in_any_text(before: str, kind: str, secret: str):
     assert secret not in mask(f'{{"key": "{kind}{secret}"}}')
 
 
-@given(PREFIXES, DIGITS, st.text(max_size=10), st.sampled_from(["", " ", '"', "/", ",", ".", "x", "_", "9"]))
-def test_no_number_is_left_in_any_text(prefix: str, digits: str, before: str, after: str):
-    masked = mask(f"{before}+260{prefix}{digits}{after}")
-    assert f"{prefix}{digits}" not in masked
+@given(NUMBERS, st.text(max_size=10), st.sampled_from(["", " ", '"', "/", ",", ".", "x", "_", "9"]))
+def test_no_number_is_left_in_any_text(number: str, before: str, after: str):
+    masked = mask(f"{before}+260{number}{after}")
+    assert number not in masked
     assert "••••" in masked
 
 
@@ -87,16 +86,8 @@ def test_a_secret_is_whole_but_for_its_repr(word: str):
     assert str(secret) == f"{secret}" == f"sk_test_{word}"
     assert word not in repr(secret)
     assert repr([secret]) == "['sk_test_••••']"
-
-
-def test_what_is_typed_on_a_handset_is_dots_in_a_repr():
+    # What is typed on a handset has not even a beginning.
     assert [repr(Input(text=pin)) for pin in ("1", "01234567")] == ["Input(•)", "Input(••••••••)"]
-
-
-def test_a_request_to_repeat_keeps_its_numbers_and_none_of_its_secrets():
-    assert (
-        mask_secrets(f"Bearer {key('sk_test')} pays for +260961234567") == "Bearer sk_test_•••• pays for +260961234567"
-    )
 
 
 def test_a_text_is_cut_with_a_mark_that_counts_or_not():

@@ -39,6 +39,8 @@ def test_business_days_begin_at_22_utc(days_ms: int, within_ms: int):
     midnight_ms = days_ms // DAY_MS * DAY_MS - 2 * 3_600_000
     assert business_date(midnight_ms + within_ms) == business_date(midnight_ms)
     assert business_date(midnight_ms - 1) != business_date(midnight_ms)
+    starts = [moments.day_start_ms(midnight_ms + within_ms, days_on=days) for days in (-1, 0, 3)]
+    assert starts == [midnight_ms - DAY_MS, midnight_ms, midnight_ms + 3 * DAY_MS]
 
 
 def test_one_moment_in_any_zone_is_one_number_of_whole_milliseconds_and_a_naive_datetime_is_none():

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
 from workbench.domain import wire
-from workbench.domain.reading import json_from, struct_from
+from workbench.domain.reading import json_from, query_from, struct_from
 from workbench.errors import InvalidRequest
 
 INTENT = {"amount": 150, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
@@ -27,15 +28,9 @@ GOOD: dict[type[Struct], dict[str, Any]] = {
 BY_STRUCT = pytest.mark.parametrize("shape", GOOD, ids=lambda shape: shape.__name__)
 
 
-def refused(body: bytes) -> InvalidRequest:
+def refused(read: Callable[..., object], *args: object, **more: str) -> InvalidRequest:
     with pytest.raises(InvalidRequest) as caught:
-        json_from(body)
-    return caught.value
-
-
-def refused_as(shape: type[Struct], value: object, **more: str) -> InvalidRequest:
-    with pytest.raises(InvalidRequest) as caught:
-        struct_from(value, shape, **more)
+        read(*args, **more)
     return caught.value
 
 
@@ -81,9 +76,10 @@ REFUSED = {
 def test_what_money_cannot_bear_is_refused_by_what_can_always_be_written_down():
     for (code, param), bodies in REFUSED.items():
         for body in bodies:
-            assert (refused(body).code, refused(body).param) == (code, param), body[:40]
+            error = refused(json_from, body)
+            assert (error.code, error.param) == (code, param), body[:40]
     for body in (b'{"\\ud800": NaN}', b'{"\\ud800": 1, "\\ud800": 2}'):
-        error = refused(body)
+        error = refused(json_from, body)
         f"{error} {error.param} {error.problems}".encode()
 
 
@@ -92,9 +88,9 @@ def test_nesting_to_32_levels_is_read_and_deeper_is_refused():
         for depth in (1, 31, 32):
             json_from(nested(depth, *nest))
         for depth in (33, 34, 999, 1_000, 100_000):
-            assert refused(nested(depth, *nest)).code == "body_too_deep", (nest, depth)
+            assert refused(json_from, nested(depth, *nest)).code == "body_too_deep", (nest, depth)
     # Of what is never closed too.
-    assert refused(b"[" * 100_000).code in ("body_too_deep", "body_not_json")
+    assert refused(json_from, b"[" * 100_000).code in ("body_too_deep", "body_not_json")
 
 
 @given(st.one_of(st.binary(max_size=60), st.text('[]{}",:\\ud8e0+-.NaIfinty1', max_size=40).map(str.encode)))
@@ -144,7 +140,7 @@ OTHER_TYPES: list[tuple[type[Struct], str, str, list[tuple[object, str]]]] = [
 def test_a_value_of_another_type_is_refused_and_what_is_no_string_in_an_array_or_object_named():
     for shape, field, wanted, values in OTHER_TYPES:
         for value, kind in values:
-            error = refused_as(shape, {**GOOD[shape], field: value})
+            error = refused(struct_from, {**GOOD[shape], field: value}, shape)
             assert (error.code, error.param) == ("parameter_invalid", field)
             assert list(error.problems) == [(f"/{field}", f"must be {wanted}, not {kind}")]
     for field, value, kinds in (
@@ -152,18 +148,18 @@ def test_a_value_of_another_type_is_refused_and_what_is_no_string_in_an_array_or
         ("metadata", {"a": 1, "b": "text", "c/d": {}}, {"a": "a number (1)", "c~1d": "an object"}),
         ("metadata", {"a" * 100: True}, {"a" * 80: "a boolean"}),
     ):
-        error = refused_as(wire.CreatePaymentIntent, {**INTENT, field: value})
+        error = refused(struct_from, {**INTENT, field: value}, wire.CreatePaymentIntent)
         assert list(error.problems) == [(f"/{field}/{at}", f"must be a string, not {kinds[at]}") for at in kinds]
 
 
 @BY_STRUCT
 def test_what_is_no_object_is_refused_and_what_is_missing_named(shape: type[Struct]):
     for value in (None, True, 1, "x", [], [{}]):
-        error = refused_as(shape, value)
+        error = refused(struct_from, value, shape)
         assert (error.code, error.param) == ("parameter_invalid", None)
         assert str(error).startswith("The body must be an object")
     for field in GOOD[shape]:
-        error = refused_as(shape, {name: value for name, value in GOOD[shape].items() if name != field})
+        error = refused(struct_from, {name: value for name, value in GOOD[shape].items() if name != field}, shape)
         assert (error.code, error.param) == ("parameter_missing", field)
         assert list(error.problems) == [(f"/{field}", "is required")]
 
@@ -178,7 +174,7 @@ def test_what_may_be_missing_has_its_default():
 
 def test_every_problem_is_told_at_once():
     method = {"type": 1, "mobile_money": {"provider": None}}
-    error = refused_as(wire.ConfirmPaymentIntent, {"payment_method": method, "client_secret": []})
+    error = refused(struct_from, {"payment_method": method, "client_secret": []}, wire.ConfirmPaymentIntent)
     assert list(error.problems) == [
         ("/payment_method/type", "must be a string, not a number (1)"),
         ("/payment_method/mobile_money/phone", "is required"),
@@ -186,7 +182,8 @@ def test_every_problem_is_told_at_once():
         ("/client_secret", "must be a string or null, not an array"),
     ]
     assert (error.code, error.param) == ("parameter_invalid", "payment_method.type")
-    error = refused_as(wire.ConfirmPaymentIntent, {"payment_method": {**METHOD, "card": {}}}, unknown="refused")
+    method = {**METHOD, "card": {}}
+    error = refused(struct_from, {"payment_method": method}, wire.ConfirmPaymentIntent, unknown="refused")
     assert list(error.problems) == [("/payment_method/card", "is not known")]
 
 
@@ -196,8 +193,19 @@ def test_unknown_fields_are_ignored_or_refused_as_chosen(shape: type[Struct]):
     made = struct_from(value, shape)
     assert isinstance(made, shape)
     assert made == struct_from(GOOD[shape], shape)
-    error = refused_as(shape, value, unknown="refused")
+    error = refused(struct_from, value, shape, unknown="refused")
     assert list(error.problems) == [("/surplus", "is not known"), ("/a~1b~0c", "is not known")]
+
+
+def test_a_query_is_read_as_its_struct_and_a_number_out_of_bounds_or_named_twice_refused():
+    assert query_from({"limit": "5", "charge": "7"}, wire.RefundsQuery) == wire.RefundsQuery(limit=5, charge="7")
+    for name, value, code, said in (
+        ("limit", "0", "parameter_invalid", "limit must be a whole number from 1 to 10000 or null, not a number (0)."),
+        ("after", "x", "parameter_invalid", f"after must be a whole number from 0 to {2**63 - 1}, not a string."),
+        ("after", ["1", "2"], "parameter_repeated", "after stands more than once."),
+    ):
+        error = refused(query_from, {name: value}, wire.EntriesQuery)
+        assert (str(error), error.code, error.param) == (said, code, name)
 
 
 NAMES = ("amount", "currency", "payment_method_types", "description", "metadata", "payment_method", "type",

@@ -84,23 +84,22 @@ def test_wrong_pins_run_out(pins: list[bool], tries: int):
 
 
 PAY, ASK = "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\n", "Enter PIN to approve:"
-SHOWN: list[tuple[str, dict[str, object], str]] = [
-    ("enter_pin", {}, f"{PAY}Ref: Monstera\n{ASK}"),
-    ("enter_pin", {"reference": None}, f"{PAY}{ASK}"),
-    ("enter_pin", {"reference": "{tries}"}, f"{PAY}Ref: {{tries}}\n{ASK}"),
-    ("wrong_pin", {"tries_left": 2}, f"MTN MoMo\nWrong PIN. Tries left: 2{PAY[8:]}Ref: Monstera\n{ASK}"),
-    ("approved", {}, "MTN MoMo\nApproved.\nZMW 150.00 paid\nto PLANT STORE."),
-    ("refused", {"reason": "The wallet is empty."}, "MTN MoMo\nNot paid.\nThe wallet is empty."),
-    ("blocked", {}, "MTN MoMo\nNot paid.\nWrong PIN too often."),
-    ("canceled", {}, "MTN MoMo\nCanceled.\nNothing was paid."),
-    ("ignored", {}, "(the prompt was left unanswered)"),
-    ("expired", {}, "MTN MoMo\nThe request has expired.\nNothing was paid."),
-    ("withdrawn", {}, "MTN MoMo\nPLANT STORE has canceled the request.\nNothing was paid."),
-]
 
 
 def test_the_words_on_each_screen_that_a_customer_sees():
-    for screen, more, shown in SHOWN:
+    for screen, more, shown in (
+        ("enter_pin", {}, f"{PAY}Ref: Monstera\n{ASK}"),
+        ("enter_pin", {"reference": None}, f"{PAY}{ASK}"),
+        ("enter_pin", {"reference": "{tries}"}, f"{PAY}Ref: {{tries}}\n{ASK}"),
+        ("wrong_pin", {"tries_left": 2}, f"MTN MoMo\nWrong PIN. Tries left: 2{PAY[8:]}Ref: Monstera\n{ASK}"),
+        ("approved", {}, "MTN MoMo\nApproved.\nZMW 150.00 paid\nto PLANT STORE."),
+        ("refused", {"reason": "The wallet is empty."}, "MTN MoMo\nNot paid.\nThe wallet is empty."),
+        ("blocked", {}, "MTN MoMo\nNot paid.\nWrong PIN too often."),
+        ("canceled", {}, "MTN MoMo\nCanceled.\nNothing was paid."),
+        ("ignored", {}, "(the prompt was left unanswered)"),
+        ("expired", {}, "MTN MoMo\nThe request has expired.\nNothing was paid."),
+        ("withdrawn", {}, "MTN MoMo\nPLANT STORE has canceled the request.\nNothing was paid."),
+    ):
         assert ussd.screen_text(session(screen, **more)) == shown
     assert set(ussd.SCREEN_TEXTS) == SCREENS - UNSEEN
     assert set(ussd.HIDDEN) == UNSEEN

@@ -445,6 +445,7 @@ class TestReceiverOnAPort:
             ("body_not_an_event", b"[]", port.signed(b"[]")),
         ):  # fmt: skip
             assert port.send(body=body, headers=headers) == (400, "refused")
+            assert port.receiver.receive(body, headers) == 400
             assert port.receiver.arrivals[-1].reason == reason
 
     def test_a_message_is_good_for_300_seconds_both_ways(self, port: Port):

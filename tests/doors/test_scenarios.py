@@ -249,10 +249,12 @@ class TestTheOperator:
 
     def test_an_outage_is_replaced_and_ended_early(self, shop: "Shop"):
         phone = shop.new_number("95")
-        self.outage(shop, "zamtel", 1_000)
-        self.outage(shop, "zamtel", 100)
+        operator = shop.bench.operator
+        operator.outage("zamtel", 1_000).outage("zamtel", 100)
         shop.advance(100)
         assert self.declined(shop, phone) is None
+        operator.outage("zamtel", 1_000).outage("zamtel", 0)
+        assert self.down(shop)["zamtel"] is None
         self.outage(shop, "zamtel", 1_000)
         assert self.outage(shop, "zamtel", 0).json()["down_until"] is None
         assert self.declined(shop, phone) is None

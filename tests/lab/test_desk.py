@@ -139,6 +139,7 @@ class TestAPayment:
         assert send(desk).text.startswith("Paid: ZMW 150.00")
         assert "POST /v1/charges → 200 OK" in text(desk, "answer")
         assert send(desk, phone="+260960000002").tone == BAD
+        assert gathered(desk).number == "+260960000002"
         assert "insufficient funds" in text(desk, "payment")
         assert "402 Payment Required" in text(desk, "answer")
         body = {"amount": 500, "currency": "zmw", "type": "mobile_money", "channel": "airtel", "phone": OTHER}

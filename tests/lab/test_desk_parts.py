@@ -11,7 +11,7 @@ from workbench.lab.board import Board, html
 from workbench.lab.desk import draft, ledger
 from workbench.lab.desk.progress_section import news, steps, timeline, verified_at, webhooks
 from workbench.lab.desk.request_section import responses, was_replayed
-from workbench.lab.sections import BoardSection, Payment, pretty
+from workbench.lab.sections import BoardSection, Message, Payment, pretty
 from workbench.receiver import Arrival
 
 AT = "2026-01-05T06:00:00.000Z"
@@ -98,6 +98,8 @@ class TestTimeline:
         assert "webhook" in news(payment, is_verified=True).text  # type: ignore[union-attr]  it is paid
         assert "webhook" not in news(payment, is_verified=False).text  # type: ignore[union-attr]  the same
         assert news(payment._replace(status="requires_action"), is_verified=False) is None
+        canceled = news(payment._replace(status="canceled"), is_verified=False)
+        assert canceled == Message("ZMW 1.00 was canceled.", views.WARN)
 
 
 class TestLedger:

@@ -157,6 +157,9 @@ class TestTheDiagram:
         assert any(each.startswith(note) for each in words_in(sequence.svg))
         assert note in repr(sequence)
         assert "the last" not in repr(SequenceDiagram(rows[:60]))
+        prompt = next(row for row in rows if row["kind"] == "screen")
+        ignored = {**prompt, "detail": {"words": "MTN MoMo\nLeft unanswered", "pressed": "ignore"}}
+        assert SequenceDiagram([ignored]).steps[0][2:6] == (PHONE, SERVICE, "Left unanswered", "")
         nothing = SequenceDiagram([])
         assert (drawn(nothing.svg).get("role"), "Who told whom what" in repr(nothing)) == ("img", True)
 

@@ -344,6 +344,18 @@ def test_a_receiver_may_call_the_service_and_may_not_move_the_clock(sandbox: "Sa
     assert sandbox.now_ms() == 1_000
 
 
+def test_one_that_is_replayed_while_it_is_in_hand_is_sent_again_once(sandbox: "Sandbox", merchant: "Merchant"):
+    def replay() -> None:
+        if len(merchant.arrivals) == 1:
+            (waiting,) = sandbox.deliveries()
+            assert sandbox.http.post(f"/v1/deliveries/{waiting.id}/replay").is_success
+
+    merchant.answers["/a"], merchant.meanwhile = [500, 200], replay
+    sandbox.told()
+    sandbox.advance(10 * DAY_S)
+    assert (len(merchant.arrivals), sandbox.outcomes()) == (2, [("delivered", 2)])
+
+
 def test_a_receiver_on_another_thread_may_call_the_service_too(merchant: "Merchant", new_sandbox: "NewSandbox"):
     """As a backend does on its own port, while the delivery to it waits for its answer."""
     sandbox, threads, waits = new_sandbox(delivery_timeout_s=5), [], []

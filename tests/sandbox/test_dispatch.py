@@ -175,6 +175,20 @@ def test_on_a_manual_clock_deliveries_go_one_after_another(merchant: "Merchant",
     assert merchant.texts("/slow", "/quick") == ["first", "first", "second", "second"]
 
 
+def test_on_a_manual_clock_who_waits_is_next_after_the_attempt_in_hand(merchant: "Merchant", worker: "NewSandbox"):
+    sandbox, senders = worker(), []
+    merchant.meanwhile = lambda: senders.append(threading.current_thread())
+    hooks(sandbox, "/slow")
+    sandbox.event("first")
+    sandbox.event("second")
+    with running(sandbox.engine.run_due) as first:
+        assert is_true_soon(lambda: bool(merchant.arrivals))
+        with running(lambda: sandbox.advance(1)) as second:
+            time.sleep(0.3)
+            merchant.let_go.set()
+    assert senders == [*first, *second]
+
+
 @pytest.mark.parametrize("clock", ["running", "manual"])
 def test_a_job_that_raises_is_put_off_and_the_others_go_on(
     worker: "NewSandbox", noted: list[Any], clock: str, caplog: pytest.LogCaptureFixture

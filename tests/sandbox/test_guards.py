@@ -94,6 +94,46 @@ def test_a_live_key_is_refused_wherever_it_stands(bench: Workbench):
     assert LIVE not in told(bench)
 
 
+HEADERS = {
+    (421, "host_refused"): [{"Host": "elsewhere.example"}],
+    (400, "host_malformed"): [{"Host": each} for each in ("::1", "[::zz]", "localhost:99999")],
+    (403, "origin_refused"): [{"Origin": each} for each in ("http://elsewhere.example", "null", "ftp://localhost")],
+    (401, "key_missing"): [{"Authorization": " "}],
+    (401, "scheme_wrong"): [{"Authorization": "Basic c2s6"}],
+    (401, "key_invalid"): [{"Authorization": each} for each in ("Bearer nobody", "Basic ???")],
+    (400, "version_unknown"): [{"Api-Version": "2"}],
+    (400, "scenario_unknown"): [{"Sandbox-Scenario": "none"}],
+    (400, "idempotency_key_invalid"): [{"Idempotency-Key": "a, b"}],
+    (415, "media_type_unsupported"): [{"Content-Type": "text/plain"}],
+    (400, "parameter_missing"): [{"Host": "[::1]:80"}, {"Origin": "http://localhost:3000"}],
+}
+"""What is answered to a body without fields, by the header that is not as it should be; in the last all are."""
+
+
+def test_a_header_that_is_wrong_is_refused_by_its_code(bench: Workbench):
+    right = {**bearer(bench), "Content-Type": "application/json"}
+    for expected, headers in HEADERS.items():
+        for wrong in headers:
+            answer = bench.http.post("/v1/payment_intents", content=b"{}", headers={**right, **wrong})
+            assert (answer.status_code, answer.json()["code"]) == expected, wrong
+
+
+def test_a_key_that_ended_or_may_not_is_refused_and_says_which(bench: Workbench):
+    rolled, revoked = (bench.http.post("/v1/api_keys", json={}, headers=bearer(bench)).json() for _ in range(2))
+    bench.http.post(f"/v1/api_keys/{rolled['id']}/roll", headers=bearer(bench))
+    bench.http.delete(f"/v1/api_keys/{revoked['id']}", headers=bearer(bench))
+    for key, expected in (
+        (rolled["value"], (401, "key_rolled")), (revoked["value"], (401, "key_revoked")),
+        (bench.publishable_key, (403, "key_not_allowed")), (bench.secret_key, (400, "idempotency_key_missing")),
+    ):  # fmt: skip
+        path = "charges" if key == bench.secret_key else "payment_intents"
+        sent = {"auth": (str(key), "")} if path == "charges" else {"headers": {"Authorization": f"Bearer {key!s}"}}
+        answer = bench.http.post(f"/v1/{path}", json={}, **sent)
+        assert (answer.status_code, answer.json()["code"]) == expected
+    spoken = bench.http.post("/v1/charges", json={}, auth=(str(bench.secret_key), "word"))
+    assert (spoken.status_code, spoken.json()["code"]) == (401, "key_invalid")
+
+
 def test_the_client_lets_no_live_key_out(bench: Workbench):
     with pytest.raises(LiveKeyRefused):
         PaymentsClient("http://sandbox.localhost", f" {LIVE}")

@@ -285,6 +285,7 @@ def assert_described(story: Story) -> None:
         assert response.headers["Content-Type"] in answer["content"], where
         schema = answer["content"][response.headers["Content-Type"]]["schema"]
         assert story.errors(schema, response.json()) == [], where
+        assert (response.headers.get("Cache-Control") == "no-store") == (row.no_store and response.is_success), where
         for name, header in answer["headers"].items():
             described = story.document["components"]["headers"][header["$ref"].rpartition("/")[2]]
             value = response.headers.get(name)

@@ -68,12 +68,17 @@ FAILURES: Mapping[str, str] = {
 """Why money did not move: our code → what to tell a person."""
 
 
-class PaymentIntent(msgspec.Struct, frozen=True, kw_only=True):
-    """An in-flight attempt to be paid, as it is stored. Times are milliseconds since 1970."""
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """What the store keeps of a merchant: `seq` is its place among all that happened."""
 
     id: str
     seq: int
     account: str
+
+
+class PaymentIntent(Stored, frozen=True, kw_only=True):
+    """An in-flight attempt to be paid, as it is stored. Times are milliseconds since 1970."""
+
     client_secret: str
     amount_minor: int
     currency: str
@@ -91,12 +96,9 @@ class PaymentIntent(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Charge(msgspec.Struct, frozen=True, kw_only=True):
+class Charge(Stored, frozen=True, kw_only=True):
     """One attempt to move the money, of an intent or on its own, as it is stored."""
 
-    id: str
-    seq: int
-    account: str
     amount_minor: int
     currency: str
     channel: str
@@ -113,12 +115,9 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Refund(msgspec.Struct, frozen=True, kw_only=True):
+class Refund(Stored, frozen=True, kw_only=True):
     """Money given back of one charge, as it is stored. `entry` took it from the merchant."""
 
-    id: str
-    seq: int
-    account: str
     charge: str
     of_intent: int
     """1 when the intent was named, whose amounts are decimals."""
@@ -134,12 +133,9 @@ class Refund(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Payout(msgspec.Struct, frozen=True, kw_only=True):
+class Payout(Stored, frozen=True, kw_only=True):
     """Money on its way to the merchant's bank, as it is stored."""
 
-    id: str
-    seq: int
-    account: str
     amount_minor: int
     currency: str
     status: str = PENDING

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from workbench.domain.gaps import Gaps
+from workbench.domain.payments import Stored
 from workbench.errors import InvalidRequest
 
 PENDING: Final = "pending"
@@ -61,15 +62,12 @@ class OldSecret(NamedTuple):
     until_ms: int
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+class Endpoint(Stored, frozen=True, kw_only=True):
     """A merchant's address for events, as it is stored.
 
     `old_secrets` are the rolled ones, newest first. `failing_since_ms` is the first failure after the last success.
     """
 
-    id: str
-    seq: int
-    account: str
     url: str
     secret: str
     enabled_events: tuple[str, ...] = ("*",)
@@ -89,24 +87,18 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(each for each in self.old_secrets if now_ms < each.until_ms)
 
 
-class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
+class StoredEvent(Stored, frozen=True, kw_only=True):
     """An event and the exact bytes that are sent for it, each time the same."""
 
-    id: str
-    seq: int
-    account: str
     type: str
     object_id: str
     body: str
     created_ms: int
 
 
-class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+class Delivery(Stored, frozen=True, kw_only=True):
     """One event on its way to one endpoint. `spent` are the attempts made before it was last replayed."""
 
-    id: str
-    seq: int
-    account: str
     event: str
     endpoint: str
     status: str = PENDING

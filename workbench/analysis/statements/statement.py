@@ -92,14 +92,15 @@ Whole = NDArray[np.int64]
 
 
 def checked(
-    rows: pd.DataFrame, *, opening: int | None, closing: tuple[int, int] | None, newest_first: bool
+    rows: pd.DataFrame, said: Preamble, closing_line: int, *, newest_first: bool
 ) -> tuple[int | None, int | None, pd.DataFrame]:
     """Go through rows of STATEMENT_ROW in their order, or from the last where the newest stands first.
 
-    The opening and the closing balance, None where nothing says them, and the findings. `opening` is what the file
-    declares, `closing` its line and what it declares. Between two balances stands what the rows between them do;
-    where one of these cannot be read, nothing is said.
+    The opening and the closing balance, None where nothing says them, and the findings. `said` is what the file
+    declares, its closing balance in `closing_line`. Between two balances stands what the rows between them do; where
+    one of these cannot be read, nothing is said.
     """
+    opening, closing = said.opening_minor, said.closing_minor
     rows = rows.iloc[::-1] if newest_first else rows
     effects, known = effects_of(rows)
     has_balance = rows["balance_minor"].notna().to_numpy(dtype=bool)
@@ -107,15 +108,16 @@ def checked(
     lines, balances = (rows[name][has_balance].to_numpy(dtype=np.int64) for name in ("line", "balance_minor"))
     points = np.array([lines, balances, moved[has_balance], unknown[has_balance]])
     ends = (moved[-1], unknown[-1]) if len(rows) else (0, 0)
-    before = np.empty((4, 0), np.int64) if opening is None else np.array([[0], [opening], [0], [0]])
-    after = np.empty((4, 0), np.int64) if closing is None else np.array([[each] for each in (*closing, *ends)])
+    nothing = np.empty((4, 0), np.int64)
+    before = nothing if opening is None else np.array([[0], [opening], [0], [0]])
+    after = nothing if closing is None else np.array([[each] for each in (closing_line, closing, *ends)])
     lines, balances, moves, unread = np.concatenate([before, points, after], axis=1)
     expected = balances[:-1] + np.diff(moves)
     wrong = (expected != balances[1:]) & (np.diff(unread) == 0)
     found = {"line": lines[1:][wrong], "expected_minor": expected[wrong], "found_minor": balances[1:][wrong]}
     return (
         _balance_at(points, 0, 0, 0) if opening is None else opening,
-        _balance_at(points, -1, *ends) if closing is None else closing[1],
+        _balance_at(points, -1, *ends) if closing is None else closing,
         pd.DataFrame(found).astype(FINDING),
     )
 
@@ -178,8 +180,7 @@ def read_statement(
         _refuse_other_currency(source.name, whole_currency, rows)
     read = local[local != ABSENT]
     newest_first = read.size > 1 and bool(np.all(np.diff(read) <= 0)) and read[0] > read[-1]
-    declared = None if said.closing_minor is None else (closing_line, said.closing_minor)
-    opening, closing, findings = checked(rows, opening=said.opening_minor, closing=declared, newest_first=newest_first)
+    opening, closing, findings = checked(rows, said, closing_line, newest_first=newest_first)
     return Statement(
         name=source.name,
         sha256=digest,

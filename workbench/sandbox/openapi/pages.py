@@ -34,16 +34,15 @@ _PAGE_HEADERS: Final = {"Content-Security-Policy": _SELF_ALONE, "Cache-Control":
 _ASSET_HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
 _FROM_PACKAGE: Final = "flask_swagger_ui"
 """The installed package that brings Swagger UI's files; none of its code is run."""
+_SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
-    "swagger-ui-bundle.js": (_FROM_PACKAGE, "text/javascript; charset=utf-8"),
-    "swagger-ui.css": (_FROM_PACKAGE, "text/css; charset=utf-8"),
+    "swagger-ui-bundle.js": (_FROM_PACKAGE, _SCRIPT),
+    "swagger-ui.css": (_FROM_PACKAGE, _STYLE),
     "favicon-32x32.png": (_FROM_PACKAGE, "image/png"),
-    "docs.js": ("", "text/javascript; charset=utf-8"),
-    "docs.css": ("", "text/css; charset=utf-8"),
+    "docs.js": ("", _SCRIPT),
+    "docs.css": ("", _STYLE),
 }
 """Name → the package that it is from, ours for none, and its type. What is not here is not served."""
-
-
 _CALLS: Final = (
     (
         "A customer pays 150.00 kwacha, 15000 ngwee:",

@@ -94,15 +94,15 @@ def headers(gaps: Gaps) -> Schema:
 
 def shapes(gaps: Gaps) -> Schema:
     """The components of errors: those of the format in force."""
-    if gaps.error_format == "plain":
-        return {}
     problem = _problem()
-    if gaps.error_format == "envelope":
-        return {"Envelope": _envelope(problem["properties"])}
     fields = {"pointer": {"type": "string", "format": "json-pointer"}, "detail": {"type": "string"}}
     field = {"type": "object", "title": "FieldProblem", "properties": fields, "required": [*fields]}
     schemas.mark(field, Source(gap="7"))
-    return {"Problem": problem, "FieldProblem": field}
+    return {
+        "problem": {"Problem": problem, "FieldProblem": field},
+        "plain": {},
+        "envelope": {"Envelope": _envelope(problem["properties"])},
+    }[gaps.error_format]
 
 
 def _envelope(members: Schema) -> Schema:

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-import msgspec
-
 from workbench.domain import wire
 from workbench.errors import ApiError, NotFound
-from workbench.sandbox.store.tables import Condition, Filters, Table
+from workbench.sandbox.store.tables import Condition, Filters, R, Table
 
 
 class Cause(NamedTuple):
@@ -47,7 +45,6 @@ class Refused(NamedTuple):
     error: ApiError
 
 
-R = TypeVar("R", bound=msgspec.Struct)
 W = TypeVar("W")
 
 

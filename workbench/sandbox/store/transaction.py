@@ -1,4 +1,4 @@
-"""One command's view of the store: the moment, the tables, the ledger, new ids, what is due, what is searched for."""
+"""One command's view of the store: its tables, made from `schema.sql`, the moment, new ids, what is due or searched."""
 
 import hashlib
 import re
@@ -24,9 +24,8 @@ _SAME_PAYMENT: Final = """OR object_id IN (
     SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
 )"""
-
 CLOCK: Final = "mode, manual_ms, offset_ms"
-_FORGOTTEN = (
+_FORGOTTEN: Final = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
 )  # fmt: skip
@@ -34,9 +33,13 @@ _FORGOTTEN = (
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make what is missing of the tables, indexes and triggers."""
-    for statement in _statements(files(__package__).joinpath("schema.sql").read_text("utf-8")):
-        connection.execute(statement)
+    """Make what is missing of the tables, indexes and triggers, inside the caller's transaction."""
+    statement = ""
+    for line in files(__package__).joinpath("schema.sql").read_text("utf-8").splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
 
 
 def key_value(draws: Draws, kind: str, identifier: str) -> str:
@@ -47,16 +50,6 @@ def key_value(draws: Draws, kind: str, identifier: str) -> str:
 def digest_of(secret: str) -> str:
     """What is stored of a key or token: its SHA-256."""
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The statements of a script, so that they run inside the caller's transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
 
 
 def moment_of(clock: Sequence[Any], wall_ms: Callable[[], int]) -> int:
