@@ -171,11 +171,6 @@ def picture(figure: "Figure", says: str) -> Picture:
     return Picture(written.getvalue(), says)
 
 
-def shortened(text: str, most: int) -> str:
-    """The first `most` characters of a text, with `…` where it goes on."""
-    return text if len(text) <= most else f"{text[:most]}…"
-
-
 def percent(part: int, whole: int) -> str:
     """A share with two decimals, cut and not rounded: only the whole is `100.00 %`."""
     if not whole:

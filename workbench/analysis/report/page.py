@@ -14,8 +14,9 @@ from workbench.analysis.report import short_tables, totals
 from workbench.analysis.report.captions import counted, headline, is_proven, proofs
 from workbench.analysis.report.figures import Figures
 from workbench.analysis.report.source import Reconciled, written_whole
+from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
-from workbench.render import Picture, shortened
+from workbench.render import Picture
 from workbench.visible import visible
 
 MAX_LISTED: Final = 50
@@ -100,7 +101,7 @@ def _listed(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _short(text: str | None) -> str:
-    return shortened(text or "", _MAX_LENGTH)
+    return shortened(text or "", _MAX_LENGTH, counts_mark=False)
 
 
 def _data_url(picture: Picture) -> str:

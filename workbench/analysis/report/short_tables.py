@@ -8,8 +8,9 @@ from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.source import Reconciled
 from workbench.analysis.report.workbook import PROOF_HEADINGS, heading
+from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
-from workbench.render import Column, Table, percent, shortened, table
+from workbench.render import Column, Table, percent, table
 
 _FEW = 5
 _REASON = 200
@@ -55,7 +56,11 @@ def unusable(result: Reconciled) -> Table:
     bad = result.breaks[result.breaks["code"] == INVALID]
     rows = python_rows(bad.head(_FEW), "side", "statement", "line", "entry", "reason")
     made = [
-        (side if side == "ledger" else file, f"{line or entry or ''}", shortened(" ".join(reason.split()), _REASON))
+        (
+            side if side == "ledger" else file,
+            f"{line or entry or ''}",
+            shortened(" ".join(reason.split()), _REASON, counts_mark=False),
+        )
         for side, file, line, entry, reason in rows
     ]
     more = f", the first {_FEW} of {len(bad):,}" if len(bad) > _FEW else ""

@@ -6,8 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, TypeVar
 
+from workbench.domain.masking import shortened
 from workbench.errors import StatementRefused
-from workbench.render import shortened
 
 Cell = str | Decimal | datetime
 """A cell of a CSV file is text; one of a workbook may be a number (exact) or a moment (local) as well."""
@@ -68,7 +68,7 @@ def error_in(cell: Cell) -> Wrong | None:
 
 def shown(cell: Cell) -> str:
     """The beginning of a cell, as it is quoted in words."""
-    return repr(shortened(text_of(cell), _SHOWN))
+    return repr(shortened(text_of(cell), _SHOWN, counts_mark=False))
 
 
 def text_of(cell: Cell) -> str:
