@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from workbench import Workbench
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES
 from workbench.domain.payments import FAILURES
@@ -88,6 +89,13 @@ class TestTheFirstPage:
         assert (charge["status"], charge["amount"]) == ("succeeded", 15_000)
         assert listed["data"][0]["id"] == charge["id"]
         assert [row["amount_minor"] for row in postings["data"] if row["payment"] == charge["id"]][:1] == [15_000]
+
+
+def test_the_description_is_of_the_choices_in_force():
+    with Workbench(seed=7, gaps={"version_header": "none", "unknown_fields": "refused"}) as bench:
+        components = bench.http.get("/openapi.json").json()["components"]
+    assert "Api-Version" not in components["headers"]
+    assert components["schemas"]["CreateCharge"]["additionalProperties"] is False
 
 
 class TestAssets:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from workbench import Workbench
-from workbench.errors import AuthenticationFailed, LiveKeyRefused
+from workbench.errors import AuthenticationFailed, LiveKeyRefused, StoreRefused
 
 if TYPE_CHECKING:
     from tests.conftest import Shop
@@ -122,6 +122,8 @@ def test_a_store_is_opened_again_with_the_keys_that_are_active(tmp_path: Path):
             assert {"publishable": bench.publishable_key, "secret": bench.secret_key} == rolled
             bench.client.charges.create(amount=1, channel="mtn", phone="+260960000001", idempotency_key="k")
             assert bench.receiver.arrivals or _ == 1
+    with pytest.raises(StoreRefused, match="made with another seed"):
+        Workbench(seed=8, store=store)
     with Workbench(store=store) as bench:
         (published,) = [each for each in bench.client.api_keys.each() if (each.kind, each.status) == PUBLISHED]
         bench.client.api_keys.revoke(published.id)

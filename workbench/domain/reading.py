@@ -18,7 +18,7 @@ MAX_NUMBER_LENGTH = 400
 _NEVER_SHOWN = (*SECRET_FIELDS, "text")
 """Fields whose value no message repeats; `text` is what a customer types, a PIN."""
 _KINDS = ((bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"), (dict, "an object"))
-_WANTED = {str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean", list: "an array"}
+_WANTED = {str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean"}
 _WORD_BITS = (32, 64)
 _LONGEST_NAME = 80
 _MISSING = "is required"
@@ -151,8 +151,6 @@ def _base(wanted: Any) -> Any:  # noqa: ANN401  a type
 
 
 def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
-    if wanted in _WANTED:
-        return _WANTED[wanted]
     base, metas = _base(wanted), getattr(wanted, "__metadata__", ())
     if base is int and (bounds := next((each for each in metas if each.ge is not None), None)):
         bits = bounds.le.bit_length() + 1
