@@ -155,14 +155,15 @@ class Exchange:
 
     def as_dict(self) -> dict[str, Any]:
         """The exchange as plain values."""
-        sides = {"request": self._call.request, "response": self._call.response}
+        sent, got = self._call.request, self._call.response
         return {
             "seq": self._row["seq"],
             "at": self._row["at"],
             "line": self._call.target,
             "status": self.status,
             "reason": self._reason,
-            **{side: {"headers": each.headers, "body": indented(each.body)} for side, each in sides.items()},
+            "request": {"headers": sent.headers, "body": indented(sent.body)},
+            "response": {"headers": got.headers, "body": indented(got.body)},
             "latency_ms": self.latency_ms,
             **self._snippet._asdict(),
         }
