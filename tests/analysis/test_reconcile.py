@@ -430,6 +430,13 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         (TWICE, [statement_of(movement("a", 100, day=8), movement("b", 50, day=8), opening=200, name="next.csv")]),
         {"codes": [DUPLICATES[0], ("a", "timing"), *[DUPLICATES[1]] * 2], "holds": True},
     ),
+    "a line that comes later is the further one however early its date": (
+        (ledger_of(movement("x", 1, day=9)), [statement_of(movement("k", 50), movement("x", 1, day=9))]),
+        {"code": ["missing_in_ledger"]},
+        (ledger_of(movement("x", 1, day=9)),
+         [statement_of(movement("k", 70, day=3), movement("y", 1, day=10), opening=51, name="next.csv")]),
+        {"code": ["duplicate_in_statement", "missing_in_ledger", "timing"], "holds": True},
+    ),
     "what was booked twice after the closing date still meets its line": (
         (BOOKED_AHEAD, [statement_of(A)]), {"codes": [("b", "duplicate_in_ledger"), ("b", "timing")]},
         (BOOKED_AHEAD, [statement_of(movement("b", 50, day=8), movement("c", 9, day=12), opening=100, name="n.csv")]),

@@ -7,7 +7,9 @@ from statistics import fmean, pstdev
 
 import pytest
 
+from workbench.analysis.shapes import LEDGER_MOVEMENT
 from workbench.analysis.simulate.plan import CHARGE, DAY_MS, FAILURES, HOURLY_SHARES, Chances, Payment, Plan, Traffic
+from workbench.analysis.simulate.rows import known_from
 from workbench.domain.moments import START, day_start_ms, milliseconds
 from workbench.domain.phones import mask_phone, msisdn_from
 from workbench.domain.scenarios import APPROVE, LATE
@@ -120,3 +122,17 @@ def test_small_plans_and_too_many_customers():
     for customers in (0, 3001):
         with pytest.raises(ValueError, match="from 1 to 3000"):
             Traffic(customers=customers)
+
+
+def test_a_large_payout_leaves_the_bank_in_parts_that_make_the_whole():
+    paid = {
+        "account": "bank:settlement",
+        "kind": "payout_paid",
+        "key": "po_1",
+        "direction": "out",
+        "occurred_at": START,
+    }
+    movement = {**dict.fromkeys(LEDGER_MOVEMENT), **paid, "amount_minor": 1_700_003, "fee_minor": 0}
+    (known,) = known_from([movement], Chances("1"))
+    assert [row.amount_minor for row in known.rows] == [425_003, 425_000, 425_000, 425_000]
+    assert {row.batch for row in known.rows} == {"po_1"}

@@ -259,6 +259,16 @@ class TestTheInspector:
         assert exchange.response.startswith("HTTP/1.1 200 OK\n")
         assert "\nRequest-Id: req_" in exchange.response
 
+    def test_as_plain_values_it_is_all_there(self, shop: Shop):
+        exchange = shop.bench.trace.exchanges[-1]
+        plain = exchange.as_dict()
+        assert json.loads(json.dumps(plain)) == plain
+        told = (plain["line"], plain["status"], plain["reason"], plain["latency_ms"])
+        assert told == ("POST /v1/payouts", 200, "OK", None)
+        assert plain["response"]["headers"]["Request-Id"].startswith("req_")
+        assert '"amount": 1.00' in plain["request"]["body"]
+        assert plain["curl"] == exchange.curl
+
     def test_how_long_it_took_is_told_where_somebody_looks(self, shop: Shop, monkeypatch: pytest.MonkeyPatch):
         exchange = shop.bench.trace.exchanges[-1]
         assert exchange.latency_ms is None

@@ -1,7 +1,7 @@
-"""What a break is: a row for each code, with its words, its place in the order, and the entries that would settle it.
+"""What a break is: a row for each code, with its texts, its place in the order, and the entries that would settle it.
 
 A pair is what both sides say of one thing (`reconcile.rules.PAIR`): the ledger's columns begin with `l_`, the
-statement's with `s_`. An amount in words brings with it whether it is gross, or net of the fee.
+statement's with `s_`. An amount as text brings with it whether it is gross, or net of the fee.
 """
 
 import json
@@ -100,7 +100,7 @@ def _apart(pair: Pair, field: str) -> str:
 
 
 def _problem(pair: Pair, mine: str) -> str:
-    """Why a row cannot be used: what the reader said, or which field is missing or out of bounds."""
+    """Why a row cannot be used: what the reader reported, or which field is missing or out of bounds."""
     row = {name.removeprefix(f"{mine}_"): value for name, value in pair.items()}
     if row["problem"] is not None:
         # It quotes a cell, which in a row that is shifted may be the customer's number.

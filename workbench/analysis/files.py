@@ -27,7 +27,7 @@ _WRITTEN: Final[Mapping[pa.DataType, tuple[str, str]]] = {
         "a moment with its zone, such as 2026-01-31T08:00:00Z or 2026-01-31T10:00:00+02:00",
     ),
 }
-"""How the cells of a type are written, and what is told where one is not."""
+"""How the cells of a type are written, and the text for one that is not."""
 
 
 def _fault_of(path: Path, schema: pa.Schema) -> str | None:

@@ -113,11 +113,11 @@ def money(rows: pd.DataFrame) -> pd.DataFrame:
     shown = rows.copy()
     for name in [each for each in rows.columns if str(each).endswith(_MINOR)]:
         currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)
-        words = [
+        texts = [
             None if pd.isna(amount) else major_text(int(amount), None if pd.isna(code) else str(code))
             for amount, code in zip(rows[name], currencies, strict=True)
         ]
-        shown[name] = pd.Series(words, index=rows.index, dtype="string")
+        shown[name] = pd.Series(texts, index=rows.index, dtype="string")
     return shown.rename(columns={name: str(name).removesuffix(_MINOR) for name in rows.columns})
 
 

@@ -23,7 +23,7 @@ _TYPES: Final[Mapping[str, str]] = {
 
 
 def _columns(names: str, **otherwise: str) -> Columns:
-    """Columns in order, each of the type that its name tells, but for those of which it is said."""
+    """These columns, in order: the name gives the type, and `otherwise` has the exceptions."""
     return {name: otherwise.get(name, _TYPES.get(name.rpartition("_")[2], "string")) for name in names.split()}
 
 
@@ -119,7 +119,7 @@ runs) + `unexplained`. The last is zero where the proof holds; `opening`, by whi
 differ, less `gap`, by which the file's balances jump beyond its rows, say where it comes from.
 """
 EXACT = "to the last minor unit"
-"""The `note` of an account whose closing balances are both told, and explained."""
+"""The `note` of an account whose closing balances are both known, and explained."""
 
 INPUTS: Columns = _columns("side name sha256 rows account first_date last_date")
 """What went into a reconciliation; `sha256` is null for what is no file."""

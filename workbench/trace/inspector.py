@@ -69,6 +69,7 @@ class Exchange:
     """One HTTP request and its response, as sent; keys and numbers are masked. Its repr shows controls as symbols."""
 
     def __init__(self, row: dict[str, Any], context: TraceContext) -> None:
+        self._row = row
         self._call = call_of(row)
         self._context = context
 
@@ -80,10 +81,12 @@ class Exchange:
     @property
     def response(self) -> str:
         """Status line, headers, body."""
-        reason = HTTPStatus(self.status).phrase if self.status in list(HTTPStatus) else ""
-        return message(
-            f"HTTP/1.1 {self.status} {reason}".rstrip(), self._call.response.headers, self._call.response.body
-        )
+        first_line = f"HTTP/1.1 {self.status} {self._reason}".rstrip()
+        return message(first_line, self._call.response.headers, self._call.response.body)
+
+    @property
+    def _reason(self) -> str:
+        return HTTPStatus(self.status).phrase if self.status in list(HTTPStatus) else ""
 
     @property
     def status(self) -> int:
@@ -130,7 +133,7 @@ class Exchange:
         if masked == number or call == self._call:
             message = f"number is not one that is masked in this call: {masked} does not stand in it."
             raise InvalidRequest(message, code="parameter_invalid", param="number")
-        return Exchange({"detail": to_builtins(call)}, self._context)
+        return Exchange({**self._row, "detail": to_builtins(call)}, self._context)
 
     @cached_property
     def _snippet(self) -> Snippet:
@@ -149,6 +152,21 @@ class Exchange:
             key=key,
             base_url=self._context.base_url,
         )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The exchange as plain values."""
+        sent, got = self._call.request, self._call.response
+        return {
+            "seq": self._row["seq"],
+            "at": self._row["at"],
+            "line": self._call.target,
+            "status": self.status,
+            "reason": self._reason,
+            "request": {"headers": sent.headers, "body": indented(sent.body)},
+            "response": {"headers": got.headers, "body": indented(got.body)},
+            "latency_ms": self.latency_ms,
+            **self._snippet._asdict(),
+        }
 
     def __repr__(self) -> str:
         return visible(f"{self.request}\n\n{self.response}", lines=True)

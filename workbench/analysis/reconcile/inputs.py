@@ -282,10 +282,10 @@ def unreadable() -> nw.Expr:
     return wrong
 
 
-def _either(name: str, words: tuple[str, ...]) -> nw.Expr:
-    found = nw.col(name) == words[0]
-    for word in words[1:]:
-        found = found | (nw.col(name) == word)
+def _either(name: str, values: tuple[str, ...]) -> nw.Expr:
+    found = nw.col(name) == values[0]
+    for value in values[1:]:
+        found = found | (nw.col(name) == value)
     return found.fill_null(value=False)
 
 

@@ -311,7 +311,7 @@ def summary_of(read: dict[str, pd.DataFrame], rows: pd.DataFrame, breaks: pd.Dat
 
 
 def _keyed(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows with words for what is missing: nulls are no keys to group by."""
+    """The same rows with a value for what is missing: nulls are no keys to group by."""
     return rows.assign(day=rows["day"].fillna(_NO_DAY), currency=rows["currency"].fillna(_NO_CURRENCY))
 
 

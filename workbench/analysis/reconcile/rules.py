@@ -98,6 +98,6 @@ PARTNERS_WITHIN_MS: Final = 15 * 60 * 1000
 
 ONE_SIDED: Final = "one_sided"
 TOLERATED: Final = "tolerated"
-"""Two words of the work in between; no break is called so."""
+"""Two codes of the work in between; no break is called so."""
 
 MATCH_RULES: Final = ("key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved")
