@@ -188,6 +188,15 @@ class TestWhatIsReadAsBefore:
         path = book("", parts={SHEET: None, SHEET.upper(): sheet(ROWS, error)})
         assert "#REF!" in str(read_statement(path).rows["problem"].iloc[1])
 
+    def test_a_number_that_is_none_is_a_bad_row(self, book: Book):
+        rows = [
+            row(n, GOOD).replace(cell(place, GOOD[6]), f'<c r="{place}"><v>{{}}</v></c>')
+            for n, place in ((3, "G3"), (4, "G4"))
+        ]
+        read = read_statement(book(sheet(ROWS, rows[0].format("1e400"), rows[1].format("-INF")))).rows
+        assert read["problem"].isna().tolist() == [True, False, False]
+        assert read["problem"].str.contains("inf").tolist()[1:] == [True, True]
+
 
 ENTITIES = '<!DOCTYPE worksheet [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
 

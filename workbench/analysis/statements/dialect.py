@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.parsers.expat import ExpatError
@@ -176,7 +177,7 @@ def _cell(value: object) -> Cell:
     """A workbook's value: a number by its shortest decimal text, a day as its midnight."""
     if isinstance(value, bool):
         return str(value).upper()
-    if isinstance(value, float | int):
+    if isinstance(value, float | int) and isfinite(value):
         return Decimal(repr(value))
     if isinstance(value, datetime):
         return value
