@@ -1,6 +1,7 @@
-"""One request to the service: sent, and its response read as a struct or raised as an error."""
+"""One request to the service: sent, its time taken, and its response read as a struct or raised as an error."""
 
 import re
+import time
 from collections.abc import Hashable, Mapping
 from decimal import Decimal
 from functools import cache
@@ -31,6 +32,38 @@ _READ = {
     "error", "message",
 }  # fmt: skip
 """The members of an error with an attribute of their own; the rest are its facts."""
+_KEPT = 1000
+_STARTED = "workbench.started"
+
+
+class Latencies:
+    """How long each of the latest responses took, by its Request-Id; kept in memory alone."""
+
+    def __init__(self, kept: int = _KEPT) -> None:
+        self._kept = kept
+        self._ms: dict[str, int] = {}
+
+    def watch(self, client: httpx.Client) -> None:
+        """Measure this client's requests from now on, up to the headers of the response."""
+        client.event_hooks["request"].append(self._start)
+        client.event_hooks["response"].append(self._end)
+
+    def of(self, request_id: str) -> int | None:
+        """Whole milliseconds; None for another client's response, or one that is no longer kept."""
+        return self._ms.get(request_id)
+
+    def _start(self, request: httpx.Request) -> None:
+        # Calls of /sandbox are in no trace, and a board makes many.
+        if not request.url.path.startswith("/sandbox/"):
+            request.extensions[_STARTED] = time.perf_counter()
+
+    def _end(self, response: httpx.Response) -> None:
+        request_id = response.headers.get("Request-Id")
+        started = response.request.extensions.get(_STARTED)
+        if request_id is not None and started is not None:
+            self._ms[request_id] = round((time.perf_counter() - started) * 1000)
+        if len(self._ms) > self._kept:
+            del self._ms[next(iter(self._ms))]
 
 
 class Calls:

@@ -5,7 +5,7 @@ from contextlib import ExitStack, suppress
 
 import httpx
 
-from workbench.calls import checked_text, host_of, invalid
+from workbench.calls import Latencies, checked_text, host_of, invalid
 from workbench.client import PaymentsClient
 from workbench.closing import Closing
 from workbench.control import Clock, Operator, SandboxControl
@@ -17,7 +17,6 @@ from workbench.handset import Phone
 from workbench.receiver import Receiver
 from workbench.render import Widget
 from workbench.trace import TraceContext
-from workbench.trace.inspector import Latencies
 from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
+from workbench.calls import Latencies
 from workbench.errors import InvalidRequest
 from workbench.trace import KINDS, Exchange, Trace, TraceContext
 from workbench.trace.diagram import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram
-from workbench.trace.inspector import Latencies
 
 NUMBER = "+260961234567"
 SVG = "{http://www.w3.org/2000/svg}"

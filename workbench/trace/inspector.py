@@ -1,6 +1,5 @@
 """One call of the trace to look into: request, response, how long it took, and the texts that do the same."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,50 +7,16 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-import httpx
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from workbench.calls import Latencies
 from workbench.domain.masking import mask
 from workbench.domain.wire.trace_rows import call_of
 from workbench.errors import InvalidRequest
 from workbench.render import bundle, indented, is_live, preformatted
 from workbench.snippets import Snippet, snippet
 from workbench.visible import visible
-
-_KEPT = 1000
-_STARTED = "workbench.started"
-
-
-class Latencies:
-    """How long each of the latest responses took, by its Request-Id; kept in memory alone."""
-
-    def __init__(self, kept: int = _KEPT) -> None:
-        self._kept = kept
-        self._ms: dict[str, int] = {}
-
-    def watch(self, client: httpx.Client) -> None:
-        """Measure this client's requests from now on, up to the headers of the response."""
-        client.event_hooks["request"].append(self._start)
-        client.event_hooks["response"].append(self._end)
-
-    def of(self, request_id: str) -> int | None:
-        """Whole milliseconds; None for another client's response, or one that is no longer kept."""
-        return self._ms.get(request_id)
-
-    def _start(self, request: httpx.Request) -> None:
-        # Calls of /sandbox are in no trace, and a board makes many.
-        if not request.url.path.startswith("/sandbox/"):
-            request.extensions[_STARTED] = time.perf_counter()
-
-    def _end(self, response: httpx.Response) -> None:
-        request_id = response.headers.get("Request-Id")
-        started = response.request.extensions.get(_STARTED)
-        if request_id is not None and started is not None:
-            self._ms[request_id] = round((time.perf_counter() - started) * 1000)
-        if len(self._ms) > self._kept:
-            del self._ms[next(iter(self._ms))]
-
 
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
 """How a masked credential begins, and whose it is; what begins otherwise is the secret key."""
