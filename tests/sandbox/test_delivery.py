@@ -4,6 +4,7 @@ import socket
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from workbench import verify
+from workbench.domain.ids import Draws
 from workbench.sandbox import driver
 from workbench.sandbox.store import Transaction
 
@@ -311,6 +313,32 @@ def test_a_job_that_fails_is_not_lost(sandbox: "Sandbox", noted: list[Any], monk
     noted.clear()
     sandbox.advance(10)
     assert noted == [(1_000, "a"), (2_000, "b")]
+
+
+@pytest.mark.parametrize("raise_bugs", [True, False])
+def test_what_was_sent_stays_recorded_when_the_next_job_fails(
+    new_sandbox: "NewSandbox", noted: list[Any], monkeypatch: pytest.MonkeyPatch, *, raise_bugs: bool
+):
+    """Both are one commit; what the failed job did before it failed is undone, down to the clock."""
+
+    def fails(tx: Transaction, ref: str) -> None:
+        tx.new_id("pi")
+        raise RuntimeError(ref)
+
+    sandbox = new_sandbox(raise_bugs=raise_bugs)
+    sandbox.hook()
+    sandbox.event()
+    sandbox.schedule((1_000, "a"))
+    with monkeypatch.context() as patch:
+        patch.setitem(driver.HANDLERS, "note", fails)
+        with pytest.raises(RuntimeError) if raise_bugs else nullcontext():
+            sandbox.advance(10)
+    assert sandbox.outcomes() == [("delivered", 1)]
+    assert sandbox.now_ms() == (0 if raise_bugs else 10_000)
+    sandbox.advance(100)
+    assert (len(sandbox.merchant.arrivals), [ref for _, ref in noted]) == (1, ["a"])
+    made = sandbox.client.payment_intents.create(amount=Decimal(1))
+    assert made.id == Draws("7").identifier("pi", 2)
 
 
 def test_deliveries_and_timers_share_one_order_and_the_clock_is_left_where_it_is(
