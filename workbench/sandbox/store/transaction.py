@@ -13,7 +13,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
 from workbench.sandbox.store import records
-from workbench.sandbox.store.tables import Condition, Journal, Table
+from workbench.sandbox.store.rows import Condition, Journal, Table
 
 _ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
