@@ -111,6 +111,7 @@ class Transaction:
         self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
         self.calls = Table(connection, "call", records.Call)
         self.journal = Journal(connection)
+        self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
 
     def take_up(self) -> None:
         """Begin a command: what is remembered holds unless somebody else has written since."""
@@ -149,7 +150,7 @@ class Transaction:
         self._clock = None
         self._counters.clear()
         self._counted.clear()
-        for each in (self.journal, self.accounts, self.api_keys, self.endpoints, self.outages):
+        for each in self._remember:
             each.forget()
 
     def _clock_row(self) -> tuple[Any, ...]:
@@ -256,8 +257,8 @@ class Transaction:
             # Rows of the ledger cannot be deleted; its whole table can, and is made anew.
             self._connection.execute(f"DROP TABLE {table}")
         create(self._connection)
-        self.journal.forget()
-        self.outages.forget()
+        for each in self._remember:
+            each.forget()
 
     def set_clock_mode(self, mode: str) -> None:
         """Let the clock stand or go; it goes on from the moment it stood at."""
