@@ -20,7 +20,7 @@ from workbench import Workbench
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.ledger import JournalEntry, Posting, mirrored, postings_for
 from workbench.errors import LedgerRefused, StoreRefused
-from workbench.sandbox.store import Settings, Store, Transaction, records, rows
+from workbench.sandbox.store import Settings, Store, Transaction, journal, records
 from workbench.sandbox.store.files import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def test_a_change_in_the_file_is_found_and_the_entry_named(paid: Path):
 
 
 def test_the_place_of_the_break_is_the_entrys_number(paid: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rows, "_BATCH", 2)
+    monkeypatch.setattr(journal, "_BATCH", 2)
     with pytest.raises(LedgerRefused) as refused:
         verified(attacked(paid, "UPDATE entry SET description = 'other' WHERE number = 4"))
     assert refused.value.facts["place"] == 4

@@ -20,7 +20,7 @@ from workbench.domain.payments import BOUNDS_MINOR, MOBILE_MONEY, UNITS_MINOR
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
 from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, field_problem
 from workbench.sandbox.service.lists import Caller
-from workbench.sandbox.store.rows import Filters, R, Table
+from workbench.sandbox.store.table import Filters, R, Table
 
 P = ParamSpec("P")
 T = TypeVar("T")

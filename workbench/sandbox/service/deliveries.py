@@ -13,7 +13,7 @@ from workbench.sandbox import views
 from workbench.sandbox.service import checks, lists
 from workbench.sandbox.service.lists import Caller, Cause
 from workbench.sandbox.store import Transaction, transaction
-from workbench.sandbox.store.rows import Condition
+from workbench.sandbox.store.table import Condition
 
 URL = "/v1/deliveries"
 EVENTS_URL = "/v1/events"

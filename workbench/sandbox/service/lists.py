@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from workbench.domain import wire
 from workbench.errors import ApiError, NotFound
-from workbench.sandbox.store.rows import Condition, Filters, R, Table
+from workbench.sandbox.store.table import Condition, Filters, R, Table
 
 
 class Cause(NamedTuple):

@@ -17,7 +17,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
-from workbench.sandbox.store.rows import Journal
+from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.transaction import CLOCK, Transaction, create, key_value, moment_of
 from workbench.visible import visible
 

@@ -13,7 +13,8 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
 from workbench.sandbox.store import records
-from workbench.sandbox.store.rows import Condition, Journal, Table
+from workbench.sandbox.store.journal import Journal
+from workbench.sandbox.store.table import Condition, Table
 
 _ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")

@@ -1,0 +1,173 @@
+"""Structs to rows and back, the same for every table."""
+
+import sqlite3
+from collections.abc import Sequence
+from functools import cache
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+R = TypeVar("R", bound=msgspec.Struct)
+_PLAIN = (str, int, str | None, int | None)
+_MOST_KNOWN = 256
+"""So many questions are remembered: anybody may ask for a key that there is not."""
+Filters = str | int | None | tuple[str, ...]
+"""What a column is to equal: a value, nothing, or one of several."""
+
+
+class Condition(NamedTuple):
+    """A condition beside those on columns, and the values for its places."""
+
+    sql: str
+    values: tuple[str | int, ...]
+
+
+def _to_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+@cache
+def _terms(filters: tuple[tuple[str, int | None], ...]) -> str:
+    """The condition that columns equal one of so many values, or are null."""
+    terms = [
+        f"{name} IS NULL" if places is None else f"{name} IN ({', '.join('?' * places)})" for name, places in filters
+    ]
+    return " AND ".join(terms) or "1"
+
+
+def _where(equals: dict[str, Filters]) -> tuple[str, tuple[str | int, ...]]:
+    """The condition that columns equal these, and the values for its places."""
+    places, values = list[tuple[str, int | None]](), list[str | int]()
+    for name, filters in equals.items():
+        several = filters if isinstance(filters, tuple) else () if filters is None else (filters,)
+        places.append((name, None if filters is None else len(several)))
+        values += several
+    return _terms(tuple(places)), tuple(values)
+
+
+class Table(Generic[R]):
+    """The rows of one table as structs of one type; `key` is the column that names a row.
+
+    It is made once a connection, with all that depends on no row. Of a table of `few` rows it remembers what it read
+    until something is written to it; what others write, it is told of by `forget`.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, name: str, record: type[R], key: str = "id", *, few: bool = False
+    ) -> None:
+        shown = msgspec.structs.fields(record)
+        names = tuple(each.name for each in shown)
+        changing = [each for each in names if each != key]
+        self._connection = connection
+        self._name = name
+        self._record = record
+        self._key = key
+        self._names = names
+        self._few = few
+        self._known: dict[tuple[str, tuple[str | int, ...]], list[R]] = {}
+        self._values = attrgetter(*names)
+        self._json = {each.name: msgspec.json.Decoder(each.type).decode for each in shown if each.type not in _PLAIN}
+        """What is kept as JSON text, and how it is read."""
+        self._from = f"SELECT {', '.join(names)} FROM {name}"
+        self._insert = f"INSERT INTO {name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        # Without the key: where it is set, even to what it was, SQLite looks for rows that refer to it.
+        self._update = f"UPDATE {name} SET {', '.join(f'{each} = :{each}' for each in changing)} WHERE {key} = :{key}"
+
+    def forget(self) -> None:
+        """Read again what is asked for next."""
+        self._known.clear()
+
+    def add(self, record: R) -> R:
+        """Insert one; the record itself is the answer."""
+        self.forget()
+        self._connection.execute(self._insert, self._row(record))
+        return record
+
+    def put(self, record: R, **changes: Any) -> R:  # noqa: ANN401  columns are of several types
+        """Write a record with `changes` over the row of the same key; the changed record is the answer."""
+        changed = msgspec.structs.replace(record, **changes)
+        self.forget()
+        self._connection.execute(self._update, dict(zip(self._names, self._row(changed), strict=True)))
+        return changed
+
+    def remove(self, record: R) -> None:
+        """Delete the row of this record."""
+        self.forget()
+        self._connection.execute(f"DELETE FROM {self._name} WHERE {self._key} = ?", (getattr(record, self._key),))
+
+    def get(self, key: str) -> R | None:
+        """The record of this key."""
+        return self.first(**{self._key: key})
+
+    def first(self, order: str = "", **equals: Filters) -> R | None:
+        """The first record whose columns equal these."""
+        found = self._select(order, " LIMIT 1", equals)
+        return found[0] if found else None
+
+    def all(self, order: str = "seq", **equals: Filters) -> list[R]:
+        """Every record whose columns equal these, in order."""
+        return self._select(order, "", equals)
+
+    def after(self, seq: int) -> list[R]:
+        """Every record that came later, in order."""
+        return self._read(f"{self._from} WHERE seq > ? ORDER BY seq", (seq,))
+
+    def page(
+        self,
+        limit: int,
+        *,
+        older_than: int | None,
+        newer_than: int | None,
+        also: Sequence[Condition] = (),
+        **equals: Filters,
+    ) -> list[R]:
+        """At most `limit` records, newest first: from the newest on or from below `older_than`, down to `newer_than`.
+
+        With `newer_than` alone, those next above it. `also` are conditions that hold of each.
+        """
+        where, values = _where(equals)
+        for each in also:
+            where, values = f"{where} AND {each.sql}", (*values, *each.values)
+        edges = {"<": older_than, ">": newer_than}
+        for sign, edge in edges.items():
+            if edge is not None:
+                where, values = f"{where} AND seq {sign} ?", (*values, edge)
+        upwards = newer_than is not None and older_than is None
+        order = "seq" if upwards else "seq DESC"
+        rows = self._read(f"{self._from} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit))
+        return rows[::-1] if upwards else rows
+
+    def count(self, **equals: Filters) -> int:
+        """How many rows there are whose columns equal these."""
+        where, values = _where(equals)
+        return int(self._connection.execute(f"SELECT count(*) FROM {self._name} WHERE {where}", values).fetchone()[0])
+
+    def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
+        where, values = _where(equals)
+        ordered = f" ORDER BY {order}" if order else ""
+        return self._read(f"{self._from} WHERE {where}{ordered}{limit}", values)
+
+    def _read(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
+        if not self._few:
+            return self._from_file(sql, values)
+        if len(self._known) > _MOST_KNOWN:
+            self.forget()
+        if (sql, values) not in self._known:
+            self._known[sql, values] = self._from_file(sql, values)
+        return [*self._known[sql, values]]
+
+    def _from_file(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
+        rows = [dict(zip(self._names, row, strict=True)) for row in self._connection.execute(sql, values)]
+        for name, decoded in self._json.items():
+            for row in rows:
+                row[name] = decoded(row[name])
+        return [self._record(**row) for row in rows]
+
+    def _row(self, record: R) -> tuple[Any, ...]:
+        values = self._values(record)
+        if not self._json:
+            return values
+        return tuple(
+            _to_json(each) if name in self._json else each for name, each in zip(self._names, values, strict=True)
+        )
