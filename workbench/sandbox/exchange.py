@@ -37,18 +37,18 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
     ),
     scenarios.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario says."),
 }
-"""What a scenario answers before anything is done."""
+"""What a scenario responds with before anything is done."""
 
 
 class _Call(NamedTuple):
-    """The numbers of one exchange: the id that its answer carries, and its place in the trace, 0 for none."""
+    """The numbers of one exchange: the id that its response carries, and its place in the trace, 0 for none."""
 
     request_id: str
     seq: int
 
 
-class _Told(msgspec.Struct):
-    """What a kept answer tells of how it came about."""
+class _KeptBody(msgspec.Struct):
+    """What a kept response says of how it came about."""
 
     failure_code: str | None = None
     warnings: list[str] = []
@@ -58,7 +58,7 @@ class Exchanges:
     """Answers requests from one store.
 
     `raise_bugs` lets an unexpected exception out to the caller, as in process a notebook wants its
-    traceback; served, it is logged and answered as a 500.
+    traceback; served, it is logged and the response is a 500.
     """
 
     def __init__(self, store: Store, *, raise_bugs: bool) -> None:
@@ -66,7 +66,7 @@ class Exchanges:
         self._raise_bugs = raise_bugs
 
     def respond(self, request: Request, operation: Operation) -> Response:
-        """Run an operation; what it changes and its answer are one commit."""
+        """Run an operation; what it changes and its response are one commit."""
         return self._answered(request, operation, lambda tx, call: _run(tx, call, request, operation))
 
     def refuse(
@@ -94,7 +94,7 @@ class Exchanges:
             return self.refuse(request, error)
 
     def new_request_id(self) -> str:
-        """The number of a call that cannot be read, and so leads to no answer of these."""
+        """The number of a call that cannot be read, and so leads to no response of these."""
         with self._store.transaction() as tx:
             return tx.new_id("req")
 
@@ -159,14 +159,14 @@ def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -
     check_version(tx, request)
     asked = _scenario_of(request, operation)
     key = idempotency.key_of(tx, request, operation)
-    # What a person does on the panel is no request of the merchant's: events name no request for it.
+    # What a person does through `/sandbox` is no request of the merchant's: events name no request for it.
     caller = caller._replace(cause=Cause(call.request_id, key) if call.seq else Cause(None, key), scenario=asked)
     if key is None:
         return _result(tx, call, request, operation, caller)
     scope = idempotency.scope_of(request, caller, key)
     if kept := idempotency.recalled(tx, request, scope):
-        told = msgspec.json.decode(kept.body, type=_Told)
-        return kept._replace(relied=_relied_by(operation, told), is_slow=asked == scenarios.SLOW)
+        body = msgspec.json.decode(kept.body, type=_KeptBody)
+        return kept._replace(relied=_relied_by(operation, body), is_slow=asked == scenarios.SLOW)
     response = _result(tx, call, request, operation, caller)
     idempotency.keep(tx, request, scope, response)
     return response
@@ -273,7 +273,7 @@ def _payment_of(result: object) -> str | None:
     return result.id if isinstance(result, wire.PaymentIntent | wire.Payout) else None
 
 
-# Where an answer comes from: shown by the interface, or assumed, and by which rows of the register. Tables alone
+# Where a response comes from: shown by the interface, or assumed, and by which rows of the register. Tables alone
 # decide: a row of the register stands beside the operation, the struct of a body or the code of an error that it
 # settles. What is said is of status, media type and body; headers and the moment of an effect are not looked at.
 
@@ -296,7 +296,7 @@ OF_CODE: Final[Mapping[str, _Rows]] = {
     "payment_declined": ("declined_status",), "cursor_unknown": ("pagination",),
     "balance_insufficient": ("payouts",), "prompt_expired": ("prompt_timeout_s",),
 }  # fmt: skip
-"""Code of an error → the rows without which it would be another answer."""
+"""Code of an error → the rows without which it would be another response."""
 OF_CODE_HERE: Final[Mapping[tuple[str, str], _Rows]] = {
     ("CreatePaymentIntent", "parameter_missing"): ("required_fields",),
     ("CreatePaymentIntent", "amount_too_precise"): ("intent_amount_scale",),
@@ -310,7 +310,7 @@ OF_CODE_HERE: Final[Mapping[tuple[str, str], _Rows]] = {
 def provenance(operation: Operation, status: int, media_type: str, relied: _Rows = (), replayed: bool = False) -> str:  # noqa: FBT001, FBT002  kept by place, which is quicker
     """The header Sandbox-Provenance: `documented` with its sections, `assumed` or `sandbox`, and the rows relied on.
 
-    `relied` are those that this answer alone relied on, and others of its kind do not.
+    `relied` are those that this response alone relied on, and others of its kind do not.
     """
     shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
     said = f'documented; sections="{operation.source}"' if shown else "sandbox" if is_sandboxes else "assumed"

@@ -82,4 +82,4 @@ class Response(NamedTuple):
     is_slow: bool = False
     """It was asked to be kept back for a while."""
     relied: tuple[str, ...] = ()
-    """Rows of the register that this answer relied on, and others of its kind do not."""
+    """Rows of the register that this response relied on, and others of its kind do not."""

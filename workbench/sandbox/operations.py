@@ -80,8 +80,8 @@ class Operation(NamedTuple):
     def takes_keys(self) -> bool:
         """Whether an idempotency key counts here.
 
-        What a person does on the panel is not kept: doing it twice is meant. Nor is what is asked without a key:
-        there is nobody whom the answer would belong to.
+        What a person does through `/sandbox` is not kept: doing it twice is meant. Nor is what is asked without a key:
+        there is nobody whom the response would belong to.
         """
         return self.method == "POST" and bool(self.schemes) and self.traced
 

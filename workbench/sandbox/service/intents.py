@@ -42,8 +42,8 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
             created_ms=tx.now_ms,
         )
     )
-    told = views.payment_intent(intent, tx.gaps, secret=False)
-    emit(tx, caller.cause, caller.account, "payment_intent.created", told)
+    shown = views.payment_intent(intent, tx.gaps, secret=False)
+    emit(tx, caller.cause, caller.account, "payment_intent.created", shown)
     return views.payment_intent(intent, tx.gaps)
 
 

@@ -16,7 +16,7 @@ class Cause(NamedTuple):
 
 
 BY_ITSELF: Final = Cause()
-"""What falls due, and what a person does on the panel, which is no request of the merchant's."""
+"""What falls due, and what a person does through `/sandbox`, which is no request of the merchant's."""
 
 
 class Caller(NamedTuple):

@@ -127,16 +127,16 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Begin a command: all of it is committed, or none when the block raises."""
-        connection, lent = self._connection, self._lent
+        connection, tx = self._connection, self._transaction
         with self._writer:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                lent.take_up()
-                yield lent
-                lent.put_down()
+                tx.begin()
+                yield tx
+                tx.write_counters()
                 connection.execute("COMMIT")
             except BaseException:
-                lent.let_go()
+                tx.drop_memory()
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -209,7 +209,7 @@ class Store:
             self._connection.execute("PRAGMA journal_mode = WAL")
             seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
             self.draws = Draws(seed)
-            self._lent = Transaction(self._connection, self.draws, self.gaps, self._wall_ms)
+            self._transaction = Transaction(self._connection, self.draws, self.gaps, self._wall_ms)
             with self.transaction() as tx:
                 tx.set_clock_mode(settings.clock)
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
@@ -259,9 +259,9 @@ class Store:
         connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
         self.draws = Draws(seed)
         tx = Transaction(connection, self.draws, self.gaps, self._wall_ms)
-        tx.take_up()
+        tx.begin()
         for kind in KEY_PREFIXES:
             tx.new_key(MERCHANT_ID, kind)
-        tx.put_down()
+        tx.write_counters()
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -49,8 +49,8 @@ def _where(equals: dict[str, Filters]) -> tuple[str, tuple[str | int, ...]]:
 class Table(Generic[R]):
     """The rows of one table as structs of one type; `key` is the column that names a row.
 
-    It is made once a connection, with all that depends on no row. Of a table of `few` rows it remembers what it read
-    until something is written to it; what others write, it is told of by `forget`.
+    There is one for each connection; what depends on no row is worked out then. Of a table of `few` rows it remembers
+    what it read until something is written to it, or `forget` says that others may have written.
     """
 
     def __init__(
@@ -79,13 +79,13 @@ class Table(Generic[R]):
         self._known.clear()
 
     def add(self, record: R) -> R:
-        """Insert one; the record itself is the answer."""
+        """Insert one; the record itself is returned."""
         self.forget()
         self._connection.execute(self._insert, self._row(record))
         return record
 
     def put(self, record: R, **changes: Any) -> R:  # noqa: ANN401  columns are of several types
-        """Write a record with `changes` over the row of the same key; the changed record is the answer."""
+        """Write a record with `changes` over the row of the same key; the changed record is returned."""
         changed = msgspec.structs.replace(record, **changes)
         self.forget()
         self._connection.execute(self._update, dict(zip(self._names, self._row(changed), strict=True)))

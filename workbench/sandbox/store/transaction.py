@@ -74,7 +74,7 @@ def about(text: str) -> Condition:
 
 
 class Transaction:
-    """What a command reads and writes. One is made a connection; it is lent to a command at a time.
+    """What a command reads and writes. There is one for each connection, used by one command at a time.
 
     `now_ms` is read once when the command begins, in milliseconds since 1970. Clock, counters, the head of the chain
     and small tables are remembered from one command to the next, until somebody else writes to the file.
@@ -114,15 +114,15 @@ class Transaction:
         self.journal = Journal(connection)
         self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
 
-    def take_up(self) -> None:
+    def begin(self) -> None:
         """Begin a command: what is remembered holds unless somebody else has written since."""
         version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
         if version != self._version:
-            self.let_go()
+            self.drop_memory()
             self._version = version
         self.now_ms = moment_of(self._clock_row(), self._wall_ms)
 
-    def put_down(self) -> None:
+    def write_counters(self) -> None:
         """Write what is written once a command, before its commit: the counters."""
         self._connection.executemany(
             "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
@@ -134,19 +134,19 @@ class Transaction:
     def savepoint(self) -> Iterator[None]:
         """Undo what the block did if it raises, and nothing that the command did before."""
         now_ms = self.now_ms
-        self.put_down()
+        self.write_counters()
         self._connection.execute("SAVEPOINT step")
         try:
             yield
         except BaseException:
             self._connection.execute("ROLLBACK TO step")
-            self.let_go()
+            self.drop_memory()
             self.now_ms = now_ms
             raise
         finally:
             self._connection.execute("RELEASE step")
 
-    def let_go(self) -> None:
+    def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""
         self._clock = None
         self._counters.clear()
