@@ -365,6 +365,8 @@ class Lab:
         for theme in THEMES:
             self.command("apputils:change-theme", theme=theme)
             self.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached", timeout=PATIENCE_MS)
+            # The Lab takes its splash away a moment after a change, and a second one within that moment takes it twice.
+            self.page.locator("#jupyterlab-splash").wait_for(state="detached")
             yield theme.removeprefix("JupyterLab ").lower().replace(" ", "-")
 
     def reach(self, place: "Locator") -> None:
