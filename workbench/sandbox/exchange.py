@@ -1,6 +1,7 @@
 """One HTTP exchange from request to response, in one transaction: its form, who, again?, what, run, write down."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, get_args, get_origin
 
@@ -29,6 +30,7 @@ from workbench.sandbox.service.lists import Caller, Cause, Refused
 from workbench.sandbox.store import Store, Transaction
 
 _Rows = tuple[str, ...]
+_READS: Final = ("GET", "HEAD")
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
     scenarios.CONFLICT: lambda: StateConflict(
         "Another request with this key is being answered, as the scenario says.",
@@ -41,10 +43,13 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
 
 
 class _Call(NamedTuple):
-    """The numbers of one exchange: the id that its response carries, and its place in the trace, 0 for none."""
+    """One exchange: the id that its response carries, and its place in the trace.
+
+    The place is None for what is not traced, and 0 for a read, which gets it when it is written.
+    """
 
     request_id: str
-    seq: int
+    seq: int | None
 
 
 class _KeptBody(msgspec.Struct):
@@ -87,7 +92,7 @@ class Exchanges:
     def show(self, page: Callable[[Request, Gaps], Response], request: Request) -> Response:
         """Answer what is for everybody, such as a document: numbered as all is, and no call of the merchant's."""
         try:
-            with self._store.transaction() as tx:
+            with self._store.reading() as tx:
                 response = page(request, tx.gaps)
                 return _finished(tx, _numbered(tx, traced=False), request, None, response)
         except ApiError as error:
@@ -95,8 +100,13 @@ class Exchanges:
 
     def new_request_id(self) -> str:
         """The number of a call that cannot be read, and so leads to no response of these."""
-        with self._store.transaction() as tx:
-            return tx.new_id("req")
+        with self._store.reading() as tx:
+            return tx.new_read_id("req")
+
+    def _begun(self, request: Request, *, traced: bool) -> AbstractContextManager[Transaction]:
+        """What is not in the trace may show how far it goes: what waits to be written there is written before it."""
+        reads_only = request.method in _READS and (traced or not self._store.calls_wait)
+        return self._store.reading() if reads_only else self._store.transaction()
 
     def _answered(
         self, request: Request, operation: Operation | None, run: Callable[[Transaction, _Call], Response]
@@ -104,7 +114,7 @@ class Exchanges:
         is_merchants = operation.traced if operation else not request.path.startswith("/sandbox")
         traced = is_merchants and not request.is_unseen
         try:
-            with self._store.transaction() as tx:
+            with self._begun(request, traced=traced) as tx:
                 call = _numbered(tx, traced=traced)
                 return _finished(tx, call, request, operation, run(tx, call))
         except IllegalTransition as error:
@@ -117,7 +127,7 @@ class Exchanges:
             log_fault(f"{request.method} {request.path} failed", error)
             refused = ServiceFailed("The sandbox failed; see its log.")
         # All that the operation did is undone; that it was refused is a command of its own.
-        with self._store.transaction() as tx:
+        with self._begun(request, traced=traced) as tx:
             call = _numbered(tx, traced=traced)
             response = _problem(tx, call, request, operation, refused)
             # A failure of ours is kept for its idempotency key, so that it is the same when it is asked for again.
@@ -128,8 +138,10 @@ class Exchanges:
 
 
 def _numbered(tx: Transaction, *, traced: bool) -> _Call:
-    seq = tx.next_seq() if traced else 0
-    return _Call(tx.new_id("req" if traced else "ctl"), seq)
+    kind = "req" if traced else "ctl"
+    if tx.reads_only:
+        return _Call(tx.new_read_id(kind), 0 if traced else None)
+    return _Call(tx.new_id(kind), tx.next_seq() if traced else None)
 
 
 def _finished(
@@ -147,7 +159,7 @@ def _finished(
         if operation.no_store and succeeded:
             own["Cache-Control"] = "no-store"
     response = response._replace(headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
-    if call.seq:
+    if call.seq is not None:
         trace.write_down(tx, request, operation, response, request_id=call.request_id, seq=call.seq)
     return response
 
@@ -160,7 +172,7 @@ def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -
     asked = _scenario_of(request, operation)
     key = idempotency.key_of(tx, request, operation)
     # What a person does through `/sandbox` is no request of the merchant's: events name no request for it.
-    caller = caller._replace(cause=Cause(call.request_id, key) if call.seq else Cause(None, key), scenario=asked)
+    caller = caller._replace(cause=Cause(None if call.seq is None else call.request_id, key), scenario=asked)
     if key is None:
         return _result(tx, call, request, operation, caller)
     scope = idempotency.scope_of(request, caller, key)

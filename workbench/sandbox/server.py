@@ -256,11 +256,12 @@ def _end() -> None:
 
 
 def _tick(engine: Engine) -> None:
-    """Run what falls due as the clock runs; a fault is logged and a later tick tries again."""
+    """Run what falls due as the clock runs, and trace what was read; after a fault a later tick tries again."""
     while True:
         time.sleep(_TICK_S)
         try:
             engine.run_due()
+            engine.store.write_calls()
         except WorkbenchError as error:
             _LOG.debug("not this tick: %s", error)
         except Exception as error:  # noqa: BLE001  the thread must not end, whatever the fault is

@@ -29,7 +29,7 @@ def write_down(
 ) -> None:
     """Record an exchange at its place in the order of all that happened."""
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
-    tx.calls.add(
+    tx.trace(
         Call(
             id=request_id,
             seq=seq,

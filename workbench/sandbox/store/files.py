@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +38,8 @@ MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _BUSY_S = 30
+_MOST_CALLS_WAIT = 100
+"""More calls that only read are written without a command, so that a caller who does nothing else fills no memory."""
 BESIDE = ("-driver", "-next")
 """What the names of the locks beside the file end with."""
 _DUE = f"""SELECT {CLOCK}, (SELECT min(due_ms) FROM job WHERE claimed = 0),
@@ -117,6 +119,8 @@ class Store:
 
     def close(self) -> None:
         """Close the file; a private one is removed, a kept one holds everything by itself once nobody has it open."""
+        if self._durable:
+            self.write_calls()
         with self._writer:
             if self._durable:
                 self._fold()
@@ -124,22 +128,49 @@ class Store:
         if self._forget:
             self._forget()
 
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self) -> AbstractContextManager[Transaction]:
         """Begin a command: all of it is committed, or none when the block raises."""
+        return self._begun("BEGIN IMMEDIATE", reads_only=False)
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """Begin what writes nothing: it sees one moment of the file, and neither waits for a writer nor is in its way.
+
+        What it traces is written with this process's next command, or by `write_calls`.
+        """
+        if self._transaction.calls_wait >= _MOST_CALLS_WAIT:
+            self.write_calls()
+        if self._durable and not self._transaction.is_shared:
+            with self.transaction() as tx:
+                tx.begin_to_share()
+        return self._begun("BEGIN", reads_only=True)
+
+    @contextmanager
+    def _begun(self, how: str, *, reads_only: bool) -> Iterator[Transaction]:
         connection, tx = self._connection, self._transaction
         with self._writer:
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(how)
             try:
-                tx.begin()
+                tx.begin(reads_only=reads_only)
                 yield tx
                 tx.write_counters()
                 connection.execute("COMMIT")
+                tx.end()
             except BaseException:
                 tx.drop_memory()
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    @property
+    def calls_wait(self) -> bool:
+        """Whether calls that only read are still to be written into the trace."""
+        return self._transaction.calls_wait > 0
+
+    def write_calls(self) -> None:
+        """Write the calls that only read into the trace, if any wait for it."""
+        if self.calls_wait:
+            with self.transaction():
+                pass
 
     def now_ms(self) -> int:
         """The moment, in milliseconds since 1970, for who looks at the clock outside of a command."""

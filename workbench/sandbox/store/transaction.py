@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any, Final
 
+import msgspec
+
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
@@ -26,6 +28,8 @@ _SAME_PAYMENT: Final = """OR object_id IN (
     UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
 )"""
 CLOCK: Final = "mode, manual_ms, offset_ms"
+_READS_OF_AN_OPENING: Final = 1 << 40
+"""So many numbers there are for what only reads, from one opening of a kept file to the next."""
 _FORGOTTEN: Final = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
@@ -81,6 +85,7 @@ class Transaction:
     """
 
     now_ms: int
+    reads_only: bool
 
     def __init__(self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int]) -> None:
         self._connection = connection
@@ -90,6 +95,11 @@ class Transaction:
         self._counters: dict[str, int] = {}
         self._counted: set[str] = set()
         """Counters that the command has changed."""
+        self._opening: int | None = None
+        self._read: tuple[str, int] | None = None
+        self._latest_read: dict[str, int] = {}
+        """The latest number of a kind that was given to what only reads: it may not have been written yet."""
+        self._later: list[records.Call] = []
         self.draws = draws
         self.gaps = gaps
         self.accounts = Table(connection, "account", records.Account, few=True)
@@ -114,13 +124,55 @@ class Transaction:
         self.journal = Journal(connection)
         self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
 
-    def begin(self) -> None:
-        """Begin a command: what is remembered holds unless somebody else has written since."""
+    def begin(self, *, reads_only: bool = False) -> None:
+        """Begin a command, or a read: what is remembered holds unless somebody else has written since."""
         version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
         if version != self._version:
             self.drop_memory()
             self._version = version
         self.now_ms = moment_of(self._clock_row(), self._wall_ms)
+        self.reads_only = reads_only
+        if not reads_only:
+            for call in self._later:
+                self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
+
+    def begin_to_share(self) -> None:
+        """Number the reads of this opening of the file apart: who else has it open does not know how many there are."""
+        self._opening = self.count_up("opening")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether reads have numbers of their own."""
+        return self._opening is not None
+
+    def end(self) -> None:
+        """What was done is done: a command's work is in the file, or a read has been answered."""
+        if not self.reads_only:
+            self._later.clear()
+        elif self._read:
+            kind, number = self._read
+            self._latest_read[kind] = number
+            if not self.is_shared:
+                self._counters[kind] = number
+        self._read = None
+
+    @property
+    def calls_wait(self) -> int:
+        """How many calls that only read are still to be written into the trace."""
+        return len(self._later)
+
+    def new_read_id(self, kind: str) -> str:
+        """The next identifier of a kind for what writes nothing; its number is kept once it has been answered."""
+        number = 1 + (self._latest_read.get(kind, 0) if self.is_shared else self.last(kind))
+        self._read = kind, number
+        return self.draws.identifier(kind, (self._opening or 0) * _READS_OF_AN_OPENING + number)
+
+    def trace(self, call: records.Call) -> None:
+        """Write a call down; one that only reads gets its place in the order with the next command."""
+        if self.reads_only:
+            self._later.append(call)
+        else:
+            self.calls.add(call)
 
     def write_counters(self) -> None:
         """Write what is written once a command, before its commit: the counters."""
@@ -285,4 +337,6 @@ class Transaction:
         if kind not in self._counters:
             row = self._connection.execute("SELECT value FROM counter WHERE kind = ?", (kind,)).fetchone()
             self._counters[kind] = int(row[0]) if row else 0
+            if not self.is_shared:
+                self._counters[kind] = max(self._counters[kind], self._latest_read.get(kind, 0))
         return self._counters[kind]
