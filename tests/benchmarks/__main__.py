@@ -6,6 +6,7 @@ python -m tests.benchmarks [NAME…]
 import argparse
 import json
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -47,6 +48,8 @@ def main() -> None:
         readme = table.ROOT / "README.md"
         readme.write_text(table.with_figures(readme.read_text("utf-8")), "utf-8")
         return
+    # Asked to end, it ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     with tempfile.TemporaryDirectory() as own:
         peers = None if asked.no_peers else (asked.peers or Path(own)).resolve()
         given = Size(rounds=asked.rounds, payments=asked.payments, rows=tuple(asked.rows), peers=peers)

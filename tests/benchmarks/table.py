@@ -94,7 +94,7 @@ def _cells(line: Line, record: Record) -> list[str] | None:
         line.figure,
         f"{_text(value, line.figure)} ({low} to {high})",
         ", ".join(f"{name} {_text(_figure(row, line.figure), line.figure)}" for name, row in others.items()),
-        "" if ratio is None else f"{ratio:.2f} times",
+        "" if ratio is None else f"{ratio:.3g} times",
         *_verdict(line, ratio if line.over else value),
     ]
 
