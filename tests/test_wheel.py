@@ -38,7 +38,8 @@ def test_the_wheel_holds_every_module_notebook_and_fixture_and_no_test_nor_what_
     ):  # fmt: skip
         assert f"workbench/{name}" in names
     for folder in ("notebooks", "fixtures"):
-        shown = {each.name for each in (ROOT / folder).iterdir() if not each.name.startswith(".")}
+        paths = {each.relative_to(ROOT / folder) for each in (ROOT / folder).rglob("*") if each.is_file()}
+        shown = {each.as_posix() for each in paths if not each.parts[0].startswith(".")}
         assert shown
         held = {name for name in names if name.startswith(f"workbench/{folder}/")}
         assert held == {f"workbench/{folder}/{name}" for name in shown}

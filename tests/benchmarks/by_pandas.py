@@ -17,8 +17,7 @@ FIELDS = {
 def reconcile_by_pandas(ledger: Path, statement: Path) -> pd.DataFrame:
     """The breaks, with code, account, key, line, entry and variance."""
     ours, theirs = _side(ledger, ["number"]), _side(statement, ["statement", "line"])
-    found = [side[side["bad"]].assign(code="invalid_row", variance=side["effect"] * sign)
-             for side, sign in ((ours, 1), (theirs, -1))]  # fmt: skip
+    found = [_breaks(side[side["bad"]], "invalid_row", sign) for side, sign in ((ours, 1), (theirs, -1))]
     ours, theirs = ours[~ours["bad"]], theirs[~theirs["bad"]]
     batched = pd.concat([side.loc[side["batch"].notna(), GROUP] for side in (ours, theirs)]).drop_duplicates()
     plain, groups = [], []
@@ -26,7 +25,7 @@ def reconcile_by_pandas(ledger: Path, statement: Path) -> pd.DataFrame:
         inside = side.merge(batched, on=GROUP, how="left", indicator=True)["_merge"].eq("both").to_numpy()
         rest = side[~inside]
         again = rest.duplicated(GROUP)
-        found.append(rest[again].assign(code=code, variance=rest["effect"] * sign))
+        found.append(_breaks(rest[again], code, sign))
         plain.append(rest[~again])
         groups.append(side[inside].groupby(GROUP).agg(effect=("effect", "sum"), key=("key", "first")))
     sums = groups[0].join(groups[1], how="outer", lsuffix="_l", rsuffix="_s")
@@ -40,6 +39,10 @@ def reconcile_by_pandas(ledger: Path, statement: Path) -> pd.DataFrame:
     found.extend(_one_sided(pairs, theirs))
     columns = ["code", "account", "key", "line", "entry", "variance"]
     return pd.concat([part.reindex(columns=columns) for part in found], ignore_index=True)
+
+
+def _breaks(rows: pd.DataFrame, code: str, sign: int) -> pd.DataFrame:
+    return rows.assign(code=code, variance=rows["effect"] * sign)
 
 
 def _side(path: Path, order: list[str]) -> pd.DataFrame:

@@ -1,0 +1,76 @@
+"""What the workbench costs, beside floors and other people's programs: measures, prints a table, writes raw rows.
+
+python -m tests.benchmarks [NAME…]
+"""
+
+import argparse
+import json
+import shlex
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.benchmarks import in_process, reconciling, served, table
+from tests.benchmarks.measuring import Results, Size
+
+BENCHMARKS = {
+    "calls": in_process.calls,
+    "opening": in_process.opening,
+    "press": in_process.press,
+    "simulate": in_process.simulate,
+    "growth": in_process.growth,
+    "served": served.served,
+    "webhooks": served.webhooks,
+    "reconcile": reconciling.reconciling,
+    "notebooks": in_process.notebooks,
+}
+USUAL = Size()
+TINY = Size(1, 2, 20, 20, (10_000,), 0.05, ("01_create_an_intent",))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}; all unless named")
+    parser.add_argument("--rounds", type=int, default=USUAL.rounds, help="how often each is measured, in turn")
+    parser.add_argument("--payments", type=int, default=USUAL.payments, help="how large a store `growth` fills")
+    parser.add_argument("--rows", type=int, nargs="+", default=USUAL.rows, help="the sizes that `reconcile` compares")
+    parser.add_argument("--peers", type=Path, help="keep other people's programs in this folder")
+    parser.add_argument("--no-peers", action="store_true", help="leave out what is fetched")
+    parser.add_argument("--tiny", action="store_true", help="as little as possible, without peers: does it run?")
+    parser.add_argument("--out", type=Path, default=table.ROWS, help="the folder for the raw rows")
+    parser.add_argument("--readme", action="store_true", help="measure nothing; write the stored rows into the README")
+    asked = parser.parse_args()
+    if unknown := {*asked.names} - {*BENCHMARKS}:
+        parser.error(f"no benchmark is named {', '.join(sorted(unknown))}")
+    if asked.readme:
+        readme = table.ROOT / "README.md"
+        readme.write_text(table.with_figures(readme.read_text("utf-8")), "utf-8")
+        return
+    # Asked to end, it ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    with tempfile.TemporaryDirectory() as own:
+        peers = None if asked.no_peers else (asked.peers or Path(own)).resolve()
+        given = Size(rounds=asked.rounds, payments=asked.payments, rows=tuple(asked.rows), peers=peers)
+        measure(asked.names or [*BENCHMARKS], TINY if asked.tiny else given, asked.out)
+
+
+def measure(names: list[str], size: Size, out: Path) -> None:
+    """Run these benchmarks one after another, write the rows of each, and print their table."""
+    out.mkdir(parents=True, exist_ok=True)
+    # The command as it was given, but for folders of this machine.
+    told = [each for each in sys.argv[1:] if "/" not in each and each not in {"--peers", "--out"}]
+    command, records = shlex.join(["python", "-m", "tests.benchmarks", *told]), {}
+    for name in names:
+        began, results = time.monotonic(), Results()
+        BENCHMARKS[name](size, results)
+        records[name] = results.as_record(name, command)
+        text = json.dumps(records[name], ensure_ascii=False).replace('{"work"', '\n {"work"')
+        (out / f"{name}.json").write_text(f"{text}\n", "utf-8")
+        print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)  # noqa: T201  how far it is
+    print(table.table(records), end="")  # noqa: T201  its answer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""The table: what is measured, beside what, and what it is to be; made of the raw rows."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.benchmarks.in_process import FLOOR
+from tests.benchmarks.measuring import OURS
+from tests.benchmarks.reconciling import SQL
+from tests.benchmarks.served import APP, LOOP
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = ROOT / "fixtures" / "benchmarks"
+BEGIN, END = "<!-- made by: python -m tests.benchmarks --readme -->\n", "<!-- to here -->\n"
+_CPU, _WALL, _RATE, _CPU_RATE = "CPU", "time", "each second", "each CPU second"
+_RATES = (_RATE, _CPU_RATE)
+_HEAD = ["Work", "Measured in", "Workbench (quartiles)", "To compare", "Ratio", "Aim", ""]
+_FIRST = "the first"
+
+Record = Mapping[str, Any]
+"""The raw rows of one benchmark."""
+
+
+class Line(NamedTuple):
+    """A line: a kind of work, the figure that tells it, and its aim."""
+
+    benchmark: str
+    work: str
+    says: str
+    figure: str
+    sign: str = ""
+    aim: float = 0
+    """As a ratio to `over`; without one, in seconds, or so many in one."""
+    over: str = ""
+    floor: str = ""
+    """The work of `over`, where it is not the same."""
+
+
+LINES = (
+    Line("calls", "create", "Create a payment, in process", _CPU, "≤", 3, FLOOR, "floor"),
+    Line("calls", "create_webhook", "Create, with its webhook sent and verified", _CPU, "≤", 5, FLOOR, "floor"),
+    Line("calls", "payment", "Whole payment: create, confirm, PIN, retrieve", _CPU, "≤", 15, FLOOR, "floor"),
+    Line("calls", "payment_webhooks", "Whole payment, with its five webhooks", _CPU, "≤", 22, FLOOR, "floor"),
+    Line("calls", "retrieve", "Retrieve a payment, in process", _CPU, "≤", 2.5, FLOOR, "floor"),
+    Line("calls", "list", "List 100 payments, in process", _CPU, "≤", 12, FLOOR, "floor"),
+    Line("opening", "opening", "`Workbench()` and close, once loaded", _CPU, "≤", 0.010),
+    Line("press", "press", "PIN pressed on the handset, the kernel's part", _WALL, "≤", 0.010),
+    Line("simulate", "simulate_each", "Simulated payments", _CPU_RATE, "≥", 1000),
+    Line("simulate", "simulate", "Simulated month of 2,000 payments", _WALL, "≤", 3),
+    Line("growth", "growth", "Whole payment, with five webhooks, after", _CPU, "≤", 1.2, _FIRST),
+    Line("growth", "simulated", "Simulated payment, up to", _CPU, over=_FIRST),
+    Line("served", "served_create", "Create, served, durable file, one worker", _RATE, "≥", 0.6, APP),
+    Line("served", "served_retrieve", "Retrieve, served", _RATE, "≥", 0.4, APP),
+    Line("served", "served_list", "List 100, served", _RATE, "≥", 400),
+    Line("webhooks", "webhooks", "Signed webhooks to a local receiver, served", _RATE, "≥", 0.6, LOOP),
+    Line("reconcile", "reconcile_10000", "Reconcile 10,000 rows", _CPU, "≤", 0.5),
+    Line("reconcile", "reconcile_1000000", "Reconcile 1,000,000 rows", _CPU, "≤", 1.2, SQL),
+    Line("reconcile", "reconcile_10000000", "Reconcile 10,000,000 rows", _CPU, "≤", 1.2, SQL),
+    Line("notebooks", "notebook_11", "Notebook 11, headlessly", _WALL, "≤", 5),
+    Line("notebooks", "notebook_12", "Notebook 12, headlessly", _WALL, "≤", 5),
+)
+
+
+def _figure(row: Record, figure: str, which: str = "median") -> float:
+    """In seconds, or so many in one."""
+    if figure not in _RATES:
+        return row["cpu_ms" if figure == _CPU else "wall_ms"][which] / 1000
+    # The slowest quarter has the longest times.
+    turned = {"low": "high", "high": "low"}.get(which, which)
+    return 1000 / row["cpu_ms" if figure == _CPU_RATE else "wall_ms"][turned]
+
+
+def _text(value: float, figure: str) -> str:
+    if figure in _RATES:
+        return f"{value:,.0f}/s"
+    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+def _cells(line: Line, record: Record) -> list[str] | None:
+    """A line's cells; None where it was not measured."""
+    rows = {row["who"]: row for row in record["rows"] if row["work"] == line.work}
+    if not rows:
+        return None
+    # Where a store grows nobody else is there: the last is compared with those before.
+    who, mine = (OURS, rows.pop(OURS)) if OURS in rows else rows.popitem()
+    others = {row["who"]: row for row in record["rows"] if row["work"] == line.floor} if line.floor else rows
+    to = next(iter(others.values())) if line.over == _FIRST else others.get(line.over)
+    value = _figure(mine, line.figure)
+    ratio = value / _figure(to, line.figure) if to else None
+    low, high = (_text(_figure(mine, line.figure, which), line.figure) for which in ("low", "high"))
+    return [
+        line.says if who == OURS else f"{line.says} {who}",
+        line.figure,
+        f"{_text(value, line.figure)} ({low} to {high})",
+        ", ".join(f"{name} {_text(_figure(row, line.figure), line.figure)}" for name, row in others.items()),
+        "" if ratio is None else f"{ratio:.3g} times",
+        *_verdict(line, ratio if line.over else value),
+    ]
+
+
+def _verdict(line: Line, reached: float | None) -> tuple[str, str]:
+    if not line.sign:
+        return "", ""
+    text = f"{line.sign} {line.aim:g} times" if line.over else f"{line.sign} {_text(line.aim, line.figure)}"
+    if reached is None:
+        return text, ""
+    return text, "met" if (reached <= line.aim if line.sign == "≤" else reached >= line.aim) else "missed"
+
+
+def table(records: Mapping[str, Record]) -> str:
+    """All that was measured, as Markdown whose columns stand under one another, and below it what is missing."""
+    measured = [_cells(line, records[line.benchmark]) for line in LINES if line.benchmark in records]
+    rows = [_HEAD, *(cells for cells in measured if cells)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
+    rows.insert(1, ["-" * width for width in widths])
+    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    missing = [
+        f"\nNot measured in `{name}`: {who} ({why}).\n"
+        for name, record in records.items()
+        for who, why in record["missing"].items()
+    ]
+    return "".join([*(f"| {line} |\n" for line in lines), *missing])
+
+
+def with_figures(readme: str, folder: Path = ROWS) -> str:
+    """The README with the table of the stored rows between its two marks."""
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    records = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
+    machine = next(iter(records.values()))["machine"]
+    versions = {name: version for each in records.values() for name, version in each["versions"].items()}
+    days = sorted({each["machine"]["day"] for each in records.values()})
+    told = (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB; {machine['os']}, "
+        f"Python {machine['python']}, {', '.join(f'{name} {version}' for name, version in versions.items())}; "
+        f"{', '.join(days)}.\n"
+    )
+    return f"{before}{BEGIN}{told}\n{table(records)}{END}{after}"

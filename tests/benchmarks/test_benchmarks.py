@@ -1,0 +1,89 @@
+"""The benchmarks themselves: each runs, tiny; the table says what the rows do, and the README is that table."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.benchmarks import table
+from tests.benchmarks.peers import PEERS, Absent, installed
+
+BY_HAND = ("httpx alone", "app by hand", "httpx loop by hand", "SQL by hand", "pandas by hand")
+
+
+def ran(folder: Path, *names: str) -> str:
+    """What it printed; the raw rows are in the folder."""
+    command = [sys.executable, "-m", "tests.benchmarks", *names, "--tiny", "--out", str(folder)]
+    done = subprocess.run(command, cwd=table.ROOT, check=False, capture_output=True, text=True, timeout=600)  # noqa: S603  our own command
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_each_runs_and_only_other_peoples_programs_are_missing(tmp_path: Path):
+    names = list(dict.fromkeys(line.benchmark for line in table.LINES if line.benchmark != "notebooks"))
+    shown = ran(tmp_path, *names)
+    larger = ("Reconcile 1,000,000 rows", "Reconcile 10,000,000 rows", "Notebook")
+    assert [line.says for line in table.LINES if line.says not in shown and not line.says.startswith(larger)] == []
+    assert [who for who in (*BY_HAND, *PEERS) if who not in shown] == []
+    records = [json.loads((tmp_path / f"{name}.json").read_text("utf-8")) for name in names]
+    assert {who for each in records for who in each["missing"]} == {*PEERS}
+    assert all(min(row["cpu_ms"]["rounds"] + row["wall_ms"]["rounds"]) > 0 for each in records for row in each["rows"])
+    assert str(tmp_path) not in json.dumps(records)
+
+
+def test_what_cannot_be_set_up_is_missing_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Absent, match=r"^npm is not on this machine$"):
+        installed("WireMock", tmp_path / "peers")
+    for name in ("npm", "java"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).chmod(0o700)
+    with pytest.raises(Absent, match=r"^npm could not install wiremock 3\.13\.2$"):
+        installed("WireMock", tmp_path / "peers")
+
+
+@pytest.mark.thorough
+def test_a_notebook_is_timed_too(tmp_path: Path):
+    ran(tmp_path, "notebooks")
+    (row,) = json.loads((tmp_path / "notebooks.json").read_text("utf-8"))["rows"]
+    assert (row["work"], row["operations"]) == ("notebook_01", [1])
+    assert row["cpu_ms"]["median"] > 500
+
+
+def row(work: str, who: str, ms: float) -> dict[str, Any]:
+    spread = {"median": ms, "low": ms * 0.8, "high": ms * 1.25}
+    return {"work": work, "who": who, "cpu_ms": spread, "wall_ms": spread}
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "rows", "cells"),
+    [
+        ("calls", [("create", "Workbench", 3), ("floor", "httpx alone", 1)],
+         ["CPU", "3 ms (2.4 ms to 3.75 ms)", "httpx alone 1 ms", "3 times", "≤ 3 times", "met"]),
+        ("calls", [("retrieve", "Workbench", 3), ("floor", "httpx alone", 1)],
+         ["CPU", "3 ms (2.4 ms to 3.75 ms)", "httpx alone 1 ms", "3 times", "≤ 2.5 times", "missed"]),
+        ("served", [("served_create", "Workbench", 2), ("served_create", "app by hand", 1)],
+         ["each second", "500/s (400/s to 625/s)", "app by hand 1,000/s", "0.5 times", "≥ 0.6 times", "missed"]),
+        ("served", [("served_list", "Workbench", 2), ("served_list", "WireMock", 1)],
+         ["each second", "500/s (400/s to 625/s)", "WireMock 1,000/s", "", "≥ 400/s", "met"]),
+        ("growth", [("growth", "10 payments", 10), ("growth", "30 payments", 1), ("growth", "99 payments", 11)],
+         ["CPU", "11 ms (8.8 ms to 13.8 ms)", "10 payments 10 ms, 30 payments 1 ms", "1.1 times",
+          "≤ 1.2 times", "met"]),
+    ],
+)  # fmt: skip
+def test_a_line_tells_the_median_its_quartiles_the_ratio_and_the_aim(
+    benchmark: str, rows: list[tuple[str, str, float]], cells: list[str]
+):
+    shown = table.table({benchmark: {"rows": [row(*each) for each in rows], "missing": {"Prism": "left out"}}})
+    _, _, line, _, below = shown.split("\n", 4)
+    assert [each.strip() for each in line.split("|")][2:-1] == cells
+    assert below == f"Not measured in `{benchmark}`: Prism (left out).\n"
+
+
+def test_the_readme_shows_the_stored_rows():
+    readme = (table.ROOT / "README.md").read_text("utf-8")
+    assert table.BEGIN in readme
+    assert readme == table.with_figures(readme)
