@@ -110,6 +110,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--clock", "stopped"], "Invalid value for '--clock'"),
     (["--webhook", "http://10.0.0.1/"], "Invalid value for --webhook"),
     (["--webhook", "localhost:3000"], "Invalid value for --webhook"),
+    (["--allow-host", "http://shop"], "neither a name"),
     (["--gaps", "nowhere.toml"], "nowhere.toml"),
     (["--gaps", "."], "is a directory"),
     (["--gaps", "latin.toml"], "latin.toml"),
