@@ -6,13 +6,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from workbench import PaymentsClient, Workbench
-from workbench.errors import GapRefused, InvalidRequest, ServeRefused, ServiceUnreachable, StoreRefused
+from workbench import Workbench
+from workbench.errors import GapRefused, InvalidRequest, ServeRefused, StoreRefused
 
-KEY = "sk" + "_test_" + "x" * 24
 PHONE = "+260961234567"
 Call = Callable[[Workbench, Any], object]
 
@@ -122,17 +120,6 @@ def test_what_a_workbench_is_made_from_is_looked_at(mistake: str, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_answer_ends_in_one_full_stop():
-    def refuse(_: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("Nobody is there.")
-
-    with httpx.Client(transport=httpx.MockTransport(refuse)) as http:
-        pay = PaymentsClient("http://127.0.0.1:9", KEY, http=http)
-        with pytest.raises(ServiceUnreachable) as refused:
-            pay.balance.retrieve()
-    assert str(refused.value).endswith("got no answer: Nobody is there. Nothing was changed.")
-
-
 def test_a_store_begun_at_another_moment_is_refused_and_left_alone(tmp_path: Path):
     store, start = tmp_path / "shop.db", datetime(2026, 3, 1, 12, tzinfo=UTC)
     with Workbench(seed=7, store=store, start=start) as bench:
@@ -146,20 +133,17 @@ def test_a_store_begun_at_another_moment_is_refused_and_left_alone(tmp_path: Pat
             assert bench.clock.now == start + timedelta(seconds=60)
 
 
-def test_a_timedelta_moves_the_clock(bench: Workbench):
-    before, step = bench.clock.now, timedelta(hours=1, milliseconds=5)
-    assert bench.clock.advance(step, minutes=1).now - before == step + timedelta(minutes=1)
-
-
-def test_a_page_is_gone_through_as_it_is():
+def test_a_timedelta_moves_the_clock_and_a_reset_leaves_what_the_merchant_received():
+    step = timedelta(hours=1, milliseconds=5)
     with Workbench(seed=7) as bench:
-        assert all(each in repr(bench.client.payment_intents.list()) for each in ("count=0", "data=[]"))
+        before = bench.clock.now
+        assert bench.clock.advance(step, minutes=1).now - before == step + timedelta(minutes=1)
         made = [bench.client.payment_intents.create(amount=number).id for number in (1, 2)]
         page = bench.client.payment_intents.list()
-    assert [each.id for each in page] == [page[0].id, page[1].id] == made[::-1]
-    assert len(page) == 2
-    assert "count=2" in repr(page)
-    assert made[0] in repr(page)
+        assert [each.id for each in page] == [page[0].id, page[1].id] == made[::-1]
+        assert all(each in repr(page) for each in ("count=2", *made))
+        bench.reset()
+        assert (len(bench.receiver.events), list(bench.client.events.each())) == (2, [])
 
 
 def test_the_register_is_shown_as_a_table_of_what_is_in_force():
@@ -173,12 +157,3 @@ def test_the_register_is_shown_as_a_table_of_what_is_in_force():
     assert line.split(maxsplit=1)[1].startswith("major")
     assert row["alternatives"][0]["says"][:20] in line
     assert "<table>" in rows._repr_mimebundle_()["text/html"]
-
-
-def test_a_reset_leaves_what_the_merchant_received(bench: Workbench):
-    bench.client.payment_intents.create(amount=1)
-    received = len(bench.receiver.events)
-    bench.reset()
-    assert (len(bench.receiver.events), list(bench.client.events.each())) == (received, [])
-    bench.client.payment_intents.create(amount=1)
-    assert len(bench.receiver.events) == received + 1
