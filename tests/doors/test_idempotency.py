@@ -147,19 +147,6 @@ def test_where_no_scenario_is_offered_it_is_refused(shop: "Shop"):
             assert "takes none" in refused.json()["message"]
 
 
-def test_a_day_later_it_is_a_new_request(shop: "Shop"):
-    prepared(shop)
-    names = ("payment_intents", "charges", "refunds", "payouts", "webhook_endpoints", "api_keys")
-    requests = [POSTS[name](shop)[:2] for name in names]
-    first = [send(shop, *each).json()["id"] for each in requests]
-    shop.advance(86_399)
-    assert send(shop, *requests[0]).json()["id"] == first[0]
-    shop.advance(1)
-    again = [send(shop, *each) for each in requests]
-    assert {(each.status_code, "Idempotent-Replayed" in each.headers) for each in again} == {(200, False)}
-    assert not {each.json()["id"] for each in again} & {*first}
-
-
 def test_a_key_is_up_to_255_printable_characters_in_quotes_or_not(shop: "Shop"):
     for key, again in (
         ("a b", '"a b"'), ("k" * 255, f'"{"k" * 255}"'), ('"a, b"', '"a, b"'), (r'"a\"b"', 'a"b'),

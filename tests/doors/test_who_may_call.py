@@ -2,15 +2,12 @@
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from workbench import Workbench
@@ -137,20 +134,10 @@ class TestAllowed:
             assert door.send(door.head("/docs", "Host: shop"))[0] == 200
             assert door.send(door.head("/docs", "Host: s"))[0] == 421
 
-    @pytest.mark.parametrize(
-        ("host", "answered", "refused"),
-        [
-            pytest.param("127.0.0.2", ["127.0.0.2", "localhost"], ["127.0.0.1.nip.io", "127.0.0.3"],
-                         marks=pytest.mark.thorough),
-            ("0.0.0.0", ["0.0.0.0", "127.0.0.1", "shop"], ["192.168.1.7", "evil.example"]),  # noqa: S104  what is tested
-        ],
-    )  # fmt: skip
-    def test_bound_elsewhere_it_answers_by_that_address_beside_the_loopbacks_names(
-        self, serving: "Serving", host: str, answered: list[str], refused: list[str]
-    ):
-        with serving("--port", "0", "--json", "--host", host, "--allow-host", "shop") as server:
+    def test_bound_to_every_address_it_answers_by_that_one_beside_the_loopbacks_names(self, serving: "Serving"):
+        answered, refused = ["0.0.0.0", "127.0.0.1", "shop"], ["192.168.1.7", "evil.example"]  # noqa: S104  what is tested
+        with serving("--port", "0", "--json", "--host", answered[0], "--allow-host", "shop") as server:
             url = urlsplit(server.address["base_url"])
-
             door = Door(url.port or 0, "", url.hostname or "")
             for status, names in ((200, answered), (421, refused)):
                 assert [door.send(door.head("/docs", f"Host: {each}"))[0] for each in names] == [status] * len(names)
@@ -216,58 +203,3 @@ class TestTheBody:
                 begun = time.monotonic()
             assert time.monotonic() - begun < 2
             assert bench.client.payment_intents.create(amount=1).id
-
-    @pytest.mark.thorough
-    def test_asked_to_end_a_server_does_so_within_its_grace(self, serving: "Serving"):
-        with ExitStack() as held, serving("--port", "0", "--json") as server:
-            half_bodies(Door(urlsplit(server.address["base_url"]).port or 0, ""), held, 64)
-            begun = time.monotonic()
-            server.process.terminate()
-            assert server.process.wait(20) == 0
-            assert time.monotonic() - begun < BODY_S + 5
-            assert server.errors == ""
-
-
-ENOUGH = 100
-
-
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.thorough)])
-def test_under_load_the_end_is_quiet_and_what_is_in_flight_is_answered(
-    serving: "Serving", tmp_path: Path, workers: str
-):
-    store = tmp_path / "s.db"
-    with serving("--port", "0", "--json", "--workers", workers, "--store", str(store)) as server:
-        url, key, answered, broken = server.address["base_url"], server.address["secret_key"], [], []
-        going = threading.Event()
-        going.set()
-        threads = [threading.Thread(target=busy, args=(url, key, going, answered, broken)) for _ in range(8)]
-        for each in threads:
-            each.start()
-        until = time.monotonic() + 10
-        while len(answered) <= ENOUGH and time.monotonic() < until:
-            time.sleep(0.02)
-        server.process.terminate()
-        status = server.process.wait(20)
-        going.clear()
-        for each in threads:
-            each.join()
-        assert (status, server.errors) == (0, "")
-    # Nothing but that file: the log is folded into it. What is in it was answered, and the other way round.
-    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("s.db")] == ["s.db"]
-    with Workbench(store=store) as bench:
-        kept = {each.id for each in bench.client.payment_intents.each()}
-    assert len(answered) > ENOUGH
-    assert set(answered) == kept
-    assert len(broken) == len(threads)
-
-
-def busy(url: str, key: str, going: threading.Event, answered: list[str], broken: list[type[Exception]]) -> None:
-    """Create intents over one connection until it ends."""
-    body = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-    with httpx.Client(base_url=url, trust_env=False, headers={"Authorization": f"Bearer {key}"}, timeout=20) as client:
-        while going.is_set():
-            try:
-                answered.append(client.post("/v1/payment_intents", json=body).json()["id"])
-            except httpx.TransportError as error:
-                broken.append(type(error))
-                return
