@@ -1,6 +1,5 @@
 """The notebooks that `workbench lab` brings: what is somebody's own is never written over."""
 
-import json
 import socket
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.cli import app
 from workbench.errors import LabRefused
-from workbench.lab.server import START, Copies, bring, first_notebook, layout
-from workbench.resources import notebooks
+from workbench.lab.server import Copies, bring
 
 NAMES = A, B = ("00_a.ipynb", "01_b.ipynb")
 
@@ -152,38 +150,3 @@ def test_a_port_that_is_taken_and_a_folder_that_is_a_file_are_said(folder: Path)
     assert "cannot be written into" in said
     assert "Name another folder" in said
     assert folder.read_text() == "mine"
-
-
-def notebook(*tags: str | None) -> str:
-    return json.dumps({"cells": [{"metadata": {} if tag is None else {"tags": [tag]}} for tag in tags]})
-
-
-NO_HANDSET = [notebook(None, "parameters"), notebook(), "not JSON", '{"cells": {"a": 1}}', "[]"]
-
-
-@pytest.mark.parametrize(
-    ("content", "place"), [(notebook(None, "handset", "handset"), 1), *((each, None) for each in NO_HANDSET)]
-)
-def test_the_handset_is_where_its_cell_is(tmp_path: Path, content: str, place: int | None):
-    path = tmp_path / "n.ipynb"
-    path.write_text(content)
-    made = layout(path)["data"]
-    views = {name: each["data"] for name, each in made.items() if name.startswith("cloned")}
-    expected = {} if place is None else {f"cloned-outputs:n.ipynb:{place}": {"path": "n.ipynb", "index": place}}
-    assert views == expected
-    areas = made["layout-restorer:data"]["main"]["dock"]["children"]
-    assert [name for area in areas for name in area["widgets"]] == ["notebook:n.ipynb", *expected]
-
-
-def test_the_first_notebook_is_where_one_starts_and_has_a_handset_to_lay_beside_it(tmp_path: Path):
-    with pytest.raises(LabRefused, match="no notebook"):
-        first_notebook(tmp_path)
-    for names, first in ((("02_b.ipynb", "01_a.ipynb"), "01_a.ipynb"), ((START,), START)):
-        for name in names:
-            (tmp_path / name).touch()
-        assert first_notebook(tmp_path).name == first
-    start = notebooks()[0]
-    assert start.name == START
-    (view,) = [name for name in layout(start)["data"] if name.startswith("cloned-outputs:")]
-    cell = json.loads(start.read_text("utf-8"))["cells"][int(view.rpartition(":")[2])]
-    assert "bench.phone" in "".join(cell["source"])

@@ -8,7 +8,7 @@ import pytest
 import workbench
 
 NAMES = {"Money", "PaymentsClient", "Receiver", "Workbench", "exercises", "read_statement", "reconcile", "verify"}
-HEAVY = {"pandas", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert", "granian"}
+HEAVY = {"duckdb", "pandas", "pyarrow", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert", "granian"}
 SERVER_SIDE = {"falcon", "httpx", "msgspec"}
 
 
