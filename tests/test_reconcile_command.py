@@ -282,17 +282,12 @@ class TestForASpreadsheet:
         assert "--excel" in said
         assert done.stdout.endswith("Written: b.csv, b.parquet\n")
 
-    def test_it_is_for_csv_alone(self, tmp_path: Path):
-        broken = written(tmp_path)
-        done = broken.run(*out("b.xlsx"), "--excel")
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert "--out *.csv" in done.stderr
-
 
 UNUSABLE = {
     "no such ledger": (["nowhere.parquet", "{statement}"], "nowhere.parquet"),
     "an ending": (["{ledger}", "{statement}", "--out", "b.pdf"], ".xlsx, .html, .csv, .parquet"),
     "no ending": (["{ledger}", "{statement}", "--out", "b"], "ends in nothing"),
+    "a workbook for a spreadsheet": (["{ledger}", "{statement}", "--out", "b.xlsx", "--excel"], "--out *.csv"),
     "no such folder": (["{ledger}", "{statement}", "--out", "nowhere/b.csv"], "no folder"),
     "over an input": (["{ledger}", "{statement}", "--out", "{statement}"], "an input"),
     "twice": (["{ledger}", "{statement}", "--out", "b.csv", "--out", "./b.csv"], "named twice"),

@@ -117,13 +117,6 @@ def test_every_piece_of_a_board_and_of_what_is_told_is_drawn_without():
         assert str(each).count("\n") == 3
 
 
-def test_what_is_filled_in_and_what_a_button_is_about_go_to_the_browser_as_they_are():
-    form = views.Form("f", "form", (views.Field("n", "label", ATTACK, options=((ATTACK, ATTACK),)),))
-    sent = views.as_data((form, views.Action("do", ATTACK, on=ATTACK)))
-    assert sent[0]["fields"][0]["value"] == sent[0]["fields"][0]["options"][0][0] == sent[1]["on"] == ATTACK
-    assert raw_in(sent[0]["fields"][0]["options"][0][1] + sent[1]["label"]) == []
-
-
 def test_lines_and_tabs_stay_where_there_are_several_and_what_people_write_is_left_as_it_is():
     assert "a\n\tb" in preformatted("a\r\n\tb", label="x")
     assert "a␊␉b" in str(table("", ("x",), [("a\n\tb",)]))

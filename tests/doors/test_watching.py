@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -90,16 +89,6 @@ def test_a_backend_on_a_port_is_news_too_and_a_closed_bench_leaves_no_thread():
             something_happens(backend)
             assert seen.within(SOON_S)
     assert threading.active_count() == before
-
-
-def test_who_watches_is_not_left_with_a_sandbox_that_is_closed(caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.ERROR, logger="workbench"):
-        for _ in range(5):
-            with Workbench(seed=1) as bench:
-                bench.watch(lambda bench=bench: [bench.clock.now_ms for _ in range(40)])
-                something_happens(bench)
-                time.sleep(0.04)
-    assert caplog.text == ""
 
 
 def test_looking_leaves_no_trace_but_what_changes_something_is_seen_whoever_asks(bench: Workbench):
