@@ -268,7 +268,6 @@ def test_two_runs_write_the_same_bytes_with_one_job_and_with_two_and_no_trace_of
     assert [each.status for each in runs] == [0, 0], runs[0].said + runs[1].said
     for name in ("steady", shipped.stem):
         assert len({each.page(name) for each in runs}) == len({str(each.notebook(name)) for each in runs}) == 1
-    assert (runs[0].out / shipped.name).read_bytes() == shipped.read_bytes(), "committed as it is written"
     (found,) = re.findall(r"<img[^>]*>", runs[0].page("steady"))
     assert all(each in found for each in ('alt="A line that rises."', 'src="data:image/png;base64,'))
     node = runs[0].notebook("steady")
