@@ -2,11 +2,9 @@
 
 import json
 import re
-import shlex
 import shutil
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +25,7 @@ from workbench.domain.moments import START, milliseconds
 if TYPE_CHECKING:
     from tests.conftest import HangUpMeans, Server, Serving
 
-LIMIT_S, SOON_S = 60, 15
+SOON_S = 15
 LATER = pytest.mark.thorough
 
 
@@ -51,53 +49,29 @@ def is_true_soon(condition: Callable[[], bool]) -> bool:
     return met
 
 
-def test_without_json_it_says_where_and_with_which_keys_and_its_curl_line_works_as_it_stands(serving: "Serving"):
+def test_without_json_it_says_where_and_with_which_keys(serving: "Serving"):
     with serving("--port", "0", "--webhook", "http://127.0.0.1:9/") as server:
         lines = [server.first_line]
         while "-d '" not in lines[-1]:
             lines.append(server.process.stdout.readline())
             assert lines[-1], "the output ended without a curl line"
-        shown = "".join(lines)
-        assert all(words in shown for words in ("http://127.0.0.1:", "sk_test_", "pk_test_", "Ctrl-C"))
-        assert re.search("signing secret +whsec_", shown)
-        if not shutil.which("curl"):
-            pytest.skip("curl is not on this machine")
-        arguments = shlex.split(shown[shown.index("  curl ") :].replace("\\\n", " "))
-        done = subprocess.run([*arguments, "-sS", "-m", "20"], capture_output=True, check=True, timeout=LIMIT_S)  # noqa: S603  the line under test
-    charge = json.loads(done.stdout)
-    assert (charge["status"], charge["amount"], charge["currency"]) == ("succeeded", 15_000, "zmw")
+    shown = "".join(lines)
+    assert all(words in shown for words in ("http://127.0.0.1:", "sk_test_", "pk_test_", "Ctrl-C", "  curl "))
+    assert re.search("signing secret +whsec_", shown)
 
 
-def has_ipv6() -> bool:
-    try:
-        with socket.socket(socket.AF_INET6) as probe:
-            probe.bind(("::1", 0))
-    except OSError:
-        return False
-    return True
-
-
-@pytest.mark.parametrize(
-    ("host", "begins"),
-    [
-        pytest.param("localhost", "http://", marks=pytest.mark.thorough),
-        pytest.param("::1", "http://[::1]:", marks=pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")),
-        ("0.0.0.0", "http://127.0.0.1:"),  # noqa: S104  the address under test
-    ],
-)
-def test_what_is_announced_can_be_called_and_its_port_is_taken(serving: "Serving", host: str, begins: str):
+def test_what_is_announced_can_be_called_and_its_port_is_taken(serving: "Serving"):
+    host = "0.0.0.0"  # noqa: S104  the address under test
     with serving("--port", "0", "--json", "--host", host) as server:
-        assert server.address["base_url"].startswith(begins)
+        assert server.address["base_url"].startswith("http://127.0.0.1:")
         with Workbench.connect(**server.address) as bench:
             assert bench.client.payment_intents.create(amount=1).id
         port = str(urlsplit(server.address["base_url"]).port)
-        # Whoever can use an open port is said, also where it is taken in the end.
         done = invoke("serve", "--host", host, "--port", port)
     assert (done.exit_code, done.stdout) == (2, "")
+    # Whoever can use an open port is said, also where it is taken in the end.
     said = " ".join(done.stderr.split())
-    assert all(words in said for words in ("listens", port, "--port"))
-    assert "Traceback" not in said
-    assert ("whoever reaches the port" in said) == (host == "0.0.0.0")  # noqa: S104  the address under test
+    assert all(words in said for words in ("listens", port, "--port", "whoever reaches the port"))
 
 
 REFUSED: list[tuple[list[str], str]] = [
@@ -110,6 +84,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--clock", "stopped"], "Invalid value for '--clock'"),
     (["--webhook", "http://10.0.0.1/"], "Invalid value for --webhook"),
     (["--webhook", "localhost:3000"], "Invalid value for --webhook"),
+    (["--allow-host", "http://shop"], "neither a name"),
     (["--gaps", "nowhere.toml"], "nowhere.toml"),
     (["--gaps", "."], "is a directory"),
     (["--gaps", "latin.toml"], "latin.toml"),
@@ -273,20 +248,12 @@ def test_a_hang_up_that_is_ignored_stays_so_and_killed_its_workers_do_not_serve_
         assert is_true_soon(lambda: not answers(base_url) and not any(map(server.is_alive, family)))
 
 
-def test_help_lists_every_command_and_each_helps_and_says_what_an_exit_status_and_a_kept_store_mean(command: str):
-    done = subprocess.run([command, "--help"], capture_output=True, text=True, check=True, timeout=LIMIT_S)  # noqa: S603  our own command
-    told = {}
-    for name in ("gaps", "openapi", "run", "serve"):
-        assert f"\n  {name} " in done.stdout
-        helped = invoke(name, "--help")
-        assert helped.exit_code == 0
-        assert helped.stdout.startswith(f"Usage: workbench {name} ")
-        told[name] = " ".join(helped.stdout.split())
-    assert "or the run was interrupted" in told["run"]
-    assert "goes on from the moment at which it stood" in told["serve"]
-    assert "The store does not keep them" in told["serve"]
+def test_help_lists_every_command_and_the_gaps_are_the_registers():
+    listed = invoke("--help").stdout
+    for name in app.commands:
+        assert f"\n  {name} " in listed
+        assert invoke(name, "--help").stdout.startswith(f"Usage: workbench {name} ")
     gaps = invoke("gaps")
-    assert gaps.exit_code == 0
     assert not [row.name for row in REGISTER if row.name not in gaps.stdout]
     assert invoke("--version").stdout.strip().endswith("version 0.1.0")
 
@@ -305,21 +272,8 @@ def test_the_description_is_printed_and_written_the_same(tmp_path: Path):
         assert json.loads(printed.stdout) == bench.http.get("/openapi.json").json()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["openapi", "--out", "nowhere/x.json"], "cannot be written"),
-        (["openapi", "--out", "a_file/x.json"], "cannot be written"),
-        (["lob"], "lob"),
-        (["--wat"], "--wat"),
-    ],
-)
-def test_what_cannot_be_done_is_told_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
-):
+def test_what_cannot_be_done_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a_file").write_text("")
-    done = invoke(*arguments)
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    for arguments, said in (("openapi --out nowhere/x.json", "cannot be written"), ("lob", "lob"), ("--wat", "--wat")):
+        done = invoke(*arguments.split())
+        assert (done.exit_code, said in done.stderr, "Traceback" in done.stderr) == (2, True, False)

@@ -1,7 +1,7 @@
 """The merchant's client against a scripted service: what it sends, what it makes of each answer."""
 
 import json
-import time
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from decimal import Decimal
@@ -10,8 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from workbench import PaymentsClient, Workbench
-from workbench.domain.gaps import Gaps
+from workbench import PaymentsClient
 from workbench.errors import (
     ApiError,
     InvalidRequest,
@@ -21,7 +20,6 @@ from workbench.errors import (
     UnexpectedResponse,
     WaitExpired,
 )
-from workbench.sandbox.openapi import document
 
 HIDDEN = "x" * 24
 KEY = "sk" + "_test_" + HIDDEN
@@ -47,12 +45,8 @@ CALLS: dict[str, tuple[Call, dict[str, Any], str, str, str]] = {
     "create_plant": (lambda pay: pay.plants.create(id=1, name="A"), {"name": "A"}, "POST", "/plants", "Bearer"),
     "token": (lambda pay: pay.auth.token(email="ada@example.com", password="green"),
               TOKEN, "POST", "/v1/auth/token", ""),
-    "refresh": (lambda pay: pay.auth.refresh("rt_1"), TOKEN, "POST", "/v1/auth/refresh", ""),
-    "create_endpoint": (lambda pay: pay.webhook_endpoints.create(url="http://127.0.0.1:1/"),
-                        ENDPOINT, "POST", "/v1/webhook_endpoints", "Bearer"),
 }  # fmt: skip
 HOSTS = {"create_charge": "charges", "retrieve_charge": "charges", "create_plant": "plants"}
-LISTS = ("payment_intents", "charges", "refunds", "payouts", "events", "webhook_endpoints", "deliveries", "api_keys")
 ERROR_CLASSES = sorted(ApiError.__subclasses__(), key=lambda each: each.status)
 NOTHING, UNKNOWN = "Nothing was changed", "same idempotency key"
 FAULTS = {
@@ -104,67 +98,35 @@ def test_each_call_is_one_documented_request_and_charges_and_plants_may_have_hos
 
 def test_a_charge_and_an_intent_are_sent_as_documented():
     pay, service = talk(CHARGE)
-    for more in ({}, {"type": "card"}):
-        pay.charges.create(
-            amount=15_000, channel="mtn", phone=PHONE, reference="order-1", idempotency_key="order-2", **more
-        )
-        assert service.sent == {
-            "amount": 15_000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": PHONE,
-            "reference": "order-1", **more,
-        }  # fmt: skip
-        headers = service.requests[-1].headers
-        assert headers["idempotency-key"] == "order-2"
-        assert headers["authorization"] == httpx.BasicAuth(KEY, "")._auth_header  # noqa: SLF001  httpx's own spelling
-    pay, service = talk(INTENT)
-    pay.payment_intents.create(amount=Decimal("150.00"), description="Monstera")
-    assert service.requests[0].content.startswith(b'{"amount":150.00,')
+    pay.charges.create(amount=15_000, channel="mtn", phone=PHONE, reference="order-1", idempotency_key="order-2")
     assert service.sent == {
-        "amount": Decimal("150.00"), "currency": "ZMW", "payment_method_types": ["mobile_money"],
-        "description": "Monstera",
+        "amount": 15_000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": PHONE,
+        "reference": "order-1",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("group", LISTS)
-def test_a_list_asks_for_as_many_as_the_interface_gives_unasked_and_each_for_as_many_as_it_can(group: str):
-    pay, service = talk({"data": [], "has_more": False, "url": "/"})
-    assert list(getattr(pay, group).list()) == list(getattr(pay, group).each()) == []
-    assert [dict(each.url.params) for each in service.requests] == [{"limit": "10"}, {"limit": "100"}]
-    shown = document(Gaps())["paths"][service.requests[0].url.path]["get"]["parameters"]
-    (limit,) = [each["schema"] for each in shown if each.get("name") == "limit"]
-    assert (limit["default"], limit["maximum"]) == (10, 100)
-
-
-def test_a_url_may_have_a_path_a_slash_at_its_end_and_the_version_anywhere_but_there():
-    pay, service = talk(INTENT, "https://example.com/pay/")
-    pay.payment_intents.retrieve("pi_1")
-    assert str(service.requests[0].url) == "https://example.com/pay/v1/payment_intents/pi_1"
-    for url in ("https://charges.example.com/v1/zm", "http://v1", "https://example.com/pay-v1"):
-        pay, service = talk(CHARGE, charges_url=url)
-        pay.charges.retrieve("ch_1")
-        assert str(service.requests[0].url) == f"{url}/v1/charges/ch_1"
+    headers = service.requests[-1].headers
+    assert headers["idempotency-key"] == "order-2"
+    assert headers["authorization"] == httpx.BasicAuth(KEY, "")._auth_header  # noqa: SLF001  httpx's own spelling
+    pay, service = talk(INTENT)
+    pay.payment_intents.create(amount=Decimal("150.00"), description="Monstera", idempotency_key="order-3")
+    pay.payment_intents.confirm("pi_1", phone=PHONE, provider="mtn", idempotency_key="order-3")
+    assert [each.headers["idempotency-key"] for each in service.requests] == ["order-3"] * 2
+    assert service.requests[0].content.startswith(b'{"amount":150.00,')
 
 
 @pytest.mark.parametrize("name", ["base_url", "charges_url", "plants_url"])
-def test_a_url_that_ends_in_the_version_or_is_of_another_kind_is_refused_by_its_name(name: str):
-    http = httpx.Client()
-
-    def refused(url: object) -> str:
-        with pytest.raises(InvalidRequest) as refused:
+def test_a_url_may_have_a_path_and_one_that_ends_in_the_version_or_is_of_another_kind_is_refused(name: str):
+    pay, service = talk(CHARGE, charges_url="https://example.com/v1/pay/")
+    pay.charges.retrieve("ch_1")
+    assert str(service.requests[0].url) == "https://example.com/v1/pay/v1/charges/ch_1"
+    pass_instead = "ends in /v1, and the client writes the path itself. Pass 'https://example.com/pay'."
+    for url, said in (
+        *((f"https://example.com/pay{version}", pass_instead) for version in ("/v1", "/v1/", "/V1//")),
+        *((url, f"and is {url!r}.") for url in ("api.example.com", "ftp://api.example.com", 7)),
+    ):
+        with pytest.raises(InvalidRequest, match=re.escape(said)) as refused, httpx.Client() as http:
             PaymentsClient(**{"base_url": "https://api.example.com", "secret_key": KEY, "http": http, name: url})
         assert refused.value.param == name
-        return str(refused.value)
-
-    for tail in ("", "/", "/pay"):
-        wanted = f"https://{name[:3]}.example.com{tail.rstrip('/')}"
-        for version in ("/v1", "/v1/", "/V1//"):
-            said = refused(wanted + version)
-            assert f"{name} ends in /v1, and the client writes the path itself. Pass {wanted!r}." in said
-    with pytest.raises(InvalidRequest, match=r"base_url ends in /v1, .* Pass 'http://127.0.0.1:4242'"):
-        Workbench.connect("http://127.0.0.1:4242/v1", KEY)
-    for url in ("api.example.com", "ftp://api.example.com", 7, b"https://api.example.com"):
-        said = refused(url)
-        assert said.startswith(f"{name} must begin with http:// or https://")
-        assert said.endswith(f"and is {url!r}.")
+        assert str(refused.value).startswith(name)
 
 
 @pytest.mark.parametrize("prefix", ["sk_live_", "sk_live", "pk_live_"])
@@ -213,7 +175,7 @@ def test_each_status_is_its_class(kind: type[ApiError]):
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"<html>", b"[]", b"null",
+        b"<html>", b"[]",
         b'{"error": 400, "message": "no"}', b'{"error": {"type": "invalid", "message": "no"}}',
         b'{"errors": "amount"}', b'{"errors": [{"field": "amount"}]}', b'{"errors": null, "code": null, "param": 7}',
         b'{"message": null, "detail": ["no"]}', b'{"hint": "no", "problems": 1, "self": 2}',
@@ -221,7 +183,7 @@ def test_each_status_is_its_class(kind: type[ApiError]):
 )  # fmt: skip
 def test_an_error_in_any_form_is_an_api_error_also_the_documented_one(body: bytes):
     """The real service's error format is not shown, so that nothing in it may break the client."""
-    for status in (302, 400, 418, 429, 500, 501, 502, 503, 504, 599):
+    for status in (302, 400, 418, 500, 599):
         pay, service = talk(
             lambda _, status=status: httpx.Response(status, content=body, headers={"Location": "https://example.com/"})
         )
@@ -247,8 +209,7 @@ def test_the_shown_fields_are_enough_and_an_answer_of_another_shape_is_unexpecte
     assert pay.payment_intents.retrieve("pi_1").id == "pi_1"
     pay, _ = talk({**CHARGE, "something_new": [1, 2]})
     assert pay.charges.retrieve("ch_1").status == "succeeded"
-    shapes = [b"", b"<html>", b"[]", b"null", b"{}", b'{"id": 1}', b'{"client_secret": "x"}']
-    for body in (*shapes, b'{"id": "pi_1", "status": 3}'):
+    for body in (b"", b"<html>", b"[]", b'{"id": 1}', b'{"client_secret": "x"}', b'{"id": "pi_1", "status": 3}'):
         pay, _ = talk(lambda _, body=body: httpx.Response(200, content=body))
         with pytest.raises(UnexpectedResponse):
             pay.payment_intents.retrieve("pi_1")
@@ -290,17 +251,6 @@ def test_wait_polls_by_the_sleep_it_was_given_and_gives_up_not_past_its_limit(
     assert (slept, len(service.requests)) == (pauses, len(statuses))
 
 
-def test_the_time_that_answers_take_counts_for_the_limit():
-    def answer(_: httpx.Request) -> httpx.Response:
-        time.sleep(0.05)
-        return httpx.Response(200, json={**INTENT, "status": "processing"})
-
-    pay, service = talk(answer, sleep=lambda _: None)
-    with pytest.raises(WaitExpired, match=r"after 0\.2 s"):
-        pay.wait("pi_1", timeout_s=0.2, poll_s=0.001)
-    assert len(service.requests) <= 5
-
-
 @pytest.mark.parametrize("wrong", [{"poll_s": 0}, {"poll_s": -1}, {"timeout_s": -1}, {"poll_s": float("nan")}], ids=str)
 def test_a_wait_that_could_not_end_is_refused_by_name(wrong: dict[str, float]):
     pay, service = talk({**INTENT, "status": "processing"}, sleep=lambda _: None)
@@ -309,10 +259,7 @@ def test_a_wait_that_could_not_end_is_refused_by_name(wrong: dict[str, float]):
     assert not service.requests
 
 
-def test_a_client_closes_what_it_made_and_nothing_else():
-    with httpx.Client() as http:
-        PaymentsClient("https://api.example.com", KEY, http=http).close()
-        assert not http.is_closed
+def test_a_client_closes_what_it_made():
     with PaymentsClient("https://api.example.com", KEY) as pay:
         pass
     with pytest.raises(ServiceUnreachable, match="closed"):

@@ -8,7 +8,7 @@ import pytest
 import workbench
 
 NAMES = {"Money", "PaymentsClient", "Receiver", "Workbench", "exercises", "read_statement", "reconcile", "verify"}
-HEAVY = {"pandas", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert", "granian"}
+HEAVY = {"duckdb", "pandas", "pyarrow", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert", "granian"}
 SERVER_SIDE = {"falcon", "httpx", "msgspec"}
 
 
@@ -45,9 +45,8 @@ COMMAND = "import sys; from workbench.cli import app; sys.exit = lambda *_: None
         ((f"import sys; from workbench import Workbench; {CHARGE}",), HEAVY),
         # The commands' help needs neither server nor client.
         ((COMMAND, "--help"), HEAVY | {"falcon", "httpx"}),
-        pytest.param((COMMAND, "--version"), HEAVY | {"falcon", "httpx"}, marks=pytest.mark.thorough),
     ],
-    ids=["the package", "a payment", "help", "version"],
+    ids=["the package", "a payment", "help"],
 )
 def test_nothing_heavy_is_loaded(arguments: tuple[str, ...], unwanted: set[str]):
     assert not loaded_by(*arguments) & unwanted

@@ -4,36 +4,25 @@ import json
 import re
 import subprocess
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import asdict
 
 from workbench import Workbench
-from workbench.analysis import files
-from workbench.analysis.ledger import TAccounts
-from workbench.analysis.shapes import BREAK, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.cli import app
-from workbench.domain import wire
-from workbench.domain.wire import control
 from workbench.errors import NotFound, WorkbenchError
-from workbench.handset import Messages
 from workbench.lab import board, views
-from workbench.lab.phone import EMPTY, PhoneState, view_of
 from workbench.receiver import Event, EventData, Events
 from workbench.render import pairs, preformatted, table
 from workbench.runner import Failure
 from workbench.snippets import snippet
-from workbench.trace import Trace
 
 NUMBER = "+260961234567"
 ATTACK = "Order \x1b]0;owned\x07 \x9b2J \u202edlog\u2069 \x00\x7f"
@@ -44,10 +33,6 @@ CONTROLS = [
 RAW = re.compile(f"[{re.escape(''.join(CONTROLS))}]")
 HOSTILE = st.lists(st.sampled_from([*CONTROLS, "a", "ñ", " ", "7", "<", "•"]), min_size=1, max_size=30).map("".join)
 EVERY = "".join(f"{each}x" for each in CONTROLS)
-
-
-def any_text(test: Callable[..., None]) -> Callable[..., None]:
-    return settings(deadline=None)(given(text=HOSTILE)(test))
 
 
 def raw_in(*texts: str, allowed: str = "\n\t") -> list[str]:
@@ -110,74 +95,33 @@ class TestThroughTheSandbox:
         assert json.loads(sent.partition("\n\n")[2])["description"] == ATTACK
 
 
-class TestWhatIsDrawn:
-    @any_text
-    def test_tables_texts_and_the_handset(self, text: str):
-        cells = table(text, (text,), [(text,)])
-        for each in (cells, pairs(text, {text: text})):
-            assert raw_in(each.html(), allowed="") == []
-            assert raw_in(str(each), allowed="\n") == []
-            assert str(each).count("\n") == 3
-        assert raw_in(preformatted(text, label=text)) == []
+def test_every_piece_of_a_board_and_of_what_is_told_is_drawn_without():
+    text = EVERY
+    row = views.Row("r", (text,), (views.Action("d", text, confirm=text, off=text),), more=(views.Note(text),))
+    items = (
+        views.Note(text), views.Facts(((text, text),)), views.Grid(text, (views.Heading(text),), (row,)),
+        views.Grid(text, (), (), empty=text), views.Code(text, text), views.Fold("f", text, (views.Note(text),)),
+        views.Menu(text, (("a", text),), "a"), views.Steps(text, (views.Step(text, "done", text),)),
+        views.Form("f", text, (views.Field("n", text, hint=text, error=text),)), views.Picture("<svg/>", text),
+        views.Beside((views.Note(text),)), views.Slot("s", text, (views.Note(text),)),
+    )  # fmt: skip
+    sections = (views.Section("s", text, items),)
+    drawn = [board.text(text, sections), board.html(text, sections), *strings(views.as_data(sections))]
+    assert raw_in(*drawn) == []
+    events = Events([Event(text, text, text, EventData({"id": text}, {}))])
+    assert len(repr(events).splitlines()) == 2
+    errors = (NotFound(text, hint=text), WorkbenchError(text), Failure(text, 1, text, text, text))
+    assert raw_in(repr(events), *map(str, errors)) == []
+    for each in (table(text, (text,), [(text,)]), pairs(text, {text: text})):
+        assert raw_in(each.html(), allowed="") == []
+        assert str(each).count("\n") == 3
 
-    @any_text
-    def test_the_handset_and_its_widget(self, text: str):
-        handset = wire.Handset(NUMBER, "mtn", text, "idle", False, None, None, 0, None)  # noqa: FBT003  nothing waits
-        message = control.Message(1, "", "paid", text, text, 1, "ZMW", text, None)
-        view = view_of(PhoneState(handset, [message], None), EMPTY)
-        shown = [view["words"], view["messages"][0]["text"], view["messages"][0]["from"]]
-        assert raw_in(*shown, *told(Messages([asdict(message)]))) == []
 
-    @any_text
-    def test_the_trace_and_its_picture(self, text: str):
-        exchange = {"headers": {"X-Name": text}, "body": text}
-        details: dict[str, dict[str, Any]] = {
-            "call": {"target": f"GET /{text}", "request": exchange, "response": {**exchange, "status": 200}},
-            "screen": {"words": text, "pressed": text},
-            "entry": {},
-            "webhook": {},
-        }
-        base = {"seq": 1, "at": "2026-01-05T06:00:00.000Z", "payment": text, "what": text, "result": text}
-        trace = Trace([{**base, "kind": kind, "detail": detail} for kind, detail in details.items()])
-        assert raw_in(*told(trace, trace.sequence, *trace.exchanges)) == []
-        assert ET.fromstring(trace.sequence.svg) is not None  # noqa: S314  our own text
-        assert text in trace.exchanges[0].request
-
-    @any_text
-    def test_every_piece_of_a_board(self, text: str):
-        row = views.Row("r", (text,), (views.Action("d", text, confirm=text, off=text),), more=(views.Note(text),))
-        items = (
-            views.Note(text), views.Facts(((text, text),)), views.Grid(text, (views.Heading(text),), (row,)),
-            views.Grid(text, (), (), empty=text), views.Code(text, text), views.Fold("f", text, (views.Note(text),)),
-            views.Menu(text, (("a", text),), "a"), views.Steps(text, (views.Step(text, "done", text),)),
-            views.Form("f", text, (views.Field("n", text, hint=text, error=text),)), views.Picture("<svg/>", text),
-            views.Beside((views.Note(text),)), views.Slot("s", text, (views.Note(text),)),
-        )  # fmt: skip
-        sections = (views.Section("s", text, items),)
-        drawn = (board.text(text, sections), board.html(text, sections))
-        assert raw_in(*drawn, *strings(views.as_data(sections))) == []
-
-    def test_what_is_filled_in_and_what_a_button_is_about_go_to_the_browser_as_they_are(self):
-        form = views.Form("f", "form", (views.Field("n", "label", ATTACK, options=((ATTACK, ATTACK),)),))
-        sent = views.as_data((form, views.Action("do", ATTACK, on=ATTACK)))
-        assert sent[0]["fields"][0]["value"] == sent[0]["fields"][0]["options"][0][0] == sent[1]["on"] == ATTACK
-        assert raw_in(sent[0]["fields"][0]["options"][0][1] + sent[1]["label"]) == []
-
-    @any_text
-    def test_accounts_events_errors_and_failures(self, text: str):
-        rows = [{"code": 1, "account": text, "side": "debit", "amount_minor": 1, "currency": "ZMW", "number": 1}]
-        events = Events([Event(text, text, text, EventData({"id": text}, {}))])
-        errors = (NotFound(text, hint=text), WorkbenchError(text), Failure(text, 1, text, text, text))
-        assert raw_in(*told(TAccounts(rows)), repr(events), *map(str, errors)) == []
-        assert len(repr(events).splitlines()) == 2
-
-    def test_lines_and_tabs_stay_where_there_are_several_and_are_symbols_in_a_cell(self):
-        assert "a\n\tb" in preformatted("a\r\n\tb", label="x")
-        assert "a␊␉b" in str(table("", ("x",), [("a\n\tb",)]))
-
-    def test_what_people_write_is_left_as_it_is(self):
-        for text in ("Café ñ “ok”", "مرحبا", "👩‍👩‍👧", "नमस्‍ते", "• ✓ ␛"):
-            assert text in str(table("", ("x",), [(text,)]))
+def test_lines_and_tabs_stay_where_there_are_several_and_what_people_write_is_left_as_it_is():
+    assert "a\n\tb" in preformatted("a\r\n\tb", label="x")
+    assert "a␊␉b" in str(table("", ("x",), [("a\n\tb",)]))
+    for text in ("Café ñ “ok”", "مرحبا", "👩‍👩‍👧", "नमस्‍ते", "• ✓ ␛"):
+        assert text in str(table("", ("x",), [(text,)]))
 
 
 class TestTheCommandLine:
@@ -196,44 +140,20 @@ class TestTheCommandLine:
             assert "owned" in output
             assert raw_in(output) == []
 
-    def test_breaks_are_shown_with_symbols_and_written_as_they_are(self, tmp_path: Path):
-        moment = datetime(2026, 1, 5, 10, tzinfo=UTC)
-        both = dict.fromkeys({**LEDGER_MOVEMENT, **STATEMENT_ROW}) | {
-            "account": "operator:mtn:float", "occurred_at": moment, "business_date": moment.date(), "direction": "in",
-            "amount_minor": 100, "fee_minor": 0, "currency": "ZMW", "status": "completed", "kind": "funds_secured",
-            "state": "posted", "type": "payment", "balance_minor": 100, "number": 1, "line": 2, "entry": EVERY,
-            "statement": EVERY,
-        }  # fmt: skip
-        sides = {"ledger": LEDGER_MOVEMENT, "statement": STATEMENT_ROW}
-        more = {"ledger": {"key": EVERY}, "statement": {"key": ATTACK, "problem": EVERY}}
-        for side, columns in sides.items():
-            row = pd.DataFrame([both | more[side]], columns=list(columns)).astype(dict(columns))
-            files.write(row, tmp_path / f"{side}.parquet", columns)
-        outs = [part for name in ("b.html", "b.csv") for part in ("--out", str(tmp_path / name))]
-        handset = self.run("reconcile", *(str(tmp_path / f"{side}.parquet") for side in sides), *outs)
-        assert "Rows that cannot be used" in handset
-        assert raw_in(handset, (tmp_path / "b.html").read_text("utf-8")) == []
-        found = files.read(tmp_path / "b.csv", BREAK)
-        assert {EVERY, ATTACK} <= set(found["key"])
 
-
-class TestSnippets:
-    """In code a control is written as its language writes it, and what is sent is the same to the byte."""
-
-    @any_text
-    def test_no_control_stands_in_a_snippet_and_the_same_is_sent(self, text: str):
-        made = snippet("POST", "/v1/payment_intents", {"amount": 1, "description": text, text: [text]})
-        assert raw_in(*made, allowed="\n") == []
-        assert json.loads(word_after("--data-raw", made.curl)) == {"amount": 1, "description": text, text: [text]}
-        code = made.httpx.replace("bench.http.post", "dict").replace('"/v1', 'path="/v1', 1)
-        names = eval(code, {"bench": SimpleNamespace(secret_key="key")})  # noqa: S307  the text that is tested
-        assert names["content"] == word_after("--data-raw", made.curl)
-
-    @any_text
-    def test_a_text_that_is_no_json_is_sent_as_it_is(self, text: str):
-        made = snippet("POST", f"/x/{text}", "{ " + text, query={"a": text}, headers={"X-Name": "a" + text})
-        assert raw_in(*made) == []
-        assert word_after("--data-raw", made.curl) == "{ " + text.replace("\0", "\ufffd")
+@given(text=HOSTILE)
+@settings(deadline=None)
+def test_in_a_snippet_a_control_is_written_as_its_language_writes_it_and_the_same_is_sent(text: str):
+    made = snippet("POST", "/v1/payment_intents", {"amount": 1, "description": text, text: [text]})
+    assert raw_in(*made, allowed="\n") == []
+    sent = word_after("--data-raw", made.curl)
+    assert json.loads(sent) == {"amount": 1, "description": text, text: [text]}
+    code = made.httpx.replace("bench.http.post", "dict").replace('"/v1', 'path="/v1', 1)
+    names = eval(code, {"bench": SimpleNamespace(secret_key="key")})  # noqa: S307  the text that is tested
+    assert names["content"] == sent
+    no_json = snippet("POST", f"/x/{text}", "{ " + text, query={"a": text}, headers={"X-Name": "a" + text})
+    assert raw_in(*no_json) == []
+    assert word_after("--data-raw", no_json.curl) == "{ " + text.replace("\0", "\ufffd")
 
 
 def word_after(option: str, curl: str) -> str:

@@ -20,9 +20,9 @@ def prompt(shop: "Shop", phone: str, **more: str) -> str:
     return intent_id
 
 
-def press(shop: "Shop", phone: str, what: str, text: str | None = None) -> None:
-    body = None if text is None else {"text": text}
-    assert shop.post(f"/sandbox/phones/{phone}/{what}", body).status_code == 200
+def press(shop: "Shop", phone: str, *pins: str) -> None:
+    for pin in pins:
+        assert shop.post(f"/sandbox/phones/{phone}/input", {"text": pin}).status_code == 200
 
 
 def entries(shop: "Shop", kind: str, payment: str) -> list[dict[str, Any]]:
@@ -30,37 +30,36 @@ def entries(shop: "Shop", kind: str, payment: str) -> list[dict[str, Any]]:
     return [each for each in rows if each["kind"] == kind and each["payment"] == payment]
 
 
-def test_a_new_number_has_none_and_one_without_a_wallet_no_inbox(shop: "Shop"):
-    """What each scenario is told with is in test_scenarios.py."""
-    assert inbox(shop, shop.new_number()) == []
-    refused = shop.get("/sandbox/phones/+260211234567/messages")
-    assert (refused.status_code, refused.json()["code"]) == (400, "phone_without_wallet")
-
-
 def test_a_payment_is_told_with_the_reference_by_which_the_ledger_knows_it(shop: "Shop"):
+    """What each scenario is told with is in test_scenarios.py."""
     for prefix in ("96", "97", "95"):
         phone = shop.new_number(prefix)
         intent_id = prompt(shop, phone)
+        press(shop, phone, "0000")
         assert inbox(shop, phone) == []
-        press(shop, phone, "input", "1234")
+        press(shop, phone, "1234")
         (message,) = inbox(shop, phone)
         (entry,) = entries(shop, "funds_secured", intent_id)
         assert (message["kind"], message["transaction"]) == ("paid", entry["external_reference"])
         assert (message["amount_minor"], message["currency"], message["merchant"]) == (10_000, "ZMW", "SHOP")
         assert "1234" not in message["text"].replace(message["transaction"], "")
+    refused = shop.get("/sandbox/phones/+260211234567/messages")
+    assert (refused.status_code, refused.json()["code"]) == (400, "phone_without_wallet")
 
 
-def test_what_is_pressed_is_told_only_where_it_ends_the_attempt(shop: "Shop"):
+def test_messages_stand_in_their_order_in_a_table_which_a_reset_empties(shop: "Shop"):
     phone = shop.new_number()
     prompt(shop, phone)
-    press(shop, phone, "input", "0000")
-    assert kinds(shop, phone) == []
-    press(shop, phone, "cancel")
-    prompt(shop, phone)
-    for _ in range(3):
-        press(shop, phone, "input", "0000")
-    assert kinds(shop, phone) == ["not_paid"]
-    assert "The PIN was wrong too often." in inbox(shop, phone)[0]["text"]
+    press(shop, phone, "0000", "0000", "0000")
+    shop.charge(10_000, phone)
+    messages = shop.bench.phone(phone).messages
+    assert [each["kind"] for each in messages] == ["not_paid", "paid"]
+    assert "The PIN was wrong too often." in messages[0]["text"]
+    assert all(each in repr(messages) for each in ("Messages, oldest first", messages[0]["text"]))
+    assert "<caption>Messages, oldest first</caption>" in messages._repr_mimebundle_()["text/html"]
+    if "sandbox.localhost" in shop.bench.base_url:  # the served store is shared by the session
+        shop.bench.reset()
+        assert inbox(shop, phone) == []
 
 
 def test_money_that_the_operator_never_told_of_keeps_its_reference_when_it_is_asked(shop: "Shop"):
@@ -78,11 +77,9 @@ def test_money_that_the_operator_never_told_of_keeps_its_reference_when_it_is_as
 def test_each_piece_that_is_refunded_is_told_when_it_was_sent(shop: "Shop"):
     phone = shop.new_number()
     charge = shop.charge(10_000, phone)
-    assert kinds(shop, phone) == ["paid"]
     for minor in (2_500, 1_000):
         assert shop.post("/v1/refunds", {"charge": charge, "amount": minor}).is_success
-    refused = shop.post("/v1/refunds", {"charge": charge, "amount": 100}, Sandbox_Scenario="limit_reached")
-    assert refused.is_success
+    assert shop.post("/v1/refunds", {"charge": charge, "amount": 100}, Sandbox_Scenario="limit_reached").is_success
     assert kinds(shop, phone) == ["paid"]
     shop.advance(10)
     told = inbox(shop, phone)
@@ -102,28 +99,3 @@ def test_late_money_that_is_given_back_is_told_to_the_one_whose_it_was(shop: "Sh
     settled = shop.post("/sandbox/ledger/entries", {"recipe": "suspense_returned", "entry": first["id"]})
     assert settled.is_success, settled.text
     assert (kinds(shop, late), kinds(shop, other)) == (["paid", "returned"], ["paid"])
-
-
-def test_two_numbers_read_their_own_and_newest_is_last(shop: "Shop"):
-    one, two = shop.new_number(), shop.new_number()
-    for minor in (100, 200, 300):
-        shop.charge(minor, one)
-    shop.charge(400, two)
-    assert [each["amount_minor"] for each in inbox(shop, one)] == [100, 200, 300]
-    assert [each["amount_minor"] for each in inbox(shop, two)] == [400]
-    seqs = [each["seq"] for each in inbox(shop, one)]
-    assert seqs == sorted(seqs)
-
-
-def test_a_handset_lists_them_as_a_table_which_a_reset_empties(shop: "Shop"):
-    phone = shop.new_number()
-    shop.charge(10_000, phone)
-    messages = shop.bench.phone(phone).messages
-    assert [each["kind"] for each in messages] == ["paid"]
-    bundle = messages._repr_mimebundle_()
-    assert bundle["text/plain"] == repr(messages)
-    assert all(each in repr(messages) for each in ("Messages, oldest first", messages[0]["text"]))
-    assert "<caption>Messages, oldest first</caption>" in bundle["text/html"]
-    if "sandbox.localhost" in shop.bench.base_url:  # the served store is shared by the session
-        shop.bench.reset()
-        assert inbox(shop, phone) == []

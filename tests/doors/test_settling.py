@@ -1,10 +1,10 @@
 """Differences settled through the panel: which entry each recipe posts, what it refuses, and that it can be undone."""
 
 import json
-from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
@@ -74,20 +74,11 @@ def paid_out(shop: "Shop", **more: str) -> str:
     return str(payout)
 
 
-OPERATOR_FEE = "expense:operator_fee:mtn"
 # Recipe, account, fee → what is posted; what the bank alone knows waits in a suspense of its own.
 POSTED = [
-    ("unknown_credit", FLOAT, 100, [("debit", FLOAT, 10_000), ("debit", OPERATOR_FEE, 100),
+    ("unknown_credit", FLOAT, 100, [("debit", FLOAT, 10_000), ("debit", "expense:operator_fee:mtn", 100),
                                     ("credit", "suspense:mtn", 10_000), ("credit", FLOAT, 100)]),
     ("unknown_credit", BANK, 0, [("debit", BANK, 10_000), ("credit", "suspense:bank", 10_000)]),
-    ("unknown_debit", FLOAT, 100, [("debit", "suspense:mtn", 10_000), ("debit", OPERATOR_FEE, 100),
-                                   ("credit", FLOAT, 10_000), ("credit", FLOAT, 100)]),
-    ("fee_raised", FLOAT, 0, [("debit", OPERATOR_FEE, 10_000), ("credit", FLOAT, 10_000)]),
-    ("fee_lowered", FLOAT, 0, [("debit", FLOAT, 10_000), ("credit", OPERATOR_FEE, 10_000)]),
-    ("rounded_up", FLOAT, 0, [("debit", FLOAT, 10_000), ("credit", "expense:rounding", 10_000)]),
-    ("rounded_down", FLOAT, 0, [("debit", "expense:rounding", 10_000), ("credit", FLOAT, 10_000)]),
-    ("written_off", FLOAT, 0, [("debit", "expense:write_off", 10_000), ("credit", "suspense:mtn", 10_000)]),
-    ("redated", FLOAT, 0, [("debit", FLOAT, 10_000), ("credit", FLOAT, 10_000)]),
     ("redated", FLOAT, 100, [("debit", FLOAT, 10_000), ("debit", FLOAT, 100),
                              ("credit", FLOAT, 10_000), ("credit", FLOAT, 100)]),
 ]  # fmt: skip
@@ -107,37 +98,22 @@ class TestWhatIsTold:
             rows = [row for row in shop.read("/sandbox/ledger/postings")["data"] if row["entry"] == made["id"]]
             assert [(row["side"], row["account"], row["amount_minor"]) for row in rows] == postings
             assert {row["external_reference"] for row in rows} == {known_as}
-            assert account != BANK or [row["code"] for row in rows] == [1010, 2900]
-
-    def test_it_is_a_part_of_what_the_statement_tells(self, shop: "Shop", settle: Settle, unknown: str):
-        settle(**told(unknown, fee_minor=100))
-        settle(**told(unknown, "redated"))
-        assert movements(shop.bench, batch=unknown) == [
-            ("unknown_credit", True, unknown, "in", 10_000, 100),
-            ("redated", True, unknown, "in", 10_000, 0),
-            ("redated", True, unknown, "out", 10_000, 0),
-        ]
+        # It is a part of what the statement tells.
+        first, last = (movements(shop.bench, batch=f"{unknown}-{number}") for number in (0, 2))
+        assert first == [("unknown_credit", True, f"{unknown}-0", "in", 10_000, 100)]
+        assert [each[3:] for each in last] == [("in", 10_100, 0), ("out", 10_100, 0)]
 
     def test_what_cannot_be_is_refused_and_nothing_is_posted(self, shop: "Shop", settle: Settle, unknown: str):
         before = len(shop.read("/sandbox/ledger/entries")["data"])
         for wrong, said in (
             ({"recipe": "undone"}, (400, "recipe_unknown", "recipe")),
-            ({"recipe": 7}, (400, "parameter_invalid", "recipe")),
             ({"account": "operator:vodafone:float"}, (400, "account_unknown", "account")),
             ({"account": "merchant:plants:pending"}, (400, "account_unknown", "account")),
-            ({"account": None}, (400, "account_unknown", "account")),
-            ({"reference": None}, (400, "parameter_missing", "reference")),
             ({"reference": ""}, (400, "parameter_missing", "reference")),
             ({"amount_minor": 0}, (400, "amount_not_positive", "amount_minor")),
-            ({"amount_minor": -1}, (400, "parameter_invalid", "amount_minor")),
-            ({"amount_minor": 10**12}, (400, "parameter_invalid", "amount_minor")),
-            ({"amount_minor": "100"}, (400, "parameter_invalid", "amount_minor")),
-            ({"amount_minor": 0.5}, (400, "parameter_invalid", "amount_minor")),
-            ({"fee_minor": -1}, (400, "parameter_invalid", "fee_minor")),
             ({"recipe": "fee_raised", "fee_minor": 1}, (400, "parameter_invalid", "fee_minor")),
             ({"entry": "je_0"}, (404, "entry_not_found", "entry")),
             ({"currency": "USD"}, (400, "currency_unsupported", "currency")),
-            ({"currency": "ZMK"}, (400, "currency_retired", "currency")),
             ({"occurred_at": "05/01/2026"}, (400, "parameter_invalid", "occurred_at")),
             ({"occurred_at": "2099-01-01T00:00:00Z"}, (409, "moment_impossible", "occurred_at")),
         ):
@@ -232,25 +208,20 @@ class TestEntries:
         assert (made["settles"], made["external_reference"]) == (paid, payout)
         assert shop.balance()[1] == available + 10_000
         assert (shop.status(f"/v1/payouts/{payout}"), shop.events()[-1]) == ("failed", "payout.failed")
-        assert movements(shop.bench, payment=payout) == [
-            ("payout_paid", False, None, "out", 10_000, 0),
-            ("payout_returned", True, payout, "in", 10_000, 0),
-        ]
-        assert refusal(settle(recipe="payout_returned", entry=paid)) == (409, "already_settled", "entry")
+        last = movements(shop.bench, payment=payout)[-1]
+        assert last == ("payout_returned", True, payout, "in", 10_000, 0)
 
-    def test_a_payout_that_is_settled_is_not_returned_a_second_time(self, shop: "Shop", settle: Settle):
-        payout = paid_out(shop, Sandbox_Scenario="bank_returned")
-        assert settle(recipe="payout_returned", entry=entry_of(shop, payout, "payout_paid")).status_code == 200
+    def test_a_payout_that_the_bank_returns_is_available_again_once(self, shop: "Shop", settle: Settle):
+        settled = paid_out(shop, Sandbox_Scenario="bank_returned")
+        assert settle(recipe="payout_returned", entry=entry_of(shop, settled, "payout_paid")).status_code == 200
+        returned = paid_out(shop, Sandbox_Scenario="bank_returned")
         shop.advance(days=3)
-        assert Counter(kind for kind, _ in shop.entries(payout))["payout_returned"] == 1
-
-    def test_what_the_bank_returned_is_a_movement_of_its_own_and_not_settled_again(self, shop: "Shop", settle: Settle):
-        payout = paid_out(shop, Sandbox_Scenario="bank_returned")
-        shop.advance(days=2)
-        whole = [row[:3] for row in movements(shop.bench, payment=payout)]
-        assert whole == [("payout_paid", False, None), ("payout_returned", False, None)]
-        paid = entry_of(shop, payout, "payout_paid")
-        assert refusal(settle(recipe="payout_returned", entry=paid)) == (409, "already_settled", "entry")
+        for payout in (settled, returned):
+            kinds = [row[:3] for row in movements(shop.bench, payment=payout)]
+            own = (True, payout) if payout == settled else (False, None)
+            assert kinds == [("payout_paid", False, None), ("payout_returned", *own)]
+            answer = settle(recipe="payout_returned", entry=entry_of(shop, payout, "payout_paid"))
+            assert refusal(answer) == (409, "already_settled", "entry")
 
     def test_any_entry_is_reversed_once(self, shop: "Shop", settle: Settle):
         charge = shop.charge()
@@ -282,13 +253,6 @@ class TestEntries:
         assert shop.balance() == (9_750, 0, 0)
         assert refusal(settle(recipe="reposted", entry=secured, reference="x")) == (409, "already_settled", "entry")
 
-    def test_what_is_of_another_kind_is_refused(self, shop: "Shop", settle: Settle):
-        secured = entry_of(shop, shop.charge(), "funds_secured")
-        for recipe in ("suspense_settled", "suspense_returned", "payout_returned"):
-            answer = settle(recipe=recipe, entry=secured)
-            assert refusal(answer) == (409, "entry_unsuitable", "entry")
-            assert answer.json()["current"] == "funds_secured"
-
     def test_late_money_is_decided_once(self, shop: "Shop", settle: Settle):
         for before in DECISIONS:
             late = entry_of(shop, paid_late(shop), "late_success")
@@ -298,12 +262,21 @@ class TestEntries:
                 assert refusal(answer) == (409, "already_settled", "entry"), (before, recipe)
                 assert decided["id"] in answer.json()["detail"]
 
-    def test_an_entry_must_be_named_and_be_there(self, settle: Settle):
+    def test_an_entry_must_be_named_be_there_and_be_of_a_kind_that_the_recipe_settles(
+        self, shop: "Shop", settle: Settle
+    ):
+        secured = entry_of(shop, shop.charge(), "funds_secured")
         for recipe in sorted(set(SETTLEMENTS) - set(TOLD)):
             assert refusal(settle(recipe=recipe)) == (400, "parameter_missing", "entry")
             assert refusal(settle(recipe=recipe, entry="je_0")) == (404, "entry_not_found", "entry")
+            if SETTLEMENTS[recipe].of is not None:
+                answer = settle(recipe=recipe, entry=secured)
+                assert refusal(answer) == (409, "entry_unsuitable", "entry")
+                assert answer.json()["current"] == "funds_secured"
 
-    def test_a_day_alone_is_no_moment_before(self, shop: "Shop", settle: Settle, unknown: str):
+    def test_nothing_is_undone_before_it_happened_and_a_day_alone_is_no_moment_before(
+        self, shop: "Shop", settle: Settle, unknown: str
+    ):
         """A statement that tells days alone puts a movement at the beginning of its day."""
         shop.to_midnight()
         day = rfc3339(shop.bench.clock.now_ms)
@@ -311,23 +284,16 @@ class TestEntries:
         secured = entry_of(shop, shop.charge(), "funds_secured")
         again = settle(recipe="reposted", entry=secured, reference=unknown, occurred_at=day).json()
         assert again["occurred_at"] == day
+        before = rfc3339(shop.bench.clock.now_ms - 86_400_000)
+        refused = refusal(settle(recipe="reversed", entry=secured, occurred_at=before))
+        assert refused == (409, "moment_impossible", "occurred_at")
         made = settle(recipe="reversed", entry=secured, occurred_at=day).json()
         entries = {row["id"]: row["occurred_at"] for row in shop.read("/sandbox/ledger/entries")["data"]}
         assert made["occurred_at"] == entries[secured]
 
-    def test_nothing_is_undone_before_it_happened(self, shop: "Shop", settle: Settle):
-        secured = entry_of(shop, shop.charge(), "funds_secured")
-        before = rfc3339(shop.bench.clock.now_ms - 86_400_000)
-        refused = refusal(settle(recipe="reversed", entry=secured, occurred_at=before))
-        assert refused == (409, "moment_impossible", "occurred_at")
-
-
-class Item(NamedTuple):
-    proposal: object
-
 
 def forms(proposal: object) -> list[object]:
-    return [{"proposal": proposal}, pd.Series({"code": "x", "proposal": proposal}), Item(proposal)]
+    return [{"proposal": proposal}, pd.Series({"code": "x", "proposal": proposal}), SimpleNamespace(proposal=proposal)]
 
 
 class TestBreaks:

@@ -1,20 +1,15 @@
 """The tables of the ledger and of a merchant's records: columns, types, amounts, pages; through both doors."""
 
-import subprocess
-import sys
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from workbench import PaymentsClient, Workbench, control
+from workbench import PaymentsClient, Workbench
 from workbench.analysis import shapes
 from workbench.analysis.frames import money
-from workbench.analysis.ledger import Ledger
 from workbench.analysis.shapes import Columns
 from workbench.analysis.tables import Tables
 from workbench.control import SandboxControl
@@ -66,30 +61,13 @@ class TestTheLedger:
                 rows = empty.ledger.statement_of(account)
                 assert (columns_of(rows), rows.empty) == (shapes.LEDGER_MOVEMENT, True)
 
-    def test_a_day_begins_in_lusaka(self, shop: "Shop"):
-        shop.charge()
-        shop.to_midnight()
-        for made in (shop.bench.ledger.entries, shop.bench.ledger.postings, shop.bench.ledger.statement_of(FLOAT)):
-            last = made.iloc[-1]
-            assert last["business_date"] == (last["occurred_at"] + timedelta(hours=2)).date()
-            assert last["business_date"] > last["occurred_at"].date()
-        assert shop.bench.ledger.verify() == shop.bench.ledger.entries["hash"].iloc[-1]
-
-    def test_what_the_other_side_knows_it_by_stands_in_each(self, shop: "Shop"):
-        charge = shop.charge(channel="airtel")
-        entry = shop.bench.ledger.entries.query("payment == @charge").iloc[0]
-        known_as = entry["external_reference"]
-        assert known_as.startswith("MP")
-        postings = shop.bench.ledger.postings
-        assert set(postings.loc[postings["payment"] == charge, "external_reference"]) == {known_as}
-        rows = shop.bench.ledger.statement_of("operator:airtel:float")
-        assert rows.loc[rows["payment"] == charge, "key"].tolist() == [known_as]
-
-    def test_no_two_movements_of_an_account_have_one_key(self, shop: "Shop"):
+    def test_no_two_movements_of_an_account_have_one_key_and_credits_of_a_night_are_one_to_the_bank(self, shop: "Shop"):
         before = shop.bench.ledger.entries["number"].max() if len(shop.bench.ledger.entries) else 0
         told(shop, 20_000, 30_000)
-        charge = shop.charge(10_000)
-        shop.post("/v1/refunds", {"charge": charge})
+        charge = shop.charge(channel="airtel")
+        shop.post("/v1/refunds", {"charge": shop.charge(10_000)})
+        shop.charge()
+        shop.to_midnight()
         shop.to_midnight()
         for account in (FLOAT, BANK):
             rows = shop.bench.ledger.statement_of(account)
@@ -97,17 +75,16 @@ class TestTheLedger:
             assert len(new) > 2
             assert new["key"].notna().all()
             assert new["key"].is_unique
-
-    def test_credits_of_a_night_are_one_to_the_bank(self, shop: "Shop"):
-        shop.charge(channel="mtn")
-        shop.charge(channel="airtel")
-        shop.to_midnight()
-        shop.to_midnight()
-        rows = shop.bench.ledger.statement_of(BANK)
         night = rows[(rows["kind"] == "sweep_credited") & (rows["occurred_at"] == rows["occurred_at"].max())]
         assert len(night) >= 2
         assert set(night["batch"]) == {f"STL{night['business_date'].iloc[0]:%Y%m%d}"}
         assert night["key"].tolist() == night["entry"].tolist()
+        # What the operator knows a payment by stands in each table.
+        tables = (shop.bench.ledger.entries, shop.bench.ledger.postings)
+        known_as = {each for made in tables for each in made.loc[made["payment"] == charge, "external_reference"]}
+        rows = shop.bench.ledger.statement_of("operator:airtel:float")
+        assert set(rows.loc[rows["payment"] == charge, "key"]) == known_as
+        assert [each[:2] for each in known_as] == ["MP"]
 
     def test_a_statement_runs_to_the_balance_of_its_account(self, shop: "Shop"):
         told(shop, 20_000, 30_000)
@@ -120,36 +97,10 @@ class TestTheLedger:
             assert signed.cumsum().tolist() == rows["balance_minor"].tolist()
             assert int(signed.sum()) == balance
             assert (rows["amount_minor"] > 0).all()
-
-    def test_a_customer_is_masked_and_the_one_who_paid_or_was_late(self, shop: "Shop"):
-        """The first attempt at an intent expires and another number pays, before the first one's money comes."""
-        intent, number = shop.intent(), shop.new_number()
-        shop.confirm(intent, "+260960000010")
-        shop.advance(301)
-        shop.confirm(intent, number)
-        shop.post(f"/sandbox/phones/{number}/input", {"text": "1234"})
-        shop.advance(100)
-        shop.post("/v1/refunds", {"payment_intent": intent})
-        shop.advance(10)
-        rows = shop.bench.ledger.statement_of(FLOAT)
-        phones = rows[rows["payment"] == intent].set_index("kind")["phone"]
-        paid = f"{number[:6]}••••{number[-3:]}"
-        customers = {"funds_secured": paid, "refund_sent": paid, "late_success": "+26096••••010"}
-        assert phones[[*customers]].to_dict() == customers
-        assert phones.drop([*customers]).isna().all(), "what the refund needs of the bank is no customer's"
-
-    def test_movements_are_of_the_accounts_that_somebody_else_keeps_books_of(self, shop: "Shop"):
-        told(shop, 20_000)
-        whole = pa.concat_tables(shop.bench.ledger.movements())
-        assert whole.schema.names == list(shapes.LEDGER_MOVEMENT)
-        assert set(whole["account"].to_pylist()) <= {BANK, *(f"operator:{name}:float" for name in OPERATORS)}
-        assert {FLOAT, BANK} <= set(whole["account"].to_pylist())
-        both = pa.concat_tables(shop.bench.ledger.movements(FLOAT, BANK)).to_pandas()
-        for account in (FLOAT, BANK):
-            own = shop.bench.ledger.statement_of(account)
-            part = both[both["account"] == account]
-            assert part["entry"].tolist() == own["entry"].tolist()
-            assert part["balance_minor"].tolist() == own["balance_minor"].tolist()
+        moved = pa.concat_tables(shop.bench.ledger.movements()).to_pandas()
+        assert {FLOAT, BANK} <= set(moved["account"]) <= {BANK, *(f"operator:{name}:float" for name in OPERATORS)}
+        for account, part in moved.groupby("account"):
+            assert part["entry"].tolist() == shop.bench.ledger.statement_of(str(account))["entry"].tolist()
 
     def test_an_account_that_is_none_is_refused_by_name(self, shop: "Shop"):
         told(shop, 20_000)
@@ -158,29 +109,12 @@ class TestTheLedger:
             shop.bench.ledger.statement_of("operator:nobody:float")
         with pytest.raises(LedgerRefused, match="'nope'"):
             list(shop.bench.ledger.movements(FLOAT, "nope"))
-        posted = next(name for name in shop.bench.ledger.accounts["account"] if name.startswith("merchant:"))
-        assert not shop.bench.ledger.statement_of(posted).empty
-        for wrong in (None, 1010, ""):
-            with pytest.raises(LedgerRefused, match=r"account"):
-                shop.bench.ledger.statement_of(wrong)
-
-    def test_small_pages_make_the_same_tables(self, shop: "Shop", monkeypatch: pytest.MonkeyPatch):
-        told(shop, 20_000, 30_000)
-        ledger = shop.bench.ledger
-
-        def all_of_it() -> list[pd.DataFrame]:
-            return [ledger.entries, ledger.postings, ledger.statement_of(FLOAT), ledger.statement_of(BANK)]
-
-        whole = all_of_it()
-        monkeypatch.setattr(control, "_PAGE", 9)
-        assert len(list(ledger.movements(FLOAT))) > 1
-        for one, other in zip(whole, all_of_it(), strict=True):
-            pd.testing.assert_frame_equal(one, other)
 
 
 class TestPages:
-    def test_pages_follow_one_another(self, shop: "Shop"):
+    def test_pages_follow_one_another_and_never_cut_an_entry(self, shop: "Shop"):
         told(shop, 20_000, 30_000, 40_000)
+        nothing = {"data": [], "has_more": False, "object": "list"}
         for rows in PAGED:
             whole = shop.read(f"/sandbox/ledger/{rows}")
             found: list[Any] = []
@@ -188,19 +122,11 @@ class TestPages:
             while page["has_more"]:
                 after = found[-1]["number"] if found else 0
                 page = shop.read(f"/sandbox/ledger/{rows}?after={after}&limit=7")
-                assert len({row["number"] for row in page["data"]}) <= 7
+                assert 0 < len({row["number"] for row in page["data"]}) <= 7
                 found += page["data"]
             assert (found, whole["has_more"]) == (whole["data"], False)
-
-    def test_a_page_never_cuts_an_entry_and_behind_the_last_there_is_nothing(self, shop: "Shop"):
-        shop.charge()
-        last = shop.read("/sandbox/ledger/entries")["data"][-1]["number"]
-        page = shop.read(f"/sandbox/ledger/postings?after={last - 1}&limit=1")
-        assert [(row["number"], row["line"]) for row in page["data"]] == [(last, line) for line in range(1, 6)]
-        nothing = {"data": [], "has_more": False, "object": "list"}
-        for rows in PAGED:
-            assert shop.read(f"/sandbox/ledger/{rows}?after={last}") == nothing
-            assert shop.read(f"/sandbox/ledger/{rows}?after={2**63 - 1}&limit=1")["data"] == []
+            for behind in (found[-1]["number"], 2**63 - 1):
+                assert shop.read(f"/sandbox/ledger/{rows}?after={behind}&limit=1") == nothing
 
     def test_what_is_no_page_or_moment_is_refused(self, shop: "Shop"):
         pages = ("limit=0", "limit=10001", "limit=-1", "limit=a", "after=-1", "after=x", "limit=1&limit=2", "limit=")
@@ -213,39 +139,36 @@ class TestPages:
 
 
 class TestMoments:
-    def test_a_trial_balance_balances_at_any_moment(self, shop: "Shop"):
+    def test_a_trial_balance_balances_at_any_moment_a_moment_is_included_and_a_day_is_whole(self, shop: "Shop"):
         told(shop, 20_000, 30_000)
-        now = shop.bench.clock.now
-        for hours in (0, 1, 24, 30, 72):
-            trial = shop.bench.ledger.trial_balance(as_of=now - timedelta(hours=hours))
-            assert columns_of(trial) == shapes.TRIAL_BALANCE
-            assert int(trial["debit_minor"].sum()) == int(trial["credit_minor"].sum())
-        pd.testing.assert_frame_equal(shop.bench.ledger.trial_balance(), shop.bench.ledger.trial_balance(as_of=now))
-        assert shop.bench.ledger.trial_balance(as_of=datetime(2000, 1, 1, tzinfo=UTC)).empty
-
-    def test_a_moment_is_included_and_a_day_is_whole(self, shop: "Shop"):
-        shop.to_midnight()
         shop.advance(1)
         shop.charge(12_345)
-        entry = shop.bench.ledger.entries.iloc[-1]
+        ledger = shop.bench.ledger
+        entry = ledger.entries.iloc[-1]
         moment, day = entry["occurred_at"].to_pydatetime(), entry["business_date"]
+        for hours in (0, 1, 24, 30, 72):
+            trial = ledger.trial_balance(as_of=moment - timedelta(hours=hours))
+            assert columns_of(trial) == shapes.TRIAL_BALANCE
+            assert int(trial["debit_minor"].sum()) == int(trial["credit_minor"].sum())
+        pd.testing.assert_frame_equal(ledger.trial_balance(), ledger.trial_balance(as_of=shop.bench.clock.now))
+        assert ledger.trial_balance(as_of=datetime(2000, 1, 1, tzinfo=UTC)).empty
 
         def fees(bound: datetime | date) -> int:
-            trial = shop.bench.ledger.trial_balance(as_of=bound)
+            trial = ledger.trial_balance(as_of=bound)
             return int(trial.loc[trial["code"] == 4000, "credit_minor"].sum())
 
         at, before = fees(moment), fees(moment - timedelta(milliseconds=1))
         assert at - before == 309
         assert fees(day) == at
         assert fees(day - timedelta(days=1)) == before
-        assert isinstance(day, date)
 
-    def test_what_happens_at_midnight_is_of_the_day_that_begins(self, shop: "Shop"):
+    def test_what_happens_at_midnight_in_lusaka_is_of_the_day_that_begins(self, shop: "Shop"):
         shop.charge(12_345)
         shop.to_midnight()
         entry = shop.bench.ledger.entries.iloc[-1]
         assert entry["occurred_at"].time() == datetime(2026, 1, 5, 22, tzinfo=UTC).time()
         day, ledger = entry["business_date"], shop.bench.ledger
+        assert day > entry["occurred_at"].date()
         before = ledger.trial_balance(as_of=entry["occurred_at"].to_pydatetime() - timedelta(milliseconds=1))
         pd.testing.assert_frame_equal(ledger.trial_balance(as_of=day - timedelta(days=1)), before)
         assert not ledger.trial_balance(as_of=day).equals(before)
@@ -293,30 +216,26 @@ class TestTheMerchant:
             assert set(getattr(tables, name)["currency"]) == {"ZMW"}
         assert money(tables.charges)["amount"].tolist() == ["20.55", "150.01"]
 
-    def test_why_a_payment_failed(self, shop: "Shop"):
+    def test_why_a_payment_failed_and_how_a_delivery_went(self, shop: "Shop"):
+        shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/", "enabled_events": ["*"]})
         intent = shop.intent()
         shop.confirm(intent, "+260960000002")
         shop.advance(10)
         why = ["insufficient_funds", "+26096••••002", "mtn"]
-        payments = tables_of(shop).payments[["status", "failure_code", "phone", "provider"]]
-        assert payments.to_numpy().tolist() == [["requires_payment_method", *why]]
         charges = tables_of(shop).charges[["status", "failure_code", "phone", "provider"]]
         assert charges.to_numpy().tolist() == [["failed", *why]]
         shop.post(f"/v1/payment_intents/{intent}/cancel", {"cancellation_reason": "gone"})
         row = tables_of(shop).payments.iloc[0]
-        assert (row["status"], row["cancellation_reason"]) == ("canceled", "gone")
+        assert row[["status", "failure_code", "phone", "provider", "cancellation_reason"]].tolist() == [
+            "canceled", *why, "gone",
+        ]  # fmt: skip
         assert row["canceled_at"] >= row["created_at"]
-
-    def test_how_a_delivery_went(self, shop: "Shop"):
-        shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/", "enabled_events": ["*"]})
-        charge = shop.charge()
         shop.advance(10)
         event = tables_of(shop).events.iloc[-1]
         told = event[["type", "object", "object_id", "status"]].tolist()
-        assert told == ["charge.succeeded", "charge", charge, "succeeded"]
+        assert told == ["payment_intent.canceled", "payment_intent", intent, "canceled"]
         row = tables_of(shop).deliveries.iloc[-1]
-        assert (row["event"], row["event_type"], row["status"]) == (event["id"], "charge.succeeded", "pending")
-        assert row["attempts"] == 2
+        assert row[["event", "event_type", "status", "attempts"]].tolist() == [event["id"], told[0], "pending", 2]
         assert row["last_fault"]
         assert pd.isna(row["last_status_code"])
         assert row["created_at"] <= row["last_attempt_at"] < row["next_attempt_at"]
@@ -327,14 +246,6 @@ class TestTheMerchant:
 
 
 class TestTheBench:
-    def test_its_tables_are_those_of_its_own_key(self, bench: Workbench, shop: "Shop"):
-        own = bench.client.payment_intents.create(amount=Decimal("1.50"))
-        other = shop.intent()
-        ids = bench.tables.payments["id"].tolist()
-        assert own.id in ids
-        assert other not in ids
-        assert "payments" in repr(bench.tables)
-
     def test_charges_in_whole_kwacha(self):
         with Workbench(seed=7, gaps={"charge_amount_unit": "major"}) as bench:
             phone = "+260961234567"
@@ -345,34 +256,6 @@ class TestTheBench:
 
     def test_intents_that_tell_no_amount_are_refused_with_the_reason(self):
         with Workbench(seed=7, gaps={"intent_fields": "minimal"}) as bench:
-            bench.client.payment_intents.create(amount=Decimal(5))
+            bench.client.payment_intents.create(amount=5)
             with pytest.raises(UnexpectedResponse, match="intent_fields"):
                 _ = bench.tables.payments
-
-    def test_a_large_ledger_is_never_in_memory_as_text(self):
-        asked: list[str] = []
-
-        def answer(request: httpx.Request) -> httpx.Response:
-            after = int(request.url.params["after"])
-            asked.append(request.url.params["limit"])
-            row = {"entry": "je", "kind": "swept", "payment": None, "reverses": None, "account": FLOAT, "key": "k",
-                   "batch": None, "occurred_at": "2026-01-05T06:00:00.000Z", "business_date": "2026-01-05",
-                   "direction": "in", "amount_minor": 1, "fee_minor": 0, "currency": "ZMW", "status": "completed",
-                   "phone": None, "state": "posted"}  # fmt: skip
-            return httpx.Response(200, json={"data": [{**row, "number": after + 1}], "has_more": after < 10**6})
-
-        with httpx.Client(transport=httpx.MockTransport(answer)) as http:
-            client = PaymentsClient("http://sandbox.localhost", "sk_test_", http=http)
-            pages = Ledger(SandboxControl(client)).movements()
-            third = [next(pages) for _ in range(3)][-1]
-        assert third["balance_minor"].to_pylist() == [3]
-        assert asked == ["1000"] * 3
-
-
-def test_the_names_of_analysis_load_nothing_of_the_server():
-    script = (
-        "import sys, workbench.analysis.ledger, workbench.analysis.tables, workbench.analysis.files; "
-        "print(*[name for name in sys.modules if name.startswith('workbench.sandbox')])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603  our own lines
-    assert done.stdout.strip() == ""

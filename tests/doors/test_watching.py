@@ -2,7 +2,7 @@
 
 import logging
 import threading
-import time
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -20,7 +20,6 @@ def shared_bench(lone_bench: Workbench) -> Workbench:
 
 SOON_S = 5
 _WHILE_S = 0.8
-_GATHERED_S = 0.04
 _PAYMENTS = 25
 
 
@@ -45,19 +44,7 @@ def something_happens(bench: Workbench) -> str:
     return bench.client.payment_intents.create(amount=Decimal("1.00")).id
 
 
-def test_what_happens_is_told_in_another_thread_until_it_is_ended(bench: Workbench):
-    seen = Seen()
-    stop = bench.watch(seen)
-    assert not seen.within(_WHILE_S), "nothing has happened"
-    something_happens(bench)
-    assert seen.within(SOON_S)
-    assert seen.threads == {"workbench-watch"}
-    stop()
-    something_happens(bench)
-    assert not seen.within(_WHILE_S)
-
-
-def test_one_that_asks_the_sandbox_tells_itself_nothing(bench: Workbench):
+def test_what_happens_is_told_in_another_thread_until_it_is_ended_and_looking_is_no_news(bench: Workbench):
     seen = Seen()
 
     def look() -> None:
@@ -65,24 +52,16 @@ def test_one_that_asks_the_sandbox_tells_itself_nothing(bench: Workbench):
         seen()
 
     stop = bench.watch(look)
+    bench.looking().api_keys.list()
+    bench.http.get("/v1/api_keys", headers={**key_of(bench), UNSEEN: "true"})
+    assert not seen.within(_WHILE_S), "nothing has happened"
     something_happens(bench)
     assert seen.within(SOON_S)
-    assert not seen.within(_WHILE_S)
+    assert seen.threads == {"workbench-watch"}
+    assert not seen.within(_WHILE_S), "one that asks tells itself nothing"
     stop()
-
-
-def test_one_that_asks_does_not_disturb_what_happens():
-    def traced(*, watched: bool) -> list[object]:
-        with Workbench(seed=1) as bench:
-            if watched:
-                bench.watch(lambda: [bench.clock.now_ms for _ in range(5)])
-            for number in range(1, _PAYMENTS + 1):
-                something_happens(bench)
-                # What a call makes due is done before the next line, whoever asks meanwhile.
-                assert len(bench.receiver.events) == number
-            return list(bench.trace)
-
-    assert traced(watched=True) == traced(watched=False)
+    something_happens(bench)
+    assert not seen.within(_WHILE_S)
 
 
 def test_what_a_callback_raises_is_logged_and_the_others_are_told(bench: Workbench, caplog: pytest.LogCaptureFixture):
@@ -100,7 +79,8 @@ def test_what_a_callback_raises_is_logged_and_the_others_are_told(bench: Workben
         stop()
 
 
-def test_a_backend_on_a_port_is_news_too():
+def test_a_backend_on_a_port_is_news_too_and_a_closed_bench_leaves_no_thread():
+    before = threading.active_count()
     with Workbench(seed=1) as bench:
         seen = Seen()
         bench.watch(seen)
@@ -108,84 +88,47 @@ def test_a_backend_on_a_port_is_news_too():
             seen.within(_WHILE_S)
             something_happens(backend)
             assert seen.within(SOON_S)
-
-
-def test_a_closed_bench_leaves_no_thread():
-    before = threading.active_count()
-    with Workbench(seed=1) as bench:
-        bench.watch(Seen())
-        assert threading.active_count() > before
     assert threading.active_count() == before
 
 
-def test_who_watches_is_not_left_with_a_sandbox_that_is_closed(caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.ERROR, logger="workbench"):
-        for _ in range(5):
-            with Workbench(seed=1) as bench:
-                bench.watch(lambda bench=bench: [bench.clock.now_ms for _ in range(40)])
-                something_happens(bench)
-                time.sleep(_GATHERED_S)
-    assert caplog.text == ""
-
-
-def test_looking_leaves_no_trace(bench: Workbench):
+def test_looking_leaves_no_trace_but_what_changes_something_is_seen_whoever_asks(bench: Workbench):
     looking = bench.looking()
     before = len(bench.trace), clock_of(bench)["seq"]
     looking.events.list()
     looking.deliveries.list(status="dead_letter")
-    looking.api_keys.list()
     assert (len(bench.trace), clock_of(bench)["seq"]) == before
+    made = looking.api_keys.create()
+    looking.api_keys.revoke(made.id)
     bench.client.events.list()
-    assert len(bench.trace) == before[0] + 1
-    something_happens(bench)
+    assert [row["what"].split("/")[1] for row in bench.trace[before[0] :]] == ["v1"] * 3
     assert clock_of(bench)["seq"] > before[1]
 
 
-def test_looking_moves_no_number_of_what_comes():
+def look_meanwhile(bench: Workbench) -> Callable[[], None]:
+    """Look from a watcher and from its thread for as long as it takes; the function that ends it."""
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.is_set():
+            bench.looking().events.list(limit=1)
+            assert bench.clock.now_ms > 0
+
+    stop = bench.watch(look)
+    return lambda: (ended.set(), stop())
+
+
+def test_whoever_looks_meanwhile_webhooks_arrive_before_the_next_line_and_the_history_is_the_same():
     histories = []
-    for looks in (False, True):
-        with Workbench(seed=7) as bench:
-            if looks:
-                bench.looking().payment_intents.list()
-            histories.append((something_happens(bench), repr(bench.trace)))
-    assert histories[0] == histories[1]
-
-
-def test_what_changes_something_is_seen_whatever_it_asks(bench: Workbench):
-    before = len(bench.trace)
-    made = bench.looking().api_keys.create()
-    bench.looking().api_keys.revoke(made.id)
-    assert [row["what"].split("/")[1] for row in bench.trace[before:]] == ["v1", "v1"]
-
-
-def test_one_that_looks_tells_itself_nothing(bench: Workbench):
-    heard = threading.Event()
-    stop = bench.watch(heard.set)
-    bench.looking().api_keys.list()
-    bench.http.get("/v1/api_keys", headers={**key_of(bench), UNSEEN: "true"})
-    assert not heard.wait(0.8)
-    bench.client.api_keys.list()
-    assert heard.wait(5)
-    stop()
-
-
-def test_webhooks_arrive_before_the_next_line_whoever_looks_meanwhile():
-    with Workbench(seed=7) as bench:
-        ended = threading.Event()
-
-        def look() -> None:
-            while not ended.is_set():
-                bench.looking().events.list(limit=1)
-                assert bench.clock.now_ms > 0
-
-        stop = bench.watch(look)
-        try:
-            for count in range(1, _PAYMENTS):
+    for watched in (False, True):
+        with Workbench(seed=1) as bench:
+            bench.client.payment_intents.list()
+            stop = look_meanwhile(bench) if watched else lambda: None
+            for number in range(1, _PAYMENTS + 1):
                 something_happens(bench)
-                assert len(bench.receiver.events) == count
-        finally:
-            ended.set()
+                assert len(bench.receiver.events) == number
             stop()
+            histories.append(list(bench.trace))
+    assert histories[0] == histories[1]
 
 
 def key_of(bench: Workbench) -> dict[str, str]:
