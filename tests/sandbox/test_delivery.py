@@ -1,8 +1,6 @@
 import itertools
-import json
-import socket
 import threading
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from decimal import Decimal
@@ -14,6 +12,7 @@ import pytest
 from workbench import verify
 from workbench.domain.ids import Draws
 from workbench.sandbox import driver
+from workbench.sandbox.delivery import seconds_asked
 from workbench.sandbox.store import Transaction
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def test_an_event_arrives_signed_on_the_sandboxes_clock(sandbox: "Sandbox", merc
     (arrival,) = merchant.arrivals
     assert verify(arrival.body, arrival.headers, [secret], now_s=START_MS // 1000 + 1_000, tolerance_s=0) == arrival.id
     assert arrival.headers["content-type"] == "application/json"
-    assert json.loads(arrival.body)["id"] == arrival.id
+    assert arrival.event["id"] == arrival.id
     assert sandbox.outcomes() == [("delivered", 1)]
 
 
@@ -66,80 +65,31 @@ def test_the_schedule_is_kept_on_the_clock_within_jitter(sandbox: "Sandbox", mer
 def test_after_the_last_attempt_it_is_a_dead_letter(sandbox: "Sandbox", merchant: "Merchant"):
     merchant.answers["/a"] = [500]
     sandbox.told()
-    seen = [sandbox.outcomes()]
+    seen = sandbox.outcomes()
     for wait_s in SCHEDULE_S[1:]:
         sandbox.advance(int(wait_s * 1.2) + 1)
-        seen.append(sandbox.outcomes())
-    assert seen == [[("pending" if number < 10 else "dead_letter", number)] for number in range(1, 11)]
+        seen += sandbox.outcomes()
+    assert seen == [("pending" if number < 10 else "dead_letter", number) for number in range(1, 11)]
     told = [row["result"] for row in sandbox.call("GET", "/sandbox/trace").json()["data"] if row["kind"] == "webhook"]
     assert told == ["500", *(f"500, attempt {number}" for number in range(2, 10)), "500, attempt 10, dead letter"]
     sandbox.advance(30 * DAY_S)
     assert len(merchant.arrivals) == 10
-    with sandbox.engine.store.transaction() as tx:
-        assert (tx.jobs.count(), tx.events.count()) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("choices", "statuses", "outcome"),
-    [
-        ({}, [500, 204], ("delivered", 2)), ({}, [500] * 9 + [204], ("delivered", 10)),
-        ({"retry_schedule_s": [0]}, [500], ("dead_letter", 1)),
-        ({"retry_schedule_s": [0, 5, 300, 1800, 7200, 18000, 36000, 36000]}, [500], ("dead_letter", 8)),
-        ({"retry_schedule_s": [0, *[1800] * 48]}, [500], ("dead_letter", 49)),
-        ({"delivery_gone": "retried"}, [410, 200], ("delivered", 2)),
-    ],
-    ids=["a success", "a late one", "none", "eight", "a day", "gone is a failure like any other"],
-)  # fmt: skip
-def test_a_success_ends_it_and_the_register_says_how_it_goes_on(
-    new_sandbox: "NewSandbox", choices: dict[str, object], statuses: list[int], outcome: tuple[str, int]
-):
-    sandbox = new_sandbox(**choices)
-    sandbox.merchant.answers["/a"] = [*statuses]
-    sandbox.told()
-    sandbox.advance(10 * DAY_S)
-    assert sandbox.outcomes() == [outcome]
-    codes = statuses if len(statuses) > 1 else statuses * outcome[1]
-    assert [each.status_code for each in sandbox.attempts()] == codes
-    assert sandbox.client.webhook_endpoints.create(url="http://localhost/").status == "enabled"
-
-
-WAITS: list[tuple[tuple[int, int], list[tuple[int, str | None]]]] = [
-    ((4, 6), [(500, None), (500, "90"), (503, None)]),
-    ((60, 60), [(429, None), (502, None), (504, None), (429, "soon"), (429, "-5"),
-                (429, "Mon, 05 Jan 2026 05:59:00 GMT"), (429, "Wed, 99 Oct 2026 07:28:00 GMT")]),
-    ((60, 120), [(429, "9" * 40)]),
-    ((90, 90), [(429, "90"), (503, "90")]),
-    ((100, 100), [(503, "Mon, 05 Jan 2026 06:01:40 GMT"), (429, "Mon, 05 Jan 2026 06:01:40 GMT"),
-                  (429, "Monday, 05-Jan-26 06:01:40 GMT"), (429, "Mon Jan  5 06:01:40 2026")]),
-    ((120, 120), [(429, "500"), (429, "Wed, 21 Oct 2026 07:28:00 GMT")]),
+ASKED: list[tuple[str, int | None]] = [
+    ("90", 90), ("Mon, 05 Jan 2026 06:01:40 GMT", 100), ("Monday, 05-Jan-26 06:01:40 GMT", 100),
+    ("Mon Jan  5 06:01:40 2026", 100), ("Mon, 05 Jan 2026 05:59:00 GMT", 0),
+    *((text, None) for text in ("", "soon", "-5", "9" * 40, "Wed, 99 Oct 2026 07:28:00 GMT")),
 ]  # fmt: skip
-"""At least and at most so many seconds, for each status and Retry-After."""
+"""Retry-After → seconds from the sandbox's first moment on."""
 
 
 def test_a_receiver_can_ask_for_time(merchant: "Merchant", sandbox: "Sandbox"):
-    asked = [(waits_s, *each) for waits_s, answers in WAITS for each in answers]
-    for number, (_, status, retry_after) in enumerate(asked):
-        merchant.answers[f"/{number}"] = [status, 200]
-        merchant.headers_at[f"/{number}"] = [] if retry_after is None else [("Retry-After", retry_after)]
-        sandbox.hook(f"/{number}")
-    sandbox.event()
-    sandbox.advance(1_000)
-    moments = defaultdict(list)
-    for each in sandbox.attempts():
-        moments[each.delivery].append(each.at_ms)
-    for (at_least_s, at_most_s), status, retry_after in asked:
-        first, second = moments.pop(next(iter(moments)))
-        assert at_least_s * 1000 <= second - first <= at_most_s * 1000, (status, retry_after)
-
-
-def test_a_redirect_is_an_answer_and_not_followed(sandbox: "Sandbox", merchant: "Merchant"):
-    merchant.answers["/a"] = [302, 200]
-    merchant.headers_at["/a"] = [("Location", "http://merchant.localhost/elsewhere")]
+    assert [(text, seconds_asked(text, START_MS // 1000)) for text, _ in ASKED] == ASKED
+    merchant.answers["/a"], merchant.headers_at["/a"] = [503, 200], [("Retry-After", "90")]
     sandbox.told()
-    assert ([each.path for each in merchant.arrivals], sandbox.outcomes()) == (["/a"], [("pending", 1)])
-    sandbox.advance(6)
-    assert [each.path for each in merchant.arrivals] == ["/a", "/a"]
-    assert [each.status_code for each in sandbox.attempts()] == [302, 200]
+    sandbox.advance(1_000)
+    assert [each.at_ms - START_MS for each in sandbox.attempts()] == [0, 90_000]
 
 
 def test_a_receiver_that_fails_is_told_of_and_tried_again(sandbox: "Sandbox", merchant: "Merchant"):
@@ -152,45 +102,14 @@ def test_a_receiver_that_fails_is_told_of_and_tried_again(sandbox: "Sandbox", me
     assert (second.status_code, second.fault) == (200, None)
 
 
-def test_a_name_that_does_not_resolve_or_leads_inside_later_is_a_failed_attempt(
-    sandbox: "Sandbox", monkeypatch: pytest.MonkeyPatch
-):
-    sandbox.client.webhook_endpoints.create(url="https://nowhere.invalid/")
-    looked_up: list[Any] = [
-        socket.gaierror(-2, "Name or service not known"), UnicodeError("label too long"),
-        [(socket.AF_INET, 1, 6, "", ("10.0.0.1", 443))],
-    ]  # fmt: skip
-    now: list[Any] = [None]
-
-    def look_up(*_: object, **__: object) -> Any:  # noqa: ANN401  as of socket.getaddrinfo
-        (found,) = now
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    for now[0] in looked_up:
-        sandbox.event()
-        sandbox.advance(0)
-    attempts = sandbox.attempts()
-    assert [each.status_code for each in attempts] == [None] * 3
-    assert [str(each.fault) for each in attempts[:2]] == [f"{type(each).__name__}: {each}" for each in looked_up[:2]]
-    assert "10.0.0.1" in str(attempts[2].fault)
-    assert sandbox.outcomes() == [("pending", 1)] * 3
-
-
 def test_of_an_answer_at_most_20_kb_are_kept_and_masked(sandbox: "Sandbox", merchant: "Merchant"):
     secret = sandbox.hook().secret
-    sizes = [0, 1, 20_000, 20_001, 70_000]
-    for size in sizes:
-        merchant.answer = b"x" * size
+    for answer in (b"x" * 20_001, f"{secret} {sandbox.key} +260961234567 \xff".encode("latin-1")):
+        merchant.answer = answer
         sandbox.event()
         sandbox.advance(0)
-    merchant.answer = f"{secret} {sandbox.key} +260961234567 \xff".encode("latin-1")
-    sandbox.event()
-    sandbox.advance(0)
-    *plain, masked = sandbox.attempts()
-    assert [(len(each.answer), each.status_code) for each in plain] == [(min(size, 20_000), 200) for size in sizes]
+    long, masked = sandbox.attempts()
+    assert long.answer == "x" * 20_000
     assert masked.answer == "whsec_•••• sk_test_•••• +26096••••567 \ufffd"
 
 
@@ -203,24 +122,14 @@ def test_gone_disables_the_endpoint_and_tells_the_others(sandbox: "Sandbox", mer
         sandbox.hook(path)
     for _ in range(3):
         sandbox.event()
-    sandbox.advance(10 * DAY_S)
+    sandbox.advance()
     assert len(merchant.at("/a")) == 1
-    told = [json.loads(each.body) for each in merchant.at("/b")]
+    told = [each.event for each in merchant.at("/b")]
     assert [each["type"] for each in told] == ["payment_intent.created"] * 3 + ["webhook_endpoint.disabled"]
     shown = told[-1]["data"]["object"]
     assert (shown["url"], shown["status"], "secret" in shown) == ("http://merchant.localhost/a", "disabled", False)
     # What was on its way to it ends there.
-    with sandbox.engine.store.transaction() as tx:
-        disabled, enabled = tx.endpoints.all()
-        ends = {each.id: [] for each in (disabled, enabled)}
-        for each in tx.deliveries.all():
-            ends[each.endpoint].append((each.status, each.attempts))
-        assert (disabled.status, enabled.status) == ("disabled", "enabled")
-        assert ends == {
-            disabled.id: [("dead_letter", 1)] + [("dead_letter", 0)] * 2,
-            enabled.id: [("delivered", 1)] * 4,
-        }
-        assert tx.jobs.count() == 0
+    assert Counter(sandbox.outcomes()) == {("dead_letter", 1): 1, ("dead_letter", 0): 2, ("delivered", 1): 4}
     sandbox.event()
     sandbox.advance(0)
     assert (len(merchant.at("/a")), len(merchant.at("/b"))) == (1, 5)
@@ -272,7 +181,6 @@ RUNS: dict[str, tuple[list[tuple[int, str]], list[tuple[int, str]], int]] = {
     "follow-ups": (
         [(9_000, "a+1000"), (9_500, "b+1000")], [(9_000, "a+1000"), (9_500, "b+1000"), (10_000, "a'")], 1,
     ),
-    "nothing": ([], [], 0),
 }  # fmt: skip
 """What is due when, what ran when, and how much is left after ten seconds."""
 
@@ -288,31 +196,12 @@ def test_advance_runs_each_job_at_its_moment(sandbox: "Sandbox", noted: list[Any
         assert tx.jobs.count() == left
 
 
-@pytest.mark.parametrize("steps", [[5, 5], [0, 10, 0], [Decimal("0.5")] * 20], ids=repr)
-def test_many_small_steps_are_one_big_one(sandbox: "Sandbox", noted: list[Any], steps: list[Decimal | int]):
+def test_many_small_steps_are_one_big_one(sandbox: "Sandbox", noted: list[Any]):
     sandbox.schedule((1_500, "a+2000"), (5_000, "b"), (9_750, "c"))
-    for step in steps:
-        sandbox.advance(step)
+    for _ in range(20):
+        sandbox.advance(Decimal("0.5"))
     assert noted == [(1_500, "a+2000"), (3_500, "a'"), (5_000, "b"), (9_750, "c")]
     assert sandbox.now_ms() == 10_000
-
-
-def test_a_job_that_fails_is_not_lost(sandbox: "Sandbox", noted: list[Any], monkeypatch: pytest.MonkeyPatch):
-    good = driver.HANDLERS["note"]
-
-    def fails(tx: Transaction, ref: str) -> None:
-        good(tx, ref)
-        raise RuntimeError(ref)
-
-    sandbox.schedule((1_000, "a"), (2_000, "b"))
-    monkeypatch.setitem(driver.HANDLERS, "note", fails)
-    with pytest.raises(RuntimeError):
-        sandbox.advance(10)
-    assert sandbox.now_ms() == 0
-    monkeypatch.setitem(driver.HANDLERS, "note", good)
-    noted.clear()
-    sandbox.advance(10)
-    assert noted == [(1_000, "a"), (2_000, "b")]
 
 
 @pytest.mark.parametrize("raise_bugs", [True, False])
