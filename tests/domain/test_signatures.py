@@ -54,7 +54,9 @@ def test_the_reference_library_verifies_ours_and_we_its(key: bytes, message_id: 
     library = standardwebhooks.Webhook(secret)
     # That library verifies by the wall clock.
     now_s = int(datetime.now(UTC).timestamp())
-    assert library.verify(body, headers_for(secret, message_id, now_s, body)) == json.loads(body)
+    for signing in ({}, {"also": [OTHERS]}):
+        assert library.verify(body, headers_for(secret, message_id, now_s, body, **signing)) == json.loads(body)
+    assert library.verify(body, headers_for(OTHERS, message_id, now_s, body, also=[secret])) == json.loads(body)
     signature = library.sign(message_id, datetime.fromtimestamp(at_s, UTC), body.decode())
     assert signature == sign(secret, message_id, at_s, body)
     headers = {"webhook-id": message_id, "webhook-timestamp": str(at_s), "webhook-signature": signature}
