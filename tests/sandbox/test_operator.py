@@ -10,7 +10,7 @@ from httpx import Response
 from workbench import Workbench
 from workbench.domain.scenarios import ASKABLE, PERSON, SCENARIOS, TEST_NUMBERS, pin_is_right, scenario_on
 from workbench.domain.wire import PaymentIntent
-from workbench.errors import PaymentDeclined, StateConflict
+from workbench.errors import PaymentDeclined
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 Line = tuple[str, int, str, int]
@@ -246,19 +246,6 @@ def test_a_number_confirmed_again(bench: Workbench, rows: Rows):
     assert rows("SELECT count(*) FROM charge WHERE payment_intent IS NOT NULL") == [(attempts,)]
 
 
-def test_the_operator_is_up_again_600_seconds_after_the_first_attempt(bench: Workbench):
-    first = confirmed(bench, "+260960000009")
-    charges: dict[str, list[str | None]] = defaultdict(list)
-    for at_s in (0, 300, 599, 600):
-        move_to(bench, at_s)
-        for prefix in ("+26076", "+26097", "+26095"):
-            charges[prefix].append(charged(bench, f"{prefix}0000009")[1])
-    assert [*charges.values()] == [["operator_unavailable"] * 3 + [None]] * 3
-    other = confirmed(bench, "+260960000009")
-    bench.clock.advance(5)
-    assert [now(bench, each)[0] for each in (first, other)] == [RETRYABLE, "succeeded"]
-
-
 @pytest.mark.parametrize(("ending", "first"), [("0000008", "payer_busy"), ("0000013", "insufficient_funds")])
 def test_attempts_are_counted_for_each_intent_or_number_and_reference(bench: Workbench, ending: str, first: str):
     intents = [confirmed(bench, f"+26096{ending}") for _ in range(2)]
@@ -292,18 +279,6 @@ def test_a_person_may_act_before_the_number(bench: Workbench, rows: Rows, pin: s
         assert now(bench, intent_id) == (RETRYABLE if failure else "succeeded", failure)
         assert (found[intent_id].holds, len(found[intent_id].posted)) == ([OPENED, ENDED], 0 if failure else 5)
     assert still_due(rows) == []
-
-
-def test_a_number_that_gets_no_prompt_shows_none(bench: Workbench):
-    phones = [bench.phone(f"+260960000{ending}") for ending in ("007", "008", "009")]
-    for phone in phones:
-        confirmed(bench, str(phone.number))
-    for wait_s in (0, 1):
-        bench.clock.advance(wait_s)
-        for phone in phones:
-            assert (phone.waiting, phone.screen) == (False, "(no message)")
-            with pytest.raises(StateConflict, match="No prompt waits"):
-                phone.enter_pin("1234")
 
 
 # Charges

@@ -7,7 +7,6 @@ import sqlite3
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
@@ -17,39 +16,18 @@ import msgspec
 import pytest
 
 from workbench import Workbench
-from workbench.domain import payments, ussd, webhooks
-from workbench.domain.ledger import JournalEntry, Posting, mirrored, postings_for
+from workbench.domain.ledger import JournalEntry, mirrored, postings_for
 from workbench.errors import LedgerRefused, StoreRefused
 from workbench.sandbox.store import Settings, Store, Transaction, journal, records
 from workbench.sandbox.store.files import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
-    from tests.sandbox.conftest import Sandbox
 
 LISTED = "+260960000001"
 START_MS = 1_767_592_800_000
 FIRST_SEQ = 3
 """The first entry's: a new store has two keys."""
-
-RECORDS: dict[str, type[msgspec.Struct]] = {
-    "account": records.Account, "api_key": records.ApiKey, "token": records.TokenPair,
-    "payment_intent": payments.PaymentIntent, "charge": payments.Charge, "refund": payments.Refund,
-    "payout": payments.Payout, "ussd_session": ussd.UssdSession, "screen": records.Screen, "hold": records.Hold,
-    "webhook_endpoint": webhooks.Endpoint, "event": webhooks.StoredEvent, "delivery": webhooks.Delivery,
-    "attempt": webhooks.Attempt, "job": records.Job, "script": records.Script, "outage": records.Outage,
-    "kept_response": records.KeptResponse, "call": records.Call,
-}  # fmt: skip
-OTHER_TABLES = {
-    "meta": ["name", "value"], "clock": ["id", "mode", "manual_ms", "offset_ms"], "counter": ["kind", "value"],
-    "entry": [name for name in JournalEntry.__struct_fields__ if name != "postings"],
-    "posting": ["entry", "line", *Posting.__struct_fields__],
-    "balance": ["account", "currency", "day_ms", "code", "debit_minor", "credit_minor"],
-}  # fmt: skip
-COLUMN_TYPES = {
-    str: ("TEXT", True), int: ("INTEGER", True), str | None: ("TEXT", False), int | None: ("INTEGER", False),
-}  # fmt: skip
-AS_JSON = ("TEXT", True)
 
 
 def opened(path: Path | None = None, **more: Any) -> Store:  # noqa: ANN401  settings of several types
@@ -92,21 +70,10 @@ def raw(paid: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-# The schema
-
-
-def test_every_table_is_known_and_strict_and_its_columns_are_its_structs_fields(raw: sqlite3.Connection):
-    listed = {row[1]: row[5] for row in raw.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
-    assert set(listed) == {*RECORDS, *OTHER_TABLES}
-    assert all(listed.values())
-    found = {table: raw.execute(f"PRAGMA table_info({table})").fetchall() for table in listed}
-    assert {table: {row[1] for row in found[table]} for table in OTHER_TABLES} == {
-        table: set(columns) for table, columns in OTHER_TABLES.items()
-    }
-    assert {table: {row[1]: (row[2], bool(row[3] or row[5])) for row in found[table]} for table in RECORDS} == {
-        table: {each.name: COLUMN_TYPES.get(each.type, AS_JSON) for each in msgspec.structs.fields(struct)}
-        for table, struct in RECORDS.items()
-    }
+def test_every_table_is_strict(raw: sqlite3.Connection):
+    strict = {row[1]: row[5] for row in raw.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
+    assert {*strict} > {"entry", "posting", "balance", "event", "job"}
+    assert all(strict.values())
 
 
 # The ledger under SQL
@@ -239,20 +206,12 @@ def test_postings_without_an_entry_are_not_committed(raw: sqlite3.Connection):
 
 GHOST = "INSERT INTO posting VALUES ('je_ghost', 1, 'bank:settlement', 1010, 'debit', 1, 'ZMW')"
 SECOND = "(SELECT id FROM entry WHERE number = 2)"
-TAMPERED = [
-    "seq = seq + 1000", "kind = 'other'", "description = 'other'", "payment = 'pi_other'",
-    "reverses = (SELECT id FROM entry WHERE number = 1)", "occurred_ms = occurred_ms - 1",
-    "recorded_ms = recorded_ms + 1", f"prev_hash = '{'0' * 64}'", f"hash = '{'0' * 64}'",
-]  # fmt: skip
-TAMPERED_POSTINGS = [
-    "account = 'operator:airtel:float'", "code = code + 1", "side = iif(side = 'debit', 'credit', 'debit')",
-    "amount_minor = amount_minor + 1", "currency = 'USD'",
-]  # fmt: skip
 # The change, and the number of the entry that is named.
 ATTACKS = [
-    *((f"UPDATE entry SET {change} WHERE number = 2", 2) for change in TAMPERED),
-    *((f"UPDATE posting SET {change} WHERE {which}entry = {SECOND}", 2)
-      for change in TAMPERED_POSTINGS for which in ("line = 1 AND ", "")),
+    # Changes of one column of one row are those of proof/test_flipped_byte; of these both sides still balance.
+    *((f"UPDATE posting SET {change} WHERE entry = {SECOND}", 2) for change in (
+        "amount_minor = amount_minor + 1", "currency = 'USD'", "side = iif(side = 'debit', 'credit', 'debit')",
+    )),
     (f"DELETE FROM posting WHERE line = 2 AND entry = {SECOND}", 2),
     (f"DELETE FROM posting WHERE entry = {SECOND}", 2),
     (f"INSERT INTO posting SELECT entry, 3, account, code, side, 1,'ZMW' FROM posting WHERE entry={SECOND} LIMIT 1", 2),
@@ -562,26 +521,3 @@ def test_a_manual_clock_stands_a_running_one_goes_and_a_change_of_mode_jumps_now
         assert now_of(manual) == now_ms + 1_000
         wall[0] += 1
         assert now_of(manual) == now_ms + 1_000
-
-
-# Many callers
-
-THREADS, PAYMENTS = 8, 10
-
-
-def test_many_threads_pay_into_one_store(sandbox: "Sandbox"):
-    def charge(number: int) -> None:
-        sandbox.client.charges.create(amount=number, channel="mtn", phone="+260961234567", idempotency_key=f"k{number}")
-
-    with ThreadPoolExecutor(THREADS) as threads:
-        assert len([*threads.map(charge, range(1, THREADS * PAYMENTS + 1))]) == THREADS * PAYMENTS
-    with sandbox.engine.store.transaction() as tx:
-        charges, entries = tx.charges.all(), list(tx.journal.entries())
-        for found in (charges, entries):
-            assert len({each.id for each in found}) == len(found) == THREADS * PAYMENTS
-        assert [each.number for each in entries] == list(range(1, len(entries) + 1))
-        assert {each.payment for each in entries} == {each.id for each in charges}
-        assert tx.journal.verify() == (len(entries), entries[-1].hash)
-        assert tx.kept_responses.count() == THREADS * PAYMENTS
-        seqs = [each.seq for table in (tx.charges, tx.events, tx.calls, tx.sessions) for each in table.all()]
-        assert len(set(seqs)) == len(seqs)
