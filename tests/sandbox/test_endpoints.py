@@ -51,18 +51,14 @@ class TestSeveral:
         sandbox.call("PATCH", hook.url, {"url": "http://merchant.localhost/b"})
         sandbox.pay()
         assert (hook.types(), other.types()) == ([], ["charge.succeeded"])
-        assert sandbox.call("PATCH", hook.url, {}).json() == sandbox.call("GET", hook.url).json()
-
-    def test_a_change_that_is_refused_changes_nothing(self, sandbox: "Sandbox"):
-        hook = sandbox.hook("/a")
+        # One that is refused changes nothing.
         before = sandbox.call("GET", hook.url).json()
         for param, body in (
             ("status", {"status": "deleted"}), ("url", {"url": "http://169.254.169.254/"}),
             ("enabled_events", {"url": "http://merchant.localhost/new", "enabled_events": ["nothing"]}),
         ):  # fmt: skip
-            refused = sandbox.call("PATCH", hook.url, body)
-            assert (refused.status_code, refused.json()["param"]) == (400, param)
-            assert sandbox.call("GET", hook.url).json() == before
+            assert sandbox.call("PATCH", hook.url, body).json()["param"] == param
+        assert sandbox.call("PATCH", hook.url, {}).json() == sandbox.call("GET", hook.url).json() == before
 
     def test_a_disabled_one_gets_nothing_until_it_is_enabled(self, sandbox: "Sandbox"):
         hook = sandbox.hook("/a", "charge.*")

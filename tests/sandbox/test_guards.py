@@ -1,7 +1,6 @@
 """What goes wrong only under load, with a slow receiver, or with a caller who means harm."""
 
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -47,22 +46,6 @@ def test_a_pin_after_the_time_is_up_moves_no_money_though_nobody_had_closed_the_
     with sandbox.engine.store.transaction() as tx:
         assert list(tx.journal.entries()) == []
     sandbox.engine.run_due()
-
-
-def test_threads_that_come_and_go_leave_no_file_open(sandbox: "Sandbox"):
-    def look() -> None:
-        with sandbox.engine.store.transaction() as tx:
-            tx.journal.head()
-
-    def crowd() -> int:
-        for _ in range(50):
-            thread = threading.Thread(target=look)
-            thread.start()
-            thread.join()
-        return len(list(Path("/proc/self/fd").iterdir()))
-
-    first = crowd()
-    assert crowd() == first
 
 
 def test_a_replay_tells_a_publishable_key_nothing(bench: Workbench):
