@@ -1,5 +1,4 @@
 import itertools
-import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -261,24 +260,3 @@ def test_one_that_is_replayed_while_it_is_in_hand_is_sent_again_once(sandbox: "S
     sandbox.told()
     sandbox.advance(10 * DAY_S)
     assert (len(merchant.arrivals), sandbox.outcomes()) == (2, [("delivered", 2)])
-
-
-def test_a_receiver_on_another_thread_may_call_the_service_too(merchant: "Merchant", new_sandbox: "NewSandbox"):
-    """As a backend does on its own port, while the delivery to it waits for its answer."""
-    sandbox, threads, waits = new_sandbox(delivery_timeout_s=5), [], []
-
-    def call_back() -> None:
-        thread = threading.Thread(target=sandbox.engine.run_due)
-        threads.append(thread)
-        thread.start()
-        thread.join(timeout=2)
-        waits.append(thread.is_alive())
-
-    merchant.meanwhile = call_back
-    sandbox.hook()
-    sandbox.event()
-    sandbox.event()
-    sandbox.engine.run_due()
-    for thread in threads:
-        thread.join()
-    assert waits == [False, False]
