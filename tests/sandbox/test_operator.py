@@ -71,8 +71,6 @@ CHARGES = {
     "0000009": "operator_unavailable", "0000013": "insufficient_funds",
 }  # fmt: skip
 """Ending → decline code of a charge that is answered within the call, None for one that is paid."""
-EXPIRING = {"0000005": (["charge.failed"], ()), "0000010": (["charge.failed", "charge.late_success"], IN_SUSPENSE)}
-"""Ending → what is told of a charge that is pending at first, and what is posted in the end."""
 ORDERS = count(1)
 OPENED, ENDED = ("opened", 15_000), ("ended", 15_000)
 
@@ -300,31 +298,11 @@ def test_a_charge_on_each_test_number_of_each_operator(bench: Workbench, rows: R
         bench.clock.advance(days=1)
 
 
-def test_a_charge_that_is_pending_at_first(bench: Workbench, rows: Rows):
-    charges = {
-        charged(bench, prefix + ending)[0]: (ending, operator)
-        for ending, (prefix, operator) in product(EXPIRING, OPERATORS.items())
-    }
-    for at_s in (0, 299.999, 300, 360, 86_400):
-        move_to(bench, at_s)
-        found = seen(bench, rows)
-        for charge_id, (ending, operator) in charges.items():
-            events, posted = EXPIRING[ending]
-            expired, ended = at_s >= 300, at_s >= 360
-            charge = bench.client.charges.retrieve(charge_id)
-            assert (charge.status, charge.failure_code) == (
-                ("failed", "prompt_timeout") if expired else ("pending", None)
-            )
-            assert found[charge_id].events == ["charge.pending", *(events if ended else events[:expired])]
-            assert found[charge_id].holds == [OPENED, ENDED][: 1 + expired]
-            assert found[charge_id].posted == of_operator(operator, posted if ended else ())
-
-
 # The table itself
 
 
 def test_every_row_of_the_table_is_tried_here_each_number_on_one_and_others_wait_for_a_person():
-    assert {*INTENTS} == {*CHARGES, *EXPIRING, "0000012"} - {"1234567"} == {*TEST_NUMBERS}
+    assert {*INTENTS} == {*CHARGES, "0000005", "0000010", "0000012"} - {"1234567"} == {*TEST_NUMBERS}
     assert len([number for row in SCENARIOS.values() for number in row.numbers]) == len(TEST_NUMBERS)
     assert {name for name, row in SCENARIOS.items() if row.numbers} == {*ASKABLE} == {*SCENARIOS} - {PERSON}
     for ending in ("0000000", "0000014", "1234567"):

@@ -149,20 +149,6 @@ def test_a_receiver_that_drips_leaves_no_thread_and_no_connection():
     assert [each.fault for each in replies] == [TOO_LONG] * 2
 
 
-def test_each_attempt_has_a_connection_of_its_own():
-    """One that is kept may be closed by the receiver in the very moment in which it is used again."""
-    peers = set()
-
-    def behave(connection: socket.socket, _: threading.Event) -> None:
-        peers.add(connection.getpeername())
-        read_request(connection)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-
-    with receiving(behave) as url, closing(Outbound()) as outbound:
-        assert [outbound.send(url, {}, b"{}", LIMIT_S).status_code for _ in range(3)] == [200] * 3
-    assert len(peers) == 3
-
-
 def finds(monkeypatch: pytest.MonkeyPatch, found: str | Exception):
     """The name merchant.example leads to an address, or to none."""
     real = socket.getaddrinfo
