@@ -59,8 +59,6 @@ def test_identifiers_are_shortened_wherever_they_stand_and_nothing_else_is():
     assert short_id(f"{name}/x") == f"{name}/x"
 
 
-# The other side's ids of movements
-
 AT_MS = 1_767_592_860_000
 """2026-01-05, 08:01 in Lusaka."""
 MOMENTS = st.integers(0, 253_402_207_200_000 - 1)

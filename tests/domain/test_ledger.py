@@ -81,9 +81,6 @@ def settled(recipe: str, amount: int, fee: int, account: str = FLOAT) -> tuple[P
     return ledger.settlement_postings(recipe, {"amount": amount, "fee": fee}, "ZMW", account)
 
 
-# The chart and the recipes
-
-
 def test_the_chart_of_accounts():
     assert [(kind.code, kind.name.format(**PARTIES), kind.normal_side) for kind in ledger.CHART] == ACCOUNTS
     assert list(ledger.KIND_BY_CODE) == [code for code, _, _ in ACCOUNTS]
@@ -124,8 +121,6 @@ def test_a_posting_of_zero_is_left_out_and_amounts_that_do_not_balance_are_refus
             posted(recipe, **wrong)
 
 
-# Settling
-
 SETTLED: dict[str, list[tuple[str, int, int]]] = {
     "unknown_credit": [(DR, 0, 10_000), (DR, 5000, 100), (CR, 2900, 10_000), (CR, 0, 100)],
     "unknown_debit": [(DR, 2900, 10_000), (DR, 5000, 100), (CR, 0, 10_000), (CR, 0, 100)],
@@ -158,9 +153,6 @@ def test_what_each_settlement_posts(party: str, account: str, differing: int):
         ]
 
 
-# Balance, and where a refund is taken from
-
-
 def line(side: str, amount_minor: int, currency: str = "ZMW") -> Posting:
     return Posting(BANK, 1010, side, amount_minor, currency)
 
@@ -189,9 +181,6 @@ def test_a_refund_reaches_for_the_next_only_when_the_one_before_is_empty(gross: 
     assert parts[1] <= max(0, pending)
     assert not parts[1] or parts[0] == max(0, available)
     assert not parts[2] or parts[:2] == [max(0, available), max(0, pending)]
-
-
-# What an entry moves on an account
 
 
 def moved(postings: tuple[Posting, ...], account: str = FLOAT) -> list[tuple[str, int, int]]:
@@ -260,8 +249,6 @@ def test_what_is_a_movement_of_its_own_is_known_by_its_reference_and_a_part_by_i
         assert ledger.key_and_batch(entry(kind=kind, **{column: "je_0"}), "4000000042") == ("je_1", "4000000042")
 
 
-# The chain
-
 CHAIN: list[JournalEntry] = []
 for number in range(1, 7):
     CHAIN.append(entry(number, CHAIN[-1].hash if CHAIN else ledger.GENESIS, postings=posted("funds_secured")))
@@ -316,8 +303,6 @@ def test_the_first_entry_that_does_not_follow_is_named():
     ):
         assert broken_at(entries) == at
 
-
-# T-accounts
 
 OF_FLOAT, OF_FEE = (1100, FLOAT), (4000, "income:merchant_fee")
 

@@ -37,9 +37,6 @@ def nested(depth: int, opening: str, innermost: str, closing: str) -> bytes:
     return (opening * depth + innermost + closing * depth).encode()
 
 
-# Bytes to JSON
-
-
 def test_json_is_read_exactly():
     for body, value in (
         (b"150", 150), (b"150.00", Decimal("150.00")), (b"-0", 0), (b"1e2", Decimal("1e2")), (b"0.1", Decimal("0.1")),
@@ -95,9 +92,6 @@ def test_any_bytes_are_read_or_refused(body: bytes):
         json_from(body)
     except InvalidRequest as error:
         str(error).encode()
-
-
-# JSON to struct
 
 
 def test_a_whole_number_has_64_bits_and_one_amount_many_spellings():

@@ -100,8 +100,6 @@ def test_what_could_be_no_pin_is_refused_without_repeating_it():
     assert not [name for name in UssdSession.__struct_fields__ if "pin" in name]
 
 
-# Receipts
-
 AT_MS = 1_767_592_860_000
 """2026-01-05, 08:01 in Lusaka."""
 

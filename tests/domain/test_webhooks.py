@@ -58,8 +58,6 @@ def test_slowing_down_never_hurries_and_has_an_end(number: int, jitter: int, sta
     assert max(plain, 60_000) <= slowed <= 2 * max(plain, 60_000)
 
 
-# Endpoints
-
 ENDPOINT = Endpoint(id="we_1", seq=1, account="a", url="http://a.example", secret="c")
 
 

@@ -161,9 +161,6 @@ def test_no_statement_of_a_payment_goes_through_a_table_that_grows(tmp_path: Pat
     assert any("USING INDEX" in line for plan in plans.values() for line in plan)
 
 
-# What a connection remembers
-
-
 def read_anew(path: Path) -> tuple[Any, ...]:
     """Clock, counters, the head of the chain, keys and outages as the file has them."""
     questions = (

@@ -24,9 +24,6 @@ SCHEDULE_S = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 DAY_S = 86_400
 
 
-# What arrives
-
-
 def test_an_event_arrives_signed_on_the_sandboxes_clock(sandbox: "Sandbox", merchant: "Merchant"):
     secret = sandbox.hook().secret
     sandbox.advance(1_000)
@@ -38,9 +35,6 @@ def test_an_event_arrives_signed_on_the_sandboxes_clock(sandbox: "Sandbox", merc
     assert arrival.headers["content-type"] == "application/json"
     assert arrival.event["id"] == arrival.id
     assert sandbox.outcomes() == [("delivered", 1)]
-
-
-# Retries
 
 
 def test_after_the_last_attempt_it_is_a_dead_letter(sandbox: "Sandbox", merchant: "Merchant"):
@@ -102,9 +96,6 @@ def test_of_an_answer_at_most_20_kb_are_kept_and_masked(sandbox: "Sandbox", merc
     assert masked.answer == "whsec_•••• sk_test_•••• +26096••••567 \ufffd"
 
 
-# Gone
-
-
 def test_gone_disables_the_endpoint_and_tells_the_others(sandbox: "Sandbox", merchant: "Merchant"):
     merchant.answers["/a"] = [410]
     for path in ("/a", "/b"):
@@ -122,9 +113,6 @@ def test_gone_disables_the_endpoint_and_tells_the_others(sandbox: "Sandbox", mer
     sandbox.event()
     sandbox.advance(0)
     assert (len(merchant.at("/a")), len(merchant.at("/b"))) == (1, 5)
-
-
-# A process that dies
 
 
 @pytest.mark.parametrize("how", ["advance", "run_due", "another process, advance", "another process, run_due"])
@@ -151,9 +139,6 @@ def test_what_was_in_hand_when_a_process_died_is_sent_again(
     assert sandbox.outcomes() == [("delivered", 1)]
     sandbox.advance(10 * DAY_S)
     assert len(merchant.arrivals) == 2
-
-
-# The clock as an event loop
 
 
 RUNS: dict[str, tuple[list[tuple[int, str]], list[tuple[int, str]], int]] = {

@@ -148,20 +148,6 @@ def test_an_advance_that_cannot_have_its_turn_says_so(
     assert other.advance(1).json()["mode"] == "running"
 
 
-def test_on_a_manual_clock_deliveries_go_one_after_another(merchant: "Merchant", worker: "NewSandbox"):
-    sandbox = worker()
-    hooks(sandbox, "/slow", "/quick")
-    sandbox.event("first")
-    sandbox.event("second")
-    with running(sandbox.engine.run_due):
-        assert is_true_soon(lambda: bool(merchant.arrivals))
-        time.sleep(0.2)
-        assert len(merchant.arrivals) == 1
-        merchant.let_go.set()
-    assert [each.path for each in merchant.arrivals] == ["/slow", "/quick"] * 2
-    assert merchant.texts("/slow", "/quick") == ["first", "first", "second", "second"]
-
-
 def test_on_a_manual_clock_who_waits_is_next_after_the_attempt_in_hand(merchant: "Merchant", worker: "NewSandbox"):
     sandbox, senders = worker(), []
     merchant.meanwhile = lambda: senders.append(threading.current_thread())

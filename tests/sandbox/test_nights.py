@@ -156,9 +156,6 @@ def test_late_money_is_swept_with_the_rest_and_stays_in_suspense(shop: "Shop"):
     assert (shop.balance(), accounts(shop)[2900], accounts(shop)[1200]) == ((0, 0, 0), -10_000, 9_900)
 
 
-# A machine over days, with a model of every balance
-
-
 class Days(RuleBasedStateMachine):
     """Payments, refunds, payouts and nights in any order; the model keeps each balance in a plain number."""
 

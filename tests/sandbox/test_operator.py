@@ -153,9 +153,6 @@ def move_to(bench: Workbench, at_s: Decimal | float, began_ms: int = 1_767_592_8
     bench.clock.advance(Decimal(str(at_s)) - Decimal(bench.clock.now_ms - began_ms) / 1000)
 
 
-# Intents
-
-
 def test_a_confirmed_intent_on_each_test_number_of_each_operator(bench: Workbench, rows: Rows):
     payments = {
         confirmed(bench, prefix + ending): (ending, operator, row)
@@ -206,9 +203,6 @@ def test_an_answer_that_never_came_is_asked_for(bench: Workbench, rows: Rows):
             assert (told[each].holds, told[each].posted) == ([OPENED, ENDED], of_operator(operator))
 
 
-# Attempts that are made again
-
-
 AGAIN = {
     "0000002": [(Decimal(10), BROKE), (Decimal(20), BROKE)],
     "0000008": [(Decimal(10), APPROVES)],
@@ -254,8 +248,6 @@ def test_attempts_are_counted_for_each_intent_or_number_and_reference(bench: Wor
     assert codes == [first] * 4 + [None] * 3
 
 
-# A person who acts before the number does
-
 PERSON_FIRST = {
     # a PIN, or cancel → what comes of each number
     "": dict.fromkeys(["0000010", "0000011", "0000012"], "declined_by_customer"),
@@ -279,9 +271,6 @@ def test_a_person_may_act_before_the_number(bench: Workbench, rows: Rows, pin: s
     assert still_due(rows) == []
 
 
-# Charges
-
-
 def test_a_charge_on_each_test_number_of_each_operator(bench: Workbench, rows: Rows):
     charges = {}
     for (ending, code), (prefix, operator) in product(CHARGES.items(), OPERATORS.items()):
@@ -296,9 +285,6 @@ def test_a_charge_on_each_test_number_of_each_operator(bench: Workbench, rows: R
         assert {each: (found[each].events, found[each].posted) for each in charges} == charges
         assert {tuple(each.holds) for each in found.values()} == {(OPENED, ENDED)}
         bench.clock.advance(days=1)
-
-
-# The table itself
 
 
 def test_every_row_of_the_table_is_tried_here_each_number_on_one_and_others_wait_for_a_person():

@@ -75,9 +75,6 @@ def test_every_table_is_strict(raw: sqlite3.Connection):
     assert all(strict.values())
 
 
-# The ledger under SQL
-
-
 def append(connection: sqlite3.Connection, lines: list[tuple[str, Any, str]], **columns: Any):  # noqa: ANN401  columns
     """Append an entry of these lines as the sandbox would; `columns` are what is different about it."""
     number, head, seq = connection.execute("SELECT number, hash, seq FROM entry ORDER BY number DESC").fetchone()
@@ -201,8 +198,6 @@ def test_postings_without_an_entry_are_not_committed(raw: sqlite3.Connection):
     raw.execute("ROLLBACK")
 
 
-# The chain in the file
-
 GHOST = "INSERT INTO posting VALUES ('je_ghost', 1, 'bank:settlement', 1010, 'debit', 1, 'ZMW')"
 SECOND = "(SELECT id FROM entry WHERE number = 2)"
 # The change, and the number of the entry that is named.
@@ -266,9 +261,6 @@ def test_the_sandbox_tells_of_a_chain_that_does_not_hold(paid: Path):
     assert (told["holds"], told["entry"] in told["message"]) == (False, True)
 
 
-# One commit or nothing
-
-
 def test_a_rollback_or_a_statement_that_fails_leaves_nothing(paid: Path):
     before = everything(paid)
     with closing(opened(paid)) as store:
@@ -296,9 +288,6 @@ def write_in_every_way(tx: Transaction, then: Callable[[Transaction], object]):
 
 def interrupt(_: Transaction):
     raise KeyboardInterrupt
-
-
-# What is opened, and what is refused
 
 
 def foreign(path: Path, *statements: str):
@@ -363,9 +352,6 @@ def test_private_files_are_apart_and_removed_on_close():
     assert not one.path.parent.exists()
 
 
-# Reopening
-
-
 def pay_once(bench: Workbench):
     intent = bench.client.payment_intents.create(amount=Decimal("150.00"))
     bench.client.payment_intents.confirm(intent.id, phone=LISTED, provider="mtn")
@@ -395,9 +381,6 @@ def test_what_another_has_open_is_left_as_it_is(store_path: Path):
         pay_once(stays)
     assert list(store_path.parent.iterdir()) == [store_path]
     assert verified(store_path)[0] == 2
-
-
-# Who may read it
 
 
 @pytest.fixture
@@ -469,9 +452,6 @@ def test_a_mode_that_cannot_be_set_is_told(
     monkeypatch.setattr(os, "chmod", refused)
     opened(store_path).close()
     assert f"{store_path} can be read by others" in caplog.text
-
-
-# The clock's row
 
 
 def now_of(store: Store) -> int:
