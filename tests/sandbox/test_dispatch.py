@@ -176,6 +176,10 @@ def test_a_job_that_raises_is_put_off_and_the_others_go_on(
     for seconds, again in ((59, 0), (3600, 1), (61, 2)):
         sandbox.advance(seconds)
         assert refs(noted) == ["bug", "good", *["bug"] * again]
+    in_process = worker(clock, raise_bugs=True)
+    in_process.schedule((0, "bug of our own"))
+    with pytest.raises(RuntimeError):
+        in_process.engine.run_due()
 
 
 @pytest.mark.parametrize("clock", ["running", "manual"])

@@ -271,6 +271,14 @@ def test_a_person_may_act_before_the_number(bench: Workbench, rows: Rows, pin: s
     assert still_due(rows) == []
 
 
+def test_after_a_wrong_pin_of_a_person_the_number_acts_as_long_as_the_prompt_is_open(bench: Workbench):
+    wrong, ignored = confirmed(bench, "+260960000003"), confirmed(bench, "+260970000001")
+    bench.phone("+260960000003").enter_pin("0000")
+    bench.phone("+260970000001").ignore()
+    bench.clock.advance(5)
+    assert [now(bench, each) for each in (wrong, ignored)] == [(RETRYABLE, "wrong_pin"), ("requires_action", None)]
+
+
 def test_a_charge_on_each_test_number_of_each_operator(bench: Workbench, rows: Rows):
     charges = {}
     for (ending, code), (prefix, operator) in product(CHARGES.items(), OPERATORS.items()):
