@@ -1,7 +1,6 @@
 import base64
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +12,6 @@ from workbench.domain.references import FORMATS, reference
 PARTS = st.one_of(st.integers(0, 10**9), st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8))
 Key = tuple[str | int, ...]
 KEYS = st.lists(PARTS, min_size=1, max_size=4).map(tuple)
-SEEDS = st.lists(st.text(max_size=10), min_size=2, max_size=2, unique=True)
 KINDS = ("pi", "ch", "evt", "del", "att", "je", "we", "req", "ussd", "tok")
 
 
@@ -29,22 +27,19 @@ def test_the_values_of_a_seed_are_pinned():
     assert draws.digest("a", 1, size=4).hex() == "8418af13"
 
 
-@given(SEEDS, st.lists(KEYS, min_size=2, max_size=8, unique_by=lambda key: tuple(map(str, key))))
-def test_a_seed_and_a_key_are_one_value_whatever_else_is_drawn_and_others_another(seeds: list[str], keys: list[Key]):
-    alone, other, busy = Draws(seeds[0]), Draws(seeds[1]), Draws(seeds[0])
-    key, *others = keys
-    for each in others:
-        assert busy.digest(*each) != alone.digest(*key)
-        busy.below(10, *each)
-    assert (busy.digest(*key), busy.token(*key)) == (alone.digest(*key), alone.token(*key))
-    assert alone.digest(*key) != other.digest(*key)
+@given(st.text(max_size=10), st.lists(KEYS, min_size=2, max_size=8, unique_by=lambda key: tuple(map(str, key))))
+def test_a_seed_and_a_key_are_one_value_whatever_else_is_drawn_and_others_another(seed: str, keys: list[Key]):
+    busy = Draws(seed)
+    digests = [busy.digest(*each) for each in keys]
+    assert len({*digests}) == len(keys)
+    assert digests[::-1] == [Draws(seed).digest(*each) for each in keys[::-1]]
+    assert digests[0] != Draws(f"{seed}.").digest(*keys[0])
 
 
-@pytest.mark.parametrize("each", [200, pytest.param(10_000, marks=pytest.mark.thorough)])
-def test_identifiers_of_many_objects_differ(each: int):
+def test_identifiers_of_many_objects_differ():
     draws = Draws("7")
-    made = {draws.identifier(kind, number) for kind in KINDS for number in range(1, each + 1)}
-    assert len({each.partition("_")[2] for each in made}) == len(made) == len(KINDS) * each
+    made = {draws.identifier(kind, number) for kind in KINDS for number in range(1, 201)}
+    assert len({each.partition("_")[2] for each in made}) == len(KINDS) * 200
 
 
 @given(st.sampled_from(KINDS), st.integers(1, 10**6), KEYS)
@@ -57,22 +52,12 @@ def test_an_identifier_is_prefix_and_24_letters_a_secret_whsec_and_32_bytes_and_
     assert 0 <= Draws("7").below(number, *key) < number
 
 
-def test_every_letter_and_every_number_below_comes_and_a_digest_has_the_size_asked_for():
-    draws = Draws("7")
-    assert len(set("".join(draws.token("letters", number) for number in range(200)))) == 62
-    for bound in (2, 401):
-        assert {draws.below(bound, "all", number) for number in range(bound * 20)} == set(range(bound))
-    assert [len(draws.digest("size", size=size)) for size in (1, 16, 32, 64)] == [1, 16, 32, 64]
-
-
 def test_identifiers_are_shortened_wherever_they_stand_and_nothing_else_is():
     name = Draws("7").identifier("pi", 1)
     assert short_id(name) == f"{name[:9]}…"
     assert with_short_ids(f"POST /v1/payment_intents/{name}/confirm") == f"POST /v1/payment_intents/{name[:9]}…/confirm"
-    assert [short_id(text) for text in ("confirm", f"{name}/x", "")] == ["confirm", f"{name}/x", ""]
+    assert short_id(f"{name}/x") == f"{name}/x"
 
-
-# The other side's ids of movements
 
 AT_MS = 1_767_592_860_000
 """2026-01-05, 08:01 in Lusaka."""

@@ -1,7 +1,7 @@
 """The ledger: what is posted, what it moves on an account, the chain of entries, and the T-accounts that show it."""
 
 from collections import Counter
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import msgspec
@@ -81,9 +81,6 @@ def settled(recipe: str, amount: int, fee: int, account: str = FLOAT) -> tuple[P
     return ledger.settlement_postings(recipe, {"amount": amount, "fee": fee}, "ZMW", account)
 
 
-# The chart and the recipes
-
-
 def test_the_chart_of_accounts():
     assert [(kind.code, kind.name.format(**PARTIES), kind.normal_side) for kind in ledger.CHART] == ACCOUNTS
     assert list(ledger.KIND_BY_CODE) == [code for code, _, _ in ACCOUNTS]
@@ -104,30 +101,25 @@ def test_every_recipe_balances_for_any_amounts_and_a_mirror_undoes_it(made: dict
         postings = posted(recipe, **made)
         assert sum(each.signed_minor for each in postings) == 0
         assert all(each.amount_minor > 0 for each in postings)
-        ledger.check_balanced(mirrored(postings))
-        assert mirrored(mirrored(postings)) == postings != mirrored(postings)
-        assert net_of(postings + mirrored(postings)) == Counter()
+        assert net_of(postings + mirrored(postings)) == Counter() != net_of(postings)
 
 
 def test_a_posting_of_zero_is_left_out_and_amounts_that_do_not_balance_are_refused():
     for recipe, zero, left in (
         ("funds_secured", {"operator_fee": 0}, [1100, 2000, 4000]),
-        ("funds_secured", {"merchant_fee": 0, "net": 10_000}, [1100, 5000, 2000, 1100]),
         ("funds_secured", {"net": 0, "merchant_fee": 10_000, "operator_fee": 0}, [1100, 4000]),
-        ("refund_asked", {"from_available": 10_000, "from_pending": 0, "from_receivable": 0}, [2010, 2100]),
         ("refund_asked", {"from_available": 0, "from_pending": 0, "from_receivable": 10_000}, [1310, 2100]),
     ):
         assert [each.code for each in posted(recipe, **zero)] == left
     for recipe, wrong in (
-        ("funds_secured", {"net": 9_749}), ("funds_secured", {"merchant_fee": 0}), ("suspense_settled", {"gross": 1}),
-        ("refund_asked", {"from_receivable": 0}), ("cleared", {"net": 0}), ("cleared", {"net": -1}),
-        ("payout_paid", {"gross": -10_000}),
-    ):  # fmt: skip
+        ("funds_secured", {"net": 9_749}),
+        ("refund_asked", {"from_receivable": 0}),
+        ("cleared", {"net": 0}),
+        ("cleared", {"net": -1}),
+    ):
         with pytest.raises(LedgerRefused):
             posted(recipe, **wrong)
 
-
-# Settling
 
 SETTLED: dict[str, list[tuple[str, int, int]]] = {
     "unknown_credit": [(DR, 0, 10_000), (DR, 5000, 100), (CR, 2900, 10_000), (CR, 0, 100)],
@@ -144,14 +136,6 @@ SETTLED: dict[str, list[tuple[str, int, int]]] = {
 
 def test_every_settlement_tells_its_amounts_or_takes_an_entry():
     assert {name for name, row in SETTLEMENTS.items() if not row.takes_entry} == set(SETTLED)
-    assert {name for name, row in SETTLEMENTS.items() if row.takes_fee} == {
-        "unknown_credit",
-        "unknown_debit",
-        "redated",
-    }
-    # Of one name with a recipe are these; either settles an entry or is told, never both.
-    shared = {"suspense_settled", "suspense_returned", "payout_returned", "unknown_credit", "unknown_debit"}
-    assert set(RECIPES) & set(SETTLEMENTS) == shared
     assert {name: row.of for name, row in SETTLEMENTS.items() if row.takes_entry} == {
         "reversed": None, "reposted": None, "suspense_settled": ("late_success",),
         "suspense_returned": ("late_success",), "payout_returned": ("payout_paid",),
@@ -167,12 +151,6 @@ def test_what_each_settlement_posts(party: str, account: str, differing: int):
         assert [(each.side, each.account, each.code, each.amount_minor, each.currency) for each in made] == [
             (side, names[code], code or differing, amount, "ZMW") for side, code, amount in lines
         ]
-    for amount in (0, -1):
-        with pytest.raises(LedgerRefused):
-            settled("unknown_credit", amount, 0, account)
-
-
-# Balance, and where a refund is taken from
 
 
 def line(side: str, amount_minor: int, currency: str = "ZMW") -> Posting:
@@ -205,9 +183,6 @@ def test_a_refund_reaches_for_the_next_only_when_the_one_before_is_empty(gross: 
     assert not parts[2] or parts[:2] == [max(0, available), max(0, pending)]
 
 
-# What an entry moves on an account
-
-
 def moved(postings: tuple[Posting, ...], account: str = FLOAT) -> list[tuple[str, int, int]]:
     return [(each.direction, each.amount_minor, each.fee_minor) for each in ledger.movements_of(postings, account)]
 
@@ -229,42 +204,30 @@ EVENTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("account", EVENTS)
-def test_what_a_money_event_does_to_an_account(account: str):
-    assert {recipe: moved(posted(recipe), account) for recipe in EVENTS[account]} == EVENTS[account]
-
-
-@pytest.mark.parametrize("account", [FLOAT, BANK])
-def test_what_a_settlement_does_to_the_account_that_differs(account: str):
-    for recipe, amount, fee, expected in (
-        ("unknown_credit", 10_000, 100, [(IN, 10_000, 100)]), ("unknown_credit", 10_000, 0, [(IN, 10_000, 0)]),
-        ("unknown_credit", 100, 100, [(IN, 100, 100)]), ("unknown_debit", 10_000, 100, [(OUT, 10_000, 100)]),
-        ("fee_raised", 7, 0, [(OUT, 7, 0)]), ("fee_lowered", 7, 0, [(IN, 7, 0)]), ("rounded_up", 1, 0, [(IN, 1, 0)]),
-        ("rounded_down", 1, 0, [(OUT, 1, 0)]), ("redated", 10_000, 0, [(IN, 10_000, 0), (OUT, 10_000, 0)]),
+def test_what_a_money_event_or_a_settlement_does_to_an_account():
+    for account, events in EVENTS.items():
+        assert {recipe: moved(posted(recipe), account) for recipe in events} == events
+    for account, (recipe, amount, fee, expected) in product((FLOAT, BANK), (
+        ("unknown_credit", 10_000, 100, [(IN, 10_000, 100)]), ("unknown_credit", 100, 100, [(IN, 100, 100)]),
+        ("unknown_debit", 10_000, 100, [(OUT, 10_000, 100)]), ("fee_raised", 7, 0, [(OUT, 7, 0)]),
+        ("fee_lowered", 7, 0, [(IN, 7, 0)]), ("redated", 10_000, 0, [(IN, 10_000, 0), (OUT, 10_000, 0)]),
         ("redated", 10_000, 100, [(IN, 10_100, 0), (OUT, 10_100, 0)]), ("written_off", 10_000, 0, []),
-    ):  # fmt: skip
+    )):  # fmt: skip
         assert moved(settled(recipe, amount, fee, account), account) == expected
-
-
-def test_a_movement_takes_its_fee_in_either_direction_and_a_reversal_gives_both_back_in_one():
-    assert [Movement(way, 10_000, 100, "ZMW").signed_minor for way in (IN, OUT)] == [9_900, -10_100]
+    # A reversal gives amount and fee back in one; each currency is a movement of its own.
     assert moved(mirrored(posted("funds_secured"))) == [(OUT, 9_900, 0)]
-    assert moved(mirrored(settled("fee_raised", 7, 0))) == [(IN, 7, 0)]
-
-
-def test_each_currency_is_a_movement_of_its_own():
     dollars = tuple(msgspec.structs.replace(each, currency="USD") for each in posted("swept"))
     movements = list(ledger.movements_of(posted("funds_secured") + dollars, FLOAT))
     assert movements == [Movement(IN, 10_000, 100, "ZMW"), Movement(OUT, 9_900, 0, "USD")]
 
 
-@given(st.sampled_from(sorted(SETTLED)), MINOR, st.integers(0, 10**12), st.sampled_from(sorted(TRACKED)), st.booleans())
-def test_movements_add_up_to_what_was_posted(recipe: str, amount: int, fee: int, account: str, mirror: bool):  # noqa: FBT001  drawn
+@given(st.sampled_from(sorted(SETTLED)), MINOR, st.integers(0, 10**12), st.sampled_from(sorted(TRACKED)))
+def test_movements_add_up_to_what_was_posted(recipe: str, amount: int, fee: int, account: str):
     made = settled(recipe, amount, fee, account)
-    postings = mirrored(made) if mirror else made
-    movements = list(ledger.movements_of(postings, account))
-    assert sum(each.signed_minor for each in movements) == net_of(postings)[account, "ZMW"]
-    assert all(each.amount_minor > 0 and each.fee_minor >= 0 for each in movements)
+    for postings in (made, mirrored(made)):
+        movements = list(ledger.movements_of(postings, account))
+        assert sum(each.signed_minor for each in movements) == net_of(postings)[account, "ZMW"]
+        assert all(each.amount_minor > 0 and each.fee_minor >= 0 for each in movements)
 
 
 def entry(number: int = 1, prev_hash: str = ledger.GENESIS, **columns: Any) -> JournalEntry:  # noqa: ANN401  as each is
@@ -276,41 +239,35 @@ def entry(number: int = 1, prev_hash: str = ledger.GENESIS, **columns: Any) -> J
 
 
 def test_what_is_a_movement_of_its_own_is_known_by_its_reference_and_a_part_by_its_whole():
-    for kind in ("funds_secured", "refund_sent", "swept", "payout_paid", "payout_returned"):
+    for kind in ("funds_secured", "payout_returned"):
         assert ledger.key_and_batch(entry(kind=kind), "4000000042") == ("4000000042", None)
         assert ledger.key_and_batch(entry(kind=kind), None) == (None, None)
     for kind in ("sweep_credited", *SETTLED):
         assert ledger.key_and_batch(entry(kind=kind), "STL20260105") == ("je_1", "STL20260105")
     # What answers another entry is a part.
-    for kind, column in (
-        ("refund_failed", "reverses"), ("reversed", "reverses"), ("reposted", "settles"),
-        ("payout_returned", "settles"), ("suspense_returned", "settles"),
-    ):  # fmt: skip
-        for known_as in ("4000000042", None):
-            assert ledger.key_and_batch(entry(kind=kind, **{column: "je_0"}), known_as) == ("je_1", known_as)
+    for kind, column in (("refund_failed", "reverses"), ("payout_returned", "settles"), ("reposted", "settles")):
+        assert ledger.key_and_batch(entry(kind=kind, **{column: "je_0"}), "4000000042") == ("je_1", "4000000042")
 
-
-# The chain
 
 CHAIN: list[JournalEntry] = []
 for number in range(1, 7):
     CHAIN.append(entry(number, CHAIN[-1].hash if CHAIN else ledger.GENESIS, postings=posted("funds_secured")))
 
-
 changed = msgspec.structs.replace
 
 
-def broken_at(entries: list[JournalEntry]) -> LedgerRefused:
+def broken_at(entries: list[JournalEntry]) -> tuple[str, int]:
+    """The entry that is named, and its place."""
     with pytest.raises(LedgerRefused) as refused:
         ledger.check_chain(tuple(entries))
-    return refused.value
+    assert refused.value.facts["entry"] in str(refused.value)
+    return refused.value.facts["entry"], refused.value.facts["place"]
 
 
 def test_a_chain_that_was_not_touched_holds():
     assert ledger.check_chain(()) == ledger.GENESIS
     assert ledger.check_chain(tuple(CHAIN)) == CHAIN[-1].hash
     assert ledger.check_chain(CHAIN[2:], start=CHAIN[1].hash, before=2) == CHAIN[-1].hash
-    assert len({each.hash for each in CHAIN}) == 6
 
 
 def other(value: object) -> Any:  # noqa: ANN401  of the type of `value`
@@ -329,8 +286,7 @@ def test_any_field_changed_breaks_the_chain_there(place: int, field: str, row: i
     postings[row] = changed(postings[row], **{of_posting: other(getattr(postings[row], of_posting))})
     for column, value in ((field, other(getattr(sealed, field))), ("postings", tuple(postings))):
         touched = changed(sealed, **{column: value})
-        error = broken_at([*CHAIN[:place], touched, *CHAIN[place + 1 :]])
-        assert (error.facts["entry"], error.facts["place"]) == (touched.id, place + 1)
+        assert broken_at([*CHAIN[:place], touched, *CHAIN[place + 1 :]]) == (touched.id, place + 1)
 
 
 ONE, TWO, THREE, *REST = CHAIN
@@ -339,27 +295,23 @@ TURNED = changed(THREE, postings=mirrored(THREE.postings))
 
 def test_the_first_entry_that_does_not_follow_is_named():
     for entries, at in (
-        ([TWO, THREE, *REST], "je_2"),
-        ([changed(ONE, number=7).sealed(), TWO, THREE, *REST], "je_1"),
-        ([ONE, TWO, *REST], "je_4"),
-        ([TWO, ONE, THREE, *REST], "je_2"),
-        ([ONE, TWO, TWO, THREE, *REST], "je_2"),
-        ([ONE, TWO, TURNED, *REST], "je_3"),
-        ([ONE, TWO, TURNED.sealed(), *REST], "je_4"),
+        ([TWO, THREE, *REST], ("je_2", 1)),
+        ([changed(ONE, number=7).sealed(), TWO, THREE, *REST], ("je_1", 1)),
+        ([ONE, TWO, *REST], ("je_4", 3)),
+        ([ONE, TWO, TWO, THREE, *REST], ("je_2", 3)),
+        ([ONE, TWO, TURNED.sealed(), *REST], ("je_4", 4)),
     ):
-        error = broken_at(entries)
-        assert error.facts["entry"] == at
-        assert at in str(error)
+        assert broken_at(entries) == at
 
-
-# T-accounts
 
 OF_FLOAT, OF_FEE = (1100, FLOAT), (4000, "income:merchant_fee")
 
 
 def posting(account: tuple[int, str], side: str, amount_minor: int, entry: str = "1") -> dict[str, Any]:
-    names = ("code", "account", "side", "amount_minor", "currency", "entry")
-    return dict(zip(names, (*account, side, amount_minor, "ZMW", entry), strict=True))
+    code, name = account
+    return {
+        "code": code, "account": name, "side": side, "amount_minor": amount_minor, "currency": "ZMW", "entry": entry,
+    }  # fmt: skip
 
 
 def test_debits_stand_left_credits_right_accounts_by_their_code_and_the_balance_on_the_larger_side():
@@ -370,15 +322,5 @@ def test_debits_stand_left_credits_right_accounts_by_their_code_and_the_balance_
     assert [(side.entry, side.money.plain) for side in first.credits] == [("c", "1.50")]
     assert first.balance == ("1,248.50", "")
     assert second.balance == ("", "3.75")
-    assert ledger.t_accounts([]) == []
-    for debit, credit, shown in ((5, 5, ("0.00", "")), (6, 5, ("0.01", "")), (5, 6, ("", "0.01"))):
-        (account,) = ledger.t_accounts([posting(OF_FLOAT, "debit", debit), posting(OF_FLOAT, "credit", credit)])
-        assert account.balance == shown
-
-
-@given(st.lists(st.builds(posting, st.sampled_from([OF_FLOAT, OF_FEE]), st.sampled_from([DR, CR]), MINOR)))
-def test_nothing_is_lost(postings: list[dict[str, Any]]):
-    accounts = ledger.t_accounts(postings)
-    assert sum(len(each.debits) + len(each.credits) for each in accounts) == len(postings)
-    signed = [row["amount_minor"] * (1 if row["side"] == "debit" else -1) for row in postings]
-    assert sum(each.balance_minor for each in accounts) == sum(signed)
+    (even,) = ledger.t_accounts([posting(OF_FLOAT, side, 5) for side in (DR, CR)])
+    assert even.balance == ("0.00", "")

@@ -43,10 +43,8 @@ def test_what_is_masked_and_what_stays():
     assert {text: mask(text) for text in MASKED} == MASKED
     assert [mask(f"before {text} after") for text in MASKED] == [f"before {shown} after" for shown in MASKED.values()]
     for text in (
-        "", "0.9612345678", "MP260106.0923.00000008", f"pi_{TOKEN}", f"ch_{TOKEN}", "ZMW 150.00", "+254712345678",
-        "1767592800000", "0211234567", "payment_intent.succeeded", "done at_once", "2026-01-05T06:00:00.000Z",
-        "keys begin sk_test_ or pk_test_, never sk_live_", '{"amount": 150.00, "currency": "ZMW"}',
-        "the password is wrong",
+        "0.9612345678", f"pi_{TOKEN}", "+254712345678", "1767592800000", "0211234567", "done at_once",
+        "2026-01-05T06:00:00.000Z", "keys begin sk_test_ or pk_test_, never sk_live_", "the password is wrong",
     ):  # fmt: skip
         assert mask(text) == text
     # A request to repeat keeps its numbers and none of its secrets.
@@ -54,37 +52,31 @@ def test_what_is_masked_and_what_stays():
 
 
 def test_credentials_are_masked_however_the_scheme_is_written():
-    credential = basic(key("sk_test") + ":")
-    for scheme in ("Basic", "basic", "BASIC", "Basic ", "bAsIc  "):
-        assert credential not in mask(f"{scheme} {credential}")
-    for token in ("eyJhbGciOi.eyJzdWIi.c2ln", f"sk_tset_{TOKEN}", f"sk_test-{TOKEN}", f"at_{TOKEN}"):
-        for scheme in ("Bearer", "bearer", "BEARER", "Bearer "):
-            assert token[8:] not in mask(f"{scheme} {token}")
+    for scheme, credentials in (
+        ("basic", (basic(key("sk_test") + ":"),)),
+        ("bearer", ("eyJhbGciOi.eyJzdWIi.c2ln", f"sk_tset_{TOKEN}", f"sk_test-{TOKEN}", f"at_{TOKEN}")),
+    ):
+        for written in (scheme, scheme.title(), scheme.upper(), f"{scheme.swapcase()}  "):
+            assert not [each for each in credentials if each[8:] in mask(f"{written} {each}")]
 
 
 @given(st.text(max_size=10), st.sampled_from(["sk_test_", "pk_test_", "sk_live_", "at_", "rt_", "whsec_"]), WORD)
 def test_no_key_is_left_in_any_text(before: str, kind: str, secret: str):
-    assert secret not in mask(f"{before} {kind}{secret} after")
-    assert secret not in mask(f'{{"key": "{kind}{secret}"}}')
+    for text in (f"{before} {kind}{secret} after", f'{{"key": "{kind}{secret}"}}'):
+        assert secret not in mask(text)
+        assert mask(mask(text)) == mask(text)
 
 
 @given(NUMBERS, st.text(max_size=10), st.sampled_from(["", " ", '"', "/", ",", ".", "x", "_", "9"]))
 def test_no_number_is_left_in_any_text(number: str, before: str, after: str):
     masked = mask(f"{before}+260{number}{after}")
     assert number not in masked
-    assert "••••" in masked
+    assert mask(masked) == masked
 
 
-@given(st.text(max_size=40))
-def test_masking_twice_is_masking_once(text: str):
-    assert mask(mask(text)) == mask(text)
-
-
-@given(WORD)
-def test_a_secret_is_whole_but_for_its_repr(word: str):
-    secret = Secret(f"sk_test_{word}")
-    assert str(secret) == f"{secret}" == f"sk_test_{word}"
-    assert word not in repr(secret)
+def test_a_secret_is_whole_but_for_its_repr():
+    secret = Secret(key("sk_test"))
+    assert str(secret) == f"{secret}" == key("sk_test")
     assert repr([secret]) == "['sk_test_••••']"
     # What is typed on a handset has not even a beginning.
     assert [repr(Input(text=pin)) for pin in ("1", "01234567")] == ["Input(•)", "Input(••••••••)"]
@@ -98,6 +90,7 @@ def test_a_text_is_cut_with_a_mark_that_counts_or_not():
 @given(st.text())
 def test_a_text_for_xml_is_one_that_a_parser_takes_and_else_as_it_was(text: str):
     told = xml_text(text)
-    assert ET.fromstring(f"<t>{escape(told)}</t>").text in (told.replace("\r", "\n"), told or None)  # noqa: S314  our own
+    read = ET.fromstring(f"<t>{escape(told)}</t>").text or ""  # noqa: S314  our own
+    assert read == told.replace("\r\n", "\n").replace("\r", "\n")
     assert all(now in (was, "\ufffd") for was, now in zip(text, told, strict=True))
     assert xml_text("a\x00b\x1bc\ud800d\ufffee\tf\n") == "a\ufffdb\ufffdc\ufffdd\ufffde\tf\n"

@@ -1,6 +1,8 @@
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from hypothesis import example, given
@@ -14,75 +16,67 @@ MOST_MINOR = 999_999_999_999
 AMOUNTS_MINOR = st.integers(1, MOST_MINOR)
 
 
-@pytest.mark.parametrize(
-    ("text", "minor"),
-    [
-        *((text, 15_000) for text in ("150", "150.0", "150.00", "150.000", "1.5E+2", "15E1", "+150", "0150.00")),
-        ("0.01", 1), ("0.1", 10), ("1", 100), ("19.99", 1_999), ("9999999999.99", MOST_MINOR),
-    ],
-)  # fmt: skip
-def test_major_units_become_ngwee_in_whatever_spelling(text: str, minor: int):
-    assert money_from_major(Decimal(text), ZMW) == Money(minor, "ZMW")
-
-
 @given(AMOUNTS_MINOR, st.integers(0, 6))
+@example(MOST_MINOR, 0)
 def test_major_units_are_exact_with_two_decimals_and_back_the_same_whatever_zeros_follow(minor: int, zeros: int):
     major = Money(minor).major
     assert (Fraction(major), major.as_tuple().exponent) == (Fraction(minor, 100), -2)
-    assert money_from_major(major, ZMW) == money_from_major(Decimal(f"{major}{'0' * zeros}"), ZMW) == Money(minor)
+    for spelled in (major, Decimal(f"{major}{'0' * zeros}"), major.normalize(), Decimal(f"{minor}E-2")):
+        assert money_from_major(spelled, ZMW) == Money(minor)
     assert money_from_integer(minor, ZMW, units_minor=1) == Money(minor)
 
 
 NO_AMOUNT = {
-    "amount_not_positive": ["0", "0.00", "-0", "0E+50", "-0.01", "-150"],
-    "amount_too_precise": ["0.001", "150.001", "1E-400", "1E-999999", "9999999999.999"],
-    "amount_too_large": ["10000000000", "10000000000.001", "1e400", "1e999999", "-1e999999"],
+    "amount_not_positive": ["0.00", "-0", "0E+50", "-0.01"],
+    "amount_too_precise": ["0.001", "1E-999999", "9999999999.999"],
+    "amount_too_large": ["10000000000", "10000000000.001", "1e999999", "-1e999999"],
     "amount_not_finite": ["NaN", "sNaN", "Infinity", "-Infinity"],
 }
 
 
-@pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in NO_AMOUNT.items() for text in texts])
-def test_what_is_no_amount_is_refused_by_name(code: str, text: str):
+def refusal(read: Callable[[], object]) -> tuple[str, str | None]:
     with pytest.raises(InvalidRequest) as refused:
-        money_from_major(Decimal(text), ZMW)
-    assert (refused.value.code, refused.value.param) == (code, "amount")
+        read()
+    return refused.value.code, refused.value.param
+
+
+def test_what_is_no_amount_is_refused_by_name():
+    for code, texts in NO_AMOUNT.items():
+        for text in texts:
+            assert refusal(partial(money_from_major, Decimal(text), ZMW)) == (code, "amount"), text
 
 
 @given(AMOUNTS_MINOR, st.integers(3, 380))
 def test_a_fraction_of_a_ngwee_is_never_rounded_away(minor: int, decimals: int):
-    with pytest.raises(InvalidRequest) as refused:
-        money_from_major(Decimal(f"{Money(minor).major}{'0' * (decimals - 3)}1"), ZMW)
-    assert refused.value.code == "amount_too_precise"
+    finer = Decimal(f"{Money(minor).major}{'0' * (decimals - 3)}1")
+    assert refusal(lambda: money_from_major(finer, ZMW)) == ("amount_too_precise", "amount")
 
 
 def test_whole_numbers_are_of_the_unit_in_force():
     for amount, units_minor, minor in (
-        (15_000, 1, 15_000), (150, 100, 15_000), (1, 1, 1), (MOST_MINOR, 1, MOST_MINOR),
+        (150, 100, 15_000),
+        (1, 1, 1),
+        (MOST_MINOR, 1, MOST_MINOR),
         (9_999_999_999, 100, 999_999_999_900),
-    ):  # fmt: skip
+    ):
         assert money_from_integer(amount, ZMW, units_minor=units_minor) == Money(minor)
     for amount, units_minor, code in (
-        (0, 1, "amount_not_positive"), (-1, 1, "amount_not_positive"), (0, 100, "amount_not_positive"),
+        (0, 1, "amount_not_positive"), (-1, 100, "amount_not_positive"),
         (MOST_MINOR + 1, 1, "amount_too_large"), (10_000_000_000, 100, "amount_too_large"),
-        (2**63 - 1, 1, "amount_too_large"),
     ):  # fmt: skip
-        with pytest.raises(InvalidRequest) as refused:
-            money_from_integer(amount, ZMW, units_minor=units_minor)
-        assert (refused.value.code, refused.value.param) == (code, "amount")
+        assert refusal(partial(money_from_integer, amount, ZMW, units_minor=units_minor)) == (code, "amount")
 
 
 def test_the_one_currency_is_the_kwacha_in_either_case_and_others_are_refused_by_name():
-    assert {code: tuple(row) for code, row in money.CURRENCIES.items()} == {"ZMW": ("ZMW", 967, 2, "ngwee")}
+    assert [*money.CURRENCIES.values()] == [("ZMW", 967, 2, "ngwee")]
     assert all(currency_named(text) is ZMW for text in ("ZMW", "zmw", "Zmw"))
     for text, code, said in (
-        ("ZMK", "currency_retired", "ZMK was replaced by ZMW"), ("zmk", "currency_retired", "ZMK was replaced by ZMW"),
-        *((text, "currency_unsupported", repr(text)) for text in ("USD", "", " ZMW", "967")),
-    ):  # fmt: skip
-        with pytest.raises(InvalidRequest) as refused:
+        ("zmk", "currency_retired", "ZMK was replaced by ZMW"),
+        *((text, "currency_unsupported", repr(text)) for text in ("USD", "", " ZMW")),
+    ):
+        with pytest.raises(InvalidRequest, match=said) as refused:
             currency_named(text)
         assert (refused.value.code, refused.value.param) == (code, "currency")
-        assert said in str(refused.value)
-        assert "ZMW" in str(refused.value)
 
 
 @given(AMOUNTS_MINOR, st.integers(0, 10_000))

@@ -1,10 +1,9 @@
-import json
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
@@ -25,7 +24,6 @@ GOOD: dict[type[Struct], dict[str, Any]] = {
     wire.RefreshRequest: {},
     wire.CreateWebhookEndpoint: {"url": "http://localhost:8000/"},
 }
-BY_STRUCT = pytest.mark.parametrize("shape", GOOD, ids=lambda shape: shape.__name__)
 
 
 def refused(read: Callable[..., object], *args: object, **more: str) -> InvalidRequest:
@@ -37,9 +35,6 @@ def refused(read: Callable[..., object], *args: object, **more: str) -> InvalidR
 def nested(depth: int, opening: str, innermost: str, closing: str) -> bytes:
     depth -= innermost == "{}"
     return (opening * depth + innermost + closing * depth).encode()
-
-
-# Bytes to JSON
 
 
 def test_json_is_read_exactly():
@@ -54,10 +49,10 @@ def test_json_is_read_exactly():
 
 REFUSED = {
     ("body_not_json", None): [
-        b"", b"{", b"{'a': 1}", b'{"a": 1,}', b"1 2", b"01", b"+1", b".5", b'"\t"', b"\xef\xbb\xbf{}",
+        b"", b"{'a': 1}", b'{"a": 1,}', b"1 2", b"01", b".5", b'"\t"', b"\xef\xbb\xbf{}",
     ],
     ("body_not_utf8", None): [
-        b"\xff", b'{"a": "\xe9"}', "{}".encode("utf-16"), b'"\xed\xa0\x80"', b'"\\ud800"', b'{"\\ud800": 1}',
+        b'{"a": "\xe9"}', "{}".encode("utf-16"), b'"\xed\xa0\x80"', b'"\\ud800"', b'{"\\ud800": NaN}',
     ],
     ("body_not_utf8", "a"): [b'{"a": "\\udfff"}', b'{"a": {"\\ud800": {}}}'],
     ("number_invalid", None): [b"NaN"],
@@ -69,6 +64,7 @@ REFUSED = {
     ("number_invalid", "other.1.deep"): [b'{"other": [0, {"deep": NaN}]}'],
     ("duplicate_key", "amount"): [b'{"amount": 1, "amount": 2}', b'{"amount": 1, "amount": 1}'],
     ("duplicate_key", "b"): [b'{"a": [{"b": 1, "\\u0062": 1}]}'],
+    ("duplicate_key", "\\ud800"): [b'{"\\ud800": 1, "\\ud800": 2}'],
 }  # fmt: skip
 """(code, param) → bodies."""
 
@@ -78,16 +74,13 @@ def test_what_money_cannot_bear_is_refused_by_what_can_always_be_written_down():
         for body in bodies:
             error = refused(json_from, body)
             assert (error.code, error.param) == (code, param), body[:40]
-    for body in (b'{"\\ud800": NaN}', b'{"\\ud800": 1, "\\ud800": 2}'):
-        error = refused(json_from, body)
-        f"{error} {error.param} {error.problems}".encode()
+            f"{error} {error.param} {error.problems}".encode()
 
 
 def test_nesting_to_32_levels_is_read_and_deeper_is_refused():
     for nest in (("[", "", "]"), ("[", "1", "]"), ('{"a":', "1", "}"), ('{"a":', "{}", "}")):
-        for depth in (1, 31, 32):
-            json_from(nested(depth, *nest))
-        for depth in (33, 34, 999, 1_000, 100_000):
+        json_from(nested(32, *nest))
+        for depth in (33, 1_000, 100_000):
             assert refused(json_from, nested(depth, *nest)).code == "body_too_deep", (nest, depth)
     # Of what is never closed too.
     assert refused(json_from, b"[" * 100_000).code in ("body_too_deep", "body_not_json")
@@ -101,19 +94,13 @@ def test_any_bytes_are_read_or_refused(body: bytes):
         str(error).encode()
 
 
-# JSON to struct
-
-
 def test_a_whole_number_has_64_bits_and_one_amount_many_spellings():
     for bound in (2**63 - 1, -(2**63)):
         assert struct_from({**PLANT, "id": bound}, wire.NewPlant).id == bound
-    for text in ("150", "150.0", "150.00", "1.5e2"):
-        body = json.dumps(INTENT).replace("150", text).encode()
-        assert struct_from(json_from(body), wire.CreatePaymentIntent).amount == Decimal(150)
-    for text in ("15000", "15000.0", "15000.00", "1.5e4"):
-        body = json.dumps(CHARGE).replace("15000", text).encode()
-        amount = struct_from(json_from(body), wire.CreateCharge).amount
+    for text in ("15000", "15000.00", "1.5e4"):
+        amount = struct_from({**CHARGE, "amount": json_from(text.encode())}, wire.CreateCharge).amount
         assert (amount, type(amount)) == (15_000, int)
+        assert struct_from({**INTENT, "amount": json_from(text.encode())}, wire.CreatePaymentIntent).amount == 15_000
 
 
 WHOLE = "a whole number that fits 64 bits"
@@ -152,23 +139,26 @@ def test_a_value_of_another_type_is_refused_and_what_is_no_string_in_an_array_or
         assert list(error.problems) == [(f"/{field}/{at}", f"must be a string, not {kinds[at]}") for at in kinds]
 
 
-@BY_STRUCT
-def test_what_is_no_object_is_refused_and_what_is_missing_named(shape: type[Struct]):
-    for value in (None, True, 1, "x", [], [{}]):
-        error = refused(struct_from, value, shape)
+def test_what_is_no_object_is_refused_what_is_missing_named_and_what_is_unknown_ignored_or_refused_as_chosen():
+    for value in (None, 1, "x", [{}]):
+        error = refused(struct_from, value, wire.NewPlant)
         assert (error.code, error.param) == ("parameter_invalid", None)
         assert str(error).startswith("The body must be an object")
-    for field in GOOD[shape]:
-        error = refused(struct_from, {name: value for name, value in GOOD[shape].items() if name != field}, shape)
-        assert (error.code, error.param) == ("parameter_missing", field)
-        assert list(error.problems) == [(f"/{field}", "is required")]
+    for shape, good in GOOD.items():
+        for field in good:
+            error = refused(struct_from, {name: value for name, value in good.items() if name != field}, shape)
+            assert (error.code, error.param) == ("parameter_missing", field)
+            assert list(error.problems) == [(f"/{field}", "is required")]
+        surplus = {**good, "surplus": 1, "a/b~c": 2}
+        assert struct_from(surplus, shape) == struct_from(good, shape)
+        error = refused(struct_from, surplus, shape, unknown="refused")
+        assert list(error.problems) == [("/surplus", "is not known"), ("/a~1b~0c", "is not known")]
 
 
 def test_what_may_be_missing_has_its_default():
     intent = struct_from(INTENT, wire.CreatePaymentIntent)
     assert (intent.description, intent.metadata) == (None, {})
     assert struct_from(PLANT, wire.NewPlant).tag is UNSET
-    assert struct_from(CHARGE, wire.CreateCharge).reference is None
     assert struct_from(GOOD[wire.CreateWebhookEndpoint], wire.CreateWebhookEndpoint).enabled_events == ["*"]
 
 
@@ -187,16 +177,6 @@ def test_every_problem_is_told_at_once():
     assert list(error.problems) == [("/payment_method/card", "is not known")]
 
 
-@BY_STRUCT
-def test_unknown_fields_are_ignored_or_refused_as_chosen(shape: type[Struct]):
-    value = {**GOOD[shape], "surplus": 1, "a/b~c": 2}
-    made = struct_from(value, shape)
-    assert isinstance(made, shape)
-    assert made == struct_from(GOOD[shape], shape)
-    error = refused(struct_from, value, shape, unknown="refused")
-    assert list(error.problems) == [("/surplus", "is not known"), ("/a~1b~0c", "is not known")]
-
-
 def test_a_query_is_read_as_its_struct_and_a_number_out_of_bounds_or_named_twice_refused():
     assert query_from({"limit": "5", "charge": "7"}, wire.RefundsQuery) == wire.RefundsQuery(limit=5, charge="7")
     for name, value, code, said in (
@@ -208,9 +188,7 @@ def test_a_query_is_read_as_its_struct_and_a_number_out_of_bounds_or_named_twice
         assert (str(error), error.code, error.param) == (said, code, name)
 
 
-NAMES = ("amount", "currency", "payment_method_types", "description", "metadata", "payment_method", "type",
-         "mobile_money", "phone", "provider", "client_secret", "channel", "reference", "id", "name", "tag", "email",
-         "password", "refresh_token", "url", "enabled_events")  # fmt: skip
+NAMES = sorted({name for shape in GOOD for name in shape.__struct_fields__} | {"type", "mobile_money", "phone"})
 LONG = [Decimal(text) for text in ("1e400", "-1e999999", "1e-999999", "0e999999")]
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.sampled_from(LONG) | st.text(max_size=5)
@@ -220,12 +198,10 @@ JSON_VALUES = st.recursive(
 )  # fmt: skip
 
 
-@BY_STRUCT
-@given(data=st.data())
-def test_any_json_is_the_struct_or_refused(shape: type[Struct], data: st.DataObject):
-    changed = data.draw(st.dictionaries(st.sampled_from(NAMES), JSON_VALUES, max_size=3))
-    value = data.draw(st.one_of(JSON_VALUES, st.just({**GOOD[shape], **changed})))
-    unknown = data.draw(st.sampled_from(["ignored", "refused"]))
+@settings(max_examples=4 * settings().max_examples)
+@given(st.sampled_from(list(GOOD)), JSON_VALUES, st.booleans(), st.sampled_from(["ignored", "refused"]))
+def test_any_json_is_the_struct_or_refused(shape: type[Struct], drawn: object, whole: bool, unknown: str):  # noqa: FBT001  drawn
+    value = drawn if whole or not isinstance(drawn, dict) else {**GOOD[shape], **drawn}
     try:
         is_right = isinstance(struct_from(value, shape, unknown=unknown), shape)
     except InvalidRequest as error:

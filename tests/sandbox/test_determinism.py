@@ -110,15 +110,8 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 
 def test_a_history_is_worth_comparing(first: History):
-    kinds = Counter({row[0]: row[3] for row in first.ledger}.values())
-    assert kinds["funds_secured"] == 4
-    assert set(kinds) == {
-        "funds_secured", "late_success", "cleared", "swept", "sweep_credited", "refund_asked", "refund_sent",
-        "float_topped_up", "payout_asked", "payout_paid",
-    }  # fmt: skip
-    verdicts = [verdict for verdict, _, _ in first.arrivals]
-    assert (verdicts.count("failed"), verdicts.count("refused"), verdicts.count("duplicate")) == (2, 0, 0)
-    assert verdicts.count("accepted") == len(first.events)
+    assert len({row[3] for row in first.ledger}) == 10
+    assert Counter(verdict for verdict, _, _ in first.arrivals) == {"failed": 2, "accepted": len(first.events)}
     assert {row["kind"] for row in first.trace} == {"call", "screen", "entry", "webhook"}
     assert any('INSERT INTO "kept_response"' in line for line in first.file)
 
@@ -133,9 +126,8 @@ def test_one_seed_is_one_history_to_the_byte_and_looking_around_changes_nothing(
         assert getattr(again, part) == getattr(first, part), part
 
 
-@pytest.mark.parametrize("seed", ["seven", pytest.param("", marks=pytest.mark.thorough), None])
-def test_another_seed_is_another_history_of_the_same_facts(tmp_path: Path, first: History, seed: str | None):
-    other = history(tmp_path / "other.db", seed)
+def test_another_seed_is_another_history_of_the_same_facts(tmp_path: Path, first: History):
+    other = history(tmp_path / "other.db", None)
     assert not set(other.keys) & set(first.keys)
     for one, another in ((other.ledger, first.ledger), (other.events, first.events)):
         assert not {row[0] for row in one} & {row[0] for row in another}

@@ -1,17 +1,15 @@
 """Several endpoints of a merchant: filters, disabling, rolled secrets, deliveries read back, replay, faults."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from standardwebhooks import Webhook
 
-from workbench import Workbench, verify
-from workbench.domain.webhooks import MAX_RESPONSE_BYTES
+from workbench import verify
+from workbench.domain.signatures import sign
 from workbench.errors import SignatureRefused
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Arrival, Hook, Sandbox
+    from tests.sandbox.conftest import Hook, Sandbox
 
 DAY_S = 86_400
 
@@ -46,28 +44,21 @@ class TestSeveral:
     def test_a_change_is_in_force_at_once_and_shows_no_secret(self, sandbox: "Sandbox"):
         hook, other = sandbox.hook("/a"), sandbox.hook("/b", "refund.*")
         changed = sandbox.call("PATCH", hook.url, {"enabled_events": ["charge.*"]}).json()
-        assert (changed["enabled_events"], changed["url"], "secret" in changed) == (
-            ["charge.*"], "http://merchant.localhost/a", False,
-        )  # fmt: skip
+        assert (changed["enabled_events"], "secret" in changed) == (["charge.*"], False)
         sandbox.event()
         sandbox.advance()
         assert hook.types() == []
         sandbox.call("PATCH", hook.url, {"url": "http://merchant.localhost/b"})
         sandbox.pay()
         assert (hook.types(), other.types()) == ([], ["charge.succeeded"])
-        assert sandbox.call("PATCH", hook.url, {}).json() == sandbox.call("GET", hook.url).json()
-
-    def test_a_change_that_is_refused_changes_nothing(self, sandbox: "Sandbox"):
-        hook = sandbox.hook("/a")
+        # One that is refused changes nothing.
         before = sandbox.call("GET", hook.url).json()
         for param, body in (
-            ("status", {"status": "deleted"}), ("status", {"status": "on"}), ("enabled_events", {"enabled_events": []}),
+            ("status", {"status": "deleted"}), ("url", {"url": "http://169.254.169.254/"}),
             ("enabled_events", {"url": "http://merchant.localhost/new", "enabled_events": ["nothing"]}),
-            ("url", {"url": "http://169.254.169.254/"}), ("url", {"url": "no address"}),
         ):  # fmt: skip
-            refused = sandbox.call("PATCH", hook.url, body)
-            assert (refused.status_code, refused.json()["param"]) == (400, param)
-            assert sandbox.call("GET", hook.url).json() == before
+            assert sandbox.call("PATCH", hook.url, body).json()["param"] == param
+        assert sandbox.call("PATCH", hook.url, {}).json() == sandbox.call("GET", hook.url).json() == before
 
     def test_a_disabled_one_gets_nothing_until_it_is_enabled(self, sandbox: "Sandbox"):
         hook = sandbox.hook("/a", "charge.*")
@@ -98,9 +89,7 @@ class TestSeveral:
         assert gone == {"id": hook.id, "object": "webhook_endpoint", "deleted": True}
         sandbox.advance(days=5)
         assert len(hook.arrivals) == 1
-        for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/roll_secret")):
-            body = {} if method == "PATCH" else None
-            assert sandbox.call(method, hook.url + path, body).status_code == 404
+        assert sandbox.call("GET", hook.url).status_code == 404
         assert hook.id not in sandbox.call("GET", "/v1/webhook_endpoints").text
 
 
@@ -110,13 +99,6 @@ class TestRolledSecrets:
         assert rolled.headers["Cache-Control"] == "no-store"
         assert rolled.json()["secret_overlap_until"] == hook.sandbox.now_s + DAY_S
         return str(rolled.json()["secret"])
-
-    def signs(self, arrival: "Arrival", secret: str, now_s: int) -> bool:
-        try:
-            verify(arrival.body, arrival.headers, [secret], now_s=now_s)
-        except SignatureRefused:
-            return False
-        return True
 
     def test_each_secret_signs_for_its_whole_day_however_often_it_is_rolled(self, sandbox: "Sandbox", hook: "Hook"):
         secrets = [hook.secret, self.roll(hook)]
@@ -129,54 +111,22 @@ class TestRolledSecrets:
             assert (sandbox.call("GET", hook.url).json()["secret_overlap_until"] is None) == (signing == "001")
             sandbox.pay()
             arrival = hook.arrivals[-1]
-            assert [self.signs(arrival, each, sandbox.now_s) for each in secrets] == [each == "1" for each in signing]
-            assert len(arrival.headers["webhook-signature"].split()) == signing.count("1")
-
-    def test_the_library_of_the_standard_takes_both(
-        self, sandbox: "Sandbox", hook: "Hook", monkeypatch: pytest.MonkeyPatch
-    ):
-        new, sandbox = self.roll(hook), hook.sandbox
-        sandbox.pay()
-        (arrival,) = hook.arrivals
-
-        class Now(datetime):
-            @classmethod
-            def now(cls, tz: object = None) -> datetime:
-                del tz
-                return datetime.fromtimestamp(sandbox.now_s, tz=UTC)
-
-        monkeypatch.setattr("standardwebhooks.webhooks.datetime", Now)
-        for secret in (hook.secret, new):
-            assert Webhook(secret).verify(arrival.body, arrival.headers)["type"] == "charge.succeeded"
-
-    def test_the_receiver_takes_messages_all_through_a_roll(self, bench: Workbench):
-        key = {"Authorization": f"Bearer {bench.secret_key!s}"}
-        (own,) = bench.http.get("/v1/webhook_endpoints", headers=key).json()["data"]
-        new = bench.http.post(f"/v1/webhook_endpoints/{own['id']}/roll_secret", headers=key).json()["secret"]
-        bench.client.payment_intents.create(amount=1)
-        bench.receiver.secrets.append(new)
-        bench.client.payment_intents.create(amount=2)
-        bench.clock.advance(DAY_S)
-        bench.receiver.secrets.pop(0)
-        bench.client.payment_intents.create(amount=3)
-        assert [each.verdict for each in bench.receiver.arrivals] == ["accepted"] * 3
+            stamp_s = int(arrival.headers["webhook-timestamp"])
+            signed = {sign(each, arrival.id, stamp_s, arrival.body) for each in secrets[signing.index("1") :]}
+            assert {*arrival.headers["webhook-signature"].split()} == signed
 
 
 class TestDeliveriesReadBack:
     def test_each_attempt_is_shown(self, sandbox: "Sandbox", hook: "Hook"):
-        sandbox.merchant.answers["/a"], sandbox.merchant.answer = [503], b"\xff" + b"x" * 30_000
+        sandbox.merchant.answers["/a"], sandbox.merchant.answer = [503], b"later"
         start_s = sandbox.now_s
         sandbox.pay()
         (found,) = hook.deliveries()
-        assert (found["status"], found["event_type"], found["url"]) == (
-            "pending", "charge.succeeded", "http://merchant.localhost/a",
-        )  # fmt: skip
+        shown = {"status": "pending", "event_type": "charge.succeeded", "url": "http://merchant.localhost/a"}
+        assert {**found, **shown} == found
         (attempt,) = found["attempts"]
-        assert (attempt["number"], attempt["at"], attempt["status_code"], attempt["fault"], attempt["latency_ms"]) == (
-            1, start_s, 503, None, 0,
-        )  # fmt: skip
-        assert len(attempt["answer"].encode()) <= MAX_RESPONSE_BYTES + 2
-        assert attempt["answer"].endswith("x" * 1_000)
+        tried = {"number": 1, "at": start_s, "status_code": 503, "fault": None, "latency_ms": 0, "answer": "later"}
+        assert {**attempt, **tried} == attempt
         assert start_s + 4 <= found["next_attempt_at"] <= start_s + 6
         sandbox.merchant.answers["/a"] = [204]
         sandbox.advance(6)
@@ -239,22 +189,6 @@ class TestReplay:
         assert [each.id for each in first.arrivals] == [event["id"]] * 2
         assert late.arrivals[0].event == event
         assert sandbox.call("GET", f"/v1/events/{event['id']}").content == late.arrivals[0].body
-        assert sandbox.call("POST", "/v1/events/evt_x/replay").status_code == 404
-        assert sandbox.call("POST", "/v1/deliveries/del_x/replay").status_code == 404
-
-    def test_the_whole_queue(self, sandbox: "Sandbox", failing: "Hook"):
-        for _ in range(3):
-            sandbox.advance(1)
-            sandbox.pay()
-        sandbox.advance(days=4)
-        before = [each.id for each in failing.arrivals[:3]]
-        sandbox.merchant.answers["/a"] = [200]
-        sandbox.merchant.arrivals.clear()
-        sent = sandbox.call("POST", "/v1/dead_letters/replay").json()
-        assert (len(sent["data"]), sent["has_more"], sent["url"]) == (3, False, "/v1/dead_letters/replay")
-        assert [each.id for each in failing.arrivals] == before
-        assert failing.deliveries("&status=dead_letter") == []
-        assert sandbox.call("POST", "/v1/dead_letters/replay").json()["data"] == []
 
 
 class TestFaults:
@@ -271,6 +205,7 @@ class TestFaults:
         sandbox.pay()
         sandbox.advance(days=1)
         assert len(hook.arrivals) == 3
+        assert self.faults(hook, "lost").json()["param"] == "faults"
 
     def test_events_come_out_of_order_and_none_is_lost(self, sandbox: "Sandbox"):
         hook = sandbox.hook("/a")
@@ -281,9 +216,3 @@ class TestFaults:
         written = [each["type"] for each in sandbox.call("GET", "/v1/events").json()["data"]][::-1]
         assert sorted(hook.types()) == sorted(written)
         assert hook.types() != written
-
-    def test_a_fault_that_there_is_not(self, sandbox: "Sandbox"):
-        hook = sandbox.hook("/a")
-        refused = self.faults(hook, "lost")
-        assert (refused.status_code, refused.json()["param"]) == (400, "faults")
-        assert sandbox.call("POST", "/sandbox/webhook_endpoints/we_x/faults", {"faults": []}).status_code == 404

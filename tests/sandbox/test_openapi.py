@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.sandbox import control, operations
-from workbench.sandbox.openapi import document, examples
+from workbench.sandbox.openapi import document
 
 Document = dict[str, Any]
 
@@ -39,15 +39,6 @@ class TestTheWhole:
         assert errors_of(DOCUMENT) == unresolved(DOCUMENT) == []
         assert errors_of({**DOCUMENT, "paths": {}, "components": {"schemas": {"Plant": {"type": "thing"}}}})
 
-    @pytest.mark.thorough
-    def test_a_field_is_described_by_the_rows_in_force(self):
-        strict = described(currency_case="strict", payment_method_types="only")["components"]["schemas"]
-        asked = [each["CreatePaymentIntent"]["properties"] for each in (SCHEMAS, strict)]
-        assert [each["currency"].get("const") for each in asked] == [None, "ZMW"]
-        assert [each["payment_method_types"]["items"] for each in asked] == [
-            {"type": "string"}, {"const": "mobile_money"},
-        ]  # fmt: skip
-
     @pytest.mark.parametrize("choices", [*ALTERNATIVES, SEVERAL], ids=str)
     def test_it_is_valid_with_every_alternative_of_the_register(self, choices: dict[str, object]):
         other = described(**choices)
@@ -65,9 +56,10 @@ class TestTheWhole:
         there = {f"{group}/{name}" for group, members in groups.items() for name in members}
         assert there - used == {"responses/Refusal405"}  # no described method is answered so; the others are
 
-    def test_it_is_the_same_each_time_in_the_order_of_the_tables_and_names_no_other_host(self):
+    def test_it_is_the_same_each_time_in_the_order_of_the_tables_and_names_no_other_host_and_no_key(self):
         assert json.dumps(DOCUMENT) == json.dumps(document(Gaps()))
         assert list(DOCUMENT["paths"]) == list(dict.fromkeys(path for _, path in ROUTED))
+        assert not re.search(r"[sp]k_(test|live)_\w{6}|whsec_\w|_secret_[0-9A-Z]", json.dumps(DOCUMENT))
         assert re.findall(r"https?://(?!127\.0\.0\.1)[\w.]+", json.dumps(DOCUMENT)) == []
 
 
@@ -102,6 +94,7 @@ class TestOperations:
             schemes = [{"bearerAuth": []} if name == "Bearer" else {"basicAuth": []} for name in row.schemes]
             assert each["security"] == schemes
             assert ("403" in each["responses"]) == bool(row.schemes), row.path
+            assert ("Idempotency-Key" in names(each, "header")) == row.takes_keys, row.path
             # What can be asked to go wrong.
             scenario = names(each, "header").get("Sandbox-Scenario", {"schema": {"enum": []}})
             assert scenario["schema"]["enum"] == list(dict.fromkeys(row.scenarios)), row.path
@@ -111,27 +104,12 @@ class TestOperations:
         free = described(idempotency_required="never")["paths"]["/v1/charges"]["post"]
         assert "required" not in names(free, "header")["Idempotency-Key"]
 
-    def test_keys_count_on_these(self):
-        counting = {path for (_, path), each in OPERATIONS.items() if "Idempotency-Key" in names(each, "header")}
-        assert counting == {row.path for row in TABLE if row.takes_keys}
-        assert {"/v1/charges", "/v1/refunds", "/plants", "/v1/api_keys"} <= counting
-        says = {path: names(OPERATIONS["post", path], "header")["Idempotency-Key"]["description"] for path in counting}
-        assert all("to the byte" in each for each in says.values())
-        assert ["is without it" in says[path] for path in ("/v1/api_keys", "/v1/charges")] == [True, False]
-        assert "/v1/auth/token" not in counting
-
     def test_a_link_leads_to_an_operation_that_takes_it(self):
         by_id = {each["operationId"]: each for each in OPERATIONS.values()}
         for identifier, link in [(row.id, link) for row in TABLE for link in row.links]:
             leads = by_id[identifier]["responses"]["200"]["links"][link.name]
             target = by_id[leads["operationId"]]
             assert set(leads.get("parameters", {})) <= {each["name"] for each in target["parameters"]}, identifier
-
-    def test_the_plant_store_answers_the_documented_error(self):
-        answer = OPERATIONS["post", "/plants"]["responses"]["400"]["$ref"].rpartition("/")[2]
-        assert DOCUMENT["components"]["responses"][answer]["content"]["application/json"]["schema"] == {
-            "$ref": "#/components/schemas/PlantError"
-        }
 
     def test_a_gap_shows(self):
         other = described(success_status="201_created", declined_status="200")["paths"]["/v1/charges"]["post"]
@@ -141,28 +119,18 @@ class TestOperations:
             charge = described(reused_key_status=status)["paths"]["/v1/charges"]["post"]["responses"]
             assert "422" not in charge
             assert str(status) in charge
-        other = described(version_header="none")
-        assert "Api-Version" not in other["components"]["headers"]
-        assert "Api-Version" not in {
-            header["name"]
-            for item in other["paths"].values() for each in item.values() for header in each.get("parameters", [])
-        }  # fmt: skip
+        assert '"name": "Api-Version"' in json.dumps(DOCUMENT)
+        assert '"name": "Api-Version"' not in json.dumps(described(version_header="none"))
+        strict = described(currency_case="strict")["components"]["schemas"]["CreatePaymentIntent"]["properties"]
+        assert strict["currency"]["const"] == "ZMW"
 
-    @pytest.mark.parametrize(("error_format", "shape"), [("plain", "PlantError"), ("envelope", "Envelope")])
-    def test_an_error_has_the_shape_in_force(self, error_format: str, shape: str):
-        other = described(error_format=error_format)["components"]
-        refused = [other["responses"][f"Refusal{status}"]["content"] for status in (400, 404)]
-        assert [list(content) for content in refused] == [["application/json"]] * 2
-        refusal = refused[1]["application/json"]
-        assert refusal["schema"] == {"$ref": f"#/components/schemas/{shape}"}
-        assert set(refusal["example"]) == set(other["schemas"][shape]["required"])
-        assert "Problem" not in other["schemas"]
-
-
-class TestExamples:
-    def test_every_body_has_some_and_no_key_or_token_is_among_them(self):
-        assert set(examples.REQUESTS) == {row.body.__name__ for row in TABLE if row.body}
-        assert not re.search(r"[sp]k_(test|live)_\w{6}|whsec_\w|_secret_[0-9A-Z]", json.dumps(DOCUMENT))
+    def test_an_error_has_the_shape_in_force(self):
+        for error_format, shape in (("plain", "PlantError"), ("envelope", "Envelope")):
+            other = described(error_format=error_format)["components"]
+            ((media_type, refusal),) = other["responses"]["Refusal404"]["content"].items()
+            assert media_type == "application/json"
+            assert refusal["schema"] == {"$ref": f"#/components/schemas/{shape}"}
+            assert set(refusal["example"]) == set(other["schemas"][shape]["required"])
 
 
 class TestWebhooks:
@@ -172,8 +140,7 @@ class TestWebhooks:
             each = webhook["post"]
             assert list(names(each, "header")) == ["webhook-id", "webhook-timestamp", "webhook-signature"]
             assert {"2XX", "410"} <= each["responses"].keys()
-            assert each["security"] == []
-            assert each["x-provenance"] == "assumed"
+            assert (each["security"], each["x-provenance"]) == ([], "assumed")
 
 
 # The tables of the interface, sections 2.1 to 2.4, by the component that carries each.
@@ -209,14 +176,6 @@ class TestProvenance:
                 if each["x-provenance"] == "documented":
                     marked[each["x-section"], component].add(name)
         assert marked == INTERFACE
-
-    def test_the_types_of_documented_fields_are_the_documented_ones(self):
-        for component, name, key, told in (
-            ("CreatePaymentIntent", "amount", "type", "number"), ("CreateCharge", "amount", "type", "integer"),
-            ("Charge", "amount", "type", "integer"), ("NewPlant", "id", "format", "int64"),
-            ("PlantError", "error", "format", "int32"),
-        ):  # fmt: skip
-            assert SCHEMAS[component]["properties"][name][key] == told, (component, name)
 
     def test_the_documented_operations_are_these_and_the_panel_is_the_sandboxes_own(self):
         shown = {key: each["x-section"] for key, each in OPERATIONS.items() if each["x-provenance"] == "documented"}

@@ -8,10 +8,9 @@ import pytest
 from httpx import Response
 
 from workbench import Workbench
-from workbench.domain.gaps import Gaps
-from workbench.domain.scenarios import SCENARIOS, TEST_NUMBERS, pin_is_right, scenario_on
+from workbench.domain.scenarios import ASKABLE, PERSON, SCENARIOS, TEST_NUMBERS, pin_is_right, scenario_on
 from workbench.domain.wire import PaymentIntent
-from workbench.errors import PaymentDeclined, StateConflict
+from workbench.errors import PaymentDeclined
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 Line = tuple[str, int, str, int]
@@ -72,9 +71,6 @@ CHARGES = {
     "0000009": "operator_unavailable", "0000013": "insufficient_funds",
 }  # fmt: skip
 """Ending → decline code of a charge that is answered within the call, None for one that is paid."""
-EXPIRING = {"0000005": (["charge.failed"], ()), "0000010": (["charge.failed", "charge.late_success"], IN_SUSPENSE)}
-"""Ending → what is told of a charge that is pending at first, and what is posted in the end."""
-PHONE = "+260961234567"
 ORDERS = count(1)
 OPENED, ENDED = ("opened", 15_000), ("ended", 15_000)
 
@@ -111,24 +107,20 @@ def seen(bench: Workbench, rows: Rows) -> dict[str, Seen]:
     return found
 
 
-def made(bench: Workbench) -> str:
-    return bench.client.payment_intents.create(amount=Decimal("150.00"), description="Monstera").id
-
-
 def confirm(bench: Workbench, intent_id: str, phone: str) -> str:
     bench.client.payment_intents.confirm(intent_id, phone=phone, provider=OPERATORS[phone[:6]])
     return intent_id
 
 
 def confirmed(bench: Workbench, phone: str) -> str:
-    return confirm(bench, made(bench), phone)
+    return confirm(bench, bench.client.payment_intents.create(amount=Decimal("150.00")).id, phone)
 
 
-def charged(bench: Workbench, phone: str, minor: int = 15_000, **more: Any) -> tuple[str, str | None]:  # noqa: ANN401  a charge's fields
+def charged(bench: Workbench, phone: str, reference: str | None = None) -> tuple[str, str | None]:
     """The id and the decline code of a charge."""
-    more["idempotency_key"] = f"order-{next(ORDERS)}"
+    wanted = {"amount": 15_000, "channel": "mtn", "idempotency_key": f"order-{next(ORDERS)}", "reference": reference}
     try:
-        charge = bench.client.charges.create(amount=minor, channel="mtn", phone=phone, **more)
+        charge = bench.client.charges.create(phone=phone, **wanted)
     except PaymentDeclined as declined:
         return declined.facts["charge"], declined.decline_code
     return charge.id, None
@@ -156,22 +148,9 @@ def query(bench: Workbench, charge_id: str) -> Response:
     return bench.http.post("/sandbox/operator/query", json={"charge": charge_id}, headers=key)
 
 
-def press(bench: Workbench, number: str, pressed: Sequence[str | int]):
-    for each in pressed:
-        if isinstance(each, int):
-            bench.clock.advance(each)
-        elif each in ("cancel", "ignore"):
-            getattr(bench.phone(number), each)()
-        else:
-            bench.phone(number).enter_pin(each)
-
-
 def move_to(bench: Workbench, at_s: Decimal | float, began_ms: int = 1_767_592_800_000):
     """So many seconds after the sandbox began, or another moment."""
     bench.clock.advance(Decimal(str(at_s)) - Decimal(bench.clock.now_ms - began_ms) / 1000)
-
-
-# Intents
 
 
 def test_a_confirmed_intent_on_each_test_number_of_each_operator(bench: Workbench, rows: Rows):
@@ -195,7 +174,7 @@ def test_a_confirmed_intent_on_each_test_number_of_each_operator(bench: Workbenc
             assert told.screens == (row.screens if acted else row.screens[:1]) + ["Approved."] * late, (ending, at_s)
             posted = IN_SUSPENSE if late else row.posted * acted
             assert told.posted == of_operator(operator, posted), (ending, at_s)
-            if acted and at_s in (1, 5, 360) and ending != "0000012":
+            if at_s in (0, 5, 360) and not (acted and ending == "0000012"):
                 answer = query(bench, str(intents[identifier].latest_charge))
                 assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_ask"), ending
         assert (still_due(rows) == [("late_money",)] * 3) == (300 <= at_s < 360)
@@ -222,16 +201,6 @@ def test_an_answer_that_never_came_is_asked_for(bench: Workbench, rows: Rows):
         ]  # fmt: skip
         for each in (intent.id, charge):
             assert (told[each].holds, told[each].posted) == ([OPENED, ENDED], of_operator(operator))
-
-
-def test_there_is_nothing_to_ask_while_a_prompt_waits(bench: Workbench):
-    for ending in {*INTENTS, "1234567"} - {"0000012"}:
-        intent = bench.client.payment_intents.retrieve(confirmed(bench, f"+26096{ending}"))
-        answer = query(bench, str(intent.latest_charge))
-        assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_ask")
-
-
-# Attempts that are made again
 
 
 AGAIN = {
@@ -269,19 +238,6 @@ def test_a_number_confirmed_again(bench: Workbench, rows: Rows):
     assert rows("SELECT count(*) FROM charge WHERE payment_intent IS NOT NULL") == [(attempts,)]
 
 
-def test_the_operator_is_up_again_600_seconds_after_the_first_attempt(bench: Workbench):
-    first = confirmed(bench, "+260960000009")
-    charges: dict[str, list[str | None]] = defaultdict(list)
-    for at_s in (0, 300, 599, 600):
-        move_to(bench, at_s)
-        for prefix in ("+26076", "+26097", "+26095"):
-            charges[prefix].append(charged(bench, f"{prefix}0000009")[1])
-    assert [*charges.values()] == [["operator_unavailable"] * 3 + [None]] * 3
-    other = confirmed(bench, "+260960000009")
-    bench.clock.advance(5)
-    assert [now(bench, each)[0] for each in (first, other)] == [RETRYABLE, "succeeded"]
-
-
 @pytest.mark.parametrize(("ending", "first"), [("0000008", "payer_busy"), ("0000013", "insufficient_funds")])
 def test_attempts_are_counted_for_each_intent_or_number_and_reference(bench: Workbench, ending: str, first: str):
     intents = [confirmed(bench, f"+26096{ending}") for _ in range(2)]
@@ -292,83 +248,35 @@ def test_attempts_are_counted_for_each_intent_or_number_and_reference(bench: Wor
     assert codes == [first] * 4 + [None] * 3
 
 
-RETRIED = [ending for ending, row in INTENTS.items() if row.failure and ending != "0000010"]
-
-
-def test_a_failed_attempt_can_be_made_again_on_another_number(bench: Workbench, rows: Rows):
-    for ending in RETRIED:
-        intent_id = confirmed(bench, f"+26096{ending}")
-        bench.clock.advance(INTENTS[ending].after_s)
-        confirm(bench, intent_id, "+260960000001")
-        bench.clock.advance(5)
-        assert now(bench, intent_id) == ("succeeded", None)
-        found = seen(bench, rows)[intent_id]
-        assert found.events == [*ASKED, *INTENTS[ending].events, "payment_intent.requires_action", *PAID]
-        assert (found.holds, found.posted) == ([OPENED, ENDED] * 2, of_operator("mtn"))
-    assert rows("SELECT status FROM charge ORDER BY seq") == [("failed",), ("succeeded",)] * len(RETRIED)
-
-
-def test_an_intent_that_is_under_way_or_paid_takes_no_second_attempt(bench: Workbench, rows: Rows):
-    intent_id = confirmed(bench, "+260960000001")
-    for status in ("requires_action", "succeeded"):
-        with pytest.raises(StateConflict) as refused:
-            confirm(bench, intent_id, "+260960000001")
-        assert refused.value.facts["current"] == status
-        bench.clock.advance(5)
-    assert len(rows("SELECT * FROM charge")) == 1
-
-
-# A person who acts before the number does
-
 PERSON_FIRST = {
-    # pressed → what comes of each number
-    "cancel": dict.fromkeys(["0000001", "0000005", "0000010", "0000011", "0000012"], "declined_by_customer"),
-    "1234": {
-        "0000001": None, "0000002": "insufficient_funds", "0000003": None, "0000004": None, "0000005": None,
-        "0000006": "limit_reached", "0000010": None, "0000011": None, "0000013": "insufficient_funds",
-    },
-}  # fmt: skip
+    # a PIN, or cancel → what comes of each number
+    "": dict.fromkeys(["0000010", "0000011", "0000012"], "declined_by_customer"),
+    "1234": {"0000006": "limit_reached", "0000010": None, "0000011": None, "0000013": "insufficient_funds"},
+}
+"""The numbers that the model of test_model.py has not."""
 
 
-@pytest.mark.parametrize("pressed", PERSON_FIRST)
-def test_a_person_may_act_before_the_number(bench: Workbench, rows: Rows, pressed: str):
-    expected = {confirmed(bench, f"+26096{ending}"): failure for ending, failure in PERSON_FIRST[pressed].items()}
+@pytest.mark.parametrize("pin", PERSON_FIRST)
+def test_a_person_may_act_before_the_number(bench: Workbench, rows: Rows, pin: str):
+    expected = {confirmed(bench, f"+26096{ending}"): failure for ending, failure in PERSON_FIRST[pin].items()}
     bench.clock.advance(2)
-    for ending in PERSON_FIRST[pressed]:
-        press(bench, f"+26096{ending}", [pressed])
-    for wait_s in (0, 600):
-        bench.clock.advance(wait_s)
-        for intent_id, failure in expected.items():
-            assert now(bench, intent_id) == (RETRYABLE if failure else "succeeded", failure)
+    for ending in PERSON_FIRST[pin]:
+        handset = bench.phone(f"+26096{ending}")
+        _ = handset.enter_pin(pin) if pin else handset.cancel()
+    bench.clock.advance(600)
     found = seen(bench, rows)
     for intent_id, failure in expected.items():
+        assert now(bench, intent_id) == (RETRYABLE if failure else "succeeded", failure)
         assert (found[intent_id].holds, len(found[intent_id].posted)) == ([OPENED, ENDED], 0 if failure else 5)
     assert still_due(rows) == []
 
 
-def test_after_a_wrong_pin_of_a_person_the_number_acts_and_not_on_a_prompt_put_away(bench: Workbench, rows: Rows):
-    wrong, ignored = confirmed(bench, "+260960000001"), confirmed(bench, "+260970000001")
-    press(bench, "+260960000001", ["0000"])
-    press(bench, "+260970000001", ["ignore", 5])
-    assert [now(bench, each)[0] for each in (wrong, ignored)] == ["succeeded", "requires_action"]
-    assert seen(bench, rows)[wrong].screens == [PROMPT, "Wrong PIN. Tries left: 2", "Approved."]
-    bench.clock.advance(295)
-    assert now(bench, ignored)[1] == "prompt_timeout"
-
-
-def test_a_number_that_gets_no_prompt_shows_none(bench: Workbench):
-    phones = [bench.phone(f"+260960000{ending}") for ending in ("007", "008", "009")]
-    for phone in phones:
-        confirmed(bench, str(phone.number))
-    for wait_s in (0, 1):
-        bench.clock.advance(wait_s)
-        for phone in phones:
-            assert (phone.waiting, phone.screen) == (False, "(no message)")
-            with pytest.raises(StateConflict, match="No prompt waits"):
-                phone.enter_pin("1234")
-
-
-# Charges
+def test_after_a_wrong_pin_of_a_person_the_number_acts_as_long_as_the_prompt_is_open(bench: Workbench):
+    wrong, ignored = confirmed(bench, "+260960000003"), confirmed(bench, "+260970000001")
+    bench.phone("+260960000003").enter_pin("0000")
+    bench.phone("+260970000001").ignore()
+    bench.clock.advance(5)
+    assert [now(bench, each) for each in (wrong, ignored)] == [(RETRYABLE, "wrong_pin"), ("requires_action", None)]
 
 
 def test_a_charge_on_each_test_number_of_each_operator(bench: Workbench, rows: Rows):
@@ -387,127 +295,10 @@ def test_a_charge_on_each_test_number_of_each_operator(bench: Workbench, rows: R
         bench.clock.advance(days=1)
 
 
-def test_a_charge_that_is_pending_at_first(bench: Workbench, rows: Rows):
-    charges = {
-        charged(bench, prefix + ending)[0]: (ending, operator)
-        for ending, (prefix, operator) in product(EXPIRING, OPERATORS.items())
-    }
-    for at_s in (0, 299.999, 300, 360, 86_400):
-        move_to(bench, at_s)
-        found = seen(bench, rows)
-        for charge_id, (ending, operator) in charges.items():
-            events, posted = EXPIRING[ending]
-            expired, ended = at_s >= 300, at_s >= 360
-            charge = bench.client.charges.retrieve(charge_id)
-            assert (charge.status, charge.failure_code) == (
-                ("failed", "prompt_timeout") if expired else ("pending", None)
-            )
-            assert found[charge_id].events == ["charge.pending", *(events if ended else events[:expired])]
-            assert found[charge_id].holds == [OPENED, ENDED][: 1 + expired]
-            assert found[charge_id].posted == of_operator(operator, posted if ended else ())
-
-
-def test_the_money_moves_through_the_operator_of_the_number(bench: Workbench, rows: Rows):
-    charge = bench.client.charges.create(amount=15_000, channel="airtel", phone=PHONE, idempotency_key="order-1")
-    assert (charge.channel, charge.provider) == ("airtel", "mtn")
-    assert len(charge.warnings) == 1
-    assert seen(bench, rows)[charge.id].posted == of_operator("mtn")
-
-
-# A person at the handset
-
-
-PRESSED: list[tuple[list[str | int], str, str | None, list[str]]] = [
-    *((pressed, "succeeded", None, PAID) for pressed in (["1234"], ["0000", "1234"], ["0000", "9999", "1234"],
-                                                         [299, "1234"])),
-    (["0000", "0000", "0000"], RETRYABLE, "wrong_pin", FAILED),
-    *((pressed, RETRYABLE, "declined_by_customer", FAILED) for pressed in (["cancel"], ["0000", "cancel"])),
-    *((pressed, "requires_action", None, []) for pressed in ([], ["0000"], ["ignore"])),
-    *((pressed, RETRYABLE, "prompt_timeout", FAILED) for pressed in (["ignore", 300], ["0000", 300])),
-]  # fmt: skip
-
-
-def test_what_a_person_presses(bench: Workbench, rows: Rows):
-    for number, (pressed, status, failure, after) in zip(count(1_000_001), PRESSED, strict=False):
-        phone = f"+26096{number}"
-        intent_id = confirmed(bench, phone)
-        press(bench, phone, pressed)
-        assert now(bench, intent_id) == (status, failure), pressed
-        found = seen(bench, rows)[intent_id]
-        assert found.events == ASKED + after
-        assert found.holds == [OPENED, ENDED][: 1 if status == "requires_action" else 2]
-        assert found.posted == (of_operator("mtn") if status == "succeeded" else [])
-
-
-def test_a_handset_without_a_prompt_takes_nothing(bench: Workbench):
-    ended: list[list[str | int]] = [[], ["1234"], ["cancel"], ["ignore"], [300], ["0000", "0000", "0000"]]
-    for number, pressed in zip(count(1_000_001), ended, strict=False):
-        phone = f"+26096{number}"
-        if pressed:
-            confirmed(bench, phone)
-        press(bench, phone, pressed)
-        for more in ("1234", "cancel", "ignore"):
-            with pytest.raises(StateConflict) as refused:
-                press(bench, phone, [more])
-            assert refused.value.code == "no_prompt"
-
-
-def test_prompts_on_one_handset_queue_and_each_has_its_own_time(bench: Workbench):
-    for presses, statuses in (
-        (("cancel", "1234"), [[RETRYABLE, "requires_action"], [RETRYABLE, "succeeded"]]),
-        ((200, 100), [[RETRYABLE, "requires_action"], [RETRYABLE, RETRYABLE]]),
-    ):
-        first = confirmed(bench, PHONE)
-        bench.clock.advance(100)
-        second = confirmed(bench, PHONE)
-        for pressed, expected in zip(presses, statuses, strict=True):
-            press(bench, PHONE, [pressed])
-            assert [now(bench, each)[0] for each in (first, second)] == expected
-
-
-# As the register says
-
-
-@pytest.mark.parametrize("timeout_s", [60, 180, 600])
-def test_the_prompt_closes_and_pins_run_out_when_the_register_says(timeout_s: int):
-    with Workbench(seed=7, gaps={"prompt_timeout_s": timeout_s, "pin_attempts": 1}) as bench:
-        intent_id, tried = confirmed(bench, "+260960000005"), confirmed(bench, PHONE)
-        press(bench, PHONE, ["0000"])
-        assert now(bench, tried) == (RETRYABLE, "wrong_pin")
-        bench.clock.advance(timeout_s - 1)
-        assert now(bench, intent_id)[0] == "requires_action"
-        bench.clock.advance(1)
-        assert now(bench, intent_id)[0] == RETRYABLE
-
-
-@pytest.mark.parametrize(
-    ("choices", "posted"),
-    [
-        ({"operator_fee": "none"}, [(1100, 15_000), (2000, -14_625), (4000, -375)]),
-        ({"merchant_fee": "none"}, [(1100, 14_850), (2000, -15_000), (5000, 150)]),
-        ({"merchant_fee": "flat_1.00"}, [(1100, 14_850), (2000, -14_900), (4000, -100), (5000, 150)]),
-        ({"merchant_fee": "none", "operator_fee": "none"}, [(1100, 15_000), (2000, -15_000)]),
-    ],
-    ids=repr,
-)
-def test_fees_as_the_register_says(choices: dict[str, object], posted: list[tuple[int, int]]):
-    with Workbench(seed=7, gaps=choices) as bench:
-        bench.client.charges.create(amount=15_000, channel="mtn", phone=PHONE, idempotency_key="order-1")
-        accounts = bench.http.get(
-            "/sandbox/ledger/accounts", headers={"Authorization": f"Bearer {bench.secret_key!s}"}
-        ).json()["data"]
-    assert [(each["code"], each["debit_minor"] - each["credit_minor"]) for each in accounts] == posted
-
-
-# The table itself
-
-
-def test_every_row_of_the_table_is_tried_here():
-    assert {*INTENTS} == {*CHARGES, *EXPIRING, "0000012"} - {"1234567"} == {*TEST_NUMBERS}
-    assert Gaps().prompt_timeout_s == INTENTS["0000005"].after_s
-
-
-def test_a_number_that_is_not_listed_waits_for_a_person_and_every_pin_is_1234():
-    for ending in ("0000000", "0000014", "1000001", "1234567"):
-        assert SCENARIOS[scenario_on(ending, attempt=1, since_first_ms=0)].by_itself is False
-    assert [pin for pin in ("1234", "0000", "4321", "") if pin_is_right(pin)] == ["1234"]
+def test_every_row_of_the_table_is_tried_here_each_number_on_one_and_others_wait_for_a_person():
+    assert {*INTENTS} == {*CHARGES, "0000005", "0000010", "0000012"} - {"1234567"} == {*TEST_NUMBERS}
+    assert len([number for row in SCENARIOS.values() for number in row.numbers]) == len(TEST_NUMBERS)
+    assert {name for name, row in SCENARIOS.items() if row.numbers} == {*ASKABLE} == {*SCENARIOS} - {PERSON}
+    for ending in ("0000000", "0000014", "1234567"):
+        assert scenario_on(ending, attempt=1, since_first_ms=0) == PERSON
+    assert [pin for pin in ("1234", "0000", "") if pin_is_right(pin)] == ["1234"]

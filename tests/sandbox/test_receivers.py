@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -110,26 +111,20 @@ def sent(behave: Behaviour, limit_s: float) -> tuple[Reply, float]:
         (drips(ENDLESS, b"x", 0.1), None, TOO_LONG),
         (drips(CHUNKED, b"1\r\nx\r\n", 0.1), None, TOO_LONG),
         (STREAMS, 200, None),
-        (drips(CHUNKED, b"1000\r\n" + b"x" * 4096 + b"\r\n", 0), 200, None),
         (drips(b"HTTP/1.1 200 OK\r\n", b"X: " + b"x" * 1000 + b"\r\n", 0), None, "RemoteProtocolError"),
         (resets, None, "ReadError"),
         (says(b""), None, "RemoteProtocolError"),
-        (says(b"220 mail.example ESMTP\r\n"), None, "RemoteProtocolError"),
         (says(b"\x16\x03\x01\x00\xa5" * 20), None, "RemoteProtocolError"),
         (says(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"), None, "RemoteProtocolError"),
-        (says(b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), None, "RemoteProtocolError"),
         (says(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"), 200, None),
         (says(b"HTTP/1.1 302 Found\r\nLocation: http://10.0.0.1/\r\nContent-Length: 0\r\n\r\n"), 302, None),
-        (says(b"HTTP/1.1 301 Moved\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"), 301, None),
         (says(b"HTTP/1.1 308 Moved\r\nLocation: \xff\r\nContent-Length: 0\r\n\r\n"), 308, None),
-        (says(b"HTTP/1.1 204 No Content\r\n\r\n"), 204, None),
         (says(b"HTTP/1.0 200 OK\r\n\r\nuntil the end"), 200, None),
     ],
     ids=[
-        "hangs", "drips its headers", "drips its body", "drips chunks", "streams without end",
-        "streams chunks without end", "headers without end", "resets", "closes", "speaks SMTP", "speaks TLS",
-        "says too little", "no length", "says it is compressed", "302 inside", "301 inside", "308 nowhere",
-        "no content", "HTTP/1.0",
+        "hangs", "drips its headers", "drips its body", "drips chunks", "streams without end", "headers without end",
+        "resets", "closes", "speaks TLS", "says too little", "says it is compressed", "302 inside", "308 nowhere",
+        "HTTP/1.0",
     ],
 )  # fmt: skip
 def test_each_is_one_recorded_attempt(behave: Behaviour, status_code: int | None, fault: str | None):
@@ -145,42 +140,51 @@ def test_each_is_one_recorded_attempt(behave: Behaviour, status_code: int | None
 def test_a_receiver_that_drips_leaves_no_thread_and_no_connection():
     before = threading.active_count()
     with receiving(drips(ENDLESS, b"x", 0.05)) as url, closing(Outbound()) as outbound:
-        replies = [outbound.send(url, {}, b"{}", SHORT_S) for _ in range(3)]
+        replies = [outbound.send(url, {}, b"{}", SHORT_S) for _ in range(2)]
         until = time.monotonic() + SOON_S
         # The receiver notices that the connection is closed, and its threads end too.
         while threading.active_count() > before + 1 and time.monotonic() < until:
             time.sleep(0.05)
         assert threading.active_count() <= before + 1
-    assert [each.fault for each in replies] == [TOO_LONG] * 3
+    assert [each.fault for each in replies] == [TOO_LONG] * 2
 
 
-def test_each_attempt_has_a_connection_of_its_own():
-    """One that is kept may be closed by the receiver in the very moment in which it is used again."""
-    peers = set()
+def finds(monkeypatch: pytest.MonkeyPatch, found: str | Exception):
+    """The name merchant.example leads to an address, or to none."""
+    real = socket.getaddrinfo
 
-    def behave(connection: socket.socket, _: threading.Event) -> None:
-        peers.add(connection.getpeername())
-        read_request(connection)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    def look_up(name: str, port: int | None, *args: Any, **more: Any) -> Any:  # noqa: ANN401  as socket.getaddrinfo
+        if name != "merchant.example" or "flags" in more:
+            return real(name, port, *args, **more)
+        if isinstance(found, Exception):
+            raise found
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (found, port))]
 
-    with receiving(behave) as url, closing(Outbound()) as outbound:
-        assert [outbound.send(url, {}, b"{}", LIMIT_S).status_code for _ in range(3)] == [200] * 3
-    assert len(peers) == 3
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "merchant.localhost", "127.1", "merchant.example"])
-def test_the_address_is_pinned_and_the_host_kept(host: str, monkeypatch: pytest.MonkeyPatch):
+def test_the_address_is_pinned_and_the_host_kept(monkeypatch: pytest.MonkeyPatch):
+    finds(monkeypatch, "127.0.0.1")
     with receiving(repeats) as url, closing(Outbound()) as outbound:
         port = int(url.rstrip("/").rpartition(":")[2])
-        if host == "merchant.example":
-            pinned = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
-            real = socket.getaddrinfo
-            monkeypatch.setattr(
-                socket, "getaddrinfo", lambda name, *args, **kw: pinned if name == host else real(name, *args, **kw)
-            )
-        reply = outbound.send(f"http://{host}:{port}/webhooks?x=1", {"X-Test": "yes"}, b"{}", 5)
-    assert (reply.status_code, reply.fault) == (307, None)
-    assert reply.answer == f"POST /webhooks?x=1 HTTP/1.1 | {host}:{port} | yes"
+        for host in ("merchant.localhost", "127.1", "merchant.example"):
+            reply = outbound.send(f"http://{host}:{port}/webhooks?x=1", {"X-Test": "yes"}, b"{}", 5)
+            assert (reply.status_code, reply.fault) == (307, None)
+            assert reply.answer == f"POST /webhooks?x=1 HTTP/1.1 | {host}:{port} | yes"
+
+
+@pytest.mark.parametrize(
+    ("found", "fault"),
+    [(socket.gaierror(-2, "unknown"), "unknown"), (UnicodeError("too long"), "too long"), ("10.0.0.1", "10.0.0.1")],
+    ids=["unknown", "too long", "inside"],
+)
+def test_a_name_that_does_not_resolve_or_leads_inside_is_a_fault(
+    monkeypatch: pytest.MonkeyPatch, found: str | Exception, fault: str
+):
+    finds(monkeypatch, found)
+    with closing(Outbound()) as outbound:
+        reply = outbound.send("http://merchant.example/", {}, b"{}", 5)
+    assert (reply.status_code, fault in str(reply.fault)) == (None, True)
 
 
 def test_sending_never_raises_and_a_port_where_nothing_listens_is_a_fault():

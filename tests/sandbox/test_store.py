@@ -6,51 +6,27 @@ import shutil
 import sqlite3
 import stat
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
 from workbench import Workbench
-from workbench.domain import payments, ussd, webhooks
-from workbench.domain.ledger import JournalEntry, Posting, mirrored, postings_for
+from workbench.domain.ledger import JournalEntry, postings_for
 from workbench.errors import LedgerRefused, StoreRefused
 from workbench.sandbox.store import Settings, Store, Transaction, journal, records
 from workbench.sandbox.store.files import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
-    from tests.sandbox.conftest import Sandbox
 
 LISTED = "+260960000001"
-UNLISTED = "+260961234567"
 START_MS = 1_767_592_800_000
 FIRST_SEQ = 3
 """The first entry's: a new store has two keys."""
-
-RECORDS: dict[str, type[msgspec.Struct]] = {
-    "account": records.Account, "api_key": records.ApiKey, "token": records.TokenPair,
-    "payment_intent": payments.PaymentIntent, "charge": payments.Charge, "refund": payments.Refund,
-    "payout": payments.Payout, "ussd_session": ussd.UssdSession, "screen": records.Screen, "hold": records.Hold,
-    "webhook_endpoint": webhooks.Endpoint, "event": webhooks.StoredEvent, "delivery": webhooks.Delivery,
-    "attempt": webhooks.Attempt, "job": records.Job, "script": records.Script, "outage": records.Outage,
-    "kept_response": records.KeptResponse, "call": records.Call,
-}  # fmt: skip
-OTHER_TABLES = {
-    "meta": ["name", "value"], "clock": ["id", "mode", "manual_ms", "offset_ms"], "counter": ["kind", "value"],
-    "entry": [name for name in JournalEntry.__struct_fields__ if name != "postings"],
-    "posting": ["entry", "line", *Posting.__struct_fields__],
-    "balance": ["account", "currency", "day_ms", "code", "debit_minor", "credit_minor"],
-}  # fmt: skip
-COLUMN_TYPES = {
-    str: ("TEXT", True), int: ("INTEGER", True), str | None: ("TEXT", False), int | None: ("INTEGER", False),
-}  # fmt: skip
-AS_JSON = ("TEXT", True)
 
 
 def opened(path: Path | None = None, **more: Any) -> Store:  # noqa: ANN401  settings of several types
@@ -93,24 +69,10 @@ def raw(paid: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-# The schema
-
-
-def test_every_table_is_known_and_strict_and_its_columns_are_its_structs_fields(raw: sqlite3.Connection):
-    listed = {row[1]: row[5] for row in raw.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
-    assert set(listed) == {*RECORDS, *OTHER_TABLES}
-    assert all(listed.values())
-    found = {table: raw.execute(f"PRAGMA table_info({table})").fetchall() for table in listed}
-    assert {table: {row[1] for row in found[table]} for table in OTHER_TABLES} == {
-        table: set(columns) for table, columns in OTHER_TABLES.items()
-    }
-    assert {table: {row[1]: (row[2], bool(row[3] or row[5])) for row in found[table]} for table in RECORDS} == {
-        table: {each.name: COLUMN_TYPES.get(each.type, AS_JSON) for each in msgspec.structs.fields(struct)}
-        for table, struct in RECORDS.items()
-    }
-
-
-# The ledger under SQL
+def test_every_table_is_strict(raw: sqlite3.Connection):
+    strict = {row[1]: row[5] for row in raw.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
+    assert {*strict} > {"entry", "posting", "balance", "event", "job"}
+    assert all(strict.values())
 
 
 def append(connection: sqlite3.Connection, lines: list[tuple[str, Any, str]], **columns: Any):  # noqa: ANN401  columns
@@ -197,9 +159,8 @@ def test_nothing_in_the_ledger_is_changed_or_deleted(raw: sqlite3.Connection):
             assert list(raw.iterdump()) == before
 
 
-@pytest.mark.parametrize("foreign_keys", ["ON", "OFF"])
-def test_a_new_entry_cannot_take_the_place_of_an_old_one(raw: sqlite3.Connection, foreign_keys: str):
-    raw.execute(f"PRAGMA foreign_keys = {foreign_keys}")
+def test_a_new_entry_cannot_take_the_place_of_an_old_one(raw: sqlite3.Connection):
+    raw.execute("PRAGMA foreign_keys = OFF")
     # A row that had a number of its own could be replaced by it.
     refusals = {"id": "sealed entry", "number": "never replaced", "seq": "never replaced", "hash": "never replaced",
                 "rowid": "no column named rowid"}  # fmt: skip
@@ -211,24 +172,22 @@ def test_a_new_entry_cannot_take_the_place_of_an_old_one(raw: sqlite3.Connection
         assert list(raw.iterdump()) == before
 
 
-MIRROR = [("credit", 500, "ZMW"), ("debit", 500, "ZMW")]
-
-
 def test_a_reversal_mirrors_what_came_before_and_once(raw: sqlite3.Connection):
     append(raw, PAIR, id="je_original", hash="d" * 64)
+    mirror = [("credit", 500, "ZMW"), ("debit", 500, "ZMW")]
     for lines, columns, said in (
         (PAIR, {}, "mirrors its original"),
         ([("credit", 499, "ZMW"), ("debit", 499, "ZMW")], {}, "mirrors its original"),
-        ([*MIRROR, ("credit", 1, "ZMW"), ("debit", 1, "ZMW")], {}, "mirrors its original"),
-        (MIRROR, {"occurred_ms": -1}, "comes after its original"),
-        (MIRROR, {"reverses": "je_new"}, "comes after its original"),
+        ([*mirror, ("credit", 1, "ZMW"), ("debit", 1, "ZMW")], {}, "mirrors its original"),
+        (mirror, {"occurred_ms": -1}, "comes after its original"),
+        (mirror, {"reverses": "je_new"}, "comes after its original"),
     ):
         with pytest.raises(sqlite3.IntegrityError, match=said):
             append(raw, lines, **{"reverses": "je_original", **columns})
-    append(raw, MIRROR, reverses="je_original")
+    append(raw, mirror, reverses="je_original")
     for verb in ("INSERT", "INSERT OR REPLACE"):
         with pytest.raises(sqlite3.IntegrityError, match="an entry is reversed once"):
-            append(raw, MIRROR, id="je_again", hash="e" * 64, reverses="je_original", verb=verb)
+            append(raw, mirror, id="je_again", hash="e" * 64, reverses="je_original", verb=verb)
 
 
 def test_postings_without_an_entry_are_not_committed(raw: sqlite3.Connection):
@@ -239,33 +198,23 @@ def test_postings_without_an_entry_are_not_committed(raw: sqlite3.Connection):
     raw.execute("ROLLBACK")
 
 
-# The chain in the file
-
 GHOST = "INSERT INTO posting VALUES ('je_ghost', 1, 'bank:settlement', 1010, 'debit', 1, 'ZMW')"
 SECOND = "(SELECT id FROM entry WHERE number = 2)"
-TAMPERED = [
-    "seq = seq + 1000", "kind = 'other'", "description = 'other'", "payment = 'pi_other'",
-    "reverses = (SELECT id FROM entry WHERE number = 1)", "occurred_ms = occurred_ms - 1",
-    "recorded_ms = recorded_ms + 1", f"prev_hash = '{'0' * 64}'", f"hash = '{'0' * 64}'",
-]  # fmt: skip
-TAMPERED_POSTINGS = [
-    "account = 'operator:airtel:float'", "code = code + 1", "side = iif(side = 'debit', 'credit', 'debit')",
-    "amount_minor = amount_minor + 1", "currency = 'USD'",
-]  # fmt: skip
 # The change, and the number of the entry that is named.
 ATTACKS = [
-    *((f"UPDATE entry SET {change} WHERE number = 2", 2) for change in TAMPERED),
-    *((f"UPDATE posting SET {change} WHERE {which}entry = {SECOND}", 2)
-      for change in TAMPERED_POSTINGS for which in ("line = 1 AND ", "")),
+    # Changes of one column of one row are those of proof/test_flipped_byte; of these both sides still balance.
+    *((f"UPDATE posting SET {change} WHERE entry = {SECOND}", 2) for change in (
+        "amount_minor = amount_minor + 1", "currency = 'USD'", "side = iif(side = 'debit', 'credit', 'debit')",
+    )),
     (f"DELETE FROM posting WHERE line = 2 AND entry = {SECOND}", 2),
     (f"DELETE FROM posting WHERE entry = {SECOND}", 2),
     (f"INSERT INTO posting SELECT entry, 3, account, code, side, 1,'ZMW' FROM posting WHERE entry={SECOND} LIMIT 1", 2),
     (f"UPDATE posting SET line = 5 - line WHERE entry = {SECOND}", 2),
-    # An entry that was taken out is found there, by its postings, or at the next.
-    ("UPDATE entry SET number = 20 WHERE number = 2", 3),
-    ("DELETE FROM entry WHERE number = 2", 2),
+    ("UPDATE entry SET description = 'other' WHERE number = 4", 4),
+    # An entry that was taken out is found by its postings, or at the next.
     ("DELETE FROM entry WHERE number = 4", 4),
-    (f"DELETE FROM posting WHERE entry = {SECOND}; DELETE FROM entry WHERE number = 2", 3),
+    # Postings of no entry count in every balance, and nothing seals them.
+    (GHOST, 5),
 ]  # fmt: skip
 
 
@@ -286,107 +235,59 @@ def verified(path: Path) -> tuple[int, str]:
 
 
 def verify_after(tx: Transaction, sql: str):
-    for statement in sql.split("; "):
-        tx._connection.execute(statement)  # noqa: SLF001  undone as soon as it is found
+    tx._connection.execute(sql)  # noqa: SLF001  undone as soon as it is found
     tx.journal.verify()
 
 
-def test_a_change_in_the_file_is_found_and_the_entry_named(paid: Path):
+def test_a_change_in_the_file_is_found_and_the_entry_named(paid: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(journal, "_BATCH", 3)
     with closing(sqlite3.connect(paid)) as connection:
         ids = [row[0] for row in connection.execute("SELECT id FROM entry ORDER BY number")]
         last = connection.execute("SELECT number, hash FROM entry ORDER BY number DESC").fetchone()
-    assert len(set(ids)) == 4
     assert verified(paid) == verified(attacked(paid, "")) == last
     with closing(opened(attacked(paid, ""))) as store:
         for sql, named in ATTACKS:
             with pytest.raises(LedgerRefused) as refused, store.transaction() as tx:
                 verify_after(tx, sql)
-            assert refused.value.facts["entry"] == ids[named - 1], sql
-            assert ids[named - 1] in str(refused.value)
-
-
-def test_the_place_of_the_break_is_the_entrys_number(paid: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(journal, "_BATCH", 2)
-    with pytest.raises(LedgerRefused) as refused:
-        verified(attacked(paid, "UPDATE entry SET description = 'other' WHERE number = 4"))
-    assert refused.value.facts["place"] == 4
-
-
-def test_postings_that_belong_to_no_entry_are_found(paid: Path):
-    """They count in every balance, and no entry seals them."""
-    with pytest.raises(LedgerRefused, match="je_ghost"):
-        verified(attacked(paid, GHOST))
+            assert refused.value.facts["entry"] == [*ids, "je_ghost"][named - 1], sql
+            assert refused.value.facts["entry"] in str(refused.value)
+            assert refused.value.facts.get("place", named) == named
 
 
 def test_the_sandbox_tells_of_a_chain_that_does_not_hold(paid: Path):
-    copy = attacked(paid, "UPDATE entry SET description = 'other' WHERE number = 3")
-    with Workbench(store=copy) as bench:
-        told = bench.http.get(
-            "/sandbox/ledger/verify", headers={"Authorization": f"Bearer {bench.secret_key!s}"}
-        ).json()
-    assert told["holds"] is False
-    assert told["entry"] in told["message"]
-
-
-def test_sums_are_those_of_the_postings_reversed_ones_too(paid: Path):
-    with closing(opened(paid)) as store, store.transaction() as tx:
-        assert tx.journal.sums() == [
-            ("operator:mtn:float", 1100, "ZMW", 1_000, 0), ("suspense:mtn", 2900, "ZMW", 0, 1_000),
-        ]  # fmt: skip
-        assert [each.postings[0].amount_minor for each in tx.journal.entries()] == [100, 200, 300, 400]
-        assert [each.number for each in tx.journal.entries(after_seq=FIRST_SEQ + 1)] == [3, 4]
-        # A reversal is an entry like any other.
-        original = next(tx.journal.entries())
-        tx.journal.append(
-            msgspec.structs.replace(
-                original, id=tx.new_id("je"), seq=tx.next_seq(), reverses=original.id,
-                postings=mirrored(original.postings),
-            )
-        )  # fmt: skip
-        assert tx.journal.verify()[0] == 5
-        assert [row[3] - row[4] for row in tx.journal.sums()] == [900, -900]
-
-
-# One commit or nothing
+    with Workbench(store=attacked(paid, "UPDATE entry SET description = 'other' WHERE number = 3")) as bench:
+        key = {"Authorization": f"Bearer {bench.secret_key!s}"}
+        told = bench.http.get("/sandbox/ledger/verify", headers=key).json()
+    assert (told["holds"], told["entry"] in told["message"]) == (False, True)
 
 
 def test_a_rollback_or_a_statement_that_fails_leaves_nothing(paid: Path):
     before = everything(paid)
     with closing(opened(paid)) as store:
-        for fault in (ValueError, KeyboardInterrupt, StoreRefused):
-            with pytest.raises(fault):
-                write_and_raise(store, fault("stop"))
+        for fault, raises in (
+            (ValueError, lambda _: int("")), (KeyboardInterrupt, interrupt),
+            (sqlite3.IntegrityError, lambda tx: tx.accounts.add(records.Account(id="plants", name="AGAIN"))),
+        ):  # fmt: skip
+            with pytest.raises(fault), store.transaction() as tx:
+                write_in_every_way(tx, raises)
             assert everything(paid) == before
-        with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
-            write_twice(store)
-        assert everything(paid) == before
         with store.transaction() as tx:
-            write_in_every_way(tx)
+            write_in_every_way(tx, lambda _: None)
         assert everything(paid) != before
 
 
-def write_and_raise(store: Store, fault: BaseException):
-    with store.transaction() as tx:
-        write_in_every_way(tx)
-        raise fault
-
-
-def write_in_every_way(tx: Transaction):
+def write_in_every_way(tx: Transaction, then: Callable[[Transaction], object]):
     entry_of(tx, 500)
     tx.schedule("deliver", tx.new_id("del"), in_ms=5)
     tx.move_clock(tx.now_ms + 1)
     account = tx.accounts.add(records.Account(id="other", name="OTHER"))
     tx.accounts.put(account, name="ANOTHER")
     tx.api_keys.remove(tx.api_keys.all(order="digest")[0])
+    then(tx)
 
 
-def write_twice(store: Store):
-    with store.transaction() as tx:
-        entry_of(tx, 500)
-        tx.accounts.add(records.Account(id="plants", name="AGAIN"))
-
-
-# What is opened, and what is refused
+def interrupt(_: Transaction):
+    raise KeyboardInterrupt
 
 
 def foreign(path: Path, *statements: str):
@@ -395,15 +296,12 @@ def foreign(path: Path, *statements: str):
             connection.execute(statement)
 
 
-NOTES, META, FIRST = "CREATE TABLE notes (id INTEGER)", "CREATE TABLE meta (id INTEGER)", "PRAGMA user_version = 1"
+NOTES, META = "CREATE TABLE notes (id INTEGER)", "CREATE TABLE meta (id INTEGER)"
 FOREIGN: dict[str, Callable[[Path], object]] = {
     "a database of something else": lambda path: foreign(path, NOTES),
-    "of something else, version 1": lambda path: foreign(path, NOTES, FIRST),
-    "of something else with a table meta": lambda path: foreign(path, META, FIRST),
+    "of something else with a table meta": lambda path: foreign(path, META, "PRAGMA user_version = 1"),
     "a text file": lambda path: path.write_text("amount,currency\n" * 100),
-    "a spreadsheet": lambda path: path.write_bytes(b"PK\x03\x04" + bytes(2_000)),
     "a later schema": lambda path: (opened(path).close(), foreign(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")),
-    "a schema of the far future": lambda path: foreign(path, "PRAGMA user_version = 99"),
 }
 
 
@@ -440,11 +338,11 @@ def test_another_seed_is_refused_and_one_is_drawn_once(store_path: Path):
     assert len(set(keys)) == 1
     with pytest.raises(StoreRefused, match="another seed"):
         opened(store_path, seed="8")
-    with closing(opened(store_path, seed="7")) as store, closing(opened(seed="8")) as other:
-        keys = {each.key(kind) for each in (store, other) for kind in ("secret", "publishable")}
-    assert len(keys) == 4
-    assert all(each.startswith(("sk_test_", "pk_test_")) for each in keys)
-    assert not [key for key in keys if key.encode() in store_path.read_bytes()]
+    with closing(opened(store_path, seed="7")) as store:
+        assert (store.key("secret"), store.key("publishable")) == keys[0]
+    secret, publishable = keys[0]
+    assert (secret[:8], publishable[:8]) == ("sk_test_", "pk_test_")
+    assert not [key for key in keys[0] if key.encode() in store_path.read_bytes()]
 
 
 def test_private_files_are_apart_and_removed_on_close():
@@ -452,9 +350,6 @@ def test_private_files_are_apart_and_removed_on_close():
         assert one.path != other.path
         assert one.path.exists()
     assert not one.path.parent.exists()
-
-
-# Reopening
 
 
 def pay_once(bench: Workbench):
@@ -468,7 +363,6 @@ def test_a_file_that_is_reopened_goes_on_where_it_stood_and_stands_alone_when_cl
         with Workbench(seed=7, store=store_path) as bench:
             pay_once(bench)
             now_ms = bench.clock.now_ms
-            assert len(list(store_path.parent.iterdir())) > 1
         assert list(store_path.parent.iterdir()) == [store_path]
     tables = ("payment_intent", "charge", "event", "entry", "delivery", "attempt", "call", "ussd_session")
     with closing(sqlite3.connect(store_path)) as connection:
@@ -489,13 +383,11 @@ def test_what_another_has_open_is_left_as_it_is(store_path: Path):
     assert verified(store_path)[0] == 2
 
 
-# Who may read it
-
-
-@pytest.fixture(params=[0, pytest.param(0o022, marks=pytest.mark.thorough)], ids=["umask 0", "umask 022"])
-def umask(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = os.umask(request.param)
-    yield request.param
+@pytest.fixture
+def umask() -> Iterator[None]:
+    """What is made is everybody's, unless the sandbox sees to it."""
+    before = os.umask(0)
+    yield
     os.umask(before)
 
 
@@ -530,20 +422,11 @@ def test_a_store_and_what_stands_beside_it_are_their_owners_alone(tmp_path: Path
 
 
 @pytest.mark.usefixtures("umask")
-@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.thorough), "2"])
-@pytest.mark.parametrize("kept", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["kept", "private"])
-def test_a_served_store_is_its_owners_alone(
-    serving: "Serving", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool, workers: str
-):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    named = ["--store", str(tmp_path / "store.db")] if kept else []
-    with serving("--port", "0", "--json", "--workers", workers, *named) as server:
+def test_a_served_store_is_its_owners_alone(serving: "Serving", tmp_path: Path):
+    with serving("--port", "0", "--json", "--workers", "2", "--store", str(tmp_path / "store.db")) as server:
         with Workbench.connect(**server.address) as bench:
             pay_once(bench)
-        folder = tmp_path if kept else next(each for each in tmp_path.iterdir() if each.name.startswith("workbench-"))
-        files = [each for each in folder.iterdir() if each.is_file()]
-        assert kept or modes(folder) == {folder.name: 0o700}
-        assert modes(*files) == dict.fromkeys(BESIDE, 0o600)
+        assert modes(*(each for each in tmp_path.iterdir() if each.is_file())) == dict.fromkeys(BESIDE, 0o600)
 
 
 def test_a_store_that_others_could_read_is_closed_to_them_when_it_is_opened_again(store_path: Path):
@@ -555,12 +438,6 @@ def test_a_store_that_others_could_read_is_closed_to_them_when_it_is_opened_agai
     with Workbench(store=copies[0]) as bench:
         pay_once(bench)
         assert set(modes(*beside(copies[0])).values()) == {0o600}
-
-
-def test_an_empty_file_is_closed_to_others_before_a_secret_is_in_it(store_path: Path):
-    store_path.touch(0o644)
-    opened(store_path).close()
-    assert modes(store_path) == {"store.db": 0o600}
 
 
 def test_a_mode_that_cannot_be_set_is_told(
@@ -577,9 +454,6 @@ def test_a_mode_that_cannot_be_set_is_told(
     assert f"{store_path} can be read by others" in caplog.text
 
 
-# The clock's row
-
-
 def now_of(store: Store) -> int:
     with store.transaction() as tx:
         return tx.now_ms
@@ -587,69 +461,23 @@ def now_of(store: Store) -> int:
 
 def test_a_manual_clock_stands_a_running_one_goes_and_a_change_of_mode_jumps_nowhere(store_path: Path):
     wall = [1_000_000]
+    now_ms = START_MS + 60_000
     with closing(opened(store_path, start_ms=START_MS, wall_ms=lambda: wall[0])) as store:
         wall[0] += 5_000
         assert now_of(store) == START_MS
         with store.transaction() as tx:
-            tx.move_clock(START_MS + 60_000)
-            assert (tx.now_ms, tx.clock_mode()) == (START_MS + 60_000, "manual")
-        now_ms = now_of(store)
-        assert now_ms == START_MS + 60_000
+            tx.move_clock(now_ms)
+        assert now_of(store) == now_ms
     with closing(opened(store_path, clock="running", wall_ms=lambda: wall[0])) as running:
         assert now_of(running) == now_ms
         wall[0] += 250
         assert now_of(running) == now_ms + 250
+        with running.transaction() as tx:
+            tx.move_clock(tx.now_ms + 1_000_000)
+        assert now_of(running) == now_ms + 1_000_250
+        now_ms += 1_000_000
     wall[0] += 750
     with closing(opened(store_path, wall_ms=lambda: wall[0])) as manual:
         assert now_of(manual) == now_ms + 1_000
         wall[0] += 1
         assert now_of(manual) == now_ms + 1_000
-
-
-def test_a_new_running_clock_is_the_wall_clock_and_an_offset(store_path: Path):
-    wall = [1_000_000]
-    with closing(opened(store_path, clock="running", start_ms=START_MS, wall_ms=lambda: wall[0])) as store:
-        assert now_of(store) == 1_000_000
-        wall[0] += 5_000
-        assert now_of(store) == 1_005_000
-        with store.transaction() as tx:
-            tx.move_clock(tx.now_ms + 60_000)
-        wall[0] += 1
-        assert now_of(store) == 1_065_001
-
-
-# Many callers
-
-THREADS, PAYMENTS = 8, 10
-
-
-def test_many_threads_pay_into_one_store(sandbox: "Sandbox"):
-    faults: list[BaseException] = []
-
-    def work(name: int) -> None:
-        try:
-            for number in range(PAYMENTS):
-                sandbox.client.charges.create(
-                    amount=100 + number, channel="mtn", phone=UNLISTED, idempotency_key=f"{name}-{number}"
-                )
-        except BaseException as fault:  # noqa: BLE001  told by the test, whatever it is
-            faults.append(fault)
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert faults == []
-    with sandbox.engine.store.transaction() as tx:
-        charges, entries = tx.charges.all(), list(tx.journal.entries())
-        for found in (charges, entries):
-            assert len({each.id for each in found}) == len(found) == THREADS * PAYMENTS
-        assert [each.number for each in entries] == list(range(1, len(entries) + 1))
-        assert {each.payment for each in entries} == {each.id for each in charges}
-        assert tx.journal.verify() == (len(entries), entries[-1].hash)
-        sums = tx.journal.sums()
-        assert sum(row[3] for row in sums) == sum(row[4] for row in sums)
-        assert tx.kept_responses.count() == THREADS * PAYMENTS
-        seqs = [each.seq for table in (tx.charges, tx.events, tx.calls, tx.sessions) for each in table.all()]
-        assert len(set(seqs)) == len(seqs)
