@@ -23,7 +23,11 @@ from urllib.parse import urlsplit
 import httpx
 import nbformat
 import pytest
+from jupyterlab_server.workspaces_handler import WorkspacesManager
 from nbformat.sign import NotebookNotary
+from PIL import Image
+
+from workbench.resources import fixture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Locator, Page
@@ -37,6 +41,7 @@ START_S = 60
 PATIENCE_MS, ACTION_MS = 60_000, 30_000
 """For what waits for a kernel, and for what a widget answers: a machine may be busy with other tests."""
 SETTLES_S, MOST_TABS = 3, 60
+COLOURS, MOST_BYTES = 64, 200_000
 THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -101,6 +106,20 @@ ERRORS = f"""(path) => ({PANEL})(path).content.model.sharedModel.cells.flatMap(
     (output) => output.ename + ': ' + output.evalue))"""
 SOURCES = f"(path) => ({PANEL})(path).content.model.sharedModel.cells.map((cell) => cell.source)"
 COMMAND = "async ([name, options]) => { await window.jupyterapp.commands.execute(name, options); }"
+LEAST_PX = 44
+FLAWS = f"""(root) => {{
+  const of = (each) => each.closest('.wb-phone');  // the handset on a desk is judged by itself
+  const seen = (each) => of(each) === of(root) && !each.closest('.wb-unseen');
+  const all = [root, ...root.querySelectorAll('*')].filter(seen);
+  const box = (each) => each.getBoundingClientRect();
+  const small = all.filter((each) => each.matches('button, select, summary, input:not([type=checkbox], .wb-pin)')
+    && box(each).width && (box(each).width < {LEAST_PX} || box(each).height < {LEAST_PX} - 0.5));
+  const cut = all.filter((each) => !each.matches('input, select, textarea')
+    && !['auto', 'scroll'].includes(getComputedStyle(each).overflowX)
+    && each.clientWidth > 2 && each.scrollWidth > each.clientWidth + 1);
+  return [...small.map((each) => `small: ${{each.outerHTML.slice(0, 120)}}`),
+    ...cut.map((each) => `cut off: ${{each.tagName}} ${{each.className}}`)];
+}}"""
 AXE = "(element) => window.axe.run(element, {resultTypes: ['violations']}).then((found) => found.violations)"
 
 
@@ -392,6 +411,10 @@ class Lab:
             for each in found for node in each["nodes"]
         ]  # fmt: skip
 
+    def flaws(self, where: "Locator") -> list[str]:
+        """Targets within an element that are too small for a finger, and pieces that are cut off."""
+        return list(where.evaluate(FLAWS))
+
     def snapshot(self, where: "Locator | str", name: str) -> None:
         """Compare what a screen reader is told with snapshots/NAME.yaml; --renew writes the file."""
         stored, element = SNAPSHOTS / f"{name}.yaml", self._at(where)
@@ -411,13 +434,20 @@ class Lab:
         self._at(where).screenshot(path=folder / f"{name}.png", animations="disabled")
         return folder / f"{name}.png"
 
+    def picture(self, shot: Path, name: str) -> None:
+        """Make a picture small enough for the README; --pictures puts it there."""
+        with Image.open(shot) as whole:
+            assert min(whole.size) > 300
+            reduced = whole.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        reduced.save(shot, optimize=True)
+        assert shot.stat().st_size < MOST_BYTES
+        if self._request.config.getoption("--pictures"):
+            shutil.copy(shot, fixture(f"{name}.png"))
+
     def lay_out(self, workspace: dict[str, Any]) -> None:
         """Save the workspace in which `open` opens, before it does."""
-        from jupyterlab_server.workspaces_handler import WorkspacesManager
-
         folder = self.jupyter.settings.with_name(KEPT["JUPYTERLAB_WORKSPACES_DIR"])
-        saved = {**workspace, "metadata": {"id": self.name}}
-        WorkspacesManager(str(folder)).save(self.name, json.dumps(saved))
+        WorkspacesManager(str(folder)).save(self.name, json.dumps({**workspace, "metadata": {"id": self.name}}))
 
     def _at(self, where: "Locator | str") -> "Locator":
         return self.page.locator(where) if isinstance(where, str) else where

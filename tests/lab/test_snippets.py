@@ -146,16 +146,13 @@ CASES = [
     Case("POST", "/v1/payment_intents", {"amount": Decimal("150.00"), "currency": "ZMW",
          "payment_method_types": ["mobile_money"], "description": "it's $HOME \"x\"",
          "metadata": {"a b": "ü\n"}}, {}, KEYED),
-    Case("POST", "/v1/payment_intents", {"amount": 0, "currency": "ZMW", "payment_method_types": ["mobile_money"]}),
     Case("GET", "/v1/payment_intents"),
     Case("GET", "/v1/payment_intents", None, {"limit": "1", "starting_after": "{intent_id}"}),
-    Case("GET", "/v1/payment_intents/{intent_id}"),
     Case("GET", "/v1/payment_intents/{intent_id}", None, {"client_secret": "{client_secret}"}, {}, "publishable_key"),
     Case("GET", "/v1/payment_intents/pi_none"),
     Case("POST", "/v1/payment_intents/{intent_id}/confirm", {"payment_method": MONEY}, {}, KEYED),
     Case("POST", "/v1/payment_intents/{intent_id}/confirm",
          {"payment_method": MONEY, "client_secret": "{client_secret}"}, {}, {}, "publishable_key"),
-    Case("POST", "/v1/payment_intents/{intent_id}/cancel"),
     Case("POST", "/v1/payment_intents/{intent_id}/cancel", {"cancellation_reason": "abandoned"}),
     Case("POST", "/v1/charges", CHARGE, {}, KEYED),
     Case("POST", "/v1/charges", {**CHARGE, "phone": "+260960000002", "reference": "ORDER-1"}, {}, KEYED),
@@ -433,15 +430,6 @@ class TestEveryText:
         words = arguments_of(made.curl)
         # shlex does not know the quotes in which bash reads escapes; tests/test_visible.py tells what is sent by them.
         assert "$'" in text or ["curl", *words] == shlex.split(text.replace(" \\\n  -", " -"))
-
-    @settings(max_examples=25, deadline=None)
-    @given(body=st.text(max_size=20), value=st.text(max_size=20))
-    def test_whatever_is_written_it_can_be_written_to_a_file(self, body: str, value: str):
-        made = snippet("POST", f"/v1/{value}", body, query={value: value}, headers={"A": value})
-        assert str(made).encode()
-        assert str(snippet("POST", "/plants", {value: body})).encode()
-        for each in made[:2]:
-            ast.parse(each)
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="NO CURL HERE: its text is read by bash alone")
