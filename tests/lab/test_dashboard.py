@@ -223,7 +223,7 @@ def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
 
 
 def test_what_breaks_is_said_and_the_button_answered(page: Browser, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ClockSection, "advance", lambda *_: 1 / 0)
+    monkeypatch.setattr(ClockSection, "_on_advance", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         page.board._act({"id": 7, "part": "clock", "do": "advance", "on": "60"})  # noqa: SLF001  as its widget calls it
     assert page.widget.answered == 7

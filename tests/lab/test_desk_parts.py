@@ -193,9 +193,9 @@ class TestDraft:
 
 
 class Typed(BoardSection):
-    id = "typed"
+    id, title = "typed", "Typed"
 
-    def section(self) -> views.Section:
+    def _items(self) -> tuple[views.Item, ...]:
         fields = (
             views.Field("phone", "Number", "+260961234567"),
             views.Field("op", "Operator", "mtn", "select", (("mtn", "MTN MoMo"),)),
@@ -204,8 +204,7 @@ class Typed(BoardSection):
         )
         slot = views.Slot("+260961234567", "Handset", (views.Code("Handset", "call +260961234567"),))
         way = views.Steps("Way", (views.Step("a", views.NOW, "b"),))
-        items = (views.Form("f", "To fill in", fields), views.Beside((slot,)), way, views.Note("<script>"))
-        return views.Section(self.id, "Typed", items)
+        return views.Form("f", "To fill in", fields), views.Beside((slot,)), way, views.Note("<script>")
 
 
 def test_where_no_widget_runs_forms_are_tables_errors_are_said_and_numbers_masked():
