@@ -12,24 +12,8 @@ if TYPE_CHECKING:
     from tests.browser.conftest import Lab
 
 SECRET = re.compile(r"(?:sk_test_|pk_test_|whsec_)[0-9A-Za-z+/=]{6,}")
-SHOP = """
-from decimal import Decimal
-from workbench import Workbench
-
-bench = Workbench(seed=7)
-pay = bench.client
-FAILS = "http://127.0.0.1:9/hooks"
-
-def sell(phone, provider="mtn", pin="1234"):
-    intent = pay.payment_intents.create(
-        amount=Decimal("150.00"), currency="ZMW", payment_method_types=["mobile_money"], description="Monstera"
-    )
-    pay.payment_intents.confirm(intent.id, phone=phone, provider=provider)
-    bench.phone(phone).enter_pin(pin)
-    return intent.id
-"""
 DEAD_LETTERS = """
-endpoint = pay.webhook_endpoints.create(url=FAILS, enabled_events=["charge.succeeded"])
+endpoint = pay.webhook_endpoints.create(url="http://127.0.0.1:9/hooks", enabled_events=["charge.succeeded"])
 for phone in ("+260961234567", "+260961111222", "+260971234567"):
     sell(phone, "airtel" if "97" in phone else "mtn")
 bench.clock.advance(days=4)
@@ -42,13 +26,12 @@ STAGES = ("Payments", "API keys", "Webhook endpoints", "Events", "Deliveries", "
 def board(lab: "Lab") -> "Locator":
     """The dashboard of a shop with three sales, and an endpoint that has failed for four days."""
     lab.page.set_viewport_size({"width": 1400, "height": 1400})
-    shown = lab.show(SHOP, DEAD_LETTERS, "bench.dashboard()").locator(".wb-board")
+    shown = lab.show(lab.shop, DEAD_LETTERS, "bench.dashboard()").locator(".wb-board")
     expect(shown.get_by_role("button", name="+1 minute")).to_be_visible()
     return shown
 
 
 def go(board: "Locator", name: str) -> None:
-    """Choose a part of the dashboard."""
     menu = board.get_by_role("navigation", name="Dashboard")
     menu.get_by_role("button", name=name, exact=True).click()
     expect(menu.locator("[aria-current=page]")).to_have_text(name)

@@ -33,8 +33,6 @@ AMOUNT = "Amount in kwacha (ZMW)"
 
 
 class Desk:
-    """What the tests press on a desk, and what they read."""
-
     def __init__(self, lab: "Lab", root: "Locator") -> None:
         self.lab = lab
         self.root = root
@@ -56,7 +54,6 @@ class Desk:
         self.press("Send request")
 
     def asks(self) -> None:
-        """Send the request, until the handset shows the prompt."""
         self.send()
         self.says("its handset shows the prompt")
 

@@ -19,17 +19,6 @@ NUMBER = "+260961234567"
 SILENCE_MS = 10_000
 OPENS_MS = 30_000
 RING_MS = 6_500
-ASK = '''
-from decimal import Decimal
-
-def ask(phone="+260961234567", provider="mtn", amount="150.00"):
-    """A payment of which the customer is asked now."""
-    pay = bench.client.payment_intents
-    intent = pay.create(amount=Decimal(amount), currency="ZMW", payment_method_types=["mobile_money"],
-                        description="Monstera")
-    return pay.confirm(intent.id, phone=phone, provider=provider).id
-'''
-SETUP = f"from workbench import Workbench\n\nbench = Workbench(seed=7)\n{ASK}"
 SHOW = "bench.phone('+260961234567')"
 COUNT_SOUNDS = """() => {
   window.sounds = 0;
@@ -40,8 +29,6 @@ KINDS = "() => window.jupyterapp.shell.currentWidget.model.sharedModel.cells.map
 
 
 class Handset:
-    """What the tests press on a handset, and what they read."""
-
     def __init__(self, lab: "Lab", cell: int) -> None:
         self.lab = lab
         self.root = root = lab.output(cell).locator("section.wb-phone")
@@ -61,7 +48,6 @@ class Handset:
         self.root.get_by_role("button", name=re.compile("^(Messages|Back$)")).click()
 
     def asked(self, amount: str = "150.00") -> str:
-        """A payment is asked for by code: the id of the intent, once it rings."""
         intent = self.lab.run(f"print(ask(amount='{amount}'))")
         self.rings(amount)
         return intent
@@ -78,9 +64,8 @@ class Handset:
         return self.lab.run(f"print(bench.client.payment_intents.retrieve('{intent}').status)")
 
 
-def opened(lab: "Lab", *cells: str, setup: str = SETUP) -> Handset:
-    """A notebook of these cells; the handset that the first of them shows."""
-    lab.show(setup, *(cells or (SHOW,)))
+def opened(lab: "Lab", *cells: str, setup: str = "") -> Handset:
+    lab.show(setup or lab.shop, *(cells or (SHOW,)))
     return Handset(lab, 1)
 
 
@@ -172,7 +157,7 @@ class TestAPayment:
 
     def test_wrong_pins_a_queue_and_a_prompt_that_expires_while_somebody_types(self, lab: "Lab"):
         """The longest prompt that there is: a reference of forty letters, a wrong PIN, another payment behind it."""
-        phone = opened(lab, setup=SETUP.replace("Monstera", "Monstera deliciosa for the waiting rooms"))
+        phone = opened(lab, setup=lab.shop.replace("Monstera", "Monstera deliciosa for the waiting rooms"))
         lab.run("ask(); ask()")
         expect(phone.left).to_contain_text("5:00 left, 3 tries left, 1 more behind. The time stands still")
         phone.press("1", "2", "Send")

@@ -10,17 +10,8 @@ if TYPE_CHECKING:
 MOST_MS = 100
 """Of the best press: another program's load makes a press slower and none faster, a slow drawing slows them all."""
 TIMES = 10
-PAYMENTS = """
-for _ in range(20):
-    intent = bench.client.payment_intents.create(
-        amount=Decimal("150.00"), currency="ZMW", payment_method_types=["mobile_money"]
-    )
-    bench.client.payment_intents.confirm(intent.id, phone="+260961234567", provider="mtn")
-    bench.phone("+260961234567").enter_pin("1234")
-"""
 CELLS = [
-    "from decimal import Decimal\nfrom workbench import Workbench\n\nbench = Workbench(seed=7)",
-    PAYMENTS,
+    "for _ in range(20): sell()",
     "bench.phone('+260961234567')",
     "bench.desk()",
     "bench.dashboard()",
@@ -67,7 +58,7 @@ PRESSED = {
 def test_what_the_kernel_answers_is_drawn_at_once(lab: "Lab", what: str):
     place, name = PRESSED[what]
     lab.page.add_init_script(LISTEN)
-    lab.open(cells=CELLS)
+    lab.open([lab.shop, *CELLS])
     lab.run_all()
     button = lab.output(place).get_by_role("button", name=name, exact=True).first
     button.scroll_into_view_if_needed()

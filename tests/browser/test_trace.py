@@ -11,23 +11,7 @@ if TYPE_CHECKING:
     from tests.browser.conftest import Lab
 
 SOON_MS = 1000  # what happens elsewhere is seen without being asked for
-PAID = """
-from decimal import Decimal
-from workbench import Workbench
-
-bench = Workbench(seed=7)
-
-def sell(amount):
-    intent = bench.client.payment_intents.create(
-        amount=Decimal(amount), currency="ZMW", payment_method_types=["mobile_money"], description="Monstera"
-    )
-    bench.client.payment_intents.confirm(intent.id, phone="+260961234567", provider="mtn")
-    bench.phone("+260961234567").enter_pin("1234")
-    return intent.id
-
-first, second = sell("150.00"), sell("20.00")
-"""
-
+PAID = "first, second = sell(), sell(amount='20.00')"
 CHARGE = (
     'bench.client.charges.create(amount=2000, channel="mtn", phone="+260961234567", idempotency_key=f"key-{number}")'
 )
@@ -36,7 +20,7 @@ CHARGE = (
 @pytest.fixture
 def board(lab: "Lab") -> "Locator":
     lab.page.set_viewport_size({"width": 1400, "height": 2200})
-    shown = lab.show(PAID, "bench.trace").locator(".wb-board")
+    shown = lab.show(lab.shop, PAID, "bench.trace").locator(".wb-board")
     expect(shown.get_by_role("row").last).to_be_visible()
     return shown
 
@@ -77,7 +61,7 @@ def test_an_exchange_is_looked_into_copied_and_told_to_everybody(lab: "Lab", boa
 
 def test_one_call_and_then_five_hundred_payments(lab: "Lab"):
     once = 'bench.client.payment_intents.create(amount=Decimal("1.00"), description="Fern")'
-    board = lab.show(PAID.partition("\nfirst, second")[0], once, "bench.trace").locator(".wb-board")
+    board = lab.show(lab.shop, once, "bench.trace").locator(".wb-board")
     expect(board.get_by_role("row").last).to_contain_text("payment_intent.created")
     last = lab.run(f"for number in range(500): {CHARGE}\nprint(bench.trace[-1]['seq'])")
     expect(board.get_by_role("rowheader").last).to_have_text(last, timeout=SOON_MS)
@@ -89,7 +73,7 @@ def test_what_is_looked_into_and_typed_stays(lab: "Lab", board: "Locator"):
     look.click()
     expect(board.get_by_role("group", name="Request", exact=True)).to_be_visible()
     look.focus()
-    lab.run("for _ in range(30): sell('7.00')")
+    lab.run("for _ in range(30): sell(amount='7.00')")
     lab.page.wait_for_timeout(SOON_MS)
     expect(look).to_be_focused()
     expect(board.get_by_role("group", name="Request", exact=True)).to_be_visible()
@@ -98,7 +82,7 @@ def test_what_is_looked_into_and_typed_stays(lab: "Lab", board: "Locator"):
 
     # A cell that is run again leaves nobody watching.
     for _ in range(3):
-        lab.run_cell(1)
+        lab.run_cell(2)
         expect(board.get_by_role("row").last).to_be_visible()
     lab.page.wait_for_timeout(SOON_MS)
     assert lab.run("len(bench.session.watchers._callbacks)") == "1"

@@ -33,7 +33,6 @@ class Browser:
         self._number = 0
 
     def press(self, part: str, do: str, on: str = "", **values: str) -> dict[str, Any]:
-        """A message as board.js sends it; what was said."""
         self._number += 1
         message = {"id": self._number, "part": part, "do": do, "on": on, "values": values}
         self.widget._handle_custom_msg(message, [])  # noqa: SLF001  what arrives from a browser
@@ -42,7 +41,6 @@ class Browser:
 
     @property
     def view(self) -> dict[str, Any]:
-        """As it travels."""
         return json.loads(json.dumps(self.widget.view))
 
     @property
@@ -60,7 +58,6 @@ class Browser:
         return next(each for each in self.section(part)["items"] if each["kind"] == "grid")["rows"]
 
     def cells(self, part: str, place: int) -> list[str]:
-        """A column."""
         return [row["cells"][place] for row in self.rows(part)]
 
     def row(self, part: str, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
@@ -69,6 +66,11 @@ class Browser:
     @property
     def code(self) -> str:
         return " ".join(each["text"] for item in self.view["code"] for each in item["items"])
+
+
+@pytest.fixture
+def bench(shared_bench: Workbench) -> Workbench:
+    return shared_bench
 
 
 @pytest.fixture

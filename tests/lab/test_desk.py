@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import time
-from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -20,12 +19,6 @@ from workbench.lab.views import BAD, Field, Fold, Form, Grid, Item, Section, Ste
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SEED = 7
-
-
-@pytest.fixture
-def bench() -> Iterator[Workbench]:
-    with Workbench(seed=SEED) as bench:
-        yield bench
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 from unittest.mock import Mock
@@ -44,7 +44,6 @@ class Browser:
         widget.observe(lambda change: self.seen.append(change["new"]), "view")
 
     def press(self, what: str, **more: object) -> str:
-        """What is said in answer."""
         number = len(self.sent)
         arrives(self.widget, {"id": number, "do": what, **more})
         assert self.sent[-1]["answered"] == number
@@ -58,17 +57,10 @@ class Browser:
         return dict(self.widget.view)
 
     def sees(self, holds: Callable[[View], object]) -> bool:
-        """Whether it comes to that soon, by itself."""
         until = time.monotonic() + SOON_S
         while not holds(self.widget.view) and time.monotonic() < until:
             time.sleep(0.01)
         return bool(holds(self.widget.view))
-
-
-@pytest.fixture
-def bench() -> Iterator[Workbench]:
-    with Workbench(seed=7) as bench:
-        yield bench
 
 
 @pytest.fixture
@@ -309,7 +301,6 @@ class TestAPersonAndAScriptTakeOnePath:
 def seen(
     before: View = EMPTY, now: Now | None = None, messages: Sequence[control.Message] = (), **more: object
 ) -> View:
-    """What is to be seen of a handset with a prompt, at a moment."""
     screen = {
         "phone": NUMBER, "operator": "mtn", "screen": "Pay", "state": ussd.ENTER_PIN, "waiting": True,
         "tries_left": 3, "expires_at": 1_000, "queued": 0, "charge": "ch_1", **more,
