@@ -76,6 +76,7 @@ def test_a_key_is_rolled_and_its_value_is_seen_once(lab: "Lab", board: "Locator"
 def test_what_is_pressed_keeps_the_focus_and_what_cannot_be_undone_asks_first(lab: "Lab", board: "Locator"):
     go(board, "Deliveries")
     board.get_by_label("Status").select_option("dead_letter")
+    expect(board.get_by_role("button", name=re.compile("^Replay: "))).to_have_count(3)
     first = board.get_by_role("button", name=re.compile("^Attempts: ")).first
     first.click()
     expect(board.get_by_role("table", name=re.compile("^Attempts at delivery")).get_by_role("row")).to_have_count(11)
