@@ -252,6 +252,15 @@ def test_a_mistake_is_told(bench: Workbench, said: Said, name: str, code: str, w
     assert (f'exercises.hint("{name}") helps.' in told) is not told.startswith("Done")
 
 
+@pytest.mark.parametrize(
+    "name", [each.name for each in ON_THE_BENCH if each.name not in {"own_message", "lost_and_found"}]
+)
+def test_a_solution_is_right_and_may_be_run_again(bench: Workbench, said: Said, name: str):
+    for _ in ("once", "run twice"):
+        do(bench, BY_NAME[name].solution)
+        assert said(check, name, bench).startswith("Done: ")
+
+
 def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Said):
     it, paid = (do(bench, code_of(story))["it"] for story in ("buy:Mint", "buy:Mint attempt"))
     order = {"intent": it.id, "plant": "Mint", "status": "open"}

@@ -372,6 +372,7 @@ class TestTheWords:
         made = snippet("POST", "/v1/payment_intents", {**INTENT, "amount": Decimal("0.10")})
         assert 'amount=Decimal("0.10")' in made.python
         assert all('"amount":0.10,' in each for each in made[1:])
+        assert "-H 'A;'" in snippet("GET", "/v1/balance", headers={"A": ""}).curl
         assert """--data-raw '{"a":{},"b":[]}'""" in snippet("POST", "/plants", {"a": {}, "b": []}).curl
         needed = snippet("GET", "/sandbox/ledger/movements")
         assert needed.python == needed.httpx, "a call needs its account"
