@@ -23,7 +23,11 @@ from urllib.parse import urlsplit
 import httpx
 import nbformat
 import pytest
+from jupyterlab_server.workspaces_handler import WorkspacesManager
 from nbformat.sign import NotebookNotary
+from PIL import Image
+
+from workbench.resources import fixture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Locator, Page
@@ -37,6 +41,7 @@ START_S = 60
 PATIENCE_MS, ACTION_MS = 60_000, 30_000
 """For what waits for a kernel, and for what a widget answers: a machine may be busy with other tests."""
 SETTLES_S, MOST_TABS = 3, 60
+COLOURS, MOST_BYTES = 64, 200_000
 THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -53,6 +58,25 @@ RESTARTED = "Could not restore the debugger state: Canceled future"
 """What JupyterLab 4.6 itself writes as an error when a kernel restarts."""
 
 _numbers = itertools.count(1)
+
+SHOP = """
+from decimal import Decimal
+from workbench import Workbench
+
+bench = Workbench(seed=7)
+pay = bench.client
+
+def ask(phone="+260961234567", provider="mtn", amount="150.00"):
+    intent = pay.payment_intents.create(amount=Decimal(amount), currency="ZMW", description="Monstera",
+                                        payment_method_types=["mobile_money"])
+    return pay.payment_intents.confirm(intent.id, phone=phone, provider=provider).id
+
+def sell(phone="+260961234567", provider="mtn", amount="150.00"):
+    made = ask(phone, provider, amount)
+    bench.phone(phone).enter_pin("1234")
+    return made
+"""
+"""The first cell of a notebook: a bench, and how its customers are asked and pay."""
 
 PANEL = """(path) => {
   for (const widget of window.jupyterapp.shell.widgets('main')) {
@@ -101,12 +125,24 @@ ERRORS = f"""(path) => ({PANEL})(path).content.model.sharedModel.cells.flatMap(
     (output) => output.ename + ': ' + output.evalue))"""
 SOURCES = f"(path) => ({PANEL})(path).content.model.sharedModel.cells.map((cell) => cell.source)"
 COMMAND = "async ([name, options]) => { await window.jupyterapp.commands.execute(name, options); }"
+LEAST_PX = 44
+FLAWS = f"""(root) => {{
+  const of = (each) => each.closest('.wb-phone');  // the handset on a desk is judged by itself
+  const seen = (each) => of(each) === of(root) && !each.closest('.wb-unseen');
+  const all = [root, ...root.querySelectorAll('*')].filter(seen);
+  const box = (each) => each.getBoundingClientRect();
+  const small = all.filter((each) => each.matches('button, select, summary, input:not([type=checkbox], .wb-pin)')
+    && box(each).width && (box(each).width < {LEAST_PX} || box(each).height < {LEAST_PX} - 0.5));
+  const cut = all.filter((each) => !each.matches('input, select, textarea')
+    && !['auto', 'scroll'].includes(getComputedStyle(each).overflowX)
+    && each.clientWidth > 2 && each.scrollWidth > each.clientWidth + 1);
+  return [...small.map((each) => `small: ${{each.outerHTML.slice(0, 120)}}`),
+    ...cut.map((each) => `cut off: ${{each.tagName}} ${{each.className}}`)];
+}}"""
 AXE = "(element) => window.axe.run(element, {resultTypes: ['violations']}).then((found) => found.violations)"
 
 
 class Tools(NamedTuple):
-    """What a browser test needs besides this package."""
-
     chromium: str
     axe: Path
 
@@ -135,7 +171,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def tools() -> Tools:
-    """What there is, or a failure."""
     found, reason = _tools()
     return found or pytest.fail(reason)
 
@@ -147,8 +182,6 @@ def free_port() -> int:
 
 
 class Jupyter(NamedTuple):
-    """A JupyterLab that runs: its address, the folder that it serves and its settings."""
-
     url: str
     folder: Path
     settings: Path
@@ -171,7 +204,6 @@ def apart(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def kept_apart() -> Callable[[Path], dict[str, str]]:
-    """For tests that start a JupyterLab of their own."""
     return apart
 
 
@@ -222,7 +254,6 @@ def quiet(settings: Path) -> None:
 
 @pytest.fixture(scope="session")
 def flags() -> tuple[str, ...]:
-    """What a browser of these tests is started with."""
     return FLAGS
 
 
@@ -262,14 +293,12 @@ class Watch:
             self.outside.append(url)
 
     def end(self) -> None:
-        """Close the pages and hear no more."""
         for page in self._context.pages:
             page.close()
         for event, hears in self._heard.items():
             self._context.remove_listener(event, hears)
 
     def expect(self, pattern: str) -> None:
-        """Say nothing of errors that this regular expression finds."""
         self.expected.append(pattern)
 
     def check(self) -> None:
@@ -279,8 +308,6 @@ class Watch:
 
 
 class Lab:
-    """A page with a notebook in JupyterLab, and its kernel."""
-
     def __init__(self, page: "Page", jupyter: Jupyter, watch: Watch, request: pytest.FixtureRequest) -> None:
         self.page = page
         self.jupyter = jupyter
@@ -288,6 +315,7 @@ class Lab:
         self.name = re.sub(r"\W+", "-", request.node.name)[:60].strip("-") + f"-{next(_numbers)}"
         self.path = f"{self.name}.ipynb"
         self._request = request
+        self.shop = SHOP
 
     def open(self, cells: Sequence[str] = (), *, notebook: Path | None = None) -> None:
         """Open a notebook of these cells, or a copy of one, in a workspace of its own; "## " begins Markdown."""
@@ -302,13 +330,11 @@ class Lab:
         self._go()
 
     def show(self, *cells: str) -> "Locator":
-        """Open a notebook of these cells and run it: what the last of them shows."""
         self.open(cells)
         self.run_all()
         return self.output(len(cells) - 1)
 
     def save(self) -> str:
-        """Save the notebook: its text."""
         self.command("docmanager:save-all")
         return (self.jupyter.folder / self.path).read_text("utf-8")
 
@@ -324,16 +350,13 @@ class Lab:
         self.page.evaluate(READY, self.path)
 
     def sources(self) -> list[str]:
-        """What stands in each cell."""
         return list(self.page.evaluate(SOURCES, self.path))
 
     def run_all(self) -> None:
-        """Run every cell and wait for the last; a cell that fails is a failure."""
         self.page.evaluate(RUN_ALL, self.path)
         assert self.page.evaluate(ERRORS, self.path) == []
 
     def run_cell(self, place: int) -> None:
-        """Run the cell at this place, counted from 0."""
         self.page.evaluate(RUN_CELL, [self.path, place])
         assert self.page.evaluate(ERRORS, self.path) == []
 
@@ -344,20 +367,16 @@ class Lab:
         return str(told["text"]).strip()
 
     def restart(self) -> None:
-        """Restart the kernel; the cells' outputs stay."""
         self.watch.expect(RESTARTED)
         self.page.evaluate(RESTART, self.path)
 
     def cell(self, place: int) -> "Locator":
-        """The cell at this place, counted from 0."""
         return self.page.locator(".jp-NotebookPanel .jp-Notebook .jp-Cell").nth(place)
 
     def output(self, place: int) -> "Locator":
-        """What the cell at this place shows below itself."""
         return self.cell(place).locator(".jp-Cell-outputArea")
 
     def command(self, name: str, **options: str) -> None:
-        """Run one of JupyterLab's commands."""
         self.page.evaluate(COMMAND, [name, options])
 
     def themes(self) -> Iterator[str]:
@@ -370,7 +389,6 @@ class Lab:
             yield theme.removeprefix("JupyterLab ").lower().replace(" ", "-")
 
     def reach(self, place: "Locator") -> None:
-        """Press Tab until the focus is there."""
         for _ in range(MOST_TABS):
             self.page.keyboard.press("Tab")
             if place.evaluate("(node) => node === document.activeElement"):
@@ -378,12 +396,10 @@ class Lab:
         pytest.fail("the keyboard does not get there")
 
     def type_pin(self, handset: "Locator", pin: str = "1234") -> None:
-        """Press the digits of a PIN on a handset, and Send."""
         for key in (*pin, "Send"):
             handset.get_by_role("button", name=key, exact=True).click()
 
     def axe(self, where: "Locator | str") -> list[str]:
-        """What axe objects to within an element, one line each."""
         if not self.page.evaluate("() => Boolean(window.axe)"):
             self.page.add_script_tag(path=self._request.getfixturevalue("tools").axe)
         found = self._at(where).evaluate(AXE)
@@ -391,6 +407,10 @@ class Lab:
             f"{each['id']}: {each['help']}: {node['html'][:200]} {node.get('failureSummary', '')}"
             for each in found for node in each["nodes"]
         ]  # fmt: skip
+
+    def flaws(self, where: "Locator") -> list[str]:
+        """Targets within an element that are too small for a finger, and pieces that are cut off."""
+        return list(where.evaluate(FLAWS))
 
     def snapshot(self, where: "Locator | str", name: str) -> None:
         """Compare what a screen reader is told with snapshots/NAME.yaml; --renew writes the file."""
@@ -411,13 +431,20 @@ class Lab:
         self._at(where).screenshot(path=folder / f"{name}.png", animations="disabled")
         return folder / f"{name}.png"
 
+    def picture(self, shot: Path, name: str) -> None:
+        """Make a picture small enough for the README; --pictures puts it there."""
+        with Image.open(shot) as whole:
+            assert min(whole.size) > 300
+            reduced = whole.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        reduced.save(shot, optimize=True)
+        assert shot.stat().st_size < MOST_BYTES
+        if self._request.config.getoption("--pictures"):
+            shutil.copy(shot, fixture(f"{name}.png"))
+
     def lay_out(self, workspace: dict[str, Any]) -> None:
         """Save the workspace in which `open` opens, before it does."""
-        from jupyterlab_server.workspaces_handler import WorkspacesManager
-
         folder = self.jupyter.settings.with_name(KEPT["JUPYTERLAB_WORKSPACES_DIR"])
-        saved = {**workspace, "metadata": {"id": self.name}}
-        WorkspacesManager(str(folder)).save(self.name, json.dumps(saved))
+        WorkspacesManager(str(folder)).save(self.name, json.dumps({**workspace, "metadata": {"id": self.name}}))
 
     def _at(self, where: "Locator | str") -> "Locator":
         return self.page.locator(where) if isinstance(where, str) else where

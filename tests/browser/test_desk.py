@@ -3,27 +3,16 @@
 import re
 from typing import TYPE_CHECKING
 
+from PIL import Image
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
     from tests.browser.conftest import Lab
-    from tests.conftest import Serving
 
 SETUP = "from workbench import Workbench\n\nbench = Workbench(seed=7)"
 NUMBER = "+260961234567"
-LEAST_PX = 44
-SMALL = f"""(desk) => [...desk.querySelectorAll('button, select, input, summary')]
-  .filter((each) => !each.closest('.wb-phone'))
-  .map((each) => [each.textContent, each.getBoundingClientRect()])
-  .filter(([, box]) => box.width && (box.width < {LEAST_PX} || box.height < {LEAST_PX - 0.5}))
-  .map(([text, box]) => `${{text}}: ${{box.width}} x ${{box.height}}`)"""
-CUT_OFF = """(desk) => [desk, ...desk.querySelectorAll('*')].filter((each) => {
-  const scrolls = ['auto', 'scroll'].includes(getComputedStyle(each).overflowX);
-  const isField = ['INPUT', 'SELECT', 'TEXTAREA'].includes(each.tagName) || each.closest('.wb-phone, .wb-unseen');
-  return !scrolls && !isField && each.clientWidth > 2 && each.scrollWidth > each.clientWidth + 1;
-}).map((each) => `${each.tagName} ${each.className}`)"""
 OVERPRINTED = """(part) => {
   const texts = [...part.querySelectorAll('caption, th, td')].filter((each) => each.textContent).map((each) => {
     const range = document.createRange();
@@ -39,29 +28,17 @@ OVERPRINTED = """(part) => {
 SCROLLED = """(part) => [...part.querySelectorAll('.wb-scroll')]
   .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => `${each.ariaLabel} is cut off`)"""
 TALL = {"width": 1400, "height": 4000}
-WIDTH = "(desk, width) => { desk.parentElement.style.width = width; }"
 AMOUNT = "Amount in kwacha (ZMW)"
-WRONG = [
-    (AMOUNT, "abc", "abc is no amount"),
-    (AMOUNT, "1,5", "Write the ngwee after a point: 1.5."),
-    (AMOUNT, "-5", "amount: -5 is not more than zero."),
-    ("Customer's number", "+447911123456", "The number is not Zambian"),
-    ("Idempotency key", "clé", "printable ASCII"),
-]
 
 
 class Desk:
-    """What the tests press on a desk, and what they read."""
-
     def __init__(self, lab: "Lab", root: "Locator") -> None:
         self.lab = lab
         self.root = root
         self.status = root.locator("> .wb-status")
         self.handset = root.locator("section.wb-phone")
-        self.answer = self.part("Answer")
-        self.payment = self.part("Payment")
-        self.webhooks = self.part("Webhooks")
-        self.ledger = self.part("Ledger")
+        parts = ("Answer", "Payment", "Webhooks", "Ledger")
+        self.answer, self.payment, self.webhooks, self.ledger = map(self.part, parts)
 
     def part(self, name: str) -> "Locator":
         return self.root.get_by_role("region", name=name, exact=True)
@@ -76,7 +53,6 @@ class Desk:
         self.press("Send request")
 
     def asks(self) -> None:
-        """Send the request, until the handset shows the prompt."""
         self.send()
         self.says("its handset shows the prompt")
 
@@ -97,9 +73,9 @@ class Desk:
         expect(self.ledger.get_by_role("table").first).to_contain_text(amount)
 
 
-def opened(lab: "Lab", *cells: str, setup: str = SETUP) -> Desk:
+def opened(lab: "Lab", *cells: str) -> Desk:
     lab.page.set_viewport_size(TALL)
-    lab.show(setup, *(cells or ("bench.desk()",)))
+    lab.show(SETUP, *(cells or ("bench.desk()",)))
     return shown(lab, 1)
 
 
@@ -112,20 +88,27 @@ def shown(lab: "Lab", cell: int) -> Desk:
 class TestAPayment:
     def test_by_mouse_from_empty_to_verified_webhook(self, lab: "Lab"):
         desk = opened(lab)
+        lab.page.set_viewport_size({"width": 1900, "height": 3000})
         expect(desk.answer).to_contain_text("Nothing was sent yet.")
         lab.snapshot(desk.root, "desk-empty")
-        lab.shot(desk.root, "desk-empty")
         desk.send()
         desk.says("ZMW 150.00 asked of +26096••••567: its handset shows the prompt.")
         expect(desk.handset).to_contain_text("Pay ZMW 150.00")
-        lab.shot(desk.root, "desk-asked")
         # Code that is scrolled stays where it is.
         scrolled = desk.answer.get_by_role("group", name="Answer")
         scrolled.evaluate("(node) => { node.scrollTop = 60; }")
         desk.pay()
         assert scrolled.evaluate("(node) => node.scrollTop") == 60
         expect(desk.answer).to_contain_text("→ 200 OK")
-        lab.shot(desk.root, "desk-paid")
+        shot = lab.shot(desk.root, "desk")
+        # As far as the ledger: the code below it is for those who have begun.
+        top, ledger = desk.root.bounding_box(), desk.ledger.bounding_box()
+        assert top
+        assert ledger
+        with Image.open(shot) as whole:
+            cut = whole.crop((0, 0, whole.width, int(ledger["y"] + ledger["height"] - top["y"]) + 8))
+        cut.save(shot)
+        lab.picture(shot, "desk")
         lab.snapshot(desk.payment, "desk-paid-payment")
         lab.snapshot(desk.webhooks, "desk-paid-webhooks")
         lab.snapshot(desk.ledger, "desk-paid-ledger")
@@ -143,28 +126,6 @@ class TestAPayment:
         keys.press("Enter")
         desk.is_paid("20.50")
         assert lab.page.locator(".jp-Notebook .jp-Cell").count() == 2
-
-    def test_a_charge_in_one_call_and_what_is_done_is_code_to_copy(self, lab: "Lab"):
-        desk = opened(lab)
-        desk.field("What to send").select_option("charge")
-        expect(desk.field("JSON")).to_have_value(re.compile('"amount": 15000'))
-        desk.send()
-        desk.is_paid()
-        expect(desk.answer).to_contain_text("POST /v1/charges → 200 OK")
-        lab.shot(desk.root, "desk-charge")
-        desk.field("What to send").select_option("intent")
-        request = desk.part("Request")
-        request.get_by_text("The same in Python and curl").click()
-        code = request.get_by_role("group", name="Python")
-        expect(code).to_contain_text('amount=Decimal("150.00")')
-        desk.field(AMOUNT).fill("7")
-        expect(code).to_contain_text("amount=7,")
-        request.get_by_role("button", name="Copy Python").click()
-        desk.says("Python copied.")
-        # What was copied is run as it stands.
-        lab.run(code.inner_text())
-        expect(desk.handset).to_contain_text("Pay ZMW 7.00")
-        expect(desk.payment).to_contain_text("requires action")
 
 
 class TestTheRequest:
@@ -186,7 +147,6 @@ class TestTheRequest:
         desk.says("The body is not JSON")
         expect(raw).to_have_attribute("aria-invalid", "true")
         expect(desk.answer).to_contain_text("→ 400 Bad Request")
-        lab.shot(desk.root, "desk-refused")
         desk.press("Take the form's again")
         # Markup stays text.
         described.fill("<img src=x onerror=alert(1)><b>Fern</b>")
@@ -194,19 +154,18 @@ class TestTheRequest:
         assert desk.root.locator("img").count() == desk.answer.locator("b").count() == 0
         expect(desk.answer).to_contain_text("<b>Fern</b>")
 
-    def test_the_same_key_does_it_once(self, lab: "Lab"):
-        desk, again = opened(lab), "Send again with the same key"
-        expect(desk.root.get_by_role("button", name=again)).to_have_attribute("aria-disabled", "true")
-        desk.asks()
-        desk.press(again)
-        desk.says("The service gave the answer of before: nothing was done a second time.")
-        expect(desk.answer).to_contain_text("Idempotent-Replayed: true")
-        assert lab.run("len(bench.client.payment_intents.list().data)") == "1"
-        desk.field(AMOUNT).fill("151.00")
-        desk.press(again)
-        desk.says("This Idempotency-Key came with another body before.")
-        expect(desk.field("Idempotency key")).to_have_attribute("aria-invalid", "true")
-        lab.shot(desk.root, "desk-key-reused")
+    def test_what_is_copied_runs_as_it_stands(self, lab: "Lab"):
+        desk = opened(lab)
+        request = desk.part("Request")
+        request.get_by_text("The same in Python and curl").click()
+        desk.field(AMOUNT).fill("7")
+        code = request.get_by_role("group", name="Python")
+        expect(code).to_contain_text("amount=7,")
+        lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        request.get_by_role("button", name="Copy Python").click()
+        desk.says("Python copied.")
+        lab.run(lab.page.evaluate("() => navigator.clipboard.readText()"))
+        expect(desk.handset).to_contain_text("Pay ZMW 7.00")
 
     def test_two_payments_and_their_handsets(self, lab: "Lab"):
         desk = opened(lab)
@@ -227,19 +186,6 @@ class TestTheRequest:
         expect(desk.ledger).to_contain_text("No entry yet")
         assert lab.run("len(bench._phone_widgets)") == "2"
 
-    def test_what_is_wrong_is_said_beside_its_field(self, lab: "Lab"):
-        desk = opened(lab)
-        for name, value, words in WRONG:
-            field = desk.field(name)
-            right = field.input_value()
-            field.fill(value)
-            desk.send()
-            desk.says(words)
-            expect(field).to_have_attribute("aria-invalid", "true")
-            expect(field).to_have_accessible_description(re.compile(re.escape(words)))
-            field.fill(right)
-            expect(field).not_to_have_attribute("aria-invalid", "true")
-
 
 class TestTheNotebookAroundIt:
     def test_what_is_typed_survives_what_another_cell_does(self, lab: "Lab"):
@@ -259,15 +205,12 @@ class TestTheNotebookAroundIt:
         lab.page.keyboard.type("tten")
         expect(field).to_have_value("Fern, half written")
 
-    def test_a_second_view_shows_the_same(self, lab: "Lab"):
+    def test_two_views_show_the_same_and_a_restarted_kernel_and_a_closed_bench_are_said(self, lab: "Lab"):
         desk, again = opened(lab, "bench.desk()", "bench.desk()"), shown(lab, 2)
         desk.send()
         again.says("its handset shows the prompt")
         again.pay()
         desk.is_paid()
-
-    def test_a_restarted_kernel_says_what_to_do_and_a_closed_bench_that_it_is(self, lab: "Lab"):
-        desk = opened(lab)
         lab.restart()
         desk.send()
         expect(desk.status).to_contain_text("run the cells again", timeout=9_000)
@@ -278,28 +221,6 @@ class TestTheNotebookAroundIt:
         desk.send()
         expect(desk.root).to_contain_text("closed")
 
-    def test_an_outage_is_seen(self, lab: "Lab"):
-        desk = opened(lab)
-        lab.run("bench.operator.outage('mtn', 600)")
-        desk.send()
-        desk.press("Let 10 seconds pass")
-        desk.says("Not paid: operator unavailable.")
-        expect(desk.payment).to_contain_text("not paid: failed")
-        lab.shot(desk.root, "desk-outage")
-
-
-def test_served_the_receiver_starts_when_it_is_asked_for(lab: "Lab", serving: "Serving"):
-    with serving("--port", "0", "--json") as server:
-        desk = opened(lab, setup=f"from workbench import Workbench\n\nbench = Workbench.connect(**{server.address!r})")
-        expect(desk.webhooks).to_contain_text("Nothing here receives webhooks yet.")
-        assert lab.run("bench.session.started is None") == "True"
-        desk.press("Start the receiver")
-        desk.says("The receiver listens")
-        desk.asks()
-        desk.pay()
-        lab.shot(desk.root, "desk-served")
-        lab.run("bench.close()")
-
 
 class TestForEveryone:
     def test_axe_finds_nothing_in_any_theme_nor_with_forced_colors(self, lab: "Lab"):
@@ -307,6 +228,8 @@ class TestForEveryone:
         desk.field(AMOUNT).fill("abc")
         desk.send()
         desk.says("abc is no amount")
+        expect(desk.field(AMOUNT)).to_have_attribute("aria-invalid", "true")
+        expect(desk.field(AMOUNT)).to_have_accessible_description(re.compile("abc is no amount"))
         for theme in lab.themes():
             assert (theme, lab.axe(desk.root)) == (theme, [])
         desk.field(AMOUNT).fill("5")
@@ -320,31 +243,19 @@ class TestForEveryone:
         desk.part("Request").get_by_text("The same in Python and curl").click()
         for theme in lab.themes():
             lab.shot(desk.root, f"desk-{theme}")
-            assert (theme, lab.axe(desk.root), desk.root.evaluate(SMALL)) == (theme, [], [])
+            assert (theme, lab.axe(desk.root), lab.flaws(desk.root)) == (theme, [], [])
 
-    def test_nothing_is_cut_off_and_no_target_too_small_through_a_payment(self, lab: "Lab"):
+    def test_nothing_is_cut_off_overprinted_or_too_small_through_a_payment(self, lab: "Lab"):
         """In 320 px, what 400 % of 1280 px leaves, and on small screens, of which JupyterLab keeps a third."""
         desk = opened(lab)
-        for width in (360, 320):
-            desk.root.evaluate(WIDTH, f"{width}px")
-            is_whole_through_a_payment(desk)
-            lab.shot(desk.root, f"desk-{width}")
-        desk.root.evaluate(WIDTH, "")
-        lab.command("application:toggle-left-area")
-        for width, height in ((360, 740), (320, 256)):
-            lab.page.set_viewport_size({"width": width, "height": height})
-            is_whole_through_a_payment(desk)
-        lab.page.set_viewport_size({"width": 1280, "height": 1024})
-        desk.root.evaluate(WIDTH, "1280px")
-        desk.root.evaluate("(node) => { node.style.zoom = 4; }")
-        desk.asks()
-        assert desk.root.evaluate(CUT_OFF) == []
 
-    def test_no_heading_of_an_account_stands_upon_its_columns(self, lab: "Lab"):
-        desk = opened(lab)
+        def is_whole() -> None:
+            desk.asks()
+            desk.pay()
+            assert lab.flaws(desk.root) == []
+
         lab.command("application:toggle-left-area")
-        desk.asks()
-        desk.pay()
+        is_whole()
         found = {}
         for width in (1440, 1180, 1000, 900, 700, 500, 360):
             lab.page.set_viewport_size({"width": width, "height": 4000})
@@ -352,9 +263,6 @@ class TestForEveryone:
             found[width] = desk.ledger.evaluate(OVERPRINTED) + desk.ledger.evaluate(SCROLLED)
             lab.shot(desk.ledger, f"desk-ledger-{width}")
         assert {width: each for width, each in found.items() if each} == {}
-
-
-def is_whole_through_a_payment(desk: Desk) -> None:
-    desk.asks()
-    desk.pay()
-    assert (desk.root.evaluate(CUT_OFF), desk.root.evaluate(SMALL)) == ([], [])
+        for width, height in ((360, 740), (320, 256)):
+            lab.page.set_viewport_size({"width": width, "height": height})
+            is_whole()

@@ -8,8 +8,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from workbench import Workbench
-
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -25,16 +23,14 @@ TOKEN = {"method": "POST", "headers": JSON, "body": '{"email": "a@b.example", "p
 
 
 class Elsewhere(http.server.BaseHTTPRequestHandler):
-    """The other site: an empty page."""
-
     def do_GET(self) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
         self.wfile.write(b"<title>evil</title>")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
-        del format, args
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +55,10 @@ def page(tools: "Tools", flags: tuple[str, ...], tmp_path_factory: pytest.TempPa
         browser.close()
 
 
-@pytest.fixture(scope="module", params=["served", "threaded"])
-def port(request: pytest.FixtureRequest, serving: "Serving") -> Iterator[int]:
-    if request.param == "served":
-        with serving("--port", "0", "--json") as server:
-            yield urlsplit(server.address["base_url"]).port or 0
-        return
-    with Workbench(seed=7) as bench, bench.serve() as served:
-        yield urlsplit(served.base_url).port or 0
+@pytest.fixture(scope="module")
+def port(serving: "Serving") -> Iterator[int]:
+    with serving("--port", "0", "--json") as server:
+        yield urlsplit(server.address["base_url"]).port or 0
 
 
 def calls(page: "Page", url: str, **options: Any) -> tuple[int, str]:  # noqa: ANN401  options of fetch
@@ -74,13 +66,10 @@ def calls(page: "Page", url: str, **options: Any) -> tuple[int, str]:  # noqa: A
     return status, text
 
 
-def test_at_home_a_page_may_ask_for_a_token(page: "Page", port: int):
+def test_at_home_a_page_may_ask_and_a_name_that_leads_here_shows_and_gets_nothing(page: "Page", port: int):
     page.goto(f"http://127.0.0.1:{port}/")
     status, text = calls(page, "/v1/auth/token", **TOKEN)
     assert (status, "access_token" in text) == (200, True)
-
-
-def test_a_name_that_leads_here_shows_nothing_nor_does_its_page_get_anything(page: "Page", port: int):
     for path in ("/docs", "/openapi.json", "/sandbox/ledger/entries", "/"):
         response = page.goto(f"http://{EVIL}:{port}{path}")
         assert response is not None

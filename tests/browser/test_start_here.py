@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
+from workbench.lab.exercises import EXERCISES
+from workbench.lab.server import layout
 from workbench.resources import notebooks
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator
-
     from tests.browser.conftest import Lab
 
 WORDS = {
@@ -20,67 +20,44 @@ WORDS = {
     "books": "bench.ledger.t_accounts",
     "trace": "bench.trace.for_",
     "exercise": "exercises.check(",
+    "report": "exercises.report(",
 }
 """A name for each cell that the tests run → words of its source that stand there first."""
-IN_ORDER = ("parameters", "bench", "ask", "ring")
 
 
-class Start:
-    """The notebook, its cells by name."""
+def test_the_first_payment_by_hand_and_what_is_done_is_remembered_by_another_kernel(lab: "Lab"):
+    notebook = notebooks()[0]
+    lab.lay_out(layout(notebook))
+    lab.page.set_viewport_size({"width": 1360, "height": 860})
+    lab.open(notebook=notebook)
+    sources = lab.sources()
+    place = {name: next(n for n, text in enumerate(sources) if words in text) for name, words in WORDS.items()}
+    handset = lab.page.locator(".jp-LinkedOutputView section.wb-phone")
 
-    def __init__(self, lab: "Lab") -> None:
-        self.lab = lab
-        lab.open(notebook=notebooks()[0])
-        sources = lab.sources()
-        self.place = {name: next(n for n, text in enumerate(sources) if words in text) for name, words in WORDS.items()}
-
-    def run(self, *names: str) -> None:
+    def run(*names: str) -> None:
         for name in names:
-            self.lab.run_cell(self.place[name])
+            lab.run_cell(place[name])
 
-    def output(self, name: str) -> "Locator":
-        return self.lab.output(self.place[name])
+    def shows(name: str, words: str) -> None:
+        expect(lab.output(place[name])).to_contain_text(words)
 
-    @property
-    def handset(self) -> "Locator":
-        return self.output("ring").locator("section.wb-phone")
-
-    def press_pin(self) -> None:
-        self.lab.type_pin(self.handset)
-        expect(self.handset).to_contain_text("Approved")
-
-
-def test_the_first_payment_by_hand(lab: "Lab"):
-    start = Start(lab)
-    start.run(*IN_ORDER, "paid")
-    expect(start.output("paid")).to_contain_text("Enter the PIN on it, then run this cell again")
-    start.press_pin()
-    start.run("paid", "books", "trace", "exercise")
-    expect(start.output("paid")).to_contain_text("The money is secured")
-    expect(start.output("books")).to_contain_text("150.00")
-    expect(start.output("trace")).to_contain_text("Monstera")
-
-
-def test_cells_twice_and_out_of_order(lab: "Lab"):
-    start = Start(lab)
-    start.run(*IN_ORDER, "ring")
-    expect(start.handset).to_have_count(1)
-    expect(start.handset).to_contain_text("Pay ZMW 150.00")
-    # Another payment while this one waits, and the state of one of which nobody was asked.
-    start.run("ask", "paid")
-    expect(start.output("paid")).to_contain_text("Run step 2: it sends the prompt")
-    start.press_pin()
-    start.run("ring")
-    expect(start.handset).to_contain_text("Pay ZMW 150.00")
-    start.press_pin()
-    start.run("ring", "paid")
-    expect(start.output("paid")).to_contain_text("The money is secured")
-    # From the top again: another sandbox, of the same seed.
-    start.run(*IN_ORDER)
-    expect(start.handset).to_contain_text("Pay ZMW 150.00")
-    start.press_pin()
-    assert lab.run("len(bench.tables.payments)") == "1"
-    lab.reopen()
-    expect(start.handset).to_contain_text("Approved")
+    run("parameters", "bench", "ask", "ring")
+    expect(handset).to_contain_text("Pay ZMW 150.00")
+    lab.cell(place["ring"] - 1).scroll_into_view_if_needed()
+    lab.picture(lab.shot("#main", "notebook"), "notebook")
+    run("paid", "exercise")
+    shows("paid", "Enter the PIN on it, then run this cell again")
+    shows("exercise", "Not done yet")
+    lab.type_pin(handset)
+    expect(handset).to_contain_text("Approved")
+    run("paid", "books", "trace")
+    shows("paid", "The money is secured")
+    shows("books", "150.00")
+    shows("trace", "Monstera")
+    lab.run(EXERCISES[0].solution)
+    run("exercise")
+    shows("exercise", "Done: The Fern is paid")
+    lab.restart()
     lab.run_all()
-    expect(start.handset).to_be_visible()
+    shows("paid", "A prompt waits on the phone.")
+    shows("report", "✓ done")

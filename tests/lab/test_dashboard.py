@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -34,7 +33,6 @@ class Browser:
         self._number = 0
 
     def press(self, part: str, do: str, on: str = "", **values: str) -> dict[str, Any]:
-        """A message as board.js sends it; what was said."""
         self._number += 1
         message = {"id": self._number, "part": part, "do": do, "on": on, "values": values}
         self.widget._handle_custom_msg(message, [])  # noqa: SLF001  what arrives from a browser
@@ -43,7 +41,6 @@ class Browser:
 
     @property
     def view(self) -> dict[str, Any]:
-        """As it travels."""
         return json.loads(json.dumps(self.widget.view))
 
     @property
@@ -61,20 +58,19 @@ class Browser:
         return next(each for each in self.section(part)["items"] if each["kind"] == "grid")["rows"]
 
     def cells(self, part: str, place: int) -> list[str]:
-        """A column."""
         return [row["cells"][place] for row in self.rows(part)]
 
     def row(self, part: str, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
         return next(row for row in self.rows(part) if holds(row))
 
-    def since_error(self) -> str:
-        """What stands beside the moment that events are filtered by."""
-        form = self.section("events")["items"][0]
-        return str(next(each for each in form["fields"] if each["name"] == "since").get("error", ""))
-
     @property
     def code(self) -> str:
         return " ".join(each["text"] for item in self.view["code"] for each in item["items"])
+
+
+@pytest.fixture
+def bench(shared_bench: Workbench) -> Workbench:
+    return shared_bench
 
 
 @pytest.fixture
@@ -90,20 +86,6 @@ def pay(bench: Workbench, phone: str = "+260961234567", amount: str = "150.00") 
     bench.client.payment_intents.confirm(made.id, phone=phone, provider="mtn")
     bench.phone(phone).enter_pin("1234")
     return made.id
-
-
-def test_there_is_one_dashboard_and_where_nobody_looks_it_is_text_and_html(bench: Workbench):
-    dashboard = bench.dashboard()
-    assert dashboard is bench.dashboard()
-    assert dashboard.widget is bench.dashboard().widget
-    pay(bench)
-    shown = dashboard._repr_mimebundle_()
-    assert set(shown) == {"text/plain", "text/html"}
-    titles = ("Test clock", "Payments", "API keys", "webhook endpoints", "events", "deliveries", "operators")
-    assert [title for title in titles if title not in str(shown["text/plain"])] == []
-    assert "150.00 ZMW" in str(shown["text/html"])
-    assert "live in JupyterLab" not in str(shown["text/plain"])
-    assert not SECRET.search(json.dumps(shown))
 
 
 def test_only_what_is_chosen_is_shown_and_looking_at_it_leaves_no_trace(bench: Workbench, page: Browser):
@@ -127,13 +109,9 @@ def test_only_what_is_chosen_is_shown_and_looking_at_it_leaves_no_trace(bench: W
 def test_a_key_is_made_rolled_and_revoked(bench: Workbench, page: Browser):
     page.show("keys")
     page.press("keys", "create", kind="secret")
-    (revealed,) = page.sent
-    value = revealed["reveal"]["secret"]
-    assert bench.client_with(value).api_keys.list().data
-    assert value[-4:] in page.said["text"]
+    value = page.sent[-1]["reveal"]["secret"]
     made = page.row("keys", lambda row: row["cells"][0].endswith(value[-4:]))
-    assert [each["do"] for each in made["actions"]] == ["roll", "revoke"]
-    assert all(each["confirm"] for each in made["actions"])
+    assert [(each["do"], bool(each["confirm"])) for each in made["actions"]] == [("roll", True), ("revoke", True)]
     page.press("keys", "roll", made["id"])
     rolled = page.sent[-1]["reveal"]["secret"]
     assert bench.client_with(rolled).api_keys.list().data
@@ -143,8 +121,7 @@ def test_a_key_is_made_rolled_and_revoked(bench: Workbench, page: Browser):
     assert "ended" in page.said["text"]
     assert "pay.api_keys.revoke(" in page.code
     assert "curl -X DELETE" in page.code
-    page.press("keys", "revoke", newest["id"])
-    assert page.said["tone"] == "bad"
+    assert page.press("keys", "revoke", newest["id"])["tone"] == "bad"
 
 
 @pytest.mark.parametrize("kind", ["secret", "publishable"])
@@ -157,14 +134,11 @@ def test_the_key_of_the_bench_is_taken_over_when_it_is_rolled(kind: str):
         assert "roll it instead" in own["actions"][1]["off"]
         before = str(bench.secret_key), str(bench.publishable_key)
         assert page.press("keys", "revoke", own["id"])["tone"] == "bad"
-        page.press("keys", "roll", own["id"])
-        assert "This bench has gone over to it" in page.said["text"]
+        assert "This bench has gone over to it" in page.press("keys", "roll", own["id"])["text"]
         assert "bench.use_key(pay.api_keys.roll(" in page.code
         after = str(bench.secret_key), str(bench.publishable_key)
-        assert page.sent[-1]["reveal"]["secret"] in after
-        assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
+        assert set(after) - set(before) == {page.sent[-1]["reveal"]["secret"]}
         pay(bench)
-        assert bench.clock.advance(60).now_ms > 0
         assert looking.events.list().data
         assert "this bench" in page.rows("keys")[0]["cells"][3]
 
@@ -191,26 +165,6 @@ def test_an_endpoint_is_added_paused_changed_and_deleted(bench: Workbench, page:
     assert page.rows("endpoints")[0]["cells"][3] == "two, for a while"
     page.press("endpoints", "delete", row["id"])
     assert row["id"] not in [each["id"] for each in page.rows("endpoints")]
-
-
-def test_an_endpoint_that_was_paused_is_told_from_the_events_and_a_new_secret_is_handed_over():
-    with Workbench(seed=7) as bench:
-        page = Browser(bench.dashboard())
-        (own,) = page.show("endpoints")["items"][0]["rows"]
-        assert "replayed from the events" in page.press("endpoints", "pause", own["id"])["text"]
-        pay(bench)
-        assert page.press("deliveries", "replay_all")["text"].startswith("No dead letter")
-        page.press("endpoints", "enable", own["id"])
-        page.show("events")
-        assert page.press("events", "replay", page.rows("events")[0]["id"])["text"] == "Sent again to 1 endpoint."
-        assert [each.verdict for each in bench.receiver.arrivals] == ["accepted"]
-        page.show("endpoints")
-        page.press("endpoints", "roll", own["id"])
-        assert "has it already" in page.said["text"]
-        assert "bench.receiver.secrets.append(" in page.code
-        bench.clock.advance(days=2)  # the overlap is over: only the new secret signs
-        pay(bench)
-        assert [each.verdict for each in bench.receiver.arrivals] == ["accepted"] * 6
 
 
 REFUSED: list[tuple[str, str, str, dict[str, str]]] = [
@@ -256,11 +210,10 @@ def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
     assert (first[:9] in shown, second[:9] in shown) == (False, True)
     # A moment that the service does not take is said beside its field; the rest of the filter holds.
     for since in ("2026-13", "9999-12-31", "0001-01-01", "2101-01-01"):
-        page.press("events", "follow", "filter", since=since, search=second)
-        assert "A moment in Lusaka" in page.since_error()
-        assert page.rows("events")
         said = page.press("events", "search", "filter", since=since, search=second)
         assert (said["tone"], said["text"][:18]) == ("bad", "A moment in Lusaka")
+        assert said["text"] == page.section("events")["items"][0]["fields"][2]["error"]
+        assert page.rows("events")
     page.press("events", "clear")
     assert "All events" in page.said["text"]
     # What is looked for can be changed after it was refused.
@@ -272,11 +225,8 @@ def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
 
 
 def test_what_breaks_is_said_and_the_button_answered(page: Browser, monkeypatch: pytest.MonkeyPatch):
-    def broken(*_: object) -> None:
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(ClockSection, "advance", broken)
-    with pytest.raises(RuntimeError):
+    monkeypatch.setattr(ClockSection, "_on_advance", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
         page.board._act({"id": 7, "part": "clock", "do": "advance", "on": "60"})  # noqa: SLF001  as its widget calls it
     assert page.widget.answered == 7
     assert "the kernel's log says what" in page.said["text"]
@@ -296,26 +246,18 @@ def test_an_event_shows_what_was_sent_and_how_it_arrived(bench: Workbench, page:
     assert "961234567" not in payload["text"]
     ours = next(each for each in sent["rows"] if "delivered" in each["cells"][2])
     assert ours["more"][0]["rows"][0]["cells"][2] == "200"
-    page.press("events", "replay", again["actions"][0]["on"])
-    assert "Sent again" in page.said["text"]
-    page.press("events", "replay_one", ours["id"])
-    assert "Sent again" in page.said["text"]
+    for name, on in (("replay", again["actions"][0]["on"]), ("replay_one", ours["id"])):
+        assert "Sent again" in page.press("events", name, on)["text"]
     page.press("events", "unfold", row["id"])
     assert "beneath" not in page.rows("events")[0]
 
 
-def dead_letters(bench: Workbench, count: int) -> str:
-    """An endpoint that took nothing for four days, and `count` dead letters."""
-    endpoint = bench.client.webhook_endpoints.create(url=DEAF, enabled_events=["charge.succeeded"])
-    for number in range(count):
-        pay(bench, f"+26096123456{number}")
-    bench.clock.advance(days=4)
-    return endpoint.id
-
-
 def test_dead_letters_are_told_of_and_sent_again(bench: Workbench, page: Browser):
     assert bench.receiver.secrets
-    endpoint = dead_letters(bench, 3)
+    endpoint = bench.client.webhook_endpoints.create(url=DEAF, enabled_events=["charge.succeeded"]).id
+    for number in range(3):
+        pay(bench, f"+26096123456{number}")
+    bench.clock.advance(days=4)
     page.show("deliveries")
     page.press("deliveries", "follow", "filter", status=DEAD_LETTER)
     mine = [row for row in page.rows("deliveries") if row["cells"][1].endswith(DEAF.removeprefix("http://"))]
@@ -326,8 +268,7 @@ def test_dead_letters_are_told_of_and_sent_again(bench: Workbench, page: Browser
     assert [row["cells"][0] for row in grid["rows"]] == [str(number) for number in range(1, 11)]
     assert "refused" in grid["rows"][0]["cells"][4]
     assert "dead letter" in last["text"]
-    page.press("deliveries", "replay", mine[0]["id"])
-    assert page.said["tone"] == "warn"
+    assert page.press("deliveries", "replay", mine[0]["id"])["tone"] == "warn"
     page.press("deliveries", "show", "filter", status="pending")
     assert any("next in" in row["cells"][2] for row in page.rows("deliveries"))
     bench.client.webhook_endpoints.update(endpoint, url=bench.receiver_url)
@@ -351,8 +292,7 @@ def test_the_clock_is_moved(bench: Workbench, page: Browser):
     shown = dict(page.section("clock")["items"][0]["items"][0]["pairs"])
     assert {"Lusaka", "UTC"} <= set(shown)
     assert int(shown["Lusaka"][11:13]) == (int(shown["UTC"][11:13]) + 2) % 24
-    mode = bench.http.get("/sandbox/clock", headers={"Authorization": f"Bearer {bench.secret_key}"}).json()["mode"]
-    assert ("by itself" in shown["It goes"]) == (mode == "running")
+    assert ("by itself" in shown["It goes"]) == bench.session.is_served
     page.press("clock", "look")
 
 
@@ -367,9 +307,6 @@ def test_an_outage_begins_and_ends(bench: Workbench, page: Browser):
     refused = bench.client.payment_intents.create(amount=1)
     bench.client.payment_intents.confirm(refused.id, phone="+260971234567", provider="airtel")
     bench.clock.advance(5)
-    error = bench.client.payment_intents.retrieve(refused.id).last_payment_error
-    assert error
-    assert error.code == "operator_unavailable"
     page.press("operators", "end", "airtel")
     assert airtel() == "✓ up"
     page.show("payments")
@@ -389,7 +326,13 @@ def test_no_secret_is_ever_in_what_is_saved(bench: Workbench, page: Browser):
         states.append(json.dumps(page.widget.get_state(), default=str))
     page.show("events")
     page.press("events", "unfold", page.rows("events")[0]["id"])
-    states += [json.dumps(page.widget.get_state(), default=str), repr(bench.dashboard()), repr(page.widget)]
+    states += [json.dumps(page.widget.get_state(), default=str), repr(page.widget)]
+    shown = bench.dashboard()._repr_mimebundle_()
+    titles = ("Test clock", "Payments", "API keys", "webhook endpoints", "events", "deliveries", "operators")
+    assert [title for title in titles if title not in str(shown["text/plain"])] == []
+    assert "live in JupyterLab" not in str(shown["text/plain"])
+    assert "150.00 ZMW" in str(shown["text/html"])
+    states.append(json.dumps(shown))
     revealed = [each["reveal"]["secret"] for each in page.sent]
     assert len(revealed) == 4
     for state in states:
@@ -399,43 +342,41 @@ def test_no_secret_is_ever_in_what_is_saved(bench: Workbench, page: Browser):
     bench.client.webhook_endpoints.delete(made)
 
 
-def test_thousands_of_events_are_pages(bench: Workbench, page: Browser):
-    for number in range(12):
-        pay(bench, f"+2609612345{number:02}")
-    page.show("events")
-
-    def turned(where: str) -> list[str]:
-        page.press("events", "turn", where)
-        return [row["id"] for row in page.rows("events")]
-
-    newest = turned("newest")
-    assert len(newest) == SIZE
-    assert turned("older") == [each.id for each in bench.client.events.list(starting_after=newest[-1], limit=SIZE)]
-    assert turned("newer") == newest
-    turned("older")
-    page.press("events", "search", "filter", search="no such thing")
-    assert page.rows("events") == []
-    page.press("events", "clear")
-    assert turned("newest") == newest
-
-
-def test_a_page_whose_place_is_gone_is_the_newest_and_no_dead_letter_is_said_to_be_sent():
+def test_an_endpoint_that_was_paused_is_told_from_the_events_page_by_page_and_a_new_secret_is_handed_over():
     with Workbench(seed=7) as bench:
         page = Browser(bench.dashboard())
-        endpoint = dead_letters(bench, 6)
-        page.press("endpoints", "pause", endpoint)
-        assert page.press("deliveries", "replay_all")["tone"] == "warn"
+        (own,) = page.show("endpoints")["items"][0]["rows"]
+        for _ in range(12):
+            pay(bench)
+        assert "replayed from the events" in page.press("endpoints", "pause", own["id"])["text"]
+        pay(bench)
+        assert page.press("deliveries", "replay_all")["text"].startswith("No dead letter")
+        page.press("endpoints", "enable", own["id"])
         page.show("events")
-        page.press("events", "turn", "older")
-        assert page.rows("events")
-        bench.reset()
-        page.show("events")
+        before = len(bench.receiver.arrivals)
+        assert page.press("events", "replay", page.rows("events")[0]["id"])["text"] == "Sent again to 1 endpoint."
+        assert [each.verdict for each in list(bench.receiver.arrivals)[before:]] == ["accepted"]
+
+        def turned(where: str) -> list[str]:
+            page.press("events", "turn", where)
+            return [row["id"] for row in page.rows("events")]
+
+        every = [each.id for each in bench.client.events.each()]
+        newest, older, oldest = (every[place : place + SIZE] for place in (0, SIZE, 2 * SIZE))
+        ways = ("older", "older", "older", "newer", "newest", "older")
+        assert [turned(where) for where in ways] == [older, oldest, oldest, older, newest, older]
+        page.press("events", "search", "filter", search="no such thing")
         assert page.rows("events") == []
-
-
-def test_what_happens_elsewhere_is_drawn(bench: Workbench, page: Browser):
-    page.show("payments")
-    intent, until = pay(bench), time.monotonic() + 5
-    while intent not in json.dumps(page.view) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert intent in json.dumps(page.view)
+        page.press("events", "clear")
+        assert turned("older") == older
+        page.show("endpoints")
+        page.press("endpoints", "roll", own["id"])
+        assert "has it already" in page.said["text"]
+        assert "bench.receiver.secrets.append(" in page.code
+        bench.clock.advance(days=2)  # the overlap is over: only the new secret signs
+        pay(bench)
+        assert [each.verdict for each in list(bench.receiver.arrivals)[before + 1 :]] == ["accepted"] * 5
+        # The place of an older page is gone with a reset.
+        bench.reset()
+        assert page.show("events")
+        assert page.rows("events") == []

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import time
-from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -16,16 +15,10 @@ from workbench.control import SandboxControl
 from workbench.errors import WorkbenchError
 from workbench.lab.desk import Desk, draft
 from workbench.lab.sections import Gathered, Message
-from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, Steps, as_data
+from workbench.lab.views import BAD, Field, Fold, Form, Grid, Item, Section, Steps, as_data
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SEED = 7
-
-
-@pytest.fixture
-def bench() -> Iterator[Workbench]:
-    with Workbench(seed=SEED) as bench:
-        yield bench
 
 
 @pytest.fixture
@@ -51,7 +44,6 @@ def field(desk: Desk, name: str) -> Field:
 
 
 def act(desk: Desk, message: dict[str, Any]) -> None:
-    """A message of the browser."""
     desk._act(message)  # noqa: SLF001  the widget calls it, where there is a browser
 
 
@@ -124,15 +116,6 @@ class TestAPayment:
         desk.do("request", "follow", "form", phone=OTHER)
         assert OTHER not in text(desk, "handset")
 
-    def test_two_runs_show_the_same(self, desk: Desk):
-        def run(desk: Desk) -> str:
-            send(desk)
-            send(desk, amount="1.00", phone=OTHER, provider="airtel")
-            return repr(desk) + str(desk._repr_mimebundle_())
-
-        with Workbench(seed=SEED) as other:
-            assert run(desk) == run(other.desk())
-
     def test_a_charge_in_one_call_paid_and_declined(self, desk: Desk):
         desk.do("request", "follow", "form", operation="charge")
         assert field(desk, "amount").hint == "Sent as 15000, in whole ngwee."
@@ -146,12 +129,6 @@ class TestAPayment:
         desk.do("request", "follow", "json", body0=json.dumps(body))
         assert send(desk).text.startswith("Paid: ZMW 5.00")
         assert gathered(desk).number == OTHER
-
-    def test_a_charge_in_whole_kwacha_where_the_register_says_so(self):
-        with Workbench(seed=SEED, gaps={"charge_amount_unit": "major"}) as bench:
-            desk = bench.desk()
-            assert "whole kwacha" in send(desk, operation="charge", amount="1.50").text
-            assert send(desk, amount="3.00").text.startswith("Paid: ZMW 3.00")
 
 
 class TestTheKey:
@@ -191,24 +168,18 @@ WRONG = [
     ({"amount": "1,5"}, "amount", "Write the ngwee after a point: 1.5."),
     ({"amount": "1e5"}, "amount", "1e5 is no amount"),
     ({"amount": "-5"}, "amount", "amount: -5 is not more than zero."),
-    ({"amount": "0"}, "amount", "amount: 0 is not more than zero."),
     ({"amount": "1.005"}, "amount", "more decimals"),
     ({"amount": "0.1000000000000000055511151231257827"}, "amount", "more decimals"),
     ({"amount": ""}, "amount", "Fill in an amount"),
-    ({"amount": "NaN"}, "amount", "NaN is no amount"),
     ({"amount": "٣"}, "amount", "is no amount"),
-    ({"amount": "1" * 10_000}, "amount", "is no amount"),
     ({"amount": "1" * 30}, "amount", "more than 10 digits"),
     ({"phone": "+447911123456"}, "phone", "not Zambian"),
-    ({"phone": ""}, "phone", "international form"),
     ({"phone": "+260981234567"}, "phone", "No wallet"),
     ({"phone": "x" * 10_000}, "phone", "international form"),
     ({"provider": "mt"}, "provider", "not an operator"),
-    ({"idempotency_key": "clé"}, "idempotency_key", "printable ASCII"),
     ({"idempotency_key": "a\nb"}, "idempotency_key", "printable ASCII"),
     ({"idempotency_key": "x" * 300}, "idempotency_key", "printable ASCII"),
     ({"operation": "charge", "amount": "1.005"}, "amount", "whole ngwee"),
-    ({"operation": "charge", "amount": "-1"}, "amount", "not more than zero"),
     ({"operation": "charge", "phone": "+44"}, "phone", "not Zambian"),
     ({"operation": "charge", "provider": "mt"}, "provider", "not an operator"),
     ({"operation": "charge", "idempotency_key": ""}, "idempotency_key", "Idempotency-Key"),
@@ -225,15 +196,6 @@ class TestBadInput:
             desk.do("request", "follow", "form", **{name: "7"})
             assert field(desk, name).error == ""
 
-    def test_any_description_is_sent_or_refused_in_words(self, desk: Desk):
-        for description in ("x" * 10_000, "<script>alert(1)</script>", "\ud800", "a\x00b", "K̶"):
-            assert send(desk, description=description).text
-            assert "<script>" not in str(desk._repr_mimebundle_()["text/html"])
-            as_data(desk.sections())
-        send(desk, description="")
-        assert "description" not in field(desk, "body0").value
-        assert "shows the prompt" in desk.message
-
     def test_nothing_is_sent_of_what_cannot_be_and_a_publishable_key_is_refused_in_words(
         self, bench: Workbench, desk: Desk
     ):
@@ -242,6 +204,15 @@ class TestBadInput:
         assert list(bench.trace) == before
         assert "publishable key" in send(desk, amount="1.00", key="publishable_key").text
         assert "403 Forbidden" in text(desk, "answer")
+
+    def test_any_description_is_sent_or_refused_in_words(self, desk: Desk):
+        for description in ("x" * 10_000, "<script>alert(1)</script>", "\ud800", "a\x00b", "K̶"):
+            assert send(desk, description=description).text
+            assert "<script>" not in str(desk._repr_mimebundle_()["text/html"])
+            as_data(desk.sections())
+        send(desk, description="")
+        assert "description" not in field(desk, "body0").value
+        assert "shows the prompt" in desk.message
 
     def test_an_outage_and_faults_of_the_service_are_seen(self, bench: Workbench, desk: Desk):
         bench.operator.outage("mtn", 600)
@@ -269,26 +240,18 @@ class TestBadInput:
 
 
 class TestTheJson:
-    def test_it_follows_the_form_until_it_is_written_and_again_when_asked(self, desk: Desk):
-        desk.do("request", "follow", "form", amount="9.75", description="")
-        assert json.loads(field(desk, "body0").value, parse_float=Decimal) == {
-            "amount": Decimal("9.75"), "currency": "ZMW", "payment_method_types": ["mobile_money"],
-        }  # fmt: skip
-        desk.do("request", "follow", "json", body0="{}")
-        desk.do("request", "follow", "form", amount="8.00")
-        assert '"amount": 8.00' in field(desk, "body0").value
-        desk.do("request", "follow", "json", body0="{}")
-        desk.do("request", "follow_form")
-        assert '"amount": 8.00' in field(desk, "body0").value
-
-    def test_it_is_sent_as_it_was_written(self, bench: Workbench, desk: Desk):
+    def test_it_follows_the_form_until_it_is_written_and_is_sent_as_it_was_written(self, bench: Workbench, desk: Desk):
         written = '{"amount":   9.50, "currency": "ZMW", "payment_method_types": ["mobile_money"], "more": null}'
-        desk.do("request", "follow", "json", body0=written)
-        assert field(desk, "body0").value == written
+        for back in ({"name": "follow", "on": "form", "amount": "8.00"}, {"name": "follow_form"}):
+            desk.do("request", "follow", "json", body0=written)
+            assert field(desk, "body0").value == written
+            desk.do("request", **back)
+            assert '"amount": 8.00' in field(desk, "body0").value
+        for _ in ("written", "as it stands already"):
+            desk.do("request", "follow", "json", body0=written)
         assert "shows the prompt" in send(desk).text
         (intent,) = bench.client.payment_intents.list()
         assert bench.trace.for_(intent.id)[0]["detail"]["request"]["body"] == written
-        assert intent.amount == Decimal("9.50")
 
     def test_what_is_no_request_is_refused_beside_it(self, desk: Desk):
         bodies = ["", "{", "[]", "null", '"x"', "{" * 1000, '{"amount": 1e400}', '{"amount": "5"}', "\ud800"]
@@ -300,46 +263,32 @@ class TestTheJson:
 
 
 class TestSeveralPayments:
-    def test_the_one_chosen_is_looked_at(self, bench: Workbench, desk: Desk):
+    def test_the_one_chosen_is_looked_at_until_a_reset(self, bench: Workbench, desk: Desk):
         send(desk)
         first = bench.client.payment_intents.list()[0].id
         send(desk, amount="2.00", phone=OTHER, provider="airtel")
-        assert gathered(desk).number == OTHER
-        desk.do("payment", "follow", "choice", payment=first)
-        assert gathered(desk).number == NUMBER
-        assert "ZMW 150.00" in text(desk, "payment")
-        desk.do("payment", "follow", "choice", payment="")
-        assert gathered(desk).number == OTHER
+        for chosen, number in (("", OTHER), (first, NUMBER), ("", OTHER)):
+            desk.do("payment", "follow", "choice", payment=chosen)
+            assert gathered(desk).number == number
+        elsewhere = bench.client.payment_intents.create(amount=5)
+        bench.client.payment_intents.confirm(elsewhere.id, phone="+260961111222", provider="mtn")
+        assert "masked" in text(desk, "handset")
+        bench.phone("+260961111222")
+        assert "Handset" in text(desk, "handset"), "a handset is known by those that were opened"
+        bench.reset()
+        assert (bool(desk.sections()), gathered(desk).payments) == (True, ())
+        send(desk)
+        assert len(gathered(desk).payments) == 1
 
     def test_an_older_one_tells_when_its_webhooks_are_tried_again(self, bench: Workbench, desk: Desk):
-        for place in range(3):
-            bench.client.webhook_endpoints.create(url=f"http://127.0.0.1:9/hooks/{place}")
+        bench.client.webhook_endpoints.create(url="http://127.0.0.1:9/hooks")
         send(desk)
         first = gathered(desk).payment
-        assert first is not None
         for order in range(30):
             bench.client.charges.create(amount=100, channel="mtn", phone="+260960000001", idempotency_key=str(order))
-        assert len(bench.client.deliveries.list(limit=100).data) == 100
         desk.do("payment", "follow", payment=first.id)
         assert gathered(desk).payment == first
         assert any(", next at " in row[2] for row in cells(desk, "webhooks"))
-
-    def test_a_handset_is_known_by_those_that_were_opened(self, bench: Workbench, desk: Desk):
-        pay = bench.client.payment_intents
-        intent = pay.create(amount=5)
-        pay.confirm(intent.id, phone=OTHER, provider="airtel")
-        assert "masked" in text(desk, "handset")
-        bench.phone(OTHER)
-        assert "Handset" in text(desk, "handset")
-
-    def test_a_reset_is_noticed(self, bench: Workbench, desk: Desk):
-        for _ in range(3):
-            send(desk)
-        bench.reset()
-        assert desk.sections()
-        assert gathered(desk).payments == ()
-        send(desk)
-        assert len(gathered(desk).payments) == 1
 
     def test_many_payments_are_read_piece_by_piece(self, bench: Workbench, desk: Desk, monkeypatch: pytest.MonkeyPatch):
         for _ in range(10):
@@ -364,55 +313,40 @@ BY_HAND = '{"amount": 9.50, "currency": "ZMW", "payment_method_types": ["mobile_
 
 
 class TestTheCode:
-    def run(self, source: str, bench: Workbench) -> None:
-        exec(source, {"bench": bench})  # noqa: S102  what a person would copy
+    """Copied and run as it stands, it does the same."""
 
     @pytest.mark.parametrize(
         "values",
-        [{}, {"operation": "charge"}, {"description": "a \"b\" 'c' \\ {x}\n"}, {"amount": "7"}, {"body0": BY_HAND}],
+        [{}, {"operation": "charge"}, {"description": "a \"b\" 'c' \\ {x}\nü"}, {"amount": "7"}, {"body0": BY_HAND}],
     )
-    def test_python_before_sending_does_the_same(self, bench: Workbench, desk: Desk, values: dict[str, str]):
+    def test_python_before_sending_and_curl_afterwards(self, bench: Workbench, desk: Desk, values: dict[str, str]):
         desk.do("request", "follow", "json" if "body0" in values else "form", **values)
         source = str(items(section(desk, "request"), Fold)[0].items[0].text)
-        send(desk)
+        python, curl = (str(each.text) for each in send(desk).code)
+        assert "/confirm" not in curl or gathered(desk).payment.id in python
         with Workbench(seed=SEED) as other:
-            self.run(source, other)
+            exec(source, {"bench": other})  # noqa: S102  what a person would copy
             assert sent_bodies(other) == sent_bodies(bench)
             # What is written by hand is no call of the client, which sends headers of its own.
             assert "body0" in values or list(other.trace) == list(bench.trace)
-
-    def test_what_was_done_is_told_with_its_id(self, bench: Workbench, desk: Desk):
-        code = send(desk).code
-        name = bench.client.payment_intents.list()[0].id
-        assert [isinstance(each, Code) and name in each.text for each in code] == [True, True]
-
-    @pytest.mark.parametrize("values", [{}, {"operation": "charge"}, {"description": "it's ü"}])
-    def test_curl_of_what_was_sent_is_given_the_answer_of_before(
-        self, bench: Workbench, desk: Desk, values: dict[str, str]
-    ):
-        for by_hand in ("", "\n"):
-            desk.do("request", "follow", "form", **values)
-            desk.do("request", "follow", "json", body0=field(desk, "body0").value + by_hand)
-            curl = str(send(desk, **values).code[1].text)
-            for each in curl.split("\n\n"):
-                line = each.replace("$SECRET_KEY", str(bench.secret_key)).replace("$BASE_URL", bench.base_url)
-                words = shlex.split(line)
-                headers = dict(word.split(": ", 1) for option, word in pairwise(words) if option == "-H")
-                users = [(word[:-1], "") for option, word in pairwise(words) if option == "-u"]
-                content = words[words.index("--data-raw") + 1]
-                answer = bench.http.post(words[3], headers=headers, content=content, auth=users[0] if users else None)
-                assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, "true")
+        for each in curl.split("\n\n"):
+            line = each.replace("$SECRET_KEY", str(bench.secret_key)).replace("$BASE_URL", bench.base_url)
+            words = shlex.split(line)
+            headers = dict(word.split(": ", 1) for option, word in pairwise(words) if option == "-H")
+            users = [(word[:-1], "") for option, word in pairwise(words) if option == "-u"]
+            content = words[words.index("--data-raw") + 1]
+            answer = bench.http.post(words[3], headers=headers, content=content, auth=users[0] if users else None)
+            assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, "true")
 
     @pytest.mark.parametrize(("key", "reason"), [("Cancel", "declined by customer"), ("Ignore", "prompt timeout")])
-    def test_each_key_of_the_handset_is_told_in_code(self, bench: Workbench, desk: Desk, key: str, reason: str):
+    def test_each_key_of_the_handset(self, bench: Workbench, desk: Desk, key: str, reason: str):
         send(desk)
-        (fold,) = items(section(desk, "handset"), Fold)
-        told = {each.label: each.text for each in fold.items}
+        told = {each.label: each.text for each in items(section(desk, "handset"), Fold)[0].items}
         assert f"/{key.lower()}" in told[f"{key} in curl"]
-        self.run(told[f"{key} in Python"], bench)
+        exec(told[f"{key} in Python"], {"bench": bench})  # noqa: S102  the same
         bench.clock.advance(600)
-        shown = text(desk, "payment")
-        assert (desk.message, reason in shown, "not paid" in shown) == (f"Not paid: {reason}.", True, True)
+        assert reason in text(desk, "payment")
+        assert desk.message == f"Not paid: {reason}."
 
 
 class TestServed:

@@ -83,14 +83,7 @@ def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
 
 
 @pytest.fixture
-def bench() -> Iterator[Workbench]:
-    with Workbench(seed=7) as bench:
-        yield bench
-
-
-@pytest.fixture
 def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """What a call prints, on one line."""
 
     def said(call: Callable[..., object], *given: object) -> str:
         capsys.readouterr()
@@ -101,7 +94,6 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 
 
 def do(bench: Workbench, code: str, **more: object) -> dict[str, Any]:
-    """Run code as a cell of a notebook would, with the names that the notebooks have."""
     pay = bench.client
 
     def attempt(intent_id: str, number: str) -> object:
@@ -140,7 +132,6 @@ MISTAKES = {
         "buy:Fern:35.50": "Not done yet: The intent for the Fern is there, and no phone",
         "buy:fern:35.50 ring": "Not done yet: A prompt for the Fern",
         "buy:Fern:35.50 ring refuse": "The last attempt at the Fern has failed with declined_by_customer",
-        "buy:Fern:35.50 ring_at:2": "has failed with insufficient_funds",
         "buy:Fern:35.50 annul": "was cancelled",
         "buy:Monstera ring pin buy:Fern:35.50 attempt": "another customer has paid for the Fern",
     },
@@ -149,7 +140,6 @@ MISTAKES = {
         "buy:Orchid:8735": "counts kwacha, not ngwee",
         "buy:Orchid:87.53": "it costs K87.35",
         "buy:Orchid:87.35": "order alone should be A-17",
-        "order:Orchid:87.35:A-71": "order alone should be A-17",
     },
     "second_try": {
         "buy:Basil": "Not done yet: The intent for the Basil is there, and not confirmed",
@@ -158,19 +148,16 @@ MISTAKES = {
         "buy:Basil ring bad bad bad": "confirm the same intent again",
         "buy:Basil ring bad bad bad buy:Basil ring pin": "and another intent was paid",
         "buy:Basil ring bad bad bad ring_at:1": "on 2 numbers",
-        "buy:Basil ring_at:3 ring pin": "on 2 numbers",
         "buy:Basil ring refuse ring pin": "No attempt at the Basil has failed with wrong_pin",
     },
     "net_of_39": {
         "": "Not done yet: No payment in the books",
-        "buy:Sale:40.00 ring refuse": "No payment in the books",
         "buy:Sale:39.00 attempt": "Of K39.00 the fee is taken, and the merchant is owed K38.02",
         "buy:Sale:39.00 attempt buy:Sale:1.00 attempt": "the merchant is owed K38.02",
         "buy:Sale:40.00 attempt refund": "refunded",
     },
     "smallest_fee": {
         "": "Not done yet: No payment that small",
-        "buy:Sale:0.50": "No payment that small",
         "buy:Sale:0.49 attempt": "Of K0.49 the operator keeps nothing",
         "buy:Sale:1.00 attempt": "Of K1.00 the operator keeps a fee. It does so of a smaller payment",
     },
@@ -182,14 +169,12 @@ MISTAKES = {
         "charge_at:1205:a:5": "The charge is pending",
         "charge:1205:a charge_refused:1206:a": "refused with 422",
         "charge:1205:a charge_at_refused:1205:b:2": "The second request had a key of its own",
-        "charge_at_refused:1205:a:2 charge:1205:b": "suppose that the answer",
         "charge:1205:a list no_json": "suppose that the answer",
         "charge:1205:a charge:1205:a": "Done: Asked 2 times",
     },
     "from_the_app": {
         "buy:Lily": "Not done yet: The intent for the Lily is there, and not confirmed",
         "buy:Lily ring pin": "It was confirmed with the secret key",
-        "buy:Lily ring bad bad bad app pin": "It was confirmed with the secret key",
         "buy:Lily app_without_secret": "The confirm was answered 403",
         "buy:Lily app_with_token pin": "It was confirmed with an access token",
         "buy:Lily app": "the customer has a PIN to enter",
@@ -199,7 +184,6 @@ MISTAKES = {
         "buy:Sage ring pin": "begin the outage first",
         "buy:Sage outage:300 attempt": "Let time pass",
         "fails_then_pays buy:Sage attempt attempt": "begin the outage first",
-        "fails_then_pays buy:Sage attempt later:300 attempt": "begin the outage first",
         "buy:Sage ring_at:9 later:600 ring_at:9 later:600": "begin the outage first",
         "outage:300 later:300 fails_then_pays buy:Sage attempt attempt": "begin the outage first",
         "outage:60 buy:Sage attempt later:300 attempt": "to last 300 seconds, and this one was begun for 60",
@@ -215,7 +199,6 @@ MISTAKES = {
         "down buy:Rose ring pin later:60": "After the tenth",
         "down buy:Rose ring pin later:60 up later:345600": "before it was a dead letter",
         "down buy:Rose ring pin later:345600": "Bring the database back",
-        "down buy:Rose ring pin later:345600 up replay": "Done: ",
         "down buy:Rose ring pin later:345600 up replay buy:Rose ring pin": "Done: ",
     },
 }
@@ -247,7 +230,6 @@ CASES = [
             "The customer has paid 3 times",
         SURELY.replace("return", "").replace("range(5)", "iter(int, 1)"): "has asked 100 times",
         SURELY.replace("{order['reference']}-attempt-1", "k"): "the key is the same for every order",
-        SURELY.replace("{order['reference']}", "{order['phone']}"): "the key is the same for every order",
         SURELY.replace("    for _", "    import uuid\n    key = str(uuid.uuid4())\n    for _"):
             "Asked for the same order again, as after a restart, the customer has paid 2 times",
         SURELY.replace("client.charges", "bench.client.charges"): "another client than the one it was handed",
@@ -257,8 +239,6 @@ CASES = [
             .replace("{order['reference']}", ""): "the key is the same for every order",
         f"{SIGNATURE}\n    price = order['amount']\n    return price / 0":
             "ZeroDivisionError: division by zero, in line 3 of charge_surely",
-        SURELY.replace("**order", "**order['nothing']"): "KeyError: 'nothing', in line 6 of charge_surely",
-        "def charge_surely(order): pass": "TypeError",
         "charge_surely = 7": "TypeError",
     }.items()),
 ]  # fmt: skip
@@ -282,24 +262,23 @@ def test_a_solution_is_right_and_may_be_run_again(bench: Workbench, said: Said, 
 
 
 def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Said):
-    it, other, paid = (do(bench, code_of(story))["it"] for story in ("buy:Mint", "buy:Mint", "buy:Mint attempt"))
+    it, paid = (do(bench, code_of(story))["it"] for story in ("buy:Mint", "buy:Mint attempt"))
     order = {"intent": it.id, "plant": "Mint", "status": "open"}
     refused = {**order, "status": "open: declined_by_customer"}
-    rows: list[tuple[str, list[object], str]] = [
-        ("", ["Mint", {"intent": it.id}, {"status": "open: declined_by_customer"}, {**order, "intent": "pi_1"}],
-         "the order as the shop answers with it"),
-        ("", [{**order, "plant": "Fern"}], "This is the order of a Fern"),
-        ("", [order], "asked nobody"),
-        ("ring", [order], "prompt is on the customer's phone"),
-        ("refuse", [order], "the order as it was before"),
-        ("", [{**order, "status": "paid"}], "'paid' of an order"),
-        ("", [{**refused, "intent": other.id}], "asked nobody"),
-        ("", [{**refused, "intent": paid.id}], "did not refuse: the charge is succeeded (paid)"),
-        ("", [refused], "Done: "),
-    ]  # fmt: skip
-    for story, answers, words in rows:
+    for story, mint, words in (
+        ("", "Mint", "the order as the shop answers with it"),
+        ("", {"intent": it.id}, "the order as the shop answers with it"),
+        ("", {**order, "intent": "pi_1"}, "the order as the shop answers with it"),
+        ("", {**order, "plant": "Fern"}, "This is the order of a Fern"),
+        ("", order, "asked nobody"),
+        ("ring", order, "prompt is on the customer's phone"),
+        ("refuse", order, "the order as it was before"),
+        ("", {**order, "status": "paid"}, "'paid' of an order"),
+        ("", {**refused, "intent": paid.id}, "did not refuse: the charge is succeeded (paid)"),
+        ("", refused, "Done: "),
+    ):
         do(bench, code_of(story), it=it)
-        assert [each for each in answers if words not in said(check, "refused_order", bench, each)] == []
+        assert words in said(check, "refused_order", bench, mint)
 
 
 def test_takings_of_the_weekends(bench: Workbench, said: Said):
@@ -314,7 +293,6 @@ def test_takings_of_the_weekends(bench: Workbench, said: Said):
     assert right != in_utc
     weekday = paid["business_date"].map(lambda day: day.weekday())
     answers = [
-        (int(right), "Done: "),
         (right, "Done: "),
         (int(in_utc), "business_date knows that"),
         (int(right) // 100, "These are kwacha"),
@@ -324,7 +302,6 @@ def test_takings_of_the_weekends(bench: Workbench, said: Said):
         (int(paid.loc[weekday < 5, "amount_minor"].sum()), "These are the days from Monday to Friday"),
         (int(paid["amount_minor"].sum()), "These are all days"),
         (float(right), "a whole number of ngwee"),
-        ("much", "a whole number of ngwee"),
     ]
     for answer, words in answers:
         assert words in said(check, "weekends", bench, answer)
@@ -373,25 +350,25 @@ class TestNothingRaises:
         whole = f'exercises.check("{exercise.name}", {", ".join(names)})'
         assert whole in said(check, exercise.name), "too little is answered with the whole call"
 
-    def test_a_closed_bench_says_what_to_do(self, said: Said):
+    def test_a_closed_bench_says_what_to_do_and_a_check_that_breaks_that_it_did(
+        self, said: Said, monkeypatch: pytest.MonkeyPatch
+    ):
         with Workbench(seed=7) as bench:
             pass
         for exercise in ON_THE_BENCH:
             told = said(check, exercise.name, bench)
             assert told.startswith("Not ")
             assert exercise.name == "own_message" or "Run the notebook from its first cell" in told
-
-    def test_a_name_that_is_none_is_answered_with_those_that_are(self, said: Said):
-        for call in (check, exercises.hint, exercises.solution):
-            assert "There is no exercise 'fren'. There are: second_payment," in said(call, "fren")
-
-    def test_a_check_that_breaks_is_told(self, monkeypatch: pytest.MonkeyPatch, said: Said):
         broken = BY_NAME["exact_amount"]._replace(name="broken", check=lambda bench: done(bench.no_such_thing))
         monkeypatch.setattr(exercises, "EXERCISES", (broken,))
         assert "came to an end at AttributeError" in said(check, "broken", 7)
 
 
-def test_a_run_that_asks_for_it_is_told_by_an_exception(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
+def test_a_name_that_is_none_and_a_run_in_which_all_must_be_done(
+    bench: Workbench, said: Said, monkeypatch: pytest.MonkeyPatch
+):
+    for call in (check, exercises.hint, exercises.solution):
+        assert "There is no exercise 'fren'. There are: second_payment," in said(call, "fren")
     monkeypatch.setenv(exercises.MUST_BE_DONE, "1")
     for name, words in (("exact_amount", "exact_amount is not done: No intent"), ("fren", "no exercise")):
         with pytest.raises(ExerciseNotDone, match=words):
@@ -400,18 +377,15 @@ def test_a_run_that_asks_for_it_is_told_by_an_exception(bench: Workbench, monkey
     check("exact_amount", bench)
 
 
-def test_each_hint_tells_more_and_the_last_where_the_solution_is(said: Said):
+def test_each_hint_tells_more_and_the_last_where_the_solution_is(said: Said, capsys: pytest.CaptureFixture[str]):
     exercise = BY_NAME["exact_amount"]
     told = [said(exercises.hint, exercise.name) for _ in range(len(exercise.hints) + 2)]
     assert exercise.task in told[0]
     assert [f"Hint {number}" in text for number, text in enumerate(told, start=1)] == [True] * 3 + [False] * 2
     assert told[-1] == told[-2] == 'That was the last one. exercises.solution("exact_amount") shows the code.'
-
-
-def test_a_solution_is_shown_as_code(capsys: pytest.CaptureFixture[str]):
     exercises.solution("exact_amount")
     shown = capsys.readouterr().out
-    assert BY_NAME["exact_amount"].solution in shown
+    assert exercise.solution in shown
     compile(shown, "a cell", "exec")
 
 
@@ -419,51 +393,41 @@ def report_of(name: str) -> str:
     return next(row[-1] for row in exercises.report().rows if row[2] == name)
 
 
-def test_the_report_lists_every_exercise_as_not_begun_tried_or_done(bench: Workbench):
-    shown = exercises.report()._repr_mimebundle_()
-    assert "<caption>Exercises: 0 of" in shown["text/html"]
-    assert all(each.notebook in shown["text/plain"] and each.title in shown["text/html"] for each in EXERCISES)
-    states = [report_of("exact_amount")]
-    for code in ("", code_of("buy:Orchid:1.00"), BY_NAME["exact_amount"].solution, code_of("buy:Orchid:2.00")):
+@pytest.fixture
+def another(bench: Workbench) -> Said:
+    """Another notebook, which begins with what was kept: how far its report says that the exercise is."""
+
+    def another(code: str) -> str:
+        progress.cache_clear()
         do(bench, code)
         check("exact_amount", bench)
-        states.append(report_of("exact_amount"))
-    assert states == ["not begun", "not begun", "tried", "✓ done", "✓ done"]
+        return report_of("exact_amount")
+
+    return another
 
 
 class TestProgress:
-    @pytest.fixture
-    def another(self, bench: Workbench) -> Said:
-        """Another notebook, which begins with what was kept; what it prints of a check is thrown away."""
-
-        def another(code: str) -> str:
-            progress.cache_clear()
-            do(bench, code)
-            check("exact_amount", bench)
-            return report_of("exact_amount")
-
-        return another
-
-    def test_it_is_kept_beside_the_notebooks_where_somebody_looks(
+    def test_it_is_reported_and_kept_beside_the_notebooks_where_somebody_looks(
         self, another: Said, bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ):
+        shown = exercises.report()._repr_mimebundle_()
+        assert "<caption>Exercises: 0 of" in shown["text/html"]
+        assert all(each.notebook in shown["text/plain"] and each.title in shown["text/html"] for each in EXERCISES)
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
-        another("")
-        assert not FILE.exists(), "not done yet is nothing to keep"
-        another(code_of("buy:Orchid:1.00"))
-        tried = {"exercises": {"exact_amount": "tried"}}
-        assert json.loads(FILE.read_text()) == tried
+        assert (another(""), FILE.exists()) == ("not begun", False), "not done yet is nothing to keep"
+        assert another(code_of("buy:Orchid:1.00")) == "tried"
+        assert json.loads(FILE.read_text()) == {"exercises": {"exact_amount": "tried"}}
         monkeypatch.delenv("JPY_SESSION_NAME")
-        another(BY_NAME["exact_amount"].solution)
-        assert json.loads(FILE.read_text()) == tried, "nobody looks"
+        assert another(BY_NAME["exact_amount"].solution) == "✓ done"
+        assert json.loads(FILE.read_text()) == {"exercises": {"exact_amount": "tried"}}, "nobody looks"
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         another("")
         do(bench, BY_NAME["second_payment"].solution)
         # What another notebook keeps meanwhile is not lost.
         FILE.write_text('{"exercises": {"second_try": "done", "exact_amount": "done"}}')
         check("second_payment", bench)
-        progress.cache_clear()
-        assert {report_of(each) for each in ("exact_amount", "second_payment", "second_try")} == {"✓ done"}
+        assert another(code_of("buy:Orchid:2.00")) == "✓ done", "what was done once stays done"
+        assert {report_of(each) for each in ("second_payment", "second_try")} == {"✓ done"}
         assert [each.name for each in FILE.parent.iterdir()] == [FILE.name]
         # A file that is named is used in any run.
         monkeypatch.delenv("JPY_SESSION_NAME")
@@ -471,7 +435,7 @@ class TestProgress:
         another("")
         assert "exact_amount" in (tmp_path / "deep" / "mine.json").read_text()
 
-    def test_a_broken_file_is_no_error_and_is_left_as_it_is(
+    def test_a_file_that_cannot_be_read_or_written_is_no_error_said_once_and_left_as_it_is(
         self, another: Said, bench: Workbench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ):
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
@@ -483,15 +447,10 @@ class TestProgress:
             assert (another(""), report_of("exact_amount")) == ("✓ done", "✓ done")
             assert capsys.readouterr().out.count("progress.json, which keeps your progress, cannot be read") == 1
             assert FILE.read_bytes() == written
-
-    @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder in which nobody may write")
-    def test_a_place_that_cannot_be_written_to_is_said_once(
-        self, another: Said, bench: Workbench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ):
-        monkeypatch.setenv(FILE_VARIABLE, "/proc/self/progress.json")
-        another(BY_NAME["exact_amount"].solution)
+        Path("gone").symlink_to("nowhere")
+        monkeypatch.setenv(FILE_VARIABLE, "gone/mine.json")
+        assert another("") == "✓ done"
         check("exact_amount", bench)
-        assert report_of("exact_amount") == "✓ done"
         assert capsys.readouterr().out.count("cannot be written") == 1
 
 
@@ -500,19 +459,14 @@ def test_the_notebooks_cells_and_words_are_those_of_the_table_in_their_order():
     assert list(dict.fromkeys(each.notebook for each in EXERCISES)) == list(paths)
     assert len(BY_NAME) == len(EXERCISES)
     calls = []
-    for notebook, path in paths.items():
+    for path in paths.values():
         cells = json.loads(path.read_text("utf-8"))["cells"]
         sources = ["".join(each["source"]) for each in cells if "exercise" in each["metadata"].get("tags", ())]
         calls += [re.findall(r'^exercises\.check\("(\w+)", ([\w, ]+)\)$', source, re.MULTILINE) for source in sources]
-        texts = ["".join(each["source"]) for each in cells if each["cell_type"] == "markdown"]
-        for exercise in EXERCISES:
-            assert exercise.notebook != notebook or any(
-                f"**{exercise.title}.** {exercise.task}" in each for each in texts
-            )
     wanted = [[(each.name, ", ".join(inspect.signature(each.check).parameters))] for each in EXERCISES]
     assert calls == wanted
     for exercise in EXERCISES:
-        assert len(exercise.hints) >= 2
+        assert (bool(exercise.title), bool(exercise.task), len(exercise.hints) >= 2) == (True, True, True)
         assert "exercises.check" not in exercise.solution
         compile(exercise.solution, exercise.name, "exec")
 

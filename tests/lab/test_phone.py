@@ -4,9 +4,10 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -43,7 +44,6 @@ class Browser:
         widget.observe(lambda change: self.seen.append(change["new"]), "view")
 
     def press(self, what: str, **more: object) -> str:
-        """What is said in answer."""
         number = len(self.sent)
         arrives(self.widget, {"id": number, "do": what, **more})
         assert self.sent[-1]["answered"] == number
@@ -57,17 +57,10 @@ class Browser:
         return dict(self.widget.view)
 
     def sees(self, holds: Callable[[View], object]) -> bool:
-        """Whether it comes to that soon, by itself."""
         until = time.monotonic() + SOON_S
         while not holds(self.widget.view) and time.monotonic() < until:
             time.sleep(0.01)
         return bool(holds(self.widget.view))
-
-
-@pytest.fixture
-def bench() -> Iterator[Workbench]:
-    with Workbench(seed=7) as bench:
-        yield bench
 
 
 @pytest.fixture
@@ -99,14 +92,6 @@ class TestWhatItShows:
         assert browser.sees(lambda view: view["outcome"] == "bad")
         assert not browser.view["waiting"]
 
-    def test_it_is_sent_only_where_it_differs(self, bench: Workbench, browser: Browser):
-        browser.press("look")
-        browser.widget.refresh()
-        for _ in range(3):
-            ask(bench, OTHER, "airtel")
-        browser.widget.refresh()
-        assert browser.seen == []
-
     def test_a_payment_its_receipt_and_what_a_closed_bench_says(self, bench: Workbench, browser: Browser):
         intent = ask(bench)
         assert (browser.pin(), browser.view["outcome"]) == ("", "good")
@@ -121,16 +106,17 @@ class TestWhatItShows:
         browser.widget.refresh()
         assert browser.view["trouble"] == CLOSED
 
-    def test_a_sandbox_that_is_gone_is_said_and_forgotten_when_it_is_back(
-        self, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    def test_a_sandbox_that_is_gone_is_said_and_forgotten_and_nothing_is_sent_anew(
+        self, bench: Workbench, browser: Browser, monkeypatch: pytest.MonkeyPatch
     ):
-        def gone(*_: object) -> None:
-            raise ServiceUnreachable("gone")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(SandboxControl, "phone", gone)
-            browser.widget.refresh()
-            assert browser.view["trouble"] == "gone"
+        browser.press("look")
+        ask(bench, OTHER, "airtel")
+        browser.widget.refresh()
+        assert browser.seen == [], "it is sent only where it differs"
+        monkeypatch.setattr(SandboxControl, "phone", Mock(side_effect=ServiceUnreachable("gone")))
+        browser.widget.refresh()
+        assert browser.view["trouble"] == "gone"
+        monkeypatch.undo()
         browser.widget.refresh()
         assert browser.view["trouble"] == ""
 
@@ -154,6 +140,19 @@ class TestWhatIsPressed:
             assert words in browser.view["words"]
             bench.clock.advance(600)
 
+    def test_the_pin_is_nowhere_but_in_the_message(
+        self, bench: Workbench, browser: Browser, caplog: pytest.LogCaptureFixture
+    ):
+        with caplog.at_level(logging.DEBUG):
+            ask(bench)
+            browser.pin(WRONG)
+            browser.pin("98")
+            browser.press("cancel")
+        state = json.dumps(browser.widget.get_state(), default=str)
+        kept = (state, *map(str, (browser.sent, browser.seen, caplog.text, [*bench.trace], repr(browser.widget))))
+        assert [text for text in kept if WRONG in text] == []
+        assert NUMBER[1:] not in state
+
     def test_what_breaks_is_answered_all_the_same_and_an_answer_tells_the_kernels_clock(
         self, browser: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ):
@@ -163,12 +162,14 @@ class TestWhatIsPressed:
         assert "ZeroDivisionError" in caplog.text
         assert before <= browser.sent[-1]["kernel_ms"] <= time.time_ns() // 1_000_000
 
-    def test_keys_and_cells_at_once(self, bench: Workbench, browser: Browser):
+    def test_keys_and_cells_at_once_and_what_a_handler_does_is_shown(self, bench: Workbench, browser: Browser):
         def cells() -> None:
             for _ in range(10):
                 ask(bench, OTHER, "airtel")
                 bench.clock.advance(1)
 
+        heard = threading.Event()
+        bench.watch(heard.set)
         working = threading.Thread(target=cells)
         working.start()
         for _ in range(10):
@@ -177,28 +178,14 @@ class TestWhatIsPressed:
         working.join(60)
         assert not working.is_alive()
         assert len(browser.view["messages"]) == 10
-
-
-class Exchanges:
-    """Counts what is asked through a bench, by whomever: its client, its watchers, its receiver."""
-
-    def __init__(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.asked: list[str] = []
-        transport = bench.http._transport  # noqa: SLF001  where everything goes through
-        handle = transport.handle_request
-
-        def counted(request: httpx.Request) -> httpx.Response:
-            self.asked.append(f"{request.method} {request.url.path.removeprefix('/sandbox/')}")
-            return handle(request)
-
-        monkeypatch.setattr(transport, "handle_request", counted)
-
-    def during(self, happens: Callable[[], object]) -> list[str]:
-        """What is asked until nobody asks any more: whoever watches is told, and comes to rest, within this time."""
-        self.asked.clear()
-        happens()
+        bench.receiver.on("payment_intent.succeeded")(lambda _event: ask(bench, amount="20.00"))
+        ask(bench)
         time.sleep(REST_S)
-        return list(self.asked)
+        heard.clear()
+        browser.pin(WRONG)
+        assert heard.wait(SOON_S), "a key is news for others"
+        browser.pin()
+        assert browser.sees(lambda view: "Pay ZMW 20.00" in view["words"] and view["left_ms"] == 300_000)
 
 
 OF_PHONE = f"phones/{NUMBER}"
@@ -225,56 +212,53 @@ class TestHowOftenTheSandboxIsAsked:
     """Typing a digit asks nothing: it stays in the browser until the PIN is sent."""
 
     @pytest.fixture
-    def exchanges(self, bench: Workbench, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Exchanges:
-        exchanges = Exchanges(bench, monkeypatch)
-        exchanges.during(lambda: ask(bench))
-        assert browser.view["waiting"]
-        return exchanges
+    def during(
+        self, bench: Workbench, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    ) -> Callable[[Callable[[], object]], list[str]]:
+        """What is asked through the bench, by its client, its watchers and its receiver, until nobody asks any more."""
+        asked: list[str] = []
+        transport = bench.http._transport  # noqa: SLF001  where everything goes through
+        handle = transport.handle_request
 
-    def test_a_prompt_that_opens_is_read_once(self, bench: Workbench, exchanges: Exchanges):
+        def counted(request: httpx.Request) -> httpx.Response:
+            asked.append(f"{request.method} {request.url.path.removeprefix('/sandbox/')}")
+            return handle(request)
+
+        def during(happens: Callable[[], object]) -> list[str]:
+            asked.clear()
+            happens()
+            time.sleep(REST_S)
+            return list(asked)
+
+        monkeypatch.setattr(transport, "handle_request", counted)
         intent = bench.client.payment_intents.create(amount=1)
         time.sleep(REST_S)
         confirm = bench.client.payment_intents.confirm
-        asked = exchanges.during(lambda: confirm(intent.id, phone=NUMBER, provider="mtn"))
-        assert asked[1:] == [SCREEN, INBOX, CLOCK]
+        opens = during(lambda: confirm(intent.id, phone=NUMBER, provider="mtn"))
+        assert opens[1:] == [SCREEN, INBOX, CLOCK], "a prompt that opens is read once"
+        assert browser.view["waiting"]
+        return during
 
     @pytest.mark.parametrize("name", PRESSES)
-    def test_a_key_asks_twice(self, browser: Browser, exchanges: Exchanges, name: str):
+    def test_a_key_asks_twice(self, browser: Browser, during: Callable[..., list[str]], name: str):
         sent, _, asked = PRESSES[name]
-        assert exchanges.during(lambda: arrives(browser.widget, {"id": 1, **sent})) == asked
+        assert during(lambda: arrives(browser.widget, {"id": 1, **sent})) == asked
         view = browser.view
         browser.widget.refresh()
         assert browser.view == view
-        if name == "cancel":
-            # Without a prompt, too.
-            assert len(exchanges.during(lambda: browser.press("cancel"))) == 2
+        assert name != "cancel" or len(during(lambda: browser.press("cancel"))) == 2, "without a prompt, too"
 
     def test_a_key_of_two_prompts_asks_twice_and_shows_how_long_the_other_waits(
-        self, bench: Workbench, browser: Browser, exchanges: Exchanges
+        self, bench: Workbench, browser: Browser, during: Callable[..., list[str]]
     ):
         bench.clock.advance(7)
-        exchanges.during(lambda: ask(bench, amount="20.00"))
+        during(lambda: ask(bench, amount="20.00"))
         assert browser.sees(lambda view: view["queued"] == 1)
-        assert len(exchanges.during(browser.pin)) == 2
+        assert len(during(browser.pin)) == 2
         view = browser.view
         assert (view["left_ms"], view["queued"], len(view["messages"])) == (300_000, 0, 1)
         browser.widget.refresh()
         assert browser.view == view
-
-    def test_a_key_is_news_for_others_and_what_a_handler_does_on_its_part_is_shown(
-        self, bench: Workbench, browser: Browser
-    ):
-        heard = threading.Event()
-        bench.watch(heard.set)
-        bench.receiver.on("payment_intent.succeeded")(lambda _event: ask(bench, amount="20.00"))
-        ask(bench)
-        assert heard.wait(SOON_S)
-        time.sleep(REST_S)
-        heard.clear()
-        browser.pin(WRONG)
-        assert heard.wait(SOON_S)
-        browser.pin()
-        assert browser.sees(lambda view: "Pay ZMW 20.00" in view["words"] and view["left_ms"] == 300_000)
 
 
 def by_script(steps: list[str]) -> list[dict[str, Any]]:
@@ -313,24 +297,10 @@ class TestAPersonAndAScriptTakeOnePath:
             assert WRONG not in handset
             assert set(view) == set(EMPTY)
 
-    def test_the_pin_is_nowhere_but_in_the_message(
-        self, bench: Workbench, browser: Browser, caplog: pytest.LogCaptureFixture
-    ):
-        with caplog.at_level(logging.DEBUG):
-            ask(bench)
-            browser.pin(WRONG)
-            browser.pin("98")
-            browser.press("cancel")
-        everything = [json.dumps(browser.widget.get_state(), default=str), json.dumps(browser.sent), caplog.text]
-        everything += [json.dumps(browser.seen), repr(browser.widget), json.dumps(list(bench.trace))]
-        assert [text for text in everything if WRONG in text] == []
-        assert NUMBER[1:] not in everything[0]
-
 
 def seen(
     before: View = EMPTY, now: Now | None = None, messages: Sequence[control.Message] = (), **more: object
 ) -> View:
-    """What is to be seen of a handset with a prompt, at a moment."""
     screen = {
         "phone": NUMBER, "operator": "mtn", "screen": "Pay", "state": ussd.ENTER_PIN, "waiting": True,
         "tries_left": 3, "expires_at": 1_000, "queued": 0, "charge": "ch_1", **more,
@@ -348,11 +318,9 @@ class TestTheView:
         first = seen(now=Now("running", 0, kernel_ms))
         assert first["ends_ms"] == kernel_ms + 1_000_000
         assert seen(first, Now("running", gone_ms, kernel_ms + gone_ms + off_ms)) == first
-
-    def test_a_running_clock_that_was_moved_and_another_prompt_end_at_other_moments(self):
-        first = seen(now=Now("running", 0, 0))
-        assert seen(first, Now("running", 60_000, 0))["ends_ms"] == 940_000
-        assert seen(first, Now("running", 500, 0), charge="ch_2")["ends_ms"] == 999_500
+        # A clock that was moved, and another prompt, end at other moments.
+        assert seen(first, Now("running", 60_000, kernel_ms))["ends_ms"] == kernel_ms + 940_000
+        assert seen(first, Now("running", 500, kernel_ms), charge="ch_2")["ends_ms"] == kernel_ms + 999_500
 
     def test_every_screen_that_ends_a_payment_says_how(self):
         assert set(OUTCOMES) == set(ussd.SCREEN_TEXTS) - set(ussd.OPEN) - {ussd.IGNORED}
@@ -367,13 +335,7 @@ class TestTheView:
         assert [each["seq"] for each in seen(messages=many)["messages"]] == list(range(5, MOST_MESSAGES + 5))
 
 
-def test_the_handset_offers_its_one_widget_only_where_somebody_looks(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
-    phone, one = bench.phone(NUMBER), widget_of(bench)
-    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
-    assert set(phone._repr_mimebundle_()) == {"text/plain", "text/html"}
-    monkeypatch.setenv("JPY_SESSION_NAME", "notebook.ipynb")
-    view = phone._repr_mimebundle_()["application/vnd.jupyter.widget-view+json"]
-    assert isinstance(view, dict)
-    assert view["model_id"] == one.model_id
+def test_the_handset_has_one_widget(bench: Workbench):
+    one = widget_of(bench)
     assert (widget_of(bench), repr(one)) == (one, "PhoneWidget('+26096••••567')")
     assert widget_of(bench, OTHER) is not one

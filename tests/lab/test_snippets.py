@@ -5,7 +5,6 @@ import ast
 import itertools
 import json
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +39,6 @@ CURL.add_argument("--data-raw", dest="body")
 
 
 def run_python(text: str, bench: Workbench, **names: object) -> Any:  # noqa: ANN401  whatever it comes to
-    """What the last line of a text comes to."""
     lines = ast.parse(text).body
     names = {"bench": bench, **names}
     exec(compile(ast.Module(lines[:-1], []), "snippet", "exec"), names)  # noqa: S102  the text that is tested
@@ -60,7 +58,6 @@ def arguments_of(text: str, **variables: str) -> list[str]:
 
 
 def exact(text: str | bytes) -> Any:  # noqa: ANN401  JSON
-    """JSON, no number of it a float."""
     return json.loads(text, parse_float=Decimal)
 
 
@@ -90,7 +87,6 @@ class World:
 
 
 def filled(bench: Workbench) -> dict[str, str]:
-    """One of each thing, by its name."""
     pay = bench.client
     bench.receiver.on("charge.*")(_refuse)
     token = pay.auth.token(email="shop@example.com", password="any")
@@ -146,16 +142,13 @@ CASES = [
     Case("POST", "/v1/payment_intents", {"amount": Decimal("150.00"), "currency": "ZMW",
          "payment_method_types": ["mobile_money"], "description": "it's $HOME \"x\"",
          "metadata": {"a b": "ü\n"}}, {}, KEYED),
-    Case("POST", "/v1/payment_intents", {"amount": 0, "currency": "ZMW", "payment_method_types": ["mobile_money"]}),
     Case("GET", "/v1/payment_intents"),
     Case("GET", "/v1/payment_intents", None, {"limit": "1", "starting_after": "{intent_id}"}),
-    Case("GET", "/v1/payment_intents/{intent_id}"),
     Case("GET", "/v1/payment_intents/{intent_id}", None, {"client_secret": "{client_secret}"}, {}, "publishable_key"),
     Case("GET", "/v1/payment_intents/pi_none"),
     Case("POST", "/v1/payment_intents/{intent_id}/confirm", {"payment_method": MONEY}, {}, KEYED),
     Case("POST", "/v1/payment_intents/{intent_id}/confirm",
          {"payment_method": MONEY, "client_secret": "{client_secret}"}, {}, {}, "publishable_key"),
-    Case("POST", "/v1/payment_intents/{intent_id}/cancel"),
     Case("POST", "/v1/payment_intents/{intent_id}/cancel", {"cancellation_reason": "abandoned"}),
     Case("POST", "/v1/charges", CHARGE, {}, KEYED),
     Case("POST", "/v1/charges", {**CHARGE, "phone": "+260960000002", "reference": "ORDER-1"}, {}, KEYED),
@@ -222,7 +215,6 @@ TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 
 
 def raw(case: Case, bench: Workbench) -> httpx.Response:
-    """The request, each header written out."""
     key = str(getattr(bench, case.key))
     is_basic = (case.method, case.path) == ("POST", "/v1/charges")
     headers = dict(case.headers)
@@ -254,7 +246,6 @@ def by_httpx(text: str, world: World) -> httpx.Response:
 
 
 def by_curl(text: str, world: World) -> httpx.Response:
-    """What bash hands to curl, sent by httpx."""
     keys = {"SECRET_KEY": str(world.bench.secret_key), "PUBLISHABLE_KEY": str(world.bench.publishable_key)}
     more = {name.upper(): value for name, value in world.secrets.items()}
     sent = CURL.parse_args(arguments_of(text, BASE_URL=world.bench.base_url, **keys, **more))
@@ -271,7 +262,6 @@ def by_curl(text: str, world: World) -> httpx.Response:
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], AbstractContextManager[World]]:
-    """Another copy of the world at each call."""
     folder = tmp_path_factory.mktemp("worlds")
     with Workbench(seed=7, store=folder / "first.db") as first:
         names = filled(first)
@@ -382,6 +372,7 @@ class TestTheWords:
         made = snippet("POST", "/v1/payment_intents", {**INTENT, "amount": Decimal("0.10")})
         assert 'amount=Decimal("0.10")' in made.python
         assert all('"amount":0.10,' in each for each in made[1:])
+        assert "-H 'A;'" in snippet("GET", "/v1/balance", headers={"A": ""}).curl
         assert """--data-raw '{"a":{},"b":[]}'""" in snippet("POST", "/plants", {"a": {}, "b": []}).curl
         needed = snippet("GET", "/sandbox/ledger/movements")
         assert needed.python == needed.httpx, "a call needs its account"
@@ -421,27 +412,6 @@ class TestEveryText:
         said = by_python(made.python, shared)
         plain = {"message": said.message} if isinstance(said, ApiError) else exact(wire.to_json(said))
         assert plain.items() <= answer.json().items()
-
-    @settings(max_examples=60, deadline=None)
-    @given(path=NASTY, value=NASTY, header=PRINTABLE, body=NASTY.filter(lambda text: "\0" not in text))
-    def test_bash_and_shlex_read_the_same_words(self, path: str, value: str, header: str, body: str):
-        made = snippet(
-            "POST", f"/v1/{path.replace('?', '')}", body, query={"q": value}, headers={"Idempotency-Key": header},
-            scheme="none", base_url="http://127.0.0.1:1",
-        )  # fmt: skip
-        text = "\n".join(line for line in made.curl.split("\n", 1) if not line.startswith("# What"))
-        words = arguments_of(made.curl)
-        # shlex does not know the quotes in which bash reads escapes; tests/test_visible.py tells what is sent by them.
-        assert "$'" in text or ["curl", *words] == shlex.split(text.replace(" \\\n  -", " -"))
-
-    @settings(max_examples=25, deadline=None)
-    @given(body=st.text(max_size=20), value=st.text(max_size=20))
-    def test_whatever_is_written_it_can_be_written_to_a_file(self, body: str, value: str):
-        made = snippet("POST", f"/v1/{value}", body, query={value: value}, headers={"A": value})
-        assert str(made).encode()
-        assert str(snippet("POST", "/plants", {value: body})).encode()
-        for each in made[:2]:
-            ast.parse(each)
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="NO CURL HERE: its text is read by bash alone")

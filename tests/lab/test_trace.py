@@ -1,7 +1,6 @@
 """The trace as a table, a sequence diagram and single exchanges: what is shown, and what is kept back."""
 
 import json
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from decimal import Decimal
@@ -15,7 +14,7 @@ from workbench import Workbench
 from workbench.calls import Latencies
 from workbench.errors import InvalidRequest
 from workbench.trace import KINDS, Exchange, Trace, TraceContext
-from workbench.trace.diagram import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram
+from workbench.trace.diagram import LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram
 
 NUMBER = "+260961234567"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -69,19 +68,9 @@ class TestWhichRows:
             assert {row["payment"] for row in rows} == {each.id}
             assert {"call", "entry", "webhook"} <= {row["kind"] for row in rows}
         assert [len(trace.for_(each)) for each in ("pi_none", "", "1")] == [0, 0, 0]
-
-    def test_kinds_are_chosen_by_name(self, shop: Shop):
-        assert {row["kind"] for row in shop.bench.trace.only("screen", "entry")} == {"screen", "entry"}
-        assert len(shop.bench.trace.only("call")) == len(shop.bench.trace.exchanges)
+        assert {row["kind"] for row in trace.only("screen", "entry")} == {"screen", "entry"}
         with pytest.raises(ValueError, match="call, screen, entry, webhook, not calls"):
-            shop.bench.trace.only("calls")
-
-    def test_the_rows_as_plain_values_are_those_of_the_table(self, shop: Shop):
-        trace = shop.bench.trace
-        rows = trace.as_dicts()
-        shown = repr(trace)
-        assert all(str(row["what"]) in shown for row in rows)
-        assert json.loads(json.dumps(rows)) == rows
+            trace.only("calls")
 
 
 class TestTheDiagram:
@@ -96,12 +85,7 @@ class TestTheDiagram:
         assert found[8] == (SERVICE, RECEIVER, "payment_intent.processing", "200")
         assert len(found) == len(shop.bench.trace.for_(shop.intent.id))
 
-    def test_two_runs_are_the_same_bytes(self, shop: Shop):
-        again = Shop()
-        assert again.bench.trace.sequence.svg == shop.bench.trace.sequence.svg
-        again.bench.close()
-
-    def test_all_that_is_told_stands_in_the_picture_and_in_the_text_and_no_secret(self, shop: Shop):
+    def test_all_that_is_told_stands_in_the_picture_which_needs_nothing_from_outside(self, shop: Shop):
         sequence = shop.bench.trace.for_(shop.intent.id).sequence
         words, told = words_in(sequence.svg), repr(sequence).splitlines()
         for step in sequence.steps:
@@ -111,18 +95,14 @@ class TestTheDiagram:
         data, metadata = sequence._repr_mimebundle_()
         assert set(data) == {"text/plain", "image/svg+xml"}
         assert metadata["image/svg+xml"]["alt"] == data["text/plain"]
-        hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER, "0000", "1234"]
-        whole = shop.bench.trace.sequence
-        assert [str(each) for each in hidden if str(each) in whole.svg + repr(whole)] == []
-
-    def test_it_has_its_own_background_a_title_a_description_and_needs_nothing_from_outside(self, shop: Shop):
         svg = shop.bench.trace.sequence.svg
+        hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER, "0000", "1234"]
+        assert [str(each) for each in hidden if str(each) in svg + repr(shop.bench.trace.sequence)] == []
         root = drawn(svg)
-        assert root.get("role") == "img"
-        assert root.get("aria-label")
+        assert (root.get("role"), bool(root.get("aria-label"))) == ("img", True)
         assert [each.tag for each in root][:3] == [f"{SVG}title", f"{SVG}desc", f"{SVG}rect"]
         assert "customer's phone" in (root[1].text or "")
-        assert root[2].get("fill", "").startswith("#")
+        assert root[2].get("fill", "").startswith("#"), "a background of its own, on a dark page too"
         assert [each for each in ("href", "url(", "<script", "<style", "@import", "<image") if each in svg] == []
         assert svg.count("http") == svg.count('xmlns="http://www.w3.org/2000/svg"')
 
@@ -132,7 +112,7 @@ class TestTheDiagram:
             intent = bench.client.payment_intents.create(amount=Decimal("1.00"), description=f"{key[:38]} {NUMBER}")
             bench.client.payment_intents.confirm(intent.id, phone=NUMBER, provider="mtn")
             handset = bench.phone(NUMBER)
-            asked = [repr(handset), handset._repr_mimebundle_()["text/html"], str(handset.widget.view)]
+            asked = [repr(handset), str(handset.widget.view)]
             handset.enter_pin("1234")
             booked = {"recipe": "unknown_credit", "amount_minor": 5, "account": "operator:mtn:float", "reference": "r"}
             bench.http.post(
@@ -160,8 +140,7 @@ class TestTheDiagram:
         prompt = next(row for row in rows if row["kind"] == "screen")
         ignored = {**prompt, "detail": {"words": "MTN MoMo\nLeft unanswered", "pressed": "ignore"}}
         assert SequenceDiagram([ignored]).steps[0][2:6] == (PHONE, SERVICE, "Left unanswered", "")
-        nothing = SequenceDiagram([])
-        assert (drawn(nothing.svg).get("role"), "Who told whom what" in repr(nothing)) == ("img", True)
+        assert drawn(SequenceDiagram([]).svg).get("role") == "img"
 
     @settings(deadline=None)
     @given(what=st.text(max_size=200), words=st.text(max_size=200), kind=st.sampled_from(KINDS))
@@ -174,35 +153,8 @@ class TestTheDiagram:
         assert svg.encode()
         assert 0 < int(drawn(svg).get("width", "0")) < 1200
 
-    def test_each_arrow_goes_from_lane_to_lane_and_back_its_label_between_them_and_its_time_beside_it(self, shop: Shop):
-        sequence = shop.bench.trace.sequence
-        picture = drawn(sequence.svg)
-        texts = [(int(each.get("x", "0")), each.text) for each in picture.iter(f"{SVG}text")]
-        lane = {name: x for x, name in texts if name in LANES}
-        assert [*lane] == sorted(lane, key=lambda name: lane[name]) == list(LANES)
-        ends, moments = [], [""]
-        for step in sequence.steps:
-            ends += [(step.source, step.target), (step.target, step.source)][: 2 if step.response else 1]
-            assert abs(lane[step.source] - lane[step.target]) >= 6 * max(len(step.label), len(step.response))
-            moments += [step.at] if step.at != moments[-1] else []
-        lines = [each for each in picture.iter(f"{SVG}line") if each.get("stroke-width") == "1.6"]
-        assert [int(each.get("x1", "0")) for each in lines] == [lane[start] for start, _ in ends]
-        assert {abs(int(each.get("x2", "0")) - lane[end]) for each, (_, end) in zip(lines, ends, strict=True)} == {8}
-        beside = [text for x, text in texts if x == 16][1:]
-        assert [each for each in beside if ":" in str(each)] == [each[11:] for each in moments[1:]]
-        assert [each for each in beside if ":" not in str(each)] == list(
-            dict.fromkeys(each[:10] for each in moments[1:])
-        )
-
 
 class TestTheInspector:
-    def test_it_has_the_texts_that_do_the_same(self, shop: Shop):
-        exchange = next(each for each in shop.bench.trace.exchanges if "/v1/refunds" in each.request)
-        assert "pay.refunds.create(" in exchange.python
-        assert 'bench.http.post(\n    "/v1/refunds"' in exchange.httpx
-        assert exchange.curl.startswith('curl -X POST "$BASE_URL/v1/refunds"')
-        assert shop.intent.id in exchange.python
-
     def test_what_was_masked_is_yours_to_fill_in_and_a_number_is_put_back_by_its_name(self, shop: Shop):
         exchange = next(each for each in shop.bench.trace.exchanges if "/confirm" in each.request)
         assert exchange.python.startswith("# What is masked")
@@ -238,53 +190,28 @@ class TestTheInspector:
         assert "Bearer $PUBLISHABLE_KEY" in publishable
         assert "client_secret=$CLIENT_SECRET" in publishable
 
-    def test_of_a_served_sandbox_the_address_stands_in_the_curl_and_the_latency_is_the_callers(
+    def test_a_served_exchange_tells_how_long_it_took_to_its_caller_where_somebody_looks(
         self, monkeypatch: pytest.MonkeyPatch
     ):
-        monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
         with (
             Workbench(seed=7) as bench,
             bench.serve() as served,
             Workbench.connect(served.base_url, served.secret_key) as other,
         ):
             other.client.balance.retrieve()
-            assert other.trace.exchanges[-1].curl.startswith(f"curl -X GET {served.base_url}/v1/balance")
-            assert other.trace.exchanges[-1].latency_ms is not None
+            exchange = other.trace.exchanges[-1]
+            assert exchange.request.startswith("GET /v1/balance HTTP/1.1\n")
+            assert exchange.response.startswith("HTTP/1.1 200 OK\n")
+            assert exchange.curl.startswith(f"curl -X GET {served.base_url}/v1/balance")
+            assert "answered in" not in exchange._repr_mimebundle_()["text/html"], "no two runs differ"
+            monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
+            assert 0 <= (other.trace.exchanges[-1].latency_ms or -1) < 10_000
+            assert "answered in" in other.trace.exchanges[-1]._repr_mimebundle_()["text/html"]
             assert bench.trace.exchanges[-1].latency_ms is None
-
-    def test_it_is_laid_out_as_it_was_sent(self, shop: Shop):
-        exchange = shop.bench.trace.exchanges[-1]
-        assert exchange.request.startswith("POST /v1/payouts HTTP/1.1\n")
-        assert '"amount": 1.00' in exchange.request
-        assert exchange.response.startswith("HTTP/1.1 200 OK\n")
-        assert "\nRequest-Id: req_" in exchange.response
-
-    def test_as_plain_values_it_is_all_there(self, shop: Shop):
-        exchange = shop.bench.trace.exchanges[-1]
-        plain = exchange.as_dict()
-        assert json.loads(json.dumps(plain)) == plain
-        told = (plain["line"], plain["status"], plain["reason"], plain["latency_ms"])
-        assert told == ("POST /v1/payouts", 200, "OK", None)
-        assert plain["response"]["headers"]["Request-Id"].startswith("req_")
-        assert '"amount": 1.00' in plain["request"]["body"]
-        assert plain["curl"] == exchange.curl
-
-    def test_how_long_it_took_is_told_where_somebody_looks(self, shop: Shop, monkeypatch: pytest.MonkeyPatch):
-        exchange = shop.bench.trace.exchanges[-1]
-        assert exchange.latency_ms is None
-        assert "answered in" not in exchange._repr_mimebundle_()["text/html"], "no two runs differ"
-        monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
-        exchange = shop.bench.trace.exchanges[-1]
-        assert exchange.latency_ms is not None
-        assert 0 <= exchange.latency_ms < 10_000
-        assert f"answered in {exchange.latency_ms} ms" in exchange._repr_mimebundle_()["text/html"]
-        assert "answered in" not in repr(exchange)
 
     def test_only_the_latest_latencies_are_kept(self):
         latencies = Latencies(kept=2)
         with Workbench(seed=7) as bench:
             latencies.watch(bench.http)
-            for _ in range(3):
-                bench.client.balance.retrieve()
-            ids = [re.findall("Request-Id: (.*)", each.response)[0] for each in bench.trace.exchanges[-3:]]
+            ids = [bench.http.get("/v1/balance").headers["Request-Id"] for _ in range(3)]
         assert [latencies.of(each) is None for each in ids] == [True, False, False]

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from workbench import Workbench
-from workbench.control import SandboxControl
-from workbench.domain.wire import TraceRow
 from workbench.lab import trace_board as trace_part
 from workbench.lab.board import Board
 from workbench.lab.trace_board import trace_board
@@ -20,14 +18,6 @@ from workbench.trace import Trace
 NUMBER = "+260961234567"
 SOON_S = 1.0
 VIEW = "application/vnd.jupyter.widget-view+json"
-
-
-@pytest.fixture
-def bench():
-    with Workbench(seed=7) as made:
-        yield made
-
-
 PAGE, MOST_PAYMENTS = 12, 6
 
 
@@ -48,19 +38,10 @@ def paid(bench: Workbench, amount: str = "150.00") -> str:
 
 
 def board_of(bench: Workbench, trace: Trace | None = None) -> Board:
-    """The board of a trace, as the bench makes it where somebody looks."""
     return trace_board(bench.trace if trace is None else trace, bench.session)
 
 
-def shown(board: Board) -> list[str]:
-    """The rows that the browser holds, without asking for more."""
-    widget: Any = board.widget
-    grid = next(each for each in widget.view["sections"][-1]["items"] if each["kind"] == "grid")
-    return [row["id"] for row in grid.get("rows", [])]
-
-
 def seen(board: Board) -> dict[str, Any]:
-    """What the browser holds of its first section."""
     widget: Any = board.widget
     board.refresh()
     return json.loads(json.dumps(widget.view["sections"][0]))
@@ -78,21 +59,41 @@ def ids(board: Board) -> list[str]:
     return [row["id"] for row in rows(board)]
 
 
+def shown(board: Board) -> list[str]:
+    """The rows that the browser holds, without asking for more."""
+    widget: Any = board.widget
+    grid = next(each for each in widget.view["sections"][-1]["items"] if each["kind"] == "grid")
+    return [row["id"] for row in grid.get("rows", [])]
+
+
 def seqs(trace: Trace) -> list[str]:
     return [str(row["seq"]) for row in trace]
 
 
-def test_the_table_is_that_of_the_text_and_every_row_unfolds_and_folds_up_again(bench: Workbench):
+def test_the_table_is_that_of_the_text_and_every_row_unfolds_and_folds_up_again(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
     paid(bench)
     board = board_of(bench)
     told = repr(bench.trace).splitlines()[3:]
     assert [" ".join(row["cells"]).split() for row in rows(board)] == [line.split() for line in told]
+    beneath = {}
     for row in rows(board):
         board.do("trace", "unfold", row["id"])
-        unfolded = [each for each in rows(board) if each.get("beneath")]
-        assert [each["id"] for each in unfolded] == [row["id"]]
-        board.do("trace", "unfold", row["id"])
+        (unfolded,) = [each for each in rows(board) if each.get("beneath")]
+        beneath[row["cells"][3]] = unfolded["beneath"]
+        board.do("trace", "unfold", unfolded["id"])
         assert not any(each.get("beneath") for each in rows(board))
+    call = json.dumps(beneath["POST /v1/payment_intents"], ensure_ascii=False)
+    parts = ("POST /v1/payment_intents HTTP/1.1", "HTTP/1.1 200 OK", "curl ", "bench.http", "answered in")
+    assert [part for part in parts if part not in call] == []
+    assert str(bench.secret_key) not in json.dumps(list(beneath.values()))
+    monkeypatch.delenv("JPY_SESSION_NAME")
+    board.do("trace", "unfold", rows(board)[1]["id"])
+    assert "answered in" not in json.dumps(rows(board)), "no two runs differ"
+    sides = [line["cells"] for line in beneath["ZMW 150.00 received through mtn"][0]["rows"]]
+    assert [sum(Decimal(cells[side] or 0) for cells in sides) for side in (1, 2)] == [Decimal("151.50")] * 2
 
 
 def test_one_payment_and_one_kind_can_be_chosen_and_not_what_there_is_not(bench: Workbench):
@@ -110,28 +111,15 @@ def test_one_payment_and_one_kind_can_be_chosen_and_not_what_there_is_not(bench:
     assert len(rows(board)) == 2
 
 
-def test_an_exchange_shows_both_sides_and_what_to_copy(bench: Workbench, monkeypatch: pytest.MonkeyPatch):
-    paid(bench)
-    monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
-    trace = bench.trace
-    call = next(row for row in trace if row["what"] == "POST /v1/payment_intents")
-    board = board_of(bench, trace)
-    board.do("trace", "unfold", str(call["seq"]))
-    shown = json.dumps(rows(board), ensure_ascii=False)
-    for part in ("POST /v1/payment_intents HTTP/1.1", "HTTP/1.1 200 OK", "curl ", "bench.http", "answered in"):
-        assert part in shown
-    assert str(bench.secret_key) not in shown
-
-
-def test_an_entry_shows_its_sides_in_kwacha(bench: Workbench):
-    paid(bench)
-    board = board_of(bench, bench.trace.only("entry"))
-    (entry,) = rows(board)
-    board.do("trace", "unfold", entry["id"])
-    sides = [row["cells"] for row in rows(board)[0]["beneath"][0]["rows"]]
-    debits = sum(Decimal(cells[1]) for cells in sides if cells[1])
-    credited = sum(Decimal(cells[2]) for cells in sides if cells[2])
-    assert debits == credited == Decimal("151.50")
+@pytest.mark.usefixtures("_short_pages")
+def test_the_choice_is_of_the_latest_payments_and_of_the_one_that_is_chosen(bench: Workbench):
+    first = paid(bench)
+    board = board_of(bench)
+    board.do("trace", "follow", payment=first, of_kind="")
+    for _ in range(MOST_PAYMENTS):
+        bench.client.payment_intents.create(amount=Decimal("1.00"))
+    options = [value for value, _ in items(board, "form")[0]["fields"][0]["options"]]
+    assert (len(options), first in options) == (MOST_PAYMENTS + 2, True)
 
 
 @pytest.mark.usefixtures("_short_pages")
@@ -167,15 +155,6 @@ def test_it_is_live_only_where_somebody_looks_and_nothing_of_it_is_saved(
     assert VIEW in bench.trace.for_(first)._repr_mimebundle_()
 
 
-def test_a_page_that_is_opened_asks_to_see(bench: Workbench):
-    widget: Any = board_of(bench).widget
-    sent: list[dict[str, Any]] = []
-    widget.send = sent.append
-    widget._handle_custom_msg({"look": True, "id": 5}, [])  # noqa: SLF001  what arrives from a browser
-    assert sent == [{"view": widget.view}]
-    assert widget.answered == 5
-
-
 class TestItFollows:
     """What happens after a board was shown is seen without being asked for."""
 
@@ -186,12 +165,16 @@ class TestItFollows:
             time.sleep(0.01)
         return shown(board) == seqs(rows())
 
-    def test_calls_of_the_same_bench_a_reset_and_the_end(self):
+    def test_calls_of_the_same_bench_of_a_backend_a_reset_and_the_end(self):
         with Workbench(seed=7) as bench:
             board = board_of(bench)
             assert len(shown(board)) == 1
-            paid(bench)
-            assert self.follows(board, lambda: bench.trace)
+            with bench.serve() as served, Workbench.connect(served.base_url, served.secret_key) as looking:
+                elsewhere = board_of(looking)
+                assert shown(elsewhere) == shown(board)
+                paid(bench)
+                assert self.follows(board, lambda: bench.trace)
+                assert self.follows(elsewhere, lambda: bench.trace)
             bench.reset()
             assert self.follows(board, lambda: bench.trace[:0])
             paid(bench)
@@ -201,12 +184,6 @@ class TestItFollows:
         board.refresh()
         assert shown(board) == before
         assert "closed" in json.dumps(seen(board)), "that it has ended is said over what was seen"
-
-    def test_calls_of_a_backend(self, bench: Workbench):
-        with bench.serve() as served, Workbench.connect(served.base_url, served.secret_key) as looking:
-            board = board_of(looking)
-            paid(bench)
-            assert self.follows(board, lambda: bench.trace)
 
     def test_what_was_chosen_stays_chosen(self, bench: Workbench):
         first = paid(bench)
@@ -240,35 +217,6 @@ class TestItFollows:
         board.do("trace", "turn", "newer")
         assert ids(board) == seqs(bench.trace)[-PAGE:]
 
-    def test_only_what_is_new_is_read(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch):
-        for _ in range(8):
-            paid(bench, "1.00")
-        trace = bench.trace
-        asked, read = [], SandboxControl.trace
-
-        def counted(control: SandboxControl, since: int | None = None) -> list[TraceRow]:
-            asked.append(len(found := read(control, since)))
-            return found
-
-        board = board_of(bench, trace)
-        monkeypatch.setattr(SandboxControl, "trace", counted)
-        rows(board)
-        paid(bench)
-        rows(board)
-        monkeypatch.undo()
-        assert max(asked) <= len(bench.trace) - len(trace) + 1
-
-    @pytest.mark.usefixtures("_short_pages")
-    def test_the_choice_is_of_the_latest_payments_and_of_the_one_that_is_chosen(self, bench: Workbench):
-        first = paid(bench)
-        board = board_of(bench)
-        board.do("trace", "follow", payment=first, of_kind="")
-        for _ in range(MOST_PAYMENTS):
-            bench.client.payment_intents.create(amount=Decimal("1.00"))
-        options = [value for value, _ in items(board, "form")[0]["fields"][0]["options"]]
-        assert len(options) == MOST_PAYMENTS + 2
-        assert first in options
-
     def test_a_board_that_nobody_sees_does_not_follow(self, bench: Workbench):
         board = board_of(bench)
         widget: Any = board.widget
@@ -279,6 +227,6 @@ class TestItFollows:
         time.sleep(0.2)
         assert shown(board) == before
         widget._handle_custom_msg({"look": True, "id": 3}, [])  # noqa: SLF001  the same
-        assert shown(board) == seqs(bench.trace)
+        assert (shown(board), widget.answered) == (seqs(bench.trace), 3)
         paid(bench)
         assert self.follows(board, lambda: bench.trace)

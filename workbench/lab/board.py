@@ -180,7 +180,7 @@ class Board:
                 self._read()
             except WorkbenchError as error:
                 unread = (Section("unread", "No answer", (Note(str(error), BAD),)),)
-            return (*unread, *(section_of(each) for each in self._sections.values()))
+            return (*unread, *(each.section() for each in self._sections.values()))
 
     @property
     def widget(self) -> Widget:
@@ -275,19 +275,10 @@ class Board:
 
     def _handle(self, section: str, name: str, on: str, values: dict[str, str]) -> Message | None:
         found = self._sections.get(section)
-        if found is None or name not in found.handlers:
+        handler = found.handler(name) if found else None
+        if handler is None:
             return Message("This board has changed: run its cell again.", BAD)
         try:
-            values = {each: whole_text(value) for each, value in values.items()}
-            message: Message | None = getattr(found, name)(on, values)
+            return handler(on, {each: whole_text(value) for each, value in values.items()})
         except WorkbenchError as error:
             return None if name == FOLLOW else Message(str(error), BAD)
-        return message
-
-
-def section_of(section: BoardSection) -> Section:
-    """What a section shows; or why it cannot."""
-    try:
-        return section.section()
-    except WorkbenchError as error:
-        return Section(section.id, section.id.capitalize(), (Note(str(error), BAD),))

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -17,7 +17,7 @@ from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
 from workbench.domain.wire.trace_rows import call_of, webhook_of
 from workbench.errors import NotFound, WorkbenchError
-from workbench.lab.views import GOOD, Action, Actions, Beside, Code, Item, Section
+from workbench.lab.views import BAD, GOOD, Action, Actions, Beside, Code, Item, Note, Section
 from workbench.receiver import Arrival
 from workbench.render import indented
 from workbench.session import Session
@@ -247,19 +247,34 @@ class Message(NamedTuple):
     reveal: Reveal | None = None
 
 
+Handler: TypeAlias = Callable[[str, Values], Message | None]
+
+
 class BoardSection(ABC):
     """A section of a board, made of what the sandbox reports whenever it is asked.
 
-    `handlers` names the methods that its buttons call, as `(on, values) -> Message | None`: `on` is what a button is
-    about, `values` what its form holds. A `follow` among them gets what is typed into a form, and says nothing.
+    A button `name` calls the method `_on_name(on, values) -> Message | None`: `on` is what a button is about, `values`
+    what its form holds. `_on_follow` gets what is typed into a form, and says nothing.
     """
 
     id: ClassVar[str]
-    handlers: ClassVar[tuple[str, ...]] = ()
+    title: ClassVar[str] = ""
+    wide: ClassVar[bool] = False
 
     @abstractmethod
-    def section(self) -> Section:
+    def _items(self) -> Iterable[Item]:
         """What is to be seen now."""
+
+    def section(self) -> Section:
+        """What it shows; or why it cannot."""
+        try:
+            return Section(self.id, self.title, tuple(self._items()), self.wide)
+        except WorkbenchError as error:
+            return Section(self.id, self.id.capitalize(), (Note(str(error), BAD),))
+
+    def handler(self, name: str) -> Handler | None:
+        """What a button calls; None where there is no such button."""
+        return getattr(self, f"_on_{name}", None)
 
 
 class SessionSection(BoardSection):
@@ -289,19 +304,24 @@ class SessionSection(BoardSection):
         return (Beside((Code("Python", before + pay + python.format(call)), Code("curl", made.curl))),)
 
 
-class Pages(Generic[T]):
-    """Where one is in a list, newest first; `group` is the group of calls that lists it."""
+class PagedSection(SessionSection, Generic[T]):
+    """A section that shows a list page by page, newest first; `group` names the group of calls that lists it."""
 
-    def __init__(self, group: Any, size: int = SIZE) -> None:  # noqa: ANN401  each group lists by filters of its own
-        self._group = group
-        self._size = size
+    group: ClassVar[str]
+    page_size: ClassVar[int] = SIZE
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._group = getattr(self._looking, self.group)
         self._after: list[str] = []
         """The last row of each page before this one."""
         self._last = ""
-        self.has_more = False
+        self._has_more = False
         """Whether there are older rows than those of the page that was read last."""
+        self._open = ""
+        """The row that is unfolded."""
 
-    def rows(self, **filters: str | None) -> list[T]:
+    def _rows(self, **filters: str | None) -> list[T]:
         """The page that is shown, as it is now; the newest one where its place is gone, as after a reset."""
         try:
             page = self._page(**filters)
@@ -310,51 +330,32 @@ class Pages(Generic[T]):
                 raise
             self._after = []
             page = self._page(**filters)
-        self.has_more = page.has_more
+        self._has_more = page.has_more
         self._last = page.data[-1].id if page.data else ""
         return page.data
 
-    def turn(self, where: str) -> None:
-        """Go to the newest page, or one towards the newer or older ones."""
-        if where == OLDER and self.has_more and self._last:
+    def _page(self, **filters: str | None) -> wire.List[T]:
+        after = self._after[-1] if self._after else None
+        page: wire.List[T] = self._group.list(limit=self.page_size, starting_after=after, **filters)
+        return page
+
+    def _on_turn(self, on: str, _values: Values) -> None:
+        if on == OLDER and self._has_more and self._last:
             self._after.append(self._last)
-        elif where == NEWER:
+        elif on == NEWER:
             self._after = self._after[:-1]
-        elif where == NEWEST:
+        elif on == NEWEST:
             self._after = []
 
-    def buttons(self, label: str) -> tuple[Item, ...]:
+    def _on_unfold(self, on: str, _values: Values) -> None:
+        self._open = "" if on == self._open else on
+
+    def _buttons(self, label: str) -> tuple[Item, ...]:
         """To turn the pages; none where there is but one."""
-        if not self._after and not self.has_more:
+        if not self._after and not self._has_more:
             return ()
         first = "" if self._after else "This is the newest page."
-        last = "" if self.has_more else "This is the oldest page."
+        last = "" if self._has_more else "This is the oldest page."
         ways = (("Newest", NEWEST, first), ("Newer", NEWER, first), ("Older", OLDER, last))
         actions = tuple(Action("turn", text, where, off=off) for text, where, off in ways)
         return (Actions(f"{label}: page {len(self._after) + 1}", actions),)
-
-    def _page(self, **filters: str | None) -> wire.List[T]:
-        after = self._after[-1] if self._after else None
-        page: wire.List[T] = self._group.list(limit=self._size, starting_after=after, **filters)
-        return page
-
-
-class PagedSection(SessionSection, Generic[T]):
-    """A section that shows a list page by page; `group` names the group of calls that lists it."""
-
-    group: ClassVar[str]
-    page_size: ClassVar[int] = SIZE
-
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
-        self._pages = Pages[T](getattr(self._looking, self.group), self.page_size)
-        self._open = ""
-        """The row that is unfolded."""
-
-    def turn(self, on: str, _values: Values) -> None:
-        """Another page."""
-        self._pages.turn(on)
-
-    def unfold(self, on: str, _values: Values) -> None:
-        """Show what is beneath a row, or fold it up."""
-        self._open = "" if on == self._open else on

@@ -1,7 +1,7 @@
 """The trace as a board: a sequence diagram, a table, and each exchange to look into. It follows what happens."""
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from workbench.domain.ledger import DEBIT
@@ -79,8 +79,7 @@ class TraceSection(BoardSection):
     The latest page moves on with what happens. An older one stays, and so does one with a row that is looked into.
     """
 
-    id = "trace"
-    handlers = ("follow", "unfold", "turn")
+    id, title, wide = "trace", "What happened", True
 
     def __init__(self, trace: Trace) -> None:
         self._payment = _ALL
@@ -95,32 +94,26 @@ class TraceSection(BoardSection):
         self._trace = trace
         self._payments = tuple(dict.fromkeys(row["payment"] for row in reversed(trace) if row["payment"]))
 
-    def section(self) -> views.Section:
-        """What is to be seen of the rows that were chosen."""
+    def _items(self) -> Iterator[views.Item]:
         chosen = self._chosen()
         last = self._last(chosen)
         shown = chosen[max(0, last - PAGE) : last]
-        items: list[views.Item] = [self._choice()]
+        yield self._choice()
         if len(shown):
-            items.append(
-                views.Fold("diagram", "Who told whom what", (views.Picture(shown.sequence.svg, _SAYS),), open=True)
-            )
-        items.append(views.Grid("Trace, in order, secrets masked", _COLUMNS, self._rows(shown)))
-        items += self._turns(last, len(chosen))
-        return views.Section(self.id, "What happened", tuple(items), wide=True)
+            yield views.Fold("diagram", "Who told whom what", (views.Picture(shown.sequence.svg, _SAYS),), open=True)
+        yield views.Grid("Trace, in order, secrets masked", _COLUMNS, self._rows(shown))
+        if len(chosen) > PAGE:
+            yield _turns(is_first=last >= len(chosen), is_last=last <= PAGE)
 
-    def follow(self, _on: str, values: Values) -> None:
-        """Another payment or kind was chosen."""
+    def _on_follow(self, _on: str, values: Values) -> None:
         self._payment = values.get("payment", _ALL) if values.get("payment") in self._payments else _ALL
         self._kind = values.get("of_kind", _ALL) if values.get("of_kind") in KINDS else _ALL
         self._end = None
 
-    def unfold(self, on: str, _values: Values) -> None:
-        """Look into one row, or fold it up."""
+    def _on_unfold(self, on: str, _values: Values) -> None:
         self._open = "" if on == self._open else on
 
-    def turn(self, on: str, _values: Values) -> None:
-        """Older rows, or newer ones."""
+    def _on_turn(self, on: str, _values: Values) -> None:
         self._open = ""
         chosen = self._chosen()
         last = self._last(chosen)
@@ -163,13 +156,11 @@ class TraceSection(BoardSection):
         look = views.Action("unfold", "Look", identifier, expanded="yes" if is_open else "no")
         return views.Row(identifier, tuple(texts.values()), (look,), beneath=beneath)
 
-    def _turns(self, last: int, rows: int) -> tuple[views.Item, ...]:
-        if rows <= PAGE:
-            return ()
-        is_first, is_last = last >= rows, last <= PAGE
-        newer = views.Action("turn", "Newer", "newer", off="These are the newest." if is_first else "")
-        older = views.Action("turn", "Older", "older", off="These are the oldest." if is_last else "")
-        return (views.Actions("Pages of the trace", (newer, older)),)
+
+def _turns(*, is_first: bool, is_last: bool) -> views.Actions:
+    newer = views.Action("turn", "Newer", "newer", off="These are the newest." if is_first else "")
+    older = views.Action("turn", "Older", "older", off="These are the oldest." if is_last else "")
+    return views.Actions("Pages of the trace", (newer, older))
 
 
 def trace_board(trace: Trace, session: Session) -> Board:

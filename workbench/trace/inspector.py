@@ -118,21 +118,6 @@ class Exchange:
             base_url=self._context.base_url,
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """The exchange as plain values."""
-        sent, got = self._call.request, self._call.response
-        return {
-            "seq": self._row["seq"],
-            "at": self._row["at"],
-            "line": self._call.target,
-            "status": self.status,
-            "reason": self._reason,
-            "request": {"headers": sent.headers, "body": indented(sent.body)},
-            "response": {"headers": got.headers, "body": indented(got.body)},
-            "latency_ms": self.latency_ms,
-            **self._snippet._asdict(),
-        }
-
     def __repr__(self) -> str:
         return visible(f"{self.request}\n\n{self.response}", lines=True)
 

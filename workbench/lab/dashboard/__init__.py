@@ -1,10 +1,11 @@
 """The dashboard: what a merchant sees of payments, events, deliveries, endpoints, keys and the sandbox."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
 
-from workbench.lab.board import Board, section_of
+from workbench.lab.board import Board
 from workbench.lab.dashboard.payments_tab import EventsSection, PaymentsSection
 from workbench.lab.dashboard.settings_tab import ClockSection, KeysSection, OperatorsSection
 from workbench.lab.dashboard.webhooks_tab import DeliveriesSection, EndpointsSection
@@ -16,20 +17,17 @@ from workbench.session import Session
 class MenuSection(BoardSection):
     """What there is to see, by id and label, and what is chosen."""
 
-    id = "menu"
-    handlers = ("show",)
+    id, wide = "menu", True
 
     def __init__(self, label: str, choices: tuple[tuple[str, str], ...]) -> None:
         self._label = label
         self._choices = choices
         self.chosen = choices[0][0]
 
-    def section(self) -> Section:
-        """The menu."""
-        return Section(self.id, "", (Menu(self._label, self._choices, self.chosen),), wide=True)
+    def _items(self) -> Iterator[Item]:
+        yield Menu(self._label, self._choices, self.chosen)
 
-    def show(self, on: str, _values: Values) -> Message:
-        """Choose; the message about something else goes."""
+    def _on_show(self, on: str, _values: Values) -> Message:
         if on in dict(self._choices):
             self.chosen = on
         return Message("", PLAIN)
@@ -63,7 +61,7 @@ class Dashboard(Board):
     def live_sections(self) -> tuple[Section, ...]:
         """The clock, the menu and what is chosen in it."""
         chosen = [each for each in self._chosen if each.id == self._menu.chosen]
-        return tuple(section_of(each) for each in (*self._always, *chosen))
+        return tuple(each.section() for each in (*self._always, *chosen))
 
 
 def _readable(items: tuple[Item, ...]) -> tuple[Item, ...]:

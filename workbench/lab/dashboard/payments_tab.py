@@ -1,6 +1,6 @@
 """The dashboard's payments and events."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import InvalidRequest, NotFound
 from workbench.lab import views
 from workbench.lab.dashboard.webhooks_tab import attempts_of, deliveries_grid, delivery_cells
-from workbench.lab.sections import NEWEST, Message, PagedSection, Values, counted, when
+from workbench.lab.sections import Message, PagedSection, Values, counted, when
 from workbench.render import indented
 
 _FAILED, _STATUS_TEXTS = "requires_payment_method", {"succeeded": "✓ succeeded", "canceled": "✗ canceled"}
@@ -23,24 +23,18 @@ _FAILED, _STATUS_TEXTS = "requires_payment_method", {"succeeded": "✓ succeeded
 class PaymentsSection(PagedSection[wire.PaymentIntent]):
     """The balance and the payment intents, newest first."""
 
-    id = "payments"
-    handlers = ("turn",)
+    id, title, wide = "payments", "Payments", True
     group = "payment_intents"
     page_size = 10
 
-    def section(self) -> views.Section:
-        """What is to be seen now."""
+    def _items(self) -> Iterator[views.Item]:
         balance = self._looking.balance.retrieve()
-        sums = (
-            ("Available to pay out", _sum(balance.available)),
-            ("Pending, cleared at night", _sum(balance.pending)),
-            ("Owed", _sum(balance.owed)),
-        )
+        sums = (balance.available, balance.pending, balance.owed)
+        names = ("Available to pay out", "Pending, cleared at night", "Owed")
+        yield views.Facts(tuple(zip(names, map(_sum, sums), strict=True)))
         columns = views.headings("Payment", "Amount", "Status", "Phone", "Made (Lusaka)", numeric=("Amount",))
-        grid = views.Grid("Payment intents, newest first", columns, tuple(map(_row, self._pages.rows())), cards=True)
-        return views.Section(
-            self.id, "Payments", (views.Facts(sums), grid, *self._pages.buttons("Payments")), wide=True
-        )
+        yield views.Grid("Payment intents, newest first", columns, tuple(map(_row, self._rows())), cards=True)
+        yield from self._buttons("Payments")
 
 
 def _row(intent: wire.PaymentIntent) -> views.Row:
@@ -87,44 +81,40 @@ class EventFilter(NamedTuple):
 class EventsSection(PagedSection[wire.Event]):
     """A page of events, newest first, as they are filtered; one of them unfolded."""
 
-    id = "events"
-    handlers = ("search", "follow", "clear", "unfold", "replay", "replay_one", "turn")
+    id, title, wide = "events", "Developers: events", True
     group = "events"
     _filter = EventFilter()
 
-    def section(self) -> views.Section:
-        """What is to be seen now."""
+    def _items(self) -> Iterator[views.Item]:
         query, error = self._query()
+        yield self._form(error)
         try:
-            found: tuple[views.Item, ...] = (self._found(query), *self._pages.buttons("Events"))
+            yield self._found(query)
+            yield from self._buttons("Events")
         except InvalidRequest as refused:
             # The filter can still be changed.
-            found = (views.Note(str(refused), views.BAD),)
-        return views.Section(self.id, "Developers: events", (self._form(error), *found), wide=True)
+            yield views.Note(str(refused), views.BAD)
 
-    def search(self, on: str, values: Values) -> Message:
-        """Find what was filled in."""
-        self.follow(on, values)
+    def _on_search(self, on: str, values: Values) -> Message:
+        self._on_follow(on, values)
         query, error = self._query()
         if error:
             return Message(error, views.BAD)
-        found = len(self._pages.rows(**query))
-        more = ", and there are more" if self._pages.has_more else ""
+        found = len(self._rows(**query))
+        more = ", and there are more" if self._has_more else ""
         return Message(f"{counted(found, 'event')} found{more}.", code=self._code("GET", _PATH, query=query))
 
-    def follow(self, _on: str, values: Values) -> None:
-        """Take over the filter while it is typed."""
+    def _on_follow(self, _on: str, values: Values) -> None:
         event_filter = EventFilter(**{name: values.get(name, "") for name in EventFilter._fields})
         if event_filter != self._filter:
             self._filter = event_filter
-            self._pages.turn(NEWEST)
+            self._after = []
 
-    def clear(self, on: str, _values: Values) -> Message:
-        """All events again."""
-        self.follow(on, {})
+    def _on_clear(self, on: str, _values: Values) -> Message:
+        self._on_follow(on, {})
         return Message("All events are shown.", code=self._code("GET", _PATH))
 
-    def replay(self, on: str, _values: Values) -> Message:
+    def _on_replay(self, on: str, _values: Values) -> Message:
         """Send one again to every endpoint whose filter it passes."""
         sent = self._pay.events.replay(on)
         code = self._code("POST", f"{_PATH}/{on}/replay")
@@ -132,13 +122,12 @@ class EventsSection(PagedSection[wire.Event]):
             return Message("No endpoint that is enabled wants it.", views.WARN, code)
         return Message(f"Sent again to {counted(len(sent.data), 'endpoint')}.", code=code)
 
-    def replay_one(self, on: str, _values: Values) -> Message:
-        """Send one delivery again."""
+    def _on_replay_one(self, on: str, _values: Values) -> Message:
         self._pay.deliveries.replay(on)
         return Message("Sent again.", code=self._code("POST", f"/v1/deliveries/{on}/replay"))
 
     def _found(self, query: dict[str, str]) -> views.Grid:
-        rows = tuple(self._row(each) for each in self._pages.rows(**query))
+        rows = tuple(self._row(each) for each in self._rows(**query))
         columns = views.headings("Event", "Type", "Payment", "Time (Lusaka)")
         caption = f"Events{', as filtered' if query else ''}, newest first"
         return views.Grid(caption, columns, rows, "None found." if query else "None yet.")

@@ -1,5 +1,6 @@
 """The dashboard's keys, clock and outages."""
 
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
@@ -24,25 +25,21 @@ _KEYS_NOTE: Final = views.Note(
 class KeysSection(PagedSection[wire.ApiKey]):
     """The merchant's keys, newest first. The one that the bench calls with is rolled for it, and cannot be revoked."""
 
-    id = "keys"
-    handlers = ("create", "roll", "revoke", "turn")
+    id, title, wide = "keys", "Developers: API keys", True
     group = "api_keys"
 
-    def section(self) -> views.Section:
-        """What is to be seen now."""
-        rows = tuple(self._row(each) for each in self._pages.rows())
-        grid = views.Grid("Keys", views.headings("Key", "Kind", "Made (Lusaka)", "Status"), rows)
-        items = (grid, *self._pages.buttons("Keys"), _NEW, _KEYS_NOTE)
-        return views.Section(self.id, "Developers: API keys", items, wide=True)
+    def _items(self) -> Iterator[views.Item]:
+        rows = tuple(self._row(each) for each in self._rows())
+        yield views.Grid("Keys", views.headings("Key", "Kind", "Made (Lusaka)", "Status"), rows)
+        yield from (*self._buttons("Keys"), _NEW, _KEYS_NOTE)
 
-    def create(self, _on: str, values: Values) -> Message:
-        """Another key."""
+    def _on_create(self, _on: str, values: Values) -> Message:
         kind = values.get("kind", "secret")
         made = self._pay.api_keys.create(kind)
         text = f"A {made.kind} key was made: {made.masked}. Copy it now, it is shown this once."
         return Message(text, code=self._code("POST", _PATH, {"kind": kind}), reveal=_reveal(made))
 
-    def roll(self, on: str, _values: Values) -> Message:
+    def _on_roll(self, on: str, _values: Values) -> Message:
         """A new key in place of one; the bench goes on with the new one where it was its own."""
         is_own = self._holds(on)
         made = self._pay.api_keys.roll(on)
@@ -55,7 +52,7 @@ class KeysSection(PagedSection[wire.ApiKey]):
             reveal=_reveal(made),
         )
 
-    def revoke(self, on: str, _values: Values) -> Message:
+    def _on_revoke(self, on: str, _values: Values) -> Message:
         """End a key, but for the one that the bench calls with."""
         if self._holds(on):
             return Message(_KEPT, views.BAD)
@@ -102,11 +99,9 @@ _OTHER: Final = views.Form("span", "Another span", (_COUNT, _UNIT), (_MOVE,), ro
 class ClockSection(SessionSection):
     """The moment in UTC and in Lusaka; steps of a minute, an hour and a day, and any other."""
 
-    id = "clock"
-    handlers = ("look", "advance", "move")
+    id, title, wide = "clock", "Test clock", True
 
-    def section(self) -> views.Section:
-        """What is to be seen now."""
+    def _items(self) -> Iterator[views.Item]:
         now = self._session.untraced.clock()
         is_running = now.mode == "running"
         steps = [views.Action("advance", label, seconds) for seconds, label in _STEPS]
@@ -117,18 +112,15 @@ class ClockSection(SessionSection):
             ("UTC", moment(now.now_ms).strftime("%Y-%m-%d %H:%M:%S")),
             ("It goes", _BY_ITSELF if is_running else "only when it is moved"),
         )
-        beside = views.Beside((views.Facts(facts), move, views.Fold("other", "Another span", (_OTHER,))))
-        return views.Section(self.id, "Test clock", (beside,), wide=True)
+        yield views.Beside((views.Facts(facts), move, views.Fold("other", "Another span", (_OTHER,))))
 
-    def look(self, _on: str, _values: Values) -> None:
+    def _on_look(self, _on: str, _values: Values) -> None:
         """What a running clock shows is drawn anew after every button."""
 
-    def advance(self, on: str, _values: Values) -> Message:
-        """Move by so many seconds."""
+    def _on_advance(self, on: str, _values: Values) -> Message:
         return self._move(Decimal(on))
 
-    def move(self, _on: str, values: Values) -> Message:
-        """Move by what was filled in."""
+    def _on_move(self, _on: str, values: Values) -> Message:
         try:
             count = Decimal(values.get("count", "").strip() or "0")
         except InvalidOperation:
@@ -156,19 +148,15 @@ _OUTAGE_NOTE: Final = views.Note("While an operator is down, payments by its wal
 class OperatorsSection(SessionSection):
     """Each operator, and until when it is down."""
 
-    id = "operators"
-    handlers = ("start", "end")
+    id, title, wide = "operators", "Sandbox: operators", True
 
-    def section(self) -> views.Section:
-        """What is to be seen now."""
+    def _items(self) -> Iterator[views.Item]:
         now_s = self._now_s()
         rows = tuple(_row(each, now_s) for each in self._session.untraced.operators())
         columns = views.headings("Operator", "Status", "Down until (Lusaka)")
-        grid = views.Grid("Mobile network operators", columns, rows, cards=True)
-        return views.Section(self.id, "Sandbox: operators", (grid, _OUTAGE, _OUTAGE_NOTE), wide=True)
+        yield from (views.Grid("Mobile network operators", columns, rows, cards=True), _OUTAGE, _OUTAGE_NOTE)
 
-    def start(self, _on: str, values: Values) -> Message:
-        """Take one down."""
+    def _on_start(self, _on: str, values: Values) -> Message:
         provider, minutes = values.get("provider", ""), _number(values.get("minutes", ""))
         if minutes is None:
             return Message("For how many minutes? A number above 0.", views.BAD)
@@ -176,8 +164,7 @@ class OperatorsSection(SessionSection):
         code = self._outage(provider, seconds)
         return Message(f"{_NAMES.get(provider, provider)} is down for {span(seconds)}.", code=code)
 
-    def end(self, on: str, _values: Values) -> Message:
-        """Bring it up again."""
+    def _on_end(self, on: str, _values: Values) -> Message:
         code = self._outage(on, 0)
         return Message(f"{_NAMES.get(on, on)} is up again.", code=code)
 

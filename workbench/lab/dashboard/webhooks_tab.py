@@ -1,6 +1,6 @@
 """The dashboard's deliveries and endpoints, with the attempts of each delivery."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from workbench.domain import wire
@@ -8,7 +8,7 @@ from workbench.domain.ids import short_id
 from workbench.domain.masking import Secret, mask, shortened
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, FAULTS, PENDING
 from workbench.lab import views
-from workbench.lab.sections import NEWEST, Message, PagedSection, Reveal, Values, counted, span, when
+from workbench.lab.sections import Message, PagedSection, Reveal, Values, counted, span, when
 
 _MAX_RESPONSE: Final = 300
 """So many characters are shown of a receiver's response."""
@@ -70,44 +70,47 @@ _OUTCOMES: Final = {
 """What came of sending a delivery again, as far as that is known, by its status."""
 
 
+_NO_DEAD_LETTERS: Final = (views.Note("There are no dead letters."),)
+_ALL_AGAIN: Final = "Every dead letter whose endpoint is enabled is sent again. Replay all?"
+_DEAD_LETTERS: Final = (
+    views.Note("There are dead letters: events that were given up.", views.WARN),
+    views.Actions("Dead letters", (views.Action("replay_all", "Replay all dead letters", confirm=_ALL_AGAIN),)),
+)
+
+
 class DeliveriesSection(PagedSection[wire.Delivery]):
     """The deliveries, newest first, of one status or of all; one of them unfolded."""
 
-    id = "deliveries"
-    handlers = ("show", "follow", "unfold", "replay", "replay_all", "turn")
+    id, title, wide = "deliveries", "Developers: deliveries", True
     group = "deliveries"
     _status = ""
 
-    def section(self) -> views.Section:
-        """What is to be seen now."""
+    def _items(self) -> Iterator[views.Item]:
         now_s = self._now_s()
-        rows = [self._row(each, now_s) for each in self._pages.rows(status=self._status or None)]
+        rows = [self._row(each, now_s) for each in self._rows(status=self._status or None)]
         dead = self._looking.deliveries.list(status=DEAD_LETTER, limit=1).data
-        grid = deliveries_grid(f"Deliveries: {_FILTERS[self._status]}", rows)
-        items = (self._form(), *_dead_letters(has_some=bool(dead)), grid, *self._pages.buttons("Deliveries"))
-        return views.Section(self.id, "Developers: deliveries", items, wide=True)
+        yield from (self._form(), *(_DEAD_LETTERS if dead else _NO_DEAD_LETTERS))
+        yield deliveries_grid(f"Deliveries: {_FILTERS[self._status]}", rows)
+        yield from self._buttons("Deliveries")
 
-    def show(self, on: str, values: Values) -> Message:
-        """Of one status."""
+    def _on_show(self, on: str, values: Values) -> Message:
         self._status = values.get("status", on)
-        self._pages.turn(NEWEST)
+        self._after = []
         query = {"status": self._status} if self._status else {}
         return Message(f"Shown: {_FILTERS.get(self._status, '')}.", code=self._code("GET", _DELIVERIES, query=query))
 
-    def follow(self, _on: str, values: Values) -> None:
-        """Of the status that was just chosen."""
+    def _on_follow(self, _on: str, values: Values) -> None:
         if values.get("status", "") in _FILTERS:
             self._status = values["status"]
-            self._pages.turn(NEWEST)
+            self._after = []
 
-    def replay(self, on: str, _values: Values) -> Message:
-        """Send one again."""
+    def _on_replay(self, on: str, _values: Values) -> Message:
         self._pay.deliveries.replay(on)
         status = self._looking.deliveries.retrieve(on).status
         text, tone = _OUTCOMES.get(status, ("Sent again.", views.PLAIN))
         return Message(text, tone, self._code("POST", f"{_DELIVERIES}/{on}/replay"))
 
-    def replay_all(self, _on: str, _values: Values) -> Message:
+    def _on_replay_all(self, _on: str, _values: Values) -> Message:
         """Send every dead letter again whose endpoint is enabled."""
         sent = self._pay.deliveries.replay_dead_letters()
         code = self._code("POST", "/v1/dead_letters/replay")
@@ -126,17 +129,6 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         beneath = attempts_of(delivery, now_s) if is_open else ()
         actions = (unfold, views.Action("replay", "Replay", delivery.id))
         return views.Row(delivery.id, delivery_cells(delivery, now_s), actions, beneath=beneath)
-
-
-def _dead_letters(*, has_some: bool) -> tuple[views.Note | views.Actions, ...]:
-    if not has_some:
-        return (views.Note("There are no dead letters."),)
-    question = "Every dead letter whose endpoint is enabled is sent again. Replay all?"
-    again = views.Action("replay_all", "Replay all dead letters", confirm=question)
-    return (
-        views.Note("There are dead letters: events that were given up.", views.WARN),
-        views.Actions("Dead letters", (again,)),
-    )
 
 
 _ENDPOINTS: Final = "/v1/webhook_endpoints"
@@ -159,24 +151,17 @@ _NEW: Final = views.Form("new", "A new endpoint", (_URL, _EVENTS), (_ADD,), row=
 class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
     """The endpoints, newest first. The bench's own receiver is handed the secrets that it needs."""
 
-    id = "endpoints"
-    handlers = ("add", "save", "pause", "enable", "roll", "delete", "misbehave", "turn")
+    id, title, wide = "endpoints", "Developers: webhook endpoints", True
     group = "webhook_endpoints"
 
-    def section(self) -> views.Section:
-        """What is to be seen now."""
+    def _items(self) -> Iterator[views.Item]:
         faults = {each.id: each.faults for each in self._session.untraced.delivery_faults()}
-        rows = tuple(self._row(each, faults.get(each.id, [])) for each in self._pages.rows())
+        rows = tuple(self._row(each, faults.get(each.id, [])) for each in self._rows())
         columns = views.headings("URL", "Events", "Status", "Signing secret")
-        items = (
-            views.Grid("Endpoints", columns, rows, "None: events go nowhere."),
-            *self._pages.buttons("Endpoints"),
-            _NEW,
-        )
-        return views.Section(self.id, "Developers: webhook endpoints", items, wide=True)
+        yield views.Grid("Endpoints", columns, rows, "None: events go nowhere.")
+        yield from (*self._buttons("Endpoints"), _NEW)
 
-    def add(self, _on: str, values: Values) -> Message:
-        """Register an endpoint."""
+    def _on_add(self, _on: str, values: Values) -> Message:
         url, types = _filled_in(values)
         made = self._pay.webhook_endpoints.create(url=url, enabled_events=types)
         also = self._handed_over(made)
@@ -186,21 +171,19 @@ class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
             reveal=_reveal(made),
         )
 
-    def save(self, on: str, values: Values) -> Message:
-        """Another address or filter."""
+    def _on_save(self, on: str, values: Values) -> Message:
         url, types = _filled_in(values)
         self._pay.webhook_endpoints.update(on, url=url, enabled_events=types)
         return Message("Saved.", code=self._code("PATCH", f"{_ENDPOINTS}/{on}", {"url": url, "enabled_events": types}))
 
-    def pause(self, on: str, _values: Values) -> Message:
+    def _on_pause(self, on: str, _values: Values) -> Message:
         """Send nothing there for now."""
         return self._set_status(on, DISABLED, _PAUSED)
 
-    def enable(self, on: str, _values: Values) -> Message:
-        """Send there again."""
+    def _on_enable(self, on: str, _values: Values) -> Message:
         return self._set_status(on, ENABLED, _ENABLED)
 
-    def roll(self, on: str, _values: Values) -> Message:
+    def _on_roll(self, on: str, _values: Values) -> Message:
         """A new secret; for a day messages are signed with both."""
         made = self._pay.webhook_endpoints.roll_secret(on)
         until = f" Until {when(made.secret_overlap_until)} messages are signed with the one before too."
@@ -212,13 +195,11 @@ class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
             reveal=_reveal(made),
         )
 
-    def delete(self, on: str, _values: Values) -> Message:
-        """Remove it."""
+    def _on_delete(self, on: str, _values: Values) -> Message:
         self._pay.webhook_endpoints.delete(on)
         return Message("Deleted: nothing more is sent there.", code=self._code("DELETE", f"{_ENDPOINTS}/{on}"))
 
-    def misbehave(self, on: str, values: Values) -> Message:
-        """Make deliveries misbehave, or behave again."""
+    def _on_misbehave(self, on: str, values: Values) -> Message:
         faults = [each for each in FAULTS if values.get(each)]
         self._session.control.set_delivery_faults(on, faults)
         labels = " and ".join(_FAULT_LABELS[each].lower() for each in faults)

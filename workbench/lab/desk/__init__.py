@@ -1,6 +1,6 @@
 """The desk: one payment from its request to its ledger, with the handset between; put together from its sections."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
@@ -21,7 +21,7 @@ from workbench.lab.desk.progress_section import (
 )
 from workbench.lab.desk.request_section import RequestSection, ResponseSection
 from workbench.lab.sections import Gathered, Message, Rows
-from workbench.lab.views import BAD, GOOD, WARN, Beside, Code, Fold, Grid, Item, Note, Row, Section, Slot, headings
+from workbench.lab.views import BAD, GOOD, WARN, Beside, Code, Fold, Grid, Item, Note, Row, Slot, headings
 from workbench.session import Session
 from workbench.snippets import snippet
 
@@ -46,11 +46,10 @@ _MEANINGS: Mapping[int, str] = {
 class LedgerSection(DeskSection):
     """The accounts that a payment was booked to."""
 
-    id = "ledger"
+    id, title = "ledger", "Ledger"
 
-    def section(self) -> Section:
-        """One T-account for each."""
-        return Section(self.id, "Ledger", ledger(self._gathered.rows, self._gathered.accounts))
+    def _items(self) -> Iterable[Item]:
+        return ledger(self._gathered.rows, self._gathered.accounts)
 
 
 def ledger(rows: Rows, accounts: Sequence[wire.LedgerAccount]) -> tuple[Item, ...]:
@@ -117,19 +116,15 @@ _UNKNOWN = (
 class HandsetSection(DeskSection):
     """The phone of the payment chosen; before that has one, the phone of the number in the form."""
 
-    id = "handset"
+    id, title = "handset", "Handset of the customer"
 
     def __init__(self, session: Session, gathered: Gathered, request: RequestSection) -> None:
         super().__init__(session, gathered)
         self._request = request
 
-    def section(self) -> Section:
-        """A place for the phone's widget, and its buttons in code."""
+    def _items(self) -> tuple[Item, ...]:
         payment = self._gathered.payment
         number = self._gathered.number if payment and payment.phone else self._request.values["phone"]
-        return Section(self.id, "Handset of the customer", self._items(number))
-
-    def _items(self, number: str) -> tuple[Item, ...]:
         if not number:
             return (Note(_UNKNOWN, WARN),)
         try:

@@ -1,6 +1,6 @@
 """How far the payment has come: its timeline, its webhooks and what the receiver made of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from workbench.domain import wire
 from workbench.domain.ids import short_id
@@ -139,21 +139,16 @@ class DeskSection(BoardSection):
 class WebhooksSection(DeskSection):
     """What was sent about a payment, and whether it was genuine."""
 
-    id = "webhooks"
-    handlers = ("start",)
+    id, title = "webhooks", "Webhooks"
 
-    def section(self) -> views.Section:
-        """One row for each event."""
-        items: list[views.Item] = []
+    def _items(self) -> Iterator[views.Item]:
         if self._session.started is None:
             # To ask for the receiver would start one.
-            start = views.Action("start", "Start the receiver")
-            items += [views.Note(_NO_RECEIVER, views.WARN), views.Actions("Receiver", (start,))]
-        items.append(webhooks(self._gathered.rows, self._gathered.arrivals, self._gathered.deliveries))
-        return views.Section(self.id, "Webhooks", tuple(items))
+            yield views.Note(_NO_RECEIVER, views.WARN)
+            yield views.Actions("Receiver", (views.Action("start", "Start the receiver"),))
+        yield webhooks(self._gathered.rows, self._gathered.arrivals, self._gathered.deliveries)
 
-    def start(self, _on: str, _values: Values) -> Message:
-        """Let the bench's receiver listen."""
+    def _on_start(self, _on: str, _values: Values) -> Message:
         _ = self._session.receiver  # asking for it starts it
         code = (views.Code("Python", _CODE),)
         return Message("The receiver listens: what happens from now on arrives there.", code=code)
@@ -242,29 +237,24 @@ _SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
 class PaymentSection(DeskSection):
     """The choice of a payment, its steps and its timeline."""
 
-    id = "payment"
-    handlers = ("follow", "wait")
+    id, title = "payment", "Payment"
 
-    def section(self) -> views.Section:
-        """Of the latest payment, unless another was chosen."""
+    def _items(self) -> Iterator[views.Item]:
         gathered, payment = self._gathered, self._gathered.payment
-        verified = verified_at(gathered.rows, gathered.arrivals)
-        items: tuple[views.Item, ...] = (
-            *([self._choice()] if gathered.payments else []),
-            steps(gathered.rows, payment.status, payment.failure, verified),
-            *([_facts(payment)] if payment.id else []),
-            timeline(gathered.rows),
-            views.Actions("Clock", tuple(views.Action("wait", label, span) for span, label in _SPANS)),
-        )
-        return views.Section(self.id, "Payment", items)
+        if gathered.payments:
+            yield self._choice()
+        yield steps(gathered.rows, payment.status, payment.failure, verified_at(gathered.rows, gathered.arrivals))
+        if payment.id:
+            yield _facts(payment)
+        yield timeline(gathered.rows)
+        yield views.Actions("Clock", tuple(views.Action("wait", label, span) for span, label in _SPANS))
 
-    def follow(self, _on: str, values: Values) -> None:
-        """Another payment was chosen."""
+    def _on_follow(self, _on: str, values: Values) -> None:
         chosen = values.get("payment", LATEST)
         self._gathered.chosen = chosen if chosen in {each.id for each in self._gathered.payments} else LATEST
         self._gathered.read()
 
-    def wait(self, on: str, _values: Values) -> Message:
+    def _on_wait(self, on: str, _values: Values) -> Message:
         """Move the clock: what falls due on the way happens."""
         seconds = int(on) if on in dict(_SPANS) else int(_SPANS[0][0])
         self._session.clock.advance(seconds)

@@ -17,7 +17,7 @@ from workbench.lab.desk import draft
 from workbench.lab.desk.draft import CHARGE, INTENT, MADE_ID, DraftRequest
 from workbench.lab.desk.progress_section import DeskSection, news, verified_at
 from workbench.lab.sections import BoardSection, Gathered, Message, Rows, TraceRow, Values, json_in, pretty, short_path
-from workbench.lab.views import BAD, GOOD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Note, Section
+from workbench.lab.views import BAD, GOOD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Note
 from workbench.session import Session
 
 _AGAIN = "The answer of before, given again (Idempotent-Replayed: true): nothing was done a second time."
@@ -134,8 +134,7 @@ _BACK = "Take the form's again"
 class RequestSection(DeskSection):
     """The form, the JSON, the headers, the keys, and the code of it all."""
 
-    id = "request"
-    handlers = ("follow", "send", "again", "new_key", "follow_form")
+    id, title = "request", "Request"
 
     def __init__(self, session: Session, gathered: Gathered) -> None:
         super().__init__(session, gathered)
@@ -152,12 +151,11 @@ class RequestSection(DeskSection):
 
     # What is to be seen
 
-    def section(self) -> Section:
-        """What would be sent now, and as what."""
+    def _items(self) -> tuple[Item, ...]:
         self._draw_first()
         requests = self._requests()
         code = Fold("code", "The same in Python and curl", self._code(requests, self.values[_KEY]))
-        return Section(self.id, "Request", (self._form(), self._facts(requests), self._json(requests), code))
+        return self._form(), self._facts(requests), self._json(requests), code
 
     def _form(self) -> Form:
         is_charge = self.values["operation"] == CHARGE
@@ -230,19 +228,18 @@ class RequestSection(DeskSection):
 
     # What is pressed
 
-    def follow(self, on: str, values: Values) -> None:
+    def _on_follow(self, on: str, values: Values) -> None:
         """What is typed: the JSON follows the form, until it is written by hand."""
         if on == _JSON:
             self._take_texts(values)
         else:
             self._take(values)
 
-    def send(self, _on: str, values: Values) -> Message:
-        """Send what stands there, with the key that stands there."""
+    def _on_send(self, _on: str, values: Values) -> Message:
         self._take(values)
         return self._send(self.values[_KEY])
 
-    def again(self, _on: str, values: Values) -> Message:
+    def _on_again(self, _on: str, values: Values) -> Message:
         """Send what stands there with the key of before."""
         self._take(_without_key(values))
         if not self._last_key:
@@ -250,15 +247,13 @@ class RequestSection(DeskSection):
         self.values[_KEY] = self._last_key
         return self._send(self._last_key)
 
-    def new_key(self, _on: str, values: Values) -> Message:
-        """Another idempotency key."""
+    def _on_new_key(self, _on: str, values: Values) -> Message:
         self._take(_without_key(values))
         self.values[_KEY] = self._draw_key()
         self._errors.pop(_KEY, None)
         return Message(f"The next request is sent with {self.values[_KEY]}.")
 
-    def follow_form(self, _on: str, _values: Values) -> Message:
-        """Forget the JSON that was written by hand."""
+    def _on_follow_form(self, _on: str, _values: Values) -> Message:
         self._texts = None
         return Message("The JSON follows the form again.")
 
@@ -372,14 +367,13 @@ class RequestSection(DeskSection):
 class ResponseSection(BoardSection):
     """The response to what was sent last."""
 
-    id = "answer"
+    id, title = "answer", "Answer"
 
     def __init__(self, request: RequestSection) -> None:
         self._request = request
 
-    def section(self) -> Section:
-        """Status, headers, body."""
-        return Section(self.id, "Answer", responses(self._request.calls))
+    def _items(self) -> tuple[Item, ...]:
+        return responses(self._request.calls)
 
 
 def _without_key(values: Values) -> dict[str, str]:

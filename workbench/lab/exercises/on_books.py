@@ -23,8 +23,6 @@ def _posted(bench: Bench, code: int, side: str) -> dict[int, int]:
 
 @exercise(
     "03_read_the_ledger",
-    "K39.00 for the merchant",
-    task="A gardener wants exactly K39.00 of a sale. Take a payment that leaves the merchant with that.",
     hints=(
         "Work backwards: the merchant keeps 97.5 percent.",
         "Step 4 has the fee: 2.5 percent, rounded half up. 3900 ngwee are what is left of 4000.",
@@ -54,9 +52,6 @@ def _net_of_39(bench: Bench) -> Iterator[Verdict]:
 
 @exercise(
     "03_read_the_ledger",
-    "The smallest fee",
-    task="The operator's fee is one percent, rounded half up to a whole ngwee. Take the smallest payment of which "
-    "the operator keeps anything.",
     hints=(
         "Half a ngwee is rounded up to one.",
         "One percent of which amount is half a ngwee? Try it, and try one ngwee less.",
@@ -82,9 +77,6 @@ def _smallest_fee(bench: Bench) -> Iterator[Verdict]:
 
 @exercise(
     "11_explore_a_month",
-    "Takings of the weekends",
-    task="How much did customers pay on Saturdays and Sundays, as Lusaka counts its days? Put it into "
-    "weekend_minor, in ngwee.",
     hints=(
         "Only charges that succeeded count: step 3 calls them paid.",
         'pd.to_datetime(paid["business_date"]).dt.day_of_week is 5 on a Saturday and 6 on a Sunday.',
@@ -127,9 +119,6 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
 
 @exercise(
     "12_reconcile_a_statement",
-    "Where to begin",
-    task="Which break changes the balance of operator:mtn:float most, in either direction? Put that row of "
-    "result.breaks into largest.",
     hints=(
         "Take the rows of that account first: result.breaks.query(\"account == 'operator:mtn:float'\").",
         "A variance may be negative: compare its size without the sign.",
@@ -161,9 +150,6 @@ def _largest_break(result: Reconciled, largest: Any) -> Iterator[Verdict]:  # no
 
 @exercise(
     "13_when_the_data_outgrows_the_laptop",
-    "One account of many",
-    task="Write the statement rows of operator:mtn:float into a Parquet file of their own, without loading them "
-    "into Python, and reconcile the ledger with that file. Put the result into one.",
     hints=(
         "Step 3 copies rows from one Parquet file into another with duckdb.sql.",
         "COPY (FROM '…' WHERE account = 'operator:mtn:float') TO '…' (FORMAT parquet)",

@@ -83,9 +83,6 @@ _NEXT_STEPS = {
 
 @exercise(
     "00_start_here",
-    "A payment of your own",
-    task="Sell a Fern for K35.50 to the same customer: make the intent with the description Fern, confirm it, and "
-    "enter the PIN.",
     hints=(
         'Steps 1 to 3 are all it takes. The amount is a Decimal of a text, the description "Fern".',
         (
@@ -123,9 +120,6 @@ _ORCHID_PRICE, _INTENT_ORDER = Decimal("87.35"), "A-17"
 
 @exercise(
     "01_create_an_intent",
-    "An amount to the ngwee",
-    task="Create an intent of K87.35 with the description Orchid. Your shop calls this order A-17: write that into "
-    "the intent's metadata, under the name order.",
     hints=(
         "It is the call of step 1 with another amount, and metadata beside the description.",
         'A Decimal made from a text is exact: Decimal("87.35").',
@@ -154,9 +148,6 @@ def _exact_amount(bench: Bench) -> Iterator[Verdict]:
 
 @exercise(
     "02_confirm_with_ussd",
-    "Three wrong PINs, and a second try",
-    task="A customer buys a Basil (that is the description) and types a wrong PIN three times. Then the same "
-    "customer tries again and pays. One intent should see both.",
     hints=(
         'handset.enter_pin("0000") is one wrong PIN. The third one ends the attempt.',
         "After a failed attempt the intent is back at requires_payment_method. Step 7 confirms it again.",
@@ -198,9 +189,6 @@ _LOST_ORDER, _LOST_MINOR, _KEY = "ORDER-2001", 1205, "Idempotency-Key"
 
 @exercise(
     "05_charge_in_one_call",
-    "Asked twice, paid once",
-    task="Charge K12.05 for ORDER-2001 (that is the reference). Then suppose that the answer was lost, and send "
-    "the request a second time, so that the customer pays once.",
     hints=(
         "The amount of a charge is a whole number of ngwee.",
         "Step 11 sends a request twice. What has to be the same in both?",
@@ -245,9 +233,6 @@ _DOWN, _OUTAGE_S = "operator_unavailable", 300
 
 @exercise(
     "07_when_payments_fail",
-    "An outage of five minutes",
-    task="Let the operator be down for 300 seconds. Sell a Sage (that is the description) while it is, see the "
-    "attempt fail, and bring the same intent to success when the operator is back.",
     hints=(
         "Step 9 has bench.operator.outage.",
         'attempt(intent_id, prefix + "0000001") confirms on a number that pays by itself, and waits.',
@@ -294,9 +279,6 @@ def _of_sage(
 
 @exercise(
     "06_keys_tokens_and_plants",
-    "Three parties, three rights",
-    task="Sell a Lily (that is the description): the shop makes the intent, the app confirms it without the "
-    "secret key, and the customer pays.",
     hints=(
         "shop and app are there since step 4.",
         "app.payment_intents.confirm takes the intent's client_secret, too.",
@@ -365,9 +347,6 @@ class _Tried:
 
 @exercise(
     "09_idempotency",
-    "Charge once, whatever the line does",
-    task="Write the function charge_surely, which charges an order and returns the charge. Its line may lose a few "
-    "answers; the customer must pay once. The check loses two answers on purpose.",
     hints=(
         "A lost answer is a ServiceUnreachable, and step 3 says what to do after it.",
         "The key is made once, before the first request, from order['reference'].",
@@ -441,10 +420,6 @@ _REFUSALS = {
 
 @exercise(
     "04_verify_webhooks",
-    "Sign a message yourself",
-    task="You hold the secret, so you can sign. Make an event of your own with the id evt_mine and the type "
-    "charge.failed, sign it, and hand it to the receiver so that it is accepted. A test of a backend does just "
-    "that.",
     hints=(
         "A body in bytes and three headers go to receiver.receive. Step 4 has the signature.",
         (
@@ -504,9 +479,6 @@ _MAX_ATTEMPTS = 10
 
 @exercise(
     "08_retries_dead_letters_and_replay",
-    "Lost for four days, and found",
-    task='Sell a Rose, sell("Rose"), while the shop\'s database is down, let the message become a dead letter, and '
-    "then get the shop to know of it.",
     hints=(
         "database_is_up is the switch.",
         "bench.clock.advance(days=4) is longer than ten attempts take.",
@@ -555,9 +527,6 @@ _REFUSED = "declined_by_customer"
 
 @exercise(
     "10_your_own_backend",
-    "An order that the customer refuses",
-    task="Order a Mint at the shop, refuse the payment on the customer's phone, and then read the order at the "
-    "shop again. Put what the shop says into mint.",
     hints=(
         'buy("Mint") orders it. bench.phone(phone).cancel() is the key that refuses.',
         "bench.clock.advance(0) waits until the webhook has been delivered.",

@@ -1,15 +1,18 @@
 """What an exercise is, how a try is judged, and what its check can ask of a bench."""
 
 import inspect
+import json
+import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.errors import ServiceUnreachable
+from workbench.resources import notebooks
 
 if TYPE_CHECKING:
     import httpx
@@ -47,9 +50,6 @@ class Exercise(NamedTuple):
     name: str
     notebook: str
     """The file's name without its ending."""
-    title: str
-    task: str
-    """The text of the notebook, in one paragraph."""
     hints: tuple[str, ...]
     """From a nudge to nearly all of it."""
     solution: str
@@ -60,12 +60,33 @@ class Exercise(NamedTuple):
     Its arguments' names are those that a person reads when it was called with others.
     """
 
+    @property
+    def title(self) -> str:
+        """A few words, as the notebook has them."""
+        return _written(self.notebook, self.name)[0]
+
+    @property
+    def task(self) -> str:
+        """The paragraph of the notebook."""
+        return _written(self.notebook, self.name)[1]
+
+
+@cache
+def _written(notebook: str, name: str) -> tuple[str, str]:
+    """What a notebook says of an exercise in the text above its check: `**Title.** Task`."""
+    path = next(each for each in notebooks() if each.stem == notebook)
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    sources = ["".join(each["source"]) for each in cells]
+    place = next(place for place, source in enumerate(sources) if f'exercises.check("{name}"' in source)
+    ((title, task),) = re.findall(r"^\*\*(.+)\.\*\* (.+)$", sources[place - 1], re.MULTILINE)
+    return str(title), str(task)
+
 
 def exercise(
-    notebook: str, title: str, *, task: str, hints: tuple[str, ...], solution: str
+    notebook: str, *, hints: tuple[str, ...], solution: str
 ) -> Callable[[Callable[..., Iterator[Verdict]]], Exercise]:
     """Make a check the exercise that is named after it."""
-    return lambda check: Exercise(check.__name__.removeprefix("_"), notebook, title, task, hints, solution, check)
+    return lambda check: Exercise(check.__name__.removeprefix("_"), notebook, hints, solution, check)
 
 
 class Bench(Protocol):
