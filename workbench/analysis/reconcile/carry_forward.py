@@ -64,7 +64,7 @@ class CarryForward:
             if missing:
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {kept}.")
         phones = self.rows["phone"]
-        masked = phones.map(mask_column, na_action="ignore").astype(phones.dtype)
+        masked = phones.map({each: mask_column(each) for each in phones.dropna().unique()}).astype(phones.dtype)
         object.__setattr__(self, "rows", self.rows.assign(phone=masked))
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":

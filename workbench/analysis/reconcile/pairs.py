@@ -1,4 +1,4 @@
-"""What is open, here: pairs that do not agree, and rule 6, which tells of what stands on one side what became of it.
+"""What is open, here: pairs that do not agree, what rule 6 makes of those on one side, and the frame of breaks.
 
 Nothing of it is a table any more. The breaks are few beside the rows, and each is shown to a person.
 """
@@ -10,9 +10,11 @@ from itertools import groupby
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import pandas as pd
 import pyarrow as pa
 
 from workbench.analysis import breaks as codes
+from workbench.analysis.frames import frame
 from workbench.analysis.reconcile.classify import NARROW, Classified, effect_of, open_specials
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.rules import (
@@ -31,7 +33,8 @@ from workbench.analysis.reconcile.rules import (
     Frame,
     Shape,
 )
-from workbench.domain.phones import COUNTRY, GAPS, MOBILE
+from workbench.analysis.shapes import BREAK
+from workbench.domain.phones import COUNTRY, GAPS, MOBILE, mask_column
 
 Row = dict[str, Any]
 """A row in the shape ROW, with its account's name."""
@@ -49,7 +52,6 @@ _NOTHING: Pair = {
 _COMPARED: Shape = {"account": NUMBER, "g": WORD, "code": WORD} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "signed")
 }
-_DUPLICATES = set(codes.DUPLICATE.values())
 
 
 def open_pairs(
@@ -69,8 +71,8 @@ def open_pairs(
 
 def _bad(engine: Engine, bad: Sequence[Frame]) -> Iterator[Pair]:
     """Rule 1. Such a row is of no group, though another row's group may be called as its would be."""
-    for frame in bad:
-        for row in engine.rows(frame, ROW):
+    for rows in bad:
+        for row in engine.rows(rows, ROW):
             yield _alone({**row, "g": None}, codes.INVALID)
 
 
@@ -136,7 +138,7 @@ def _resolved(
         if count[id(ours)] == count[id(theirs)] == 1:
             met |= {id(ours), id(theirs)}
             right = {name: value for name, value in theirs.items() if name.startswith(PREFIX[STATEMENT])}
-            made.append({**ours, **right, "g": theirs["g"], "code": codes.WRONG_REFERENCE, "rows": 2})
+            made.append({**ours, **right, "code": codes.WRONG_REFERENCE, "rows": 2})
     lonely = [pair for pair in waiting if id(pair) not in met]
     asked = [pair for pair in lonely if pair["s_kind"] == "reversal" and not count[id(pair)]]
     known = _reversed(engine, ledger, accounts, {(pair["account"], pair["s_refers"]) for pair in asked})
@@ -221,3 +223,65 @@ def _lonely(pair: Pair, last: int) -> str:
     if ours and pair["l_kind"] == "payout_paid":
         return codes.PAYOUT_UNPAID
     return codes.MISSING[LEDGER if ours else STATEMENT]
+
+
+_SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
+
+
+def breaks_of(pairs: Sequence[Pair], closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:
+    """The frame BREAK, in an order that depends on nothing but its rows.
+
+    `closing` is the last day of each account, `expected_in` the names of its statements.
+    """
+    made = frame((_break(pair, closing, expected_in) for pair in pairs), BREAK)
+    made = made.sort_values(_SORTED, kind="stable", ignore_index=True)
+    made["code"] = made["code"].cat.set_categories(codes.CODES)
+    made["bucket"] = made["bucket"].cat.set_categories(list(codes.BUCKETS), ordered=True)
+    return made
+
+
+def _break(pair: Pair, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> dict[str, Any]:
+    has = {side: pair[f"{prefix}no"] is not None for side, prefix in PREFIX.items()}
+    mine = PREFIX[STATEMENT if has[STATEMENT] else LEDGER]
+    day = min((day for day in (pair["l_day"], pair["s_day"]) if day is not None), default=None)
+    age = None if day is None else max(closing[pair["account"]] - day, 0)
+    ledger, statement = (pair[f"{prefix}signed"] if has[side] else None for side, prefix in PREFIX.items())
+    return {
+        "statement": pair["s_source"] if has[STATEMENT] else expected_in[pair["account"]],
+        "line": pair["s_no"],
+        "account": pair["account"],
+        "key": pair[f"{mine}key"],
+        "code": pair["code"],
+        "side": "both" if all(has.values()) else LEDGER if has[LEDGER] else STATEMENT,
+        "entry": pair["l_entry"],
+        "ledger_minor": ledger,
+        "statement_minor": statement,
+        "variance_minor": 0 if pair["repeated"] else (ledger or 0) - (statement or 0),
+        "currency": pair[f"{mine}currency"],
+        "business_date": day,
+        "age_days": age,
+        "bucket": None if age is None else codes.bucket_of(age),
+        "phone": mask_column(pair["s_phone"] or pair["l_phone"] or "") or None,
+        "rows": pair["rows"],
+        "reason": codes.reason_of(pair),
+        "settlement": codes.BREAK_CODES[pair["code"]].settlement,
+        "proposal": codes.proposal_of(pair, _ledger_members(pair)),
+    }
+
+
+def _ledger_members(pair: Pair) -> list[Pair]:
+    mine = sorted(
+        (row for row in pair["members"] if row["side"] == LEDGER), key=lambda row: (row["no"], row["entry"] or "")
+    )
+    return [{f"l_{name}": row[name] for name in OF_SIDE} for row in mine]
+
+
+def broken_rows(pairs: Sequence[Pair]) -> Iterator[Row]:
+    """Each row of either side that is part of a break, with its `side`, `code` and `repeated`."""
+    for pair in pairs:
+        shared = {name: pair[name] for name in ("account", "code", "repeated")}
+        for row in pair["members"]:
+            yield {**row, **shared}
+        for side, prefix in PREFIX.items():
+            if not pair["members"] and pair[f"{prefix}no"] is not None:
+                yield {"side": side, **shared, **{name: pair[f"{prefix}{name}"] for name in OF_SIDE}}

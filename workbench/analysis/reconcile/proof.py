@@ -311,9 +311,9 @@ def summary_of(read: Mapping[str, Totals], rows: Sequence[Row], breaks: pd.DataF
     for row in rows:
         count(row, MATCHED, row["side"], -1, -abs(row["signed"]))
         count(row, row["code"], row["side"], 1, abs(row["signed"]))
-    for account, day, code, currency, variance in python_rows(breaks, *_BY, "variance_minor"):
-        at = None if day is None else day_number(day)
-        made[account, at, code, currency]["variance_minor"] += variance
+    numbered = breaks.assign(business_date=breaks["business_date"].astype("int32[pyarrow]"))
+    for *key, variance in python_rows(numbered, *_BY, "variance_minor"):
+        made[tuple(key)]["variance_minor"] += variance
     # What is missing comes first. A day on which every row is part of a break has nothing matched.
     records = [
         {**dict(zip(_BY, key, strict=True)), **made[key]}

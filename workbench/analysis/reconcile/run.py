@@ -11,7 +11,6 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from workbench.analysis.frames import day_number, frame, python_rows
-from workbench.analysis.reconcile.break_rows import breaks_of, broken_rows
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
@@ -22,7 +21,7 @@ from workbench.analysis.reconcile.carry_forward import (
 from workbench.analysis.reconcile.classify import Classified, classify
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of
-from workbench.analysis.reconcile.pairs import Pair, Row, open_pairs
+from workbench.analysis.reconcile.pairs import Pair, Row, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
     Read,
     ageing_of,
