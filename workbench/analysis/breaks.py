@@ -1,6 +1,6 @@
 """What a break is: a row for each code, with its texts, its place in the order, and the entries that would settle it.
 
-A pair is what both sides say of one thing (`reconcile.rules.PAIR`): the ledger's columns begin with `l_`, the
+A pair is what both sides say of one thing (`reconcile.pairs.Pair`): the ledger's columns begin with `l_`, the
 statement's with `s_`. An amount as text brings with it whether it is gross, or net of the fee.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
-from workbench.analysis.shapes import DIRECTIONS, STATUSES
+from workbench.analysis.shapes import COMPLETED, DIRECTIONS, STATUSES
 from workbench.domain.masking import mask
 from workbench.domain.moments import rfc3339
 from workbench.domain.money import money_text
@@ -268,7 +268,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "One side has it completed, the other has not.",
         "{key} is {l_status} in the ledger ({ledger}) and {s_status} on the statement ({statement}).",
         "Follow the side that can show the money: reverse the entry, or book what the statement shows.",
-        lambda pair, _: _reverse(pair) if pair["l_moves"] else _book(pair),
+        lambda pair, _: _reverse(pair) if pair["l_status"] == COMPLETED else _book(pair),
     ),
     "direction_mismatch": BreakCode(
         "One side has it coming in, the other going out.",

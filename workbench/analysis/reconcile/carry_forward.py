@@ -1,6 +1,6 @@
 """What one run carries forward to the next: the open rows, and how far each account was gone through."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -13,6 +13,7 @@ from workbench.analysis.breaks import DUPLICATE
 from workbench.analysis.frames import day_number, frame, untyped
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import nothing, rows_of
+from workbench.analysis.reconcile.pairs import Row
 from workbench.analysis.reconcile.rules import (
     LEDGER,
     LEDGER_READ,
@@ -63,7 +64,7 @@ class CarryForward:
             if missing:
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {kept}.")
         phones = self.rows["phone"]
-        masked = phones.map(mask_column, na_action="ignore").astype(phones.dtype)
+        masked = phones.map({each: mask_column(each) for each in phones.dropna().unique()}).astype(phones.dtype)
         object.__setattr__(self, "rows", self.rows.assign(phone=masked))
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
@@ -125,7 +126,7 @@ def _ahead(engine: Engine, carried: CarryForward) -> Frame:
 
 
 def rows_ahead(
-    engine: Engine, ledger: Frame, broken: pd.DataFrame, accounts: Sequence[str], closing: Mapping[str, int]
+    engine: Engine, ledger: Frame, broken: Iterable[Row], accounts: Sequence[str], closing: Mapping[str, int]
 ) -> pd.DataFrame:
     """The rows of the ledger after the closing date that are not open, in the shape AHEAD.
 
@@ -134,8 +135,7 @@ def rows_ahead(
     ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
     later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
     found = engine.rows(later, {"account": NUMBER, "entry": WORD, "day": NUMBER})
-    mine = broken[broken["side"] == LEDGER]
-    opened = set(zip(mine["account"], mine["entry"], strict=True))
+    opened = {(row["account"], row["entry"]) for row in broken if row["side"] == LEDGER}
     rows = sorted((accounts[row["account"]], row["day"], row["entry"]) for row in found)
     left = [
         {"account": account, "entry": entry, "business_date": day}
@@ -159,7 +159,7 @@ def refuse_repeated(engine: Engine, ledger: Frame, theirs: Frame, carried: Carry
     ahead = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")
     closed = rows_of(engine, nw.concat([matched, ahead]), LEDGER)
     known = closed.filter(~nw.col("g").is_null()).group_by("account", "g").agg(n=nw.len())
-    again = theirs.filter(reduce(or_, ends)).filter(~nw.col("g").is_null()).join(known, on=["account", "g"], how="semi")
+    again = theirs.filter(reduce(or_, ends) & ~nw.col("g").is_null()).join(known, on=["account", "g"], how="semi")
     reported = again.group_by("source").agg(rows=nw.len(), first=nw.col("no").min())
     found = engine.rows(reported, {"source": WORD, "rows": NUMBER, "first": NUMBER})
     if found:
@@ -193,24 +193,21 @@ def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Fra
     return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), kinds)
 
 
-def carried_rows(rows: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
+def carried_rows(rows: Iterable[Row], closing: Mapping[str, int]) -> pd.DataFrame:
     """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
 
     A ledger row after the closing date is read again then, and a repeated line has no effect: neither is carried.
     A further row of a duplicate always is, since its first row may not be read again.
     """
-    ends = rows["account"].map(closing)
-    later = ((rows["side"] == LEDGER) & (rows["day"].fillna(0) > ends)).fillna(value=False)
-    later &= rows["code"] != DUPLICATE[LEDGER]
-    kept = rows[~later & ~rows["repeated"].fillna(value=False)]
-    cells = zip(*(_carried(kept, name) for name in CARRIED), strict=True)
-    made = frame((dict(zip(CARRIED, each, strict=True)) for each in cells), CARRIED)
+    made = frame((_carried(row) for row in rows if not (row["repeated"] or _read_again(row, closing))), CARRIED)
     return made.sort_values(["side", "account", "business_date", "statement", "line", "number"], ignore_index=True)
 
 
-def _carried(rows: pd.DataFrame, name: str) -> list[Any]:
-    values = rows[_OURS.get(name, name)]
-    for side, only in _ONLY.items():
-        if name in only:
-            values = values.where(rows["side"] == side)
-    return [None if pd.isna(each) else each for each in values]
+def _read_again(row: Row, closing: Mapping[str, int]) -> bool:
+    later = row["side"] == LEDGER and (row["day"] or 0) > closing[row["account"]]
+    return later and row["code"] != DUPLICATE[LEDGER]
+
+
+def _carried(row: Row) -> dict[str, Any]:
+    others = _ONLY[STATEMENT if row["side"] == LEDGER else LEDGER]
+    return {name: None if name in others else row[_OURS.get(name, name)] for name in CARRIED}

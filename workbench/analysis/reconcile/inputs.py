@@ -4,7 +4,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from glob import glob, has_magic
+from operator import or_
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -27,6 +29,7 @@ from workbench.analysis.reconcile.rules import (
     WORD,
     Frame,
     Kinds,
+    Shape,
 )
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
 from workbench.domain.moments import DAY_MS
@@ -208,39 +211,45 @@ def _files(path: Path, side: Side) -> list[Path]:
     return there
 
 
-_NAMES: Mapping[str, Mapping[str, str]] = {
+_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
     STATEMENT: {
         "source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem",
     },
 }  # fmt: skip
 """The row's name of a column → the side's own."""
+_SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
+"""The same of those that both sides call so."""
+Columns = Callable[[str], nw.Expr]
+"""A row's name of a column → the column."""
+
+LOADED: Shape = {**ROW, "account": WORD, **dict.fromkeys(("balance_minor", "gross", "good_day"), NUMBER)}
+"""A row whose account is still its name, with its running balance, its effect without the sign, and its day if it is
+not `bad`."""
 
 
-def rows_of(engine: Engine, frame: Frame, side: str, *, keep: tuple[str, ...] = (), carried: bool = False) -> Frame:
-    """The rows of one side in the shape ROW, but for the account, which is still its name.
+def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -> Frame:
+    """The rows of one side in the shape LOADED.
 
-    `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`; those numbers
-    named by `keep` stand at the end. An empty text names nothing: many a table has it where a null belongs.
+    `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty text
+    names nothing: many a table has it where a null belongs.
     """
-    names = _NAMES[side]
-    given = frame.select(
-        "account", "direction", "currency", "status", "phone",
-        *(nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")),
-        *(nw.col(theirs).alias(ours) for ours, theirs in names.items()),
-        *(nothing("account").alias(name) for name in ("source", "entry", "state", "problem") if name not in names),
-        was=nw.col("was") if carried else nothing("account"),
-        at=nw.col("occurred_at"), day=nw.col("business_date"),
-        amount=nw.col("amount_minor"), fee=nw.col("fee_minor"), **{name: nw.col(name) for name in keep},
-    )  # fmt: skip
+    of: dict[str, nw.Expr] = {ours: nw.col(theirs) for ours, theirs in {**_SHARED, **_NAMES[side]}.items()}
+    of |= {name: nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")}
+    of |= {name: nothing("account") for name in ("source", "entry", "state", "problem") if name not in of}
+    signed, bad = effect(lambda name: of.get(name, nw.col(name))), unreadable(lambda name: of.get(name, nw.col(name)))
     return engine.conform(
-        given,
-        {**ROW, "account": WORD, **dict.fromkeys(keep, NUMBER)},
+        frame,
+        LOADED,
+        **of,
+        was=nw.col("was") if carried else nothing("account"),
         side=nw.lit(side),
-        g=nw.coalesce("batch", "key"),
-        order=nw.coalesce(nw.col("at"), nw.col("day") * DAY_MS).fill_null(0),
-        moves=(nw.col("status") == COMPLETED).fill_null(value=False),
-        signed=effect(),
+        g=nw.coalesce(of["batch"], of["key"]),
+        order=nw.coalesce(of["at"], of["day"] * DAY_MS).fill_null(0),
+        bad=bad,
+        signed=signed,
+        gross=signed.abs(),
+        good_day=nw.when(~bad).then(of["day"]),
     )
 
 
@@ -252,17 +261,10 @@ def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
     return engine.conform(rows, ROW, account=place)
 
 
-def named(table: pa.Table, accounts: Sequence[str]) -> pa.Table:
-    """A collected table with the names of its accounts again."""
-    names = pa.array(accounts, pa.string()).take(table["account"])
-    return table.set_column(table.schema.get_field_index("account"), "account", names)
-
-
-def effect(prefix: str = "") -> nw.Expr:
+def effect(of: Columns) -> nw.Expr:
     """What a row does to its account, signed; nothing where that cannot be told."""
-    status, direction, amount, fee = (nw.col(f"{prefix}{name}") for name in ("status", "direction", "amount", "fee"))
-    moved = nw.when(direction == "in").then(amount).otherwise(-amount) - fee.fill_null(0)
-    reported = (status == COMPLETED) & _either(f"{prefix}direction", DIRECTIONS)
+    moved = nw.when(of("direction") == "in").then(of("amount")).otherwise(-of("amount")) - of("fee").fill_null(0)
+    reported = (of("status") == COMPLETED) & _either(of("direction"), DIRECTIONS)
     return nw.when(reported).then(moved).otherwise(0).fill_null(0)
 
 
@@ -271,22 +273,16 @@ def nothing(like: str) -> nw.Expr:
     return nw.when(nw.col(like).is_null()).then(nw.col(like))
 
 
-def unreadable() -> nw.Expr:
+def unreadable(of: Columns) -> nw.Expr:
     """True for a row that no rule can work with: a key is missing, or a field that every movement has."""
-    missing = [nw.col(name).is_null() for name in ("key", "amount", "fee", "currency", "day")]
-    odd = [nw.col("amount") < 0, nw.col("fee") < 0, ~nw.col("problem").is_null()]
-    strange = [~_either("direction", DIRECTIONS), ~_either("status", STATUSES)]
-    wrong = missing[0]
-    for each in (*missing[1:], *(check.fill_null(value=False) for check in odd), *strange):
-        wrong = wrong | each
-    return wrong
+    missing = [of(name).is_null() for name in ("key", "amount", "fee", "currency", "day")]
+    odd = [(of(name) < 0).fill_null(value=False) for name in ("amount", "fee")]
+    strange = [~_either(of("direction"), DIRECTIONS), ~_either(of("status"), STATUSES)]
+    return reduce(or_, [*missing, *odd, ~of("problem").is_null(), *strange])
 
 
-def _either(name: str, values: tuple[str, ...]) -> nw.Expr:
-    found = nw.col(name) == values[0]
-    for value in values[1:]:
-        found = found | (nw.col(name) == value)
-    return found.fill_null(value=False)
+def _either(column: nw.Expr, values: tuple[str, ...]) -> nw.Expr:
+    return reduce(or_, [column == value for value in values]).fill_null(value=False)
 
 
 @runtime_checkable

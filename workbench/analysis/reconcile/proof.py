@@ -1,5 +1,6 @@
 """What agrees and what that proves: totals, matches, the summary, and the balances explained by the breaks."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -11,10 +12,11 @@ import pandas as pd
 import pyarrow as pa
 
 from workbench.analysis.breaks import CODES, MATCHED
-from workbench.analysis.frames import day_number, frame, in_pandas, schema_of, typed
-from workbench.analysis.reconcile.classify import Classified, both_sides, sums_agree, widened
+from workbench.analysis.frames import day_number, frame, python_rows, schema_of, typed
+from workbench.analysis.reconcile.classify import Classified, agreed_groups, both_sides, effect_of
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import StatementFile, named, nothing, unreadable
+from workbench.analysis.reconcile.inputs import StatementFile, nothing
+from workbench.analysis.reconcile.pairs import Row
 from workbench.analysis.reconcile.rules import (
     LEDGER,
     MATCH_RULES,
@@ -31,14 +33,16 @@ from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
 _KEYS = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
+Totals = Sequence[Mapping[str, Any]]
+"""Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
+
+`good` are the rows that can be used, and `good_day` is the last day of one of them: a closing date is never
+that of one that cannot.
+"""
 
 
-def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
-    """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
-
-    `good` are the rows that can be used, and `good_day` is the last day of one of them: a closing date is never
-    that of one that cannot.
-    """
+def totals(engine: Engine, rows: Frame) -> Totals:
+    """Count the rows of one side."""
     counts = {
         "rows": nw.len(),
         "value": nw.col("gross").sum(),
@@ -48,10 +52,14 @@ def totals(engine: Engine, rows: Frame) -> pd.DataFrame:
         "good": nw.col("good_day").count(),
         "good_day": nw.col("good_day").max(),
     }
-    good_day = nw.when(~unreadable()).then(nw.col("day")).otherwise(nothing("day"))
-    whole = rows.with_columns(gross=nw.col("signed").abs(), good_day=good_day)
-    counted = engine.conform(whole.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, NUMBER)})
-    return in_pandas(engine.collect(counted)).sort_values(list(_KEYS)).reset_index(drop=True)
+    # Of one name as column and as sum some engines take the sum.
+    counted = rows.select(*_KEYS, "gross", "signed", "no", "good_day").group_by(*_KEYS).agg(**counts)
+    return engine.rows(counted, {**_KEYS, **dict.fromkeys(counts, NUMBER)})
+
+
+def of_account(lines: Totals, account: str) -> Totals:
+    """The part of one account."""
+    return [line for line in lines if line["account"] == account]
 
 
 class Jump(NamedTuple):
@@ -87,7 +95,7 @@ class Read:
 
     accounts: Sequence[str]
     rows: Mapping[str, Frame]
-    totals: Mapping[str, pd.DataFrame]
+    totals: Mapping[str, Totals]
     books: Sequence[Book]
     closings: Mapping[str, int | None]
     """The ledger's last balance of each account."""
@@ -100,31 +108,41 @@ class Read:
         return [book for book in self.books if book.account == account]
 
 
-def books(engine: Engine, loaded: Frame, counted: pd.DataFrame, reported: Mapping[str, StatementFile]) -> list[Book]:
+def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, StatementFile]) -> list[Book]:
     """Each statement of each account, in the order of their days."""
-    ends = _balances_at_the_ends(engine, loaded, counted)
-    groups: dict[Any, pd.DataFrame] = {(each.account, name): counted.iloc[:0] for name, each in reported.items()}
-    groups |= dict(iter(counted.groupby(["account", "source"], dropna=False)))
+    groups: dict[tuple[str, str], list[Any]] = {(each.account, name): [] for name, each in reported.items()}
+    for line in counted:
+        groups.setdefault((line["account"], line["source"]), []).append(line)
+    ends = _balances_at_the_ends(engine, loaded, {key: lines for key, lines in groups.items() if lines})
     found = []
-    for (account, name), group in groups.items():
-        file = reported.get(str(name))
+    for (account, name), lines in groups.items():
+        file = reported.get(name)
         opening, closing = ends.get((account, name), (None, None))
+        days, good = ([line[each] for line in lines if line[each] is not None] for each in ("day", "good_day"))
         found.append(
             Book(
-                account=str(account),
-                source=str(name),
-                currencies=tuple(sorted(set(group["currency"].dropna()))) or ((file.currency,) if file else ()),
-                rows=int(group["rows"].sum()),
-                value=int(group["value"].sum()),
-                signed=int(group["signed"].sum()),
-                first_day=_whole(group["day"].min()),
-                last_day=_declared(file) or _whole(group["good_day"].max()),
+                account=account,
+                source=name,
+                currencies=tuple(sorted(_currencies(lines))) or ((file.currency,) if file else ()),
+                rows=_sum(lines, "rows"),
+                value=_sum(lines, "value"),
+                signed=_sum(lines, "signed"),
+                first_day=min(days, default=None),
+                last_day=_declared(file) or max(good, default=None),
                 opening=file.opening_minor if file and file.opening_minor is not None else opening,
                 closing=file.closing_minor if file and file.closing_minor is not None else closing,
                 jumps=_jumps(file) if file else (),
             )
         )
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
+
+
+def _sum(lines: Totals, name: str) -> int:
+    return sum(line[name] for line in lines)
+
+
+def _currencies(lines: Totals) -> set[str]:
+    return {line["currency"] for line in lines} - {None}
 
 
 def _declared(file: StatementFile | None) -> int | None:
@@ -137,20 +155,16 @@ def _jumps(file: StatementFile) -> tuple[Jump, ...]:
     return tuple(Jump(*(int(row[name]) for name in Jump._fields)) for row in file.findings.to_dict("records"))
 
 
-def _whole(value: Any) -> int | None:  # noqa: ANN401  pandas' null or a number
-    return None if pd.isna(value) else int(value)
-
-
 def _balances_at_the_ends(
-    engine: Engine, loaded: Frame, counted: pd.DataFrame
-) -> dict[tuple[Any, Any], tuple[int | None, int | None]]:
+    engine: Engine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
+) -> dict[tuple[str, str], tuple[int | None, int | None]]:
     """The balances before the first and after the last row of each statement, from its own running balance."""
-    spans = {
-        (account, name): (int(group["first_no"].min()), int(group["last_no"].max()))
-        for (account, name), group in counted.groupby(["account", "source"])
-    }
-    if not spans:
+    if not groups:
         return {}
+    spans = {
+        key: (min(line["first_no"] for line in lines), max(line["last_no"] for line in lines))
+        for key, lines in groups.items()
+    }
     wanted = [
         (nw.col("source") == name) & ((nw.col("no") == first) | (nw.col("no") == last))
         for (_, name), (first, last) in spans.items()
@@ -158,9 +172,8 @@ def _balances_at_the_ends(
     shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
     rows = engine.rows(loaded.filter(reduce(or_, wanted)), shape)
     at = {(row["account"], row["source"], row["no"]): row for row in rows if row["balance_minor"] is not None}
-    moved = counted.groupby(["account", "source"])["signed"].sum().to_dict()
     return {
-        key: _end_balances(at.get((*key, first)), at.get((*key, last)), int(moved[key]))
+        key: _end_balances(at.get((*key, first)), at.get((*key, last)), _sum(groups[key], "signed"))
         for key, (first, last) in spans.items()
     }
 
@@ -186,19 +199,20 @@ def _follows(ends: tuple[int | None, int | None], moved: int) -> bool:
     return opening is not None and closing is not None and opening + moved == closing
 
 
-def check_accounts(ledger: pd.DataFrame, found: Sequence[Book], in_ledger: Sequence[str]) -> None:
+def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
     """Raises ReconcileRefused: an account that the ledger does not have, has only in another currency, or in none."""
     for book in found:
-        mine = ledger[ledger["account"] == book.account]
-        currencies = sorted({str(each) for each in mine["currency"].dropna()})
+        mine = of_account(ledger, book.account)
+        currencies = sorted(_currencies(mine))
         if not currencies and not book.currencies:
             raise ReconcileRefused(
                 f"Neither the ledger nor {book.source} says in which currency {book.account} is.", account=book.account
             )
-        if mine.empty and not book.value:
+        if not mine and not book.value:
             # Nothing that moved on either side is no contradiction: a month in which nobody paid by this operator.
             continue
-        if mine.empty:
+        if not mine:
+            in_ledger = sorted({line["account"] for line in ledger} - {None})
             raise ReconcileRefused(
                 f"The ledger has no row of {book.account}, of which {book.source} is a statement.",
                 hint=f"It has {', '.join(in_ledger) or 'no row at all'}.",
@@ -224,8 +238,9 @@ _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) -> pd.DataFrame:
     """The frame MATCH, in an order that depends on nothing but its rows."""
     agreed = [*_agreed_pairs(engine, classified.compared), _agreed_groups(engine, classified.special)]
-    found = named(engine.collect(nw.concat(agreed)), accounts)
+    found = engine.collect(nw.concat(agreed))
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
+    columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
     columns["differences"] = pa.array(_differences(found), pa.string())
     made = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
     made["rule"] = made["rule"].cat.set_categories(list(MATCH_RULES))
@@ -233,33 +248,37 @@ def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) 
 
 
 def _agreed_pairs(engine: Engine, compared: Frame) -> list[Frame]:
-    found = widened(engine, compared.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED)))
-    rule = nw.when(both_sides()).then(nw.lit("key")).otherwise(nw.lit("nothing_moved"))
-    agreed = found.with_columns(
-        rule=rule, **{f"{name}_off": nw.col(f"s_{name}") - nw.col(f"l_{name}") for name in _OFF}
-    )
-    made = []
-    for side, prefix in PREFIX.items():
-        there = agreed.filter(~nw.col(f"{prefix}no").is_null())
-        line = nw.col("s_no") if side == STATEMENT else nothing("l_no")
-        mine = {name: nw.col(f"{prefix}{name}") for name in ("entry", "key", "currency", "signed")}
-        mine |= {"group": nw.col("g"), "side": nw.lit(side), "statement": nw.col(f"{prefix}source"), "line": line}
-        made.append(engine.conform(there, _AGREED, **mine))
-    return made
+    agreed = compared.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED))
+    shared = {f"{name}_off": nw.col(f"s_{name}") - nw.col(f"l_{name}") for name in _OFF}
+    shared |= {"group": nw.col("g"), "key": nw.col("g")}
+    shared["rule"] = nw.when(both_sides()).then(nw.lit("key")).otherwise(nw.lit("nothing_moved"))
+    no_text, no_number = nothing("g"), nothing("l_no")
+    own = {
+        LEDGER: {"entry": nw.col("l_entry"), "statement": no_text, "line": no_number},
+        STATEMENT: {"entry": no_text, "statement": nw.col("s_source"), "line": nw.col("s_no")},
+    }
+    return [
+        engine.conform(
+            agreed.filter(~nw.col(f"{prefix}no").is_null()), _AGREED, **shared, **own[side],
+            side=nw.lit(side), currency=nw.col(f"{prefix}currency"), signed=effect_of(side),
+        )
+        for side, prefix in PREFIX.items()
+    ]  # fmt: skip
 
 
 def _agreed_groups(engine: Engine, special: Frame) -> Frame:
-    agreed = special.filter((nw.col("batches") > 0) & sums_agree()).with_columns(s_n=nw.col("n") - nw.col("l_n"))
+    ours, theirs = nw.col("l_n"), nw.col("n") - nw.col("l_n")
     rule = (
-        nw.when((nw.col("l_n") == 0) | (nw.col("s_n") == 0)).then(nw.lit("nets_to_zero"))
-        .when((nw.col("l_n") == 1) & (nw.col("s_n") == 1)).then(nw.lit("key"))
-        .when(nw.col("l_n") == 1).then(nw.lit("one_to_many"))
-        .when(nw.col("s_n") == 1).then(nw.lit("many_to_one"))
+        nw.when((ours == 0) | (theirs == 0)).then(nw.lit("nets_to_zero"))
+        .when((ours == 1) & (theirs == 1)).then(nw.lit("key"))
+        .when(ours == 1).then(nw.lit("one_to_many"))
+        .when(theirs == 1).then(nw.lit("many_to_one"))
         .otherwise(nw.lit("many_to_many"))
     )  # fmt: skip
-    theirs = nw.col("side") == STATEMENT
-    statement, line = (nw.when(theirs).then(nw.col(name)).otherwise(nothing(name)) for name in ("source", "no"))
+    of_statement = nw.col("side") == STATEMENT
+    statement, line = (nw.when(of_statement).then(nw.col(name)) for name in ("source", "no"))
     offs = {f"{name}_off": nothing("no") for name in _OFF}
+    agreed = special.filter(agreed_groups())
     return engine.conform(agreed, _AGREED, rule=rule, group=nw.col("g"), statement=statement, line=line, **offs)
 
 
@@ -274,45 +293,39 @@ def _apart(amount: int, fee: int, days: int, currency: str) -> str:
     return "; ".join([*parts, *([f"{days} day{'s' if abs(days) > 1 else ''}"] if days else [])])
 
 
-_NO_DAY, _NO_CURRENCY = -(2**40), ""
-_BY = ["account", "day", "code", "currency"]
-_COUNTS = ["ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor", "variance_minor"]
+_COUNTS = ("ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor", "variance_minor")
 
 
-def summary_of(read: dict[str, pd.DataFrame], rows: pd.DataFrame, breaks: pd.DataFrame) -> pd.DataFrame:
+def summary_of(read: Mapping[str, Totals], rows: Sequence[Row], breaks: pd.DataFrame) -> pd.DataFrame:
     """The frame SUMMARY: `read` are the totals of both sides, `rows` the rows that are part of breaks."""
-    parts = []
-    for side in (LEDGER, STATEMENT):
-        total = _keyed(read[side]).groupby(["account", "day", "currency"])[["rows", "value"]].sum().reset_index()
-        mine = _keyed(rows[rows["side"] == side])
-        broken = mine.assign(rows=1, value=mine["signed"].abs()).groupby(_BY)[["rows", "value"]].sum().reset_index()
-        rest = broken.assign(rows=-broken["rows"], value=-broken["value"])
-        both = pd.concat([total, rest[total.columns]]).assign(code=MATCHED)
-        names = {"rows": f"{side}_rows", "value": f"{side}_value_minor"}
-        parts.append(pd.concat([both, broken]).rename(columns=names))
-    variance = breaks[["account", "code", "currency", "variance_minor"]].astype(
-        {"code": "string", "currency": "string"}
-    )
-    parts.append(_keyed(variance.assign(day=breaks["business_date"].astype("int32[pyarrow]").astype("Int64"))))
-    whole = pd.concat(parts, ignore_index=True).astype({"code": "string", "day": "Int64"})
-    for name in _COUNTS:
-        whole[name] = whole[name].fillna(0).astype("int64")
-    made = whole.groupby(_BY)[_COUNTS].sum().reset_index()
-    # A day on which every row is part of a break has nothing matched.
-    made = made[(made["code"] != MATCHED) | (made["ledger_rows"] + made["statement_rows"] > 0)]
-    made = made.sort_values(_BY, ignore_index=True)
-    records: list[dict[Any, Any]] = [
-        {**row, "business_date": None if row["day"] == _NO_DAY else row["day"], "currency": row["currency"] or None}
-        for row in made.to_dict("records")
+    made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
+
+    def count(line: Mapping[str, Any], code: str, side: str, rows: int, value: int) -> None:
+        of = made[line["account"], line["day"], code, line["currency"]]
+        of[f"{side}_rows"] += rows
+        of[f"{side}_value_minor"] += value
+
+    for side, lines in read.items():
+        for line in lines:
+            count(line, MATCHED, side, line["rows"], line["value"])
+    for row in rows:
+        count(row, MATCHED, row["side"], -1, -abs(row["signed"]))
+        count(row, row["code"], row["side"], 1, abs(row["signed"]))
+    numbered = breaks.assign(business_date=breaks["business_date"].astype("int32[pyarrow]"))
+    for *key, variance in python_rows(numbered, *_BY, "variance_minor"):
+        made[tuple(key)]["variance_minor"] += variance
+    # What is missing comes first. A day on which every row is part of a break has nothing matched.
+    records = [
+        {**dict(zip(_BY, key, strict=True)), **made[key]}
+        for key in sorted(made, key=lambda key: [(each is not None, each) for each in key])
+        if key[2] != MATCHED or made[key]["ledger_rows"] + made[key]["statement_rows"] > 0
     ]
     result = frame(records, SUMMARY)
     result["code"] = result["code"].cat.set_categories([MATCHED, *CODES])
     return result
 
 
-def _keyed(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows with a value for what is missing: nulls are no keys to group by."""
-    return rows.assign(day=rows["day"].fillna(_NO_DAY), currency=rows["currency"].fillna(_NO_CURRENCY))
+_BY = ("account", "business_date", "code", "currency")
 
 
 def ageing_of(breaks: pd.DataFrame) -> pd.DataFrame:
@@ -325,14 +338,17 @@ def ageing_of(breaks: pd.DataFrame) -> pd.DataFrame:
 
 
 def proof_line(
-    account: str, read: Read, breaks: pd.DataFrame, rows: pd.DataFrame, tolerated: int, before: Mapping[str, Any]
+    account: str, read: Read, explained: int, rows: Sequence[Row], tolerated: int, before: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty."""
+    """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty.
+
+    `explained` is the sum of its breaks; `rows` are those that are part of one, of every account.
+    """
     books, ends = read.books_of(account), read.closings.get(account)
-    signed = {side: int(each.loc[each["account"] == account, "signed"].sum()) for side, each in read.totals.items()}
+    signed = {side: _sum(of_account(each, account), "signed") for side, each in read.totals.items()}
     in_files = sum(book.signed for book in books)
-    repeated = rows[(rows["account"] == account) & rows["repeated"].fillna(value=False)]
-    moved, carried = in_files - int(repeated["signed"].sum()), signed[STATEMENT] - in_files
+    repeated = sum(row["signed"] for row in rows if row["account"] == account and row["repeated"])
+    moved, carried = in_files - repeated, signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening
     if opening is None:
@@ -343,7 +359,6 @@ def proof_line(
     statement = opening + moved if closing is None else closing
     gap = statement - opening - moved
     difference = ledger - statement
-    explained = int(breaks.loc[breaks["account"] == account, "variance_minor"].sum())
     currencies = [each for book in books for each in book.currencies[:1]]
     line = {
         "account": account,
@@ -364,10 +379,13 @@ def proof_line(
     return line
 
 
-def _commonest(counted: pd.DataFrame, account: str) -> str | None:
+def _commonest(counted: Totals, account: str) -> str | None:
     """The currency of most rows of an account."""
-    rows = counted[counted["account"] == account].groupby("currency")["rows"].sum().sort_index()
-    return str(rows.idxmax()) if len(rows) else None
+    rows: dict[str, int] = defaultdict(int)
+    for line in of_account(counted, account):
+        if line["currency"] is not None:
+            rows[line["currency"]] += line["rows"]
+    return max(sorted(rows), key=rows.__getitem__, default=None)
 
 
 def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_out: bool) -> str:

@@ -38,30 +38,24 @@ NUMBER, WORD, FLAG = nw.Int64, nw.String, nw.Boolean
 Shape = Mapping[str, Any]
 """Column → type, as narwhals names it."""
 
-_OTHERS = {**dict.fromkeys(("account", "no", "at", "order", "day", "amount", "fee", "signed"), NUMBER), "moves": FLAG}
+_OTHERS = {**dict.fromkeys(("account", "no", "at", "order", "day", "amount", "fee", "signed"), NUMBER), "bad": FLAG}
 ROW: Shape = {
     name: _OTHERS.get(name, WORD)
     for name in (
         "side", "account", "g", "key", "batch", "source", "no", "at", "order", "day", "direction", "amount", "fee",
-        "currency", "status", "phone", "moves", "signed", "entry", "kind", "refers", "state", "problem", "was",
+        "currency", "status", "phone", "bad", "signed", "entry", "kind", "refers", "state", "problem", "was",
     )
 }  # fmt: skip
 """A row of either side. The account is its place in the list of accounts: numbers are compared sooner than names.
 
 `g` is the group, `source` and `no` the statement and line, or nothing and the entry's number; `at` may be
-null, `order` stands for it then; `kind` is the ledger's kind or the statement's type, `refers` what a reversal
-reverses, and `was` the code that an earlier run gave a row that is carried forward.
+null, `order` stands for it then; `bad` marks a row that no rule can work with, `kind` is the ledger's kind or the
+statement's type, `refers` what a reversal reverses, and `was` the code that an earlier run gave a row that is
+carried forward.
 """
 
-OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "order", "was"})
-
-PAIR: Shape = {"account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "repeated": FLAG} | {
-    f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE
-}
-"""What is said of one thing by both sides, or by one: then the other side's `no` is null.
-
-For a group of several rows the fields are those of its first row on each side, and `signed` is the sum.
-"""
+OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "bad", "order", "was"})
+"""What a pair has of a row, as `l_…` and `s_…`."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """One reconciliation from its inputs to its result."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -9,8 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from workbench.analysis.frames import day_number, frame
-from workbench.analysis.reconcile.break_rows import Broken, breaks_of, broken_rows, collect_broken
+from workbench.analysis.frames import day_number, frame, python_rows
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
@@ -18,15 +18,17 @@ from workbench.analysis.reconcile.carry_forward import (
     rows_ahead,
     with_carried,
 )
-from workbench.analysis.reconcile.classify import Classified, classify, resolve
+from workbench.analysis.reconcile.classify import Classified, classify
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of
+from workbench.analysis.reconcile.pairs import Pair, Row, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
     Read,
     ageing_of,
     books,
     check_accounts,
     matches_of,
+    of_account,
     proof_line,
     summary_of,
     totals,
@@ -39,6 +41,7 @@ from workbench.analysis.reconcile.rules import (
     SIDES,
     STATEMENT,
     STATEMENT_READ,
+    TOLERATED,
     WORD,
     Frame,
     Tolerance,
@@ -99,32 +102,35 @@ class _Run:
     def result(self) -> Reconciliation:
         read = self._read()
         closing = self._closing(read)
-        bad = {side: int((counted["rows"] - counted["good"]).sum()) for side, counted in read.totals.items()}
-        classified = classify(self.engine, read.rows, bad, self.tolerance, carried=self.carried is not None)
-        cut_after = {place: closing[account] - self.cut_off for place, account in enumerate(read.accounts)}
-        resolved = resolve(self.engine, classified.open, read.everything, cut_after)
-        broken = collect_broken(self.engine, classified, resolved, read.accounts)
-        return self._result(read, closing, classified, broken)
+        bad = {side: sum(line["rows"] - line["good"] for line in counted) for side, counted in read.totals.items()}
+        carried = self.carried is not None
+        overlaps = carried or len(read.books) > len(read.accounts)
+        classified = classify(self.engine, read.rows, bad, self.tolerance, carried=carried, overlaps=overlaps)
+        cut_after = {account: day - self.cut_off for account, day in closing.items()}
+        pairs = open_pairs(self.engine, classified, read.everything, read.accounts, cut_after)
+        return self._result(read, closing, classified, pairs)
 
     def _read(self) -> Read:
         given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
         statement = _with_account(given, self.inputs)
-        theirs = rows_of(self.engine, statement, STATEMENT, keep=("balance_minor",))
+        theirs = rows_of(self.engine, statement, STATEMENT)
         new = totals(self.engine, theirs)
+        if nameless := sorted({str(line["source"]) for line in new if line["account"] is None}):
+            raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not say of which account they are.")
         found = books(self.engine, theirs, new, self.inputs.reported)
         if not found:
             raise ReconcileRefused("The statement has no rows, so that it is of no account.")
-        if nameless := sorted({str(name) for name in new.loc[new["account"].isna(), "source"]}):
-            raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not say of which account they are.")
         accounts = sorted({book.account for book in found})
         ledger = self.inputs.ledger.load(self.engine, LEDGER_READ)
-        ours = rows_of(self.engine, ledger, LEDGER, keep=("balance_minor",))
-        counted = totals(self.engine, ours)
-        check_accounts(counted, found, sorted({str(name) for name in counted["account"].dropna()}))
-        every, counted = len(counted), counted[counted["account"].isin(accounts)]
-        if len(counted) < every:
+        ours = rows_of(self.engine, ledger, LEDGER)
+        every = totals(self.engine, ours)
+        check_accounts(every, found)
+        counted = [line for line in every if line["account"] in accounts]
+        if len(counted) < len(every):
             ours = ours.filter(nw.col("account").is_in(accounts))
-        last = {str(name): int(no) for name, no in counted.groupby("account")["last_no"].max().items()}
+        last: dict[str, int] = {}
+        for line in counted:
+            last[line["account"]] = max(last.get(line["account"], 0), line["last_no"] or 0)
         closings = _closings(self.engine, ours, last)
         sums = {LEDGER: counted, STATEMENT: new}
         everything = numbered(self.engine, ours, accounts)
@@ -143,24 +149,38 @@ class _Run:
         made = {}
         for account in read.accounts:
             last = [book.last_day for book in read.books_of(account) if book.last_day is not None]
-            if not last and self.carried is not None and (closed := self.carried.closed_of(account)):
+            if not last and (closed := self._before(account)):
                 last = [day_number(closed["closing_date"])]
-            days = read.totals[LEDGER].loc[read.totals[LEDGER]["account"] == account, "day"].dropna()
-            made[account] = max(last) if last else int(days.max()) if len(days) else 0
+            days = [line["day"] for line in of_account(read.totals[LEDGER], account) if line["day"] is not None]
+            made[account] = max(last or days, default=0)
         return made
 
-    def _result(self, read: Read, closing: Mapping[str, int], classified: Classified, broken: Broken) -> Reconciliation:
+    def _before(self, account: str) -> Mapping[str, Any]:
+        """What an earlier run left of an account (CLOSED), or nothing."""
+        return self.carried.closed_of(account) if self.carried else {}
+
+    def _result(
+        self, read: Read, closing: Mapping[str, int], classified: Classified, pairs: Sequence[Pair]
+    ) -> Reconciliation:
         expected_in = {name: ", ".join(sorted({each.source for each in read.books_of(name)})) for name in closing}
-        breaks, rows, tolerated = breaks_of(broken, closing, expected_in), broken_rows(broken), broken.tolerated
-        before = {name: self.carried.closed_of(name) if self.carried else {} for name in closing}
-        lines = [proof_line(name, read, breaks, rows, tolerated.get(name, 0), before[name]) for name in sorted(closing)]
+        broken = [pair for pair in pairs if pair["code"] != TOLERATED]
+        breaks, rows = breaks_of(broken, closing, expected_in), list(broken_rows(broken))
+        explained, tolerated = Counter[str](), Counter[str]()
+        for account, variance in python_rows(breaks, "account", "variance_minor"):
+            explained[account] += variance
+        for pair in pairs:
+            tolerated[pair["account"]] += pair["l_signed"] - pair["s_signed"] if pair["code"] == TOLERATED else 0
+        lines = [
+            proof_line(name, read, explained[name], rows, tolerated[name], self._before(name))
+            for name in sorted(closing)
+        ]
         return Reconciliation(
             breaks=breaks,
-            summary=summary_of(dict(read.totals), rows, breaks),
+            summary=summary_of(read.totals, rows, breaks),
             ageing=ageing_of(breaks),
             proof=frame(lines, PROOF),
             carry_forward=self._carry(read, closing, rows, lines),
-            rows_read={side: int(read.totals[side]["rows"].sum()) for side in SIDES},
+            rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
             _matches=partial(matches_of, self.engine, classified, read.accounts),
             _inputs=partial(_inputs, self.inputs, read, self.carried),
@@ -168,7 +188,7 @@ class _Run:
         )
 
     def _carry(
-        self, read: Read, closing: Mapping[str, int], rows: pd.DataFrame, proof: Sequence[Mapping[str, Any]]
+        self, read: Read, closing: Mapping[str, int], rows: Sequence[Row], proof: Sequence[Mapping[str, Any]]
     ) -> CarryForward:
         closed = [
             {
@@ -180,8 +200,7 @@ class _Run:
             for line in proof
         ]
         # Looked for where there may be any: most ledgers end with their statements.
-        known = read.totals[LEDGER]
-        later = (known["day"] > known["account"].map(closing)).fillna(value=False).any()
+        later = any((line["day"] or 0) > closing[line["account"]] for line in read.totals[LEDGER])
         ahead = frame([], AHEAD)
         if later or (self.carried is not None and not self.carried.ahead.empty):
             ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
@@ -211,7 +230,7 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
 
 def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None) -> pd.DataFrame:
     """The frame INPUTS."""
-    counted = int(read.totals[LEDGER]["rows"].sum())
+    counted = sum(line["rows"] for line in read.totals[LEDGER])
     rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, None, None, None)]
     hashes = {each.name: each.hashed for each in inputs.statements}
     only = next(iter(hashes.values())) if len(hashes) == 1 else None
