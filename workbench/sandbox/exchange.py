@@ -102,7 +102,8 @@ class Exchanges:
         self, request: Request, operation: Operation | None, run: Callable[[Transaction, _Call], Response]
     ) -> Response:
         is_merchants = operation.traced if operation else not request.path.startswith("/sandbox")
-        traced = is_merchants and not request.is_unseen
+        # What only looks may ask to be left out of the trace.
+        traced = is_merchants and not (wire.UNSEEN in request.headers and request.method in ("GET", "HEAD"))
         try:
             with self._store.transaction() as tx:
                 call = _numbered(tx, traced=traced)
