@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, nullcontext
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -90,8 +89,10 @@ def _from_mounted(app: WSGIApplication, url: str, headers: Mapping[str, str], bo
         return lambda _: None
 
     chunks = app(environ, start_response)
-    with closing(chunks) if hasattr(chunks, "close") else nullcontext():
+    try:
         answer = _beginning(chunks)
+    finally:
+        getattr(chunks, "close", lambda: None)()
     status_code, shown = begun[-1]
     return _reply(status_code, answer, shown.get("retry-after", ""))
 

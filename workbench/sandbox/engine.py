@@ -8,6 +8,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+import httpx
 import msgspec
 
 from workbench.domain import wire
@@ -23,6 +24,7 @@ from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.checks import holds_live_key
 from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.files import MERCHANT_ID
+from workbench.watching import Watchers
 
 _TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 _REGISTER = next(each for each in _TABLE if (each.method, each.path) == ("POST", "/v1/webhook_endpoints"))
@@ -112,6 +114,35 @@ class Engine:
         """Let go of every file and connection."""
         self._driver.close()
         self.store.close()
+
+
+class InProcess(httpx.WSGITransport):
+    """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
+
+    When that is done `watchers` are notified. Neither happens for a call that only looks: a GET that asks to leave no
+    trace, or one of a watcher.
+    """
+
+    def __init__(self, engine: Engine, watchers: Watchers) -> None:
+        super().__init__(app=engine.app)
+        self._engine = engine
+        self._watchers = watchers
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Answer a request, with what it made due done."""
+        try:
+            response = super().handle_request(request)
+        except UnicodeError:
+            # httpx reads headers and paths as ASCII here; over a socket a server answers such a request.
+            message = "The request's headers and path must be ASCII."
+            members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
+            return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
+        response.read()
+        is_unseen = wire.UNSEEN in request.headers or self._watchers.is_watching()
+        if not (is_unseen and request.method in ("GET", "HEAD")):
+            self._engine.run_due()
+            self._watchers.notify()
+        return response
 
 
 class _Application:

@@ -79,7 +79,7 @@ class Exchanges:
 
         def run(tx: Transaction, call: _Call) -> Response:  # noqa: ARG001  the same shape as a run
             if not whoever:
-                credential_in(request.headers.get("Authorization"), live=request.live)
+                credential_in(request)
             raise error
 
         return self._answered(request, operation, run)
@@ -123,7 +123,7 @@ class Exchanges:
             response = _problem(tx, call, request, operation, refused)
             # A failure of ours is kept for its idempotency key, so that it is the same when it is asked for again.
             if operation and isinstance(refused, ServiceFailed) and (key := idempotency.key_of(tx, request, operation)):
-                scope = idempotency.scope_of(request, _caller(tx, request, operation), key)
+                scope = idempotency.scope_of(request, caller_of(tx, request, operation), key)
                 idempotency.keep(tx, request, scope, response)
             return _finished(tx, call, request, operation, response)
 
@@ -154,7 +154,7 @@ def _finished(
 
 
 def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -> Response:
-    caller = _caller(tx, request, operation)
+    caller = caller_of(tx, request, operation)
     if len(request.body) > MAX_BODY_BYTES:
         raise _of_body(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
     check_version(tx, request)
@@ -171,10 +171,6 @@ def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -
     response = _result(tx, call, request, operation, caller)
     idempotency.keep(tx, request, scope, response)
     return response
-
-
-def _caller(tx: Transaction, request: Request, operation: Operation) -> Caller:
-    return caller_of(tx, credential_in(request.headers.get("Authorization"), live=request.live), operation)
 
 
 def check_version(tx: Transaction, request: Request) -> None:

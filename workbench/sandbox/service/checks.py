@@ -171,7 +171,7 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
 
 def holds_live_key(text: str) -> bool:
     """Whether something in `text` begins as a live key does."""
-    return _LIVE.search(text) is not None
+    return "k_live" in text and _LIVE.search(text) is not None
 
 
 def live_key() -> AuthenticationFailed:
