@@ -15,15 +15,17 @@ _GAP = GAPS + "{0,2}"
 _Rule = tuple[tuple[str, ...], re.Pattern[str], str]
 """A text without any of the words, in lower case, has nothing to mask: to look for them is quicker than the pattern."""
 RULES: tuple[_Rule, ...] = (
+    # What begins a word is looked back at: a pattern that begins with a letter is found sooner than one with a \b.
     # An intent's client secret first: it contains an id that stays readable.
     (("_secret_",), re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
     # A bare prefix, as in a sentence, is no key; a token has six characters at least, as `at_once` has not.
     (
         ("sk_", "pk_", "sk%5", "pk%5"),
-        re.compile(r"\b([sp]k(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*"),
+        re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*"),
         r"\1••••",
     ),
-    (("at_", "rt_"), re.compile(r"\b(at_|rt_)[0-9A-Za-z_]{6,}"), r"\1••••"),
+    (("at_",), re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), r"\1••••"),
+    (("rt_",), re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), r"\1••••"),
     (("whsec",), re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), r"\1••••"),
     # A text may end, or be cut, within a value.
     (
@@ -41,8 +43,9 @@ NUMBER = re.compile(
     rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
     rf"(?:{_GAP}\d){{4}}{_GAP}(\d{_GAP}\d{_GAP}\d)"
 )
-IN_A_NUMBER = re.compile(rf"0{_GAP}[5-79]\d")
-"""What stands in each, to be looked for before it."""
+_ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
+_BEFORE, _AFTER = 9, 25
+"""Each has this zero, with at most so many characters before and after it: `%252B0026` and four gaps of digits."""
 _BEHIND, _REACH = 2_000, 64
 """So many characters behind a cut are masked too, and of what they become so many are beyond what is kept: no number,
 token or prefix is as long as the latter."""
@@ -60,7 +63,7 @@ def mask(text: str) -> str:
     """
     if "\\u00" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
-    return _without_numbers(mask_secrets(text))
+    return mask_numbers(mask_secrets(text))
 
 
 def mask_beginning(text: str, most: int) -> str:
@@ -78,7 +81,7 @@ def mask_beginning(text: str, most: int) -> str:
 
 def mask_values(headers: Mapping[str, str]) -> dict[str, str]:
     """The same names, each with its value masked."""
-    return {name: _without_numbers(mask_secrets(value)) for name, value in headers.items()}
+    return {name: mask_numbers(mask_secrets(value)) for name, value in headers.items()}
 
 
 def mask_secrets(text: str) -> str:
@@ -92,8 +95,13 @@ def mask_secrets(text: str) -> str:
     return text
 
 
-def _without_numbers(text: str) -> str:
-    return NUMBER.sub(r"\1••••\2", text) if IN_A_NUMBER.search(text) else text
+def mask_numbers(text: str) -> str:
+    """`text` with every Zambian number masked, which are looked for around their zeros."""
+    shown, end = "", 0
+    for zero in _ZERO.finditer(text):
+        if found := NUMBER.search(text, max(end, zero.start() - _BEFORE), zero.end() + _AFTER):
+            shown, end = f"{shown}{text[end : found.start()]}{found[1]}••••{found[2]}", found.end()
+    return shown + text[end:]
 
 
 def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
