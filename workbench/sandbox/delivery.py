@@ -1,4 +1,4 @@
-"""Webhook deliveries: claimed in one transaction, sent in none, recorded in another; side by side over endpoints.
+"""Webhook deliveries: begun in one transaction, sent in none, recorded in another; side by side over endpoints.
 
 A message goes to a WSGI application in this process, or over a socket to a checked address.
 """
@@ -191,7 +191,7 @@ def seconds_asked(retry_after: str, now_s: int) -> int | None:
 
 
 class Sending(NamedTuple):
-    """All that one attempt needs, read in the transaction that claimed it."""
+    """All that one attempt needs, read in the transaction that begins it."""
 
     job: Job
     delivery: Delivery
@@ -202,8 +202,8 @@ class Sending(NamedTuple):
     in_process: bool
 
 
-def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
-    """Take a due delivery in hand; None when its endpoint is disabled, which ends it."""
+def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
+    """What is to be sent for a due delivery; None when its endpoint is disabled, which ends it."""
     delivery = tx.deliveries.get(job.ref)
     event = tx.events.get(delivery.event) if delivery else None
     endpoint = tx.endpoints.get(delivery.endpoint) if delivery else None
@@ -212,7 +212,6 @@ def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
             tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER)
         tx.jobs.remove(job)
         return None
-    tx.jobs.put(job, claimed=1)
     in_process = outbound.is_in_process(endpoint.url)
     stamp_s = _receivers_now_s(tx, in_process=in_process)
     body = event.body.encode()

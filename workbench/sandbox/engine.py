@@ -49,7 +49,8 @@ class Engine:
         self, settings: Settings, *, mounted: Mapping[str, WSGIApplication] | None = None, raise_bugs: bool
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
-        self._driver = Driver(self.store, Outbound(mounted), raise_bugs=raise_bugs)
+        is_shared = settings.path is not None
+        self._driver = Driver(self.store, Outbound(mounted), raise_bugs=raise_bugs, is_shared=is_shared)
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
         self.app = _Application(self._exchanges, self._driver, Hosts())
 
