@@ -9,7 +9,7 @@ import workbench
 
 NAMES = {"Money", "PaymentsClient", "Receiver", "Workbench", "exercises", "read_statement", "reconcile", "verify"}
 HEAVY = {"duckdb", "pandas", "pyarrow", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert", "granian"}
-SERVER_SIDE = {"falcon", "httpx", "msgspec"}
+SERVER_SIDE = {"httpx", "msgspec"}
 
 
 def loaded_by(*arguments: str) -> set[str]:
@@ -44,7 +44,7 @@ COMMAND = "import sys; from workbench.cli import app; sys.exit = lambda *_: None
         # The workbench, and a payment in process.
         ((f"import sys; from workbench import Workbench; {CHARGE}",), HEAVY),
         # The commands' help needs neither server nor client.
-        ((COMMAND, "--help"), HEAVY | {"falcon", "httpx"}),
+        ((COMMAND, "--help"), HEAVY | {"httpx"}),
     ],
     ids=["the package", "a payment", "help"],
 )

@@ -6,12 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import httpx
-
 from workbench.client import PaymentsClient
 from workbench.closing import Closing
 from workbench.control import GapRows
-from workbench.domain import wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
@@ -56,35 +53,6 @@ class Served(Closing):
         return f"Served({self.base_url!r}, {self.secret_key!r}, {self.publishable_key!r})"
 
 
-class InProcess(httpx.WSGITransport):
-    """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
-
-    When that is done `watchers` are notified. Neither happens for a call that only looks: a GET that asks to leave no
-    trace, or one of a watcher.
-    """
-
-    def __init__(self, engine: "Engine", watchers: Watchers) -> None:
-        super().__init__(app=engine.app)
-        self._engine = engine
-        self._watchers = watchers
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Answer a request, with what it made due done."""
-        try:
-            response = super().handle_request(request)
-        except UnicodeError:
-            # httpx reads headers and paths as ASCII here; over a socket a server answers such a request.
-            message = "The request's headers and path must be ASCII."
-            members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
-            return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
-        response.read()
-        is_unseen = wire.UNSEEN in request.headers or self._watchers.is_watching()
-        if not (is_unseen and request.method in ("GET", "HEAD")):
-            self._engine.run_due()
-            self._watchers.notify()
-        return response
-
-
 class Workbench(Closing):
     """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver`.
 
@@ -104,7 +72,7 @@ class Workbench(Closing):
         gaps: Mapping[str, object] | None = None,
     ) -> None:
         # The server's half takes a quarter of a second to load, which `connect` does without.
-        from workbench.sandbox.engine import Engine
+        from workbench.sandbox.engine import Engine, InProcess
         from workbench.sandbox.store import Settings
 
         if start is not None and (not isinstance(start, datetime) or start.tzinfo is None):

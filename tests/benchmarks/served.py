@@ -22,7 +22,6 @@ from tests.benchmarks.measuring import OURS, Results, Sample, Size
 from tests.benchmarks.peers import LOCALSTRIPE, MOCKOON, PEERS, PRISM, Absent, Canned, installed
 from workbench import Workbench
 
-APP = "app by hand"
 LOOP = "httpx loop by hand"
 _HERE = Path(__file__).parent
 _CONNECTIONS = 4
@@ -102,7 +101,7 @@ def served(size: Size, results: Results) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         with Workbench(seed=7) as bench:
             key, canned = str(bench.secret_key), _canned(bench)
-        for who in (OURS, APP, *(name for name, peer in PEERS.items() if peer.command)):
+        for who in (OURS, *(name for name, peer in PEERS.items() if peer.command)):
             own = folder / who
             own.mkdir()
             try:
@@ -123,8 +122,6 @@ def served(size: Size, results: Results) -> None:
 def _command(who: str, folder: Path, size: Size, canned: Canned) -> Callable[[str], list[str]]:
     if who == OURS:
         return _sandbox(folder)
-    if who == APP:
-        return lambda port: [sys.executable, str(_HERE / "app.py"), port, str(folder / "store.db")]
     command, programs = PEERS[who].command, installed(who, size.peers)
     assert command
     return lambda port: command(programs, folder, port, canned)

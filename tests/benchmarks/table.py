@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from tests.benchmarks.in_process import FLOOR
 from tests.benchmarks.measuring import OURS
+from tests.benchmarks.peers import APP
 from tests.benchmarks.reconciling import SQL
-from tests.benchmarks.served import APP, LOOP
+from tests.benchmarks.served import LOOP
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "fixtures" / "benchmarks"

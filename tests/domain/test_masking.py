@@ -2,10 +2,21 @@ import base64
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from workbench.domain.masking import Secret, mask, mask_secrets, shortened, xml_text
+from workbench.domain.masking import (
+    NUMBER,
+    RULES,
+    Secret,
+    mask,
+    mask_beginning,
+    mask_numbers,
+    mask_secrets,
+    shortened,
+    xml_text,
+)
 from workbench.domain.wire.control import Input
 
 TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
@@ -54,6 +65,7 @@ def test_what_is_masked_and_what_stays():
 def test_credentials_are_masked_however_the_scheme_is_written():
     for scheme, credentials in (
         ("basic", (basic(key("sk_test") + ":"),)),
+        ("ba\u017f\u0130c", (basic(key("sk_test") + ":"),)),
         ("bearer", ("eyJhbGciOi.eyJzdWIi.c2ln", f"sk_tset_{TOKEN}", f"sk_test-{TOKEN}", f"at_{TOKEN}")),
     ):
         for written in (scheme, scheme.title(), scheme.upper(), f"{scheme.swapcase()}  "):
@@ -72,6 +84,48 @@ def test_no_number_is_left_in_any_text(number: str, before: str, after: str):
     masked = mask(f"{before}+260{number}{after}")
     assert number not in masked
     assert mask(masked) == masked
+
+
+@pytest.mark.parametrize("place", range(len(RULES)))
+@given(st.data())
+def test_whatever_a_pattern_finds_has_one_of_its_words(place: int, data: st.DataObject):
+    words, pattern, _ = RULES[place]
+    found = pattern.search(data.draw(st.from_regex(pattern)))
+    assert found is None or any(word in found[0].lower() for word in words)
+
+
+@given(st.lists(st.one_of(st.from_regex(NUMBER), st.text("0002679+%B .-(", max_size=9))).map("".join))
+@example("%252B00260 (9 (6 (1 (2 (3 (4 (5 (6 (7")
+def test_around_its_zeros_every_number_is_found(text: str):
+    assert mask_numbers(text) == NUMBER.sub(r"\1••••\2", text)
+
+
+AROUND = [
+    ('"password":"', '"'), ('"password": "', "\\"), ("'password':'", "'"), ('"password":"', '\\""'), ("password=", "&"),
+    ("sk_test_", " "), ("pi_", "_secret_a"), ("whsec_", '"'), ("Bearer ", " "), ("Basic ", "A"), ("\\u0061", " "),
+]  # fmt: skip
+RUNS = st.builds(str.__mul__, st.sampled_from("ax9 "), st.integers(1, 6000))
+PIECES = st.one_of(
+    st.sampled_from([*MASKED, *(each.replace("_", "\\u005f") for each in MASKED), "bearer ", "basic ", " ", '"', "A"]),
+    st.builds(str.join, RUNS, st.sampled_from(AROUND)),
+    RUNS,
+)
+"""Secrets and their beginnings, and what is long: a value in quotes, a key, a run of one letter."""
+
+
+@given(st.lists(PIECES, min_size=1, max_size=8).map("".join), st.integers(0, 10_000))
+@example('{"password":"' + "open sesame " * 1000, 100)
+@example("a" * 30 + '"password":"' + "x" * 2500 + '", ' + "b" * 3000, 100)
+@example("Bearer " + "a" * 9000 + "A", 100)
+@example("sk_test_" + "a" * 2002 + " 0961234567" + " b" * 100, 18)
+@settings(max_examples=300)
+def test_a_secret_at_the_cut_is_masked_as_in_the_whole_text(text: str, most: int):
+    assert mask_beginning(text, most) == mask(text)[:most]
+
+
+def test_a_value_that_ends_with_the_text_is_masked():
+    for rest in ("open sesame", "open\\", ""):
+        assert mask('{"password": "' + rest) == '{"password": "••••"'
 
 
 def test_a_secret_is_whole_but_for_its_repr():

@@ -156,6 +156,7 @@ class TestHttp:
     def test_what_is_refused_before_it_is_a_call_is_numbered_too(self, served: Served):
         for status, message in (
             (400, b"POST /v1/charges HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"),
+            (400, b"POST /v1/charges HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n"),
             (431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n"),
             (414, b"GET /" + b"x" * 70_000),
         ):

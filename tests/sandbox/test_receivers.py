@@ -5,7 +5,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -97,9 +97,9 @@ def receiving(behave: Behaviour) -> Iterator[str]:
 
 def sent(behave: Behaviour, limit_s: float) -> tuple[Reply, float]:
     """The reply and the seconds it took."""
-    with receiving(behave) as url, closing(Outbound()) as outbound:
+    with receiving(behave) as url:
         started = time.monotonic()
-        reply = outbound.send(url, {}, b"{}", limit_s)
+        reply = Outbound().send(url, {}, b"{}", limit_s)
         return reply, time.monotonic() - started
 
 
@@ -139,8 +139,8 @@ def test_each_is_one_recorded_attempt(behave: Behaviour, status_code: int | None
 
 def test_a_receiver_that_drips_leaves_no_thread_and_no_connection():
     before = threading.active_count()
-    with receiving(drips(ENDLESS, b"x", 0.05)) as url, closing(Outbound()) as outbound:
-        replies = [outbound.send(url, {}, b"{}", SHORT_S) for _ in range(2)]
+    with receiving(drips(ENDLESS, b"x", 0.05)) as url:
+        replies = [Outbound().send(url, {}, b"{}", SHORT_S) for _ in range(2)]
         until = time.monotonic() + SOON_S
         # The receiver notices that the connection is closed, and its threads end too.
         while threading.active_count() > before + 1 and time.monotonic() < until:
@@ -165,10 +165,10 @@ def finds(monkeypatch: pytest.MonkeyPatch, found: str | Exception):
 
 def test_the_address_is_pinned_and_the_host_kept(monkeypatch: pytest.MonkeyPatch):
     finds(monkeypatch, "127.0.0.1")
-    with receiving(repeats) as url, closing(Outbound()) as outbound:
+    with receiving(repeats) as url:
         port = int(url.rstrip("/").rpartition(":")[2])
         for host in ("merchant.localhost", "127.1", "merchant.example"):
-            reply = outbound.send(f"http://{host}:{port}/webhooks?x=1", {"X-Test": "yes"}, b"{}", 5)
+            reply = Outbound().send(f"http://{host}:{port}/webhooks?x=1", {"X-Test": "yes"}, b"{}", 5)
             assert (reply.status_code, reply.fault) == (307, None)
             assert reply.answer == f"POST /webhooks?x=1 HTTP/1.1 | {host}:{port} | yes"
 
@@ -182,8 +182,7 @@ def test_a_name_that_does_not_resolve_or_leads_inside_is_a_fault(
     monkeypatch: pytest.MonkeyPatch, found: str | Exception, fault: str
 ):
     finds(monkeypatch, found)
-    with closing(Outbound()) as outbound:
-        reply = outbound.send("http://merchant.example/", {}, b"{}", 5)
+    reply = Outbound().send("http://merchant.example/", {}, b"{}", 5)
     assert (reply.status_code, fault in str(reply.fault)) == (None, True)
 
 
@@ -191,8 +190,7 @@ def test_sending_never_raises_and_a_port_where_nothing_listens_is_a_fault():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free = f"http://127.0.0.1:{probe.getsockname()[1]}/"
-    with closing(Outbound()) as outbound:
-        urls = (free, "http://10.0.0.1/", "ftp://localhost/", "http://a\tb/", "http://[::1/", "")
-        replies = [outbound.send(url, {}, b"{}", 5) for url in urls]
+    urls = (free, "http://10.0.0.1/", "ftp://localhost/", "http://a\tb/", "http://[::1/", "")
+    replies = [Outbound().send(url, {}, b"{}", 5) for url in urls]
     assert {each.status_code for each in replies} == {None}
     assert str(replies[0].fault).startswith("ConnectError")

@@ -14,28 +14,42 @@ SECRET_FIELDS = ("client_secret", "password", "refresh_token")
 _GAP = GAPS + "{0,2}"
 _Rule = tuple[tuple[str, ...], re.Pattern[str], str]
 """A text without any of the words, in lower case, has nothing to mask: to look for them is quicker than the pattern."""
-_SECRETS: tuple[_Rule, ...] = (
+RULES: tuple[_Rule, ...] = (
+    # What begins a word is looked back at: a pattern that begins with a letter is found sooner than one with a \b.
     # An intent's client secret first: it contains an id that stays readable.
     (("_secret_",), re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
     # A bare prefix, as in a sentence, is no key; a token has six characters at least, as `at_once` has not.
-    (("k_", "k%5"), re.compile(r"\b([sp]k(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*"), r"\1••••"),
-    (("t_",), re.compile(r"\b(at_|rt_)[0-9A-Za-z_]{6,}"), r"\1••••"),
+    (
+        ("sk_", "pk_", "sk%5", "pk%5"),
+        re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*"),
+        r"\1••••",
+    ),
+    (("at_",), re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), r"\1••••"),
+    (("rt_",), re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), r"\1••••"),
     (("whsec",), re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), r"\1••••"),
-    (("password",), re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,}\]"]+)"""), r'\1"••••"'),
+    # A text may end, or be cut, within a value.
+    (
+        ("password",),
+        re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'[^']*(?:'|\Z)|[^\s,}\]"]+)"""),
+        r'\1"••••"',
+    ),
     (("password=",), re.compile(r"\b(password=)[^&\s]+"), r"\1••••"),
     # A credential has a capital or a digit in it, a word of a sentence has not. An s has more cases than two.
-    (("ba",), re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}"), r"\1••••"),
+    (("bas", "ba\u017f"), re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}"), r"\1••••"),
     (("bearer",), re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), r"\1••••"),
 )
 # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
-_NUMBERS: _Rule = (
-    tuple("5679"),
-    re.compile(
-        rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
-        rf"(?:{_GAP}\d){{4}}{_GAP}(\d{_GAP}\d{_GAP}\d)"
-    ),
-    r"\1••••\2",
+NUMBER = re.compile(
+    rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
+    rf"(?:{_GAP}\d){{4}}{_GAP}(\d{_GAP}\d{_GAP}\d)"
 )
+_ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
+_BEFORE, _AFTER = 9, 25
+"""Each has this zero, with at most so many characters before and after it: `%252B0026` and four gaps of digits."""
+_BEHIND, _REACH = 2_000, 64
+"""So many characters behind a cut are masked too, and of what they become so many are beyond what is kept: no number,
+token or prefix is as long as the latter."""
+_ENDS_A_LOOK_AHEAD = re.compile(r"[0-9A-Z\s]")
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPED = re.compile(r"\\u00(2[013-9a-fA-F]|[346][0-9a-fA-F]|5[0-9abd-fABD-F]|7[0-9a-eA-E])")
@@ -47,26 +61,47 @@ def mask(text: str) -> str:
 
     JSON's long form of a plain character is shortened first, so that no spelling hides a secret.
     """
-    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
-    return _masked(text, *_SECRETS, _NUMBERS)
+    if "\\u00" in text:
+        text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    return mask_numbers(mask_secrets(text))
+
+
+def mask_beginning(text: str, most: int) -> str:
+    """The first `most` characters of the masked text, without masking all that is behind them.
+
+    A secret that straddles the cut is masked as in the whole text. Where the part that is masked might show another
+    beginning, as when a password ends far behind, all of it is.
+    """
+    if len(text) > most + _BEHIND:
+        begun = mask(text[: most + _BEHIND])
+        if len(begun) >= most + _REACH and _ENDS_A_LOOK_AHEAD.search(begun, most):
+            return begun[:most]
+    return mask(text)[:most]
 
 
 def mask_values(headers: Mapping[str, str]) -> dict[str, str]:
     """The same names, each with its value masked."""
-    return {name: _masked(value, *_SECRETS, _NUMBERS) for name, value in headers.items()}
+    return {name: mask_numbers(mask_secrets(value)) for name, value in headers.items()}
 
 
 def mask_secrets(text: str) -> str:
     """`text` masked, but for numbers: a request to be repeated needs them."""
-    return _masked(text, *_SECRETS)
-
-
-def _masked(text: str, *rules: _Rule) -> str:
     lowered = text.lower()
-    for words, pattern, shown in rules:
-        if any(word in lowered for word in words):
-            text = pattern.sub(shown, text)
+    for words, pattern, shown in RULES:
+        for word in words:
+            if word in lowered:
+                text = pattern.sub(shown, text)
+                break
     return text
+
+
+def mask_numbers(text: str) -> str:
+    """`text` with every Zambian number masked, which are looked for around their zeros."""
+    shown, end = "", 0
+    for zero in _ZERO.finditer(text):
+        if found := NUMBER.search(text, max(end, zero.start() - _BEFORE), zero.end() + _AFTER):
+            shown, end = f"{shown}{text[end : found.start()]}{found[1]}••••{found[2]}", found.end()
+    return shown + text[end:]
 
 
 def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from workbench.domain.ids import REVOKED, ROLLED
 from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, PermissionDenied, ServeRefused
+from workbench.sandbox.messages import Request
 from workbench.sandbox.operations import EITHER, Operation
 from workbench.sandbox.service.checks import holds_live_key, live_key
 from workbench.sandbox.service.keys import LIFETIME_MS
@@ -115,13 +116,14 @@ class Credential(NamedTuple):
     password: str = ""
 
 
-def credential_in(header: str | None, *, live: bool = False) -> Credential | None:
-    """The credential of an Authorization header, None without one; `live` when a live key was seen elsewhere.
+def credential_in(request: Request) -> Credential | None:
+    """The credential of a request, None without one.
 
-    Raises AuthenticationFailed: a live key in any form, or a header that cannot be read.
+    Raises AuthenticationFailed: a live key in any form and any header, or a credential that cannot be read.
     """
-    if live:
+    if request.live:
         raise live_key()
+    header = request.headers.get("Authorization")
     if not header or not header.strip():
         return None
     scheme, _, value = header.strip().partition(" ")
@@ -137,12 +139,13 @@ def credential_in(header: str | None, *, live: bool = False) -> Credential | Non
     return Credential(scheme.capitalize(), value, password)
 
 
-def caller_of(tx: Transaction, credential: Credential | None, operation: Operation) -> Caller:
+def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller:
     """Who calls, when they may call this.
 
-    Raises AuthenticationFailed: no key, a wrong one, an expired token, or the other scheme.
+    Raises AuthenticationFailed: no key, a wrong or live one, an expired token, or the other scheme.
     Raises PermissionDenied: a publishable key or a token where it may not.
     """
+    credential = credential_in(request)
     if not operation.schemes:
         return NOBODY._replace(bearer=credential.value if credential else None)
     ways = " or ".join(_WAYS[scheme] for scheme in operation.schemes)

@@ -13,8 +13,8 @@ from workbench.domain.wire import control as shapes
 from workbench.errors import InvalidRequest
 from workbench.sandbox import trace
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import attempts, charges, endpoints, keys, ledger_pages, phones
-from workbench.sandbox.service.lists import Caller, Refused
+from workbench.sandbox.service import attempts, charges, checks, endpoints, keys, ledger_pages, phones
+from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
 _UNITS_MS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
@@ -41,33 +41,8 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
     if not moved:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
-    seconds_ms = whole_ms(moved.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
+    seconds_ms = checks.whole_ms(moved.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
     return seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in moved.items())
-
-
-def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset:  # noqa: ARG001  one signature
-    """GET /sandbox/phones/{phone}: what a customer's phone shows."""
-    return phones.show(tx, phone)
-
-
-def read_messages(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Rows[shapes.Message]:  # noqa: ARG001  one signature
-    """GET /sandbox/phones/{phone}/messages: what operators have texted to a customer, oldest first."""
-    return phones.messages(tx, phone)
-
-
-def enter(tx: Transaction, caller: Caller, body: shapes.Input, *, phone: wire.PathPhone) -> shapes.Handset | Refused:  # noqa: ARG001  one signature
-    """POST /sandbox/phones/{phone}/input: a PIN is typed and sent."""
-    return phones.enter(tx, phone, body.text)
-
-
-def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | Refused:  # noqa: ARG001  one signature
-    """POST /sandbox/phones/{phone}/cancel: the customer refuses."""
-    return phones.press(tx, phone, "cancel")
-
-
-def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> shapes.Handset | Refused:  # noqa: ARG001  one signature
-    """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
-    return phones.press(tx, phone, "ignore")
 
 
 def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noqa: ARG001  one signature
@@ -75,41 +50,9 @@ def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noq
     return shapes.Rows([{**each.as_record(), "value": getattr(tx.gaps, each.name)} for each in REGISTER])
 
 
-def script(tx: Transaction, caller: Caller, body: shapes.Script) -> shapes.Scripted:  # noqa: ARG001  one signature
-    """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
-    return attempts.script(tx, body.phone, body.answers)
-
-
-def outage(tx: Transaction, caller: Caller, body: shapes.Outage) -> shapes.OperatorState:  # noqa: ARG001  one signature
-    """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
-    return attempts.outage(tx, body.provider, whole_ms(body.seconds, shapes.MAX_OUTAGE_S))
-
-
-def operators(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.OperatorState]:  # noqa: ARG001  one signature
-    """GET /sandbox/operator: each operator, and until when it is down."""
-    return shapes.Rows(attempts.states(tx))
-
-
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
     """POST /sandbox/operator/query: ask the operator what became of a charge that it never told of."""
     return attempts.settled_by_query(tx, charges.found(tx, caller, body.charge, param="charge"))
-
-
-def new_account(tx: Transaction, caller: Caller, body: shapes.NewAccount) -> shapes.NewAccountKeys:  # noqa: ARG001  one signature
-    """POST /sandbox/accounts: another merchant in the same sandbox; its keys, once."""
-    return keys.new_account(tx, body.name)
-
-
-def delivery_faults(
-    tx: Transaction, caller: Caller, body: shapes.DeliveryFaults, *, endpoint_id: wire.PathEndpoint
-) -> shapes.FaultyEndpoint:
-    """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
-    return endpoints.set_faults(tx, caller, body.faults, endpoint_id)
-
-
-def endpoints_faults(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.FaultyEndpoint]:
-    """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
-    return shapes.Rows(endpoints.faults(tx, caller))
 
 
 def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
@@ -119,18 +62,6 @@ def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
     """
     tx.forget()
     return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
-
-
-def whole_ms(seconds: Decimal, most_s: int) -> int:
-    """Seconds as whole milliseconds.
-
-    Raises InvalidRequest: negative, more than `most_s`, or finer than a millisecond.
-    """
-    in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
-    if in_bounds and seconds * 1000 == (whole := int(seconds * 1000)):
-        return whole
-    message = f"seconds is from 0 to {most_s}, in whole milliseconds."
-    raise InvalidRequest(message, code="parameter_invalid", param="seconds")
 
 
 def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more: Any) -> Operation:  # noqa: ANN401  a type, generic ones too, and the columns that differ
@@ -146,18 +77,18 @@ ADVANCE = _row("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advan
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
-    _row("GET", "phones/{phone}", show_phone, shapes.Handset),
-    _row("GET", "phones/{phone}/messages", read_messages, shapes.Rows[shapes.Message]),
-    _row("POST", "phones/{phone}/input", enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
-    _row("POST", "phones/{phone}/cancel", cancel, shapes.Handset, refuses=(409,)),
-    _row("POST", "phones/{phone}/ignore", ignore, shapes.Handset, refuses=(409,)),
-    _row("GET", "operator", operators, shapes.Rows[shapes.OperatorState]),
-    _row("POST", "operator/script", script, shapes.Scripted, body=shapes.Script),
-    _row("POST", "operator/outage", outage, shapes.OperatorState, body=shapes.Outage),
+    _row("GET", "phones/{phone}", phones.show_phone, shapes.Handset),
+    _row("GET", "phones/{phone}/messages", phones.read_messages, shapes.Rows[shapes.Message]),
+    _row("POST", "phones/{phone}/input", phones.enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
+    _row("POST", "phones/{phone}/cancel", phones.cancel, shapes.Handset, refuses=(409,)),
+    _row("POST", "phones/{phone}/ignore", phones.ignore, shapes.Handset, refuses=(409,)),
+    _row("GET", "operator", attempts.operators, shapes.Rows[shapes.OperatorState]),
+    _row("POST", "operator/script", attempts.script, shapes.Scripted, body=shapes.Script),
+    _row("POST", "operator/outage", attempts.outage, shapes.OperatorState, body=shapes.Outage),
     _row("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
-    _row("POST", "accounts", new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
-    _row("GET", "webhook_endpoints", endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
-    _row("POST", "webhook_endpoints/{endpoint_id}/faults", delivery_faults, shapes.FaultyEndpoint,
+    _row("POST", "accounts", keys.new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
+    _row("GET", "webhook_endpoints", endpoints.endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
+    _row("POST", "webhook_endpoints/{endpoint_id}/faults", endpoints.delivery_faults, shapes.FaultyEndpoint,
          body=shapes.DeliveryFaults),
     _row("GET", "ledger/accounts", ledger_pages.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
     _row("GET", "ledger/entries", ledger_pages.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),

@@ -1,20 +1,22 @@
-"""Webhook deliveries: claimed in one transaction, sent in none, recorded in another; side by side over endpoints.
+"""Webhook deliveries: begun in one transaction, sent in none, recorded in another; side by side over endpoints.
 
 A message goes to a WSGI application in this process, or over a socket to a checked address.
 """
 
+import io
 import ssl
+import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import cache
 from queue import Empty, SimpleQueue
-from typing import NamedTuple
-from urllib.parse import urlsplit
-from wsgiref.types import WSGIApplication
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 import httpx
 
@@ -50,10 +52,7 @@ class Outbound:
     """`mounted` are applications of this process by the host that they answer for; used by several threads."""
 
     def __init__(self, mounted: Mapping[str, WSGIApplication] | None = None) -> None:
-        self._mounted = {
-            host: httpx.Client(transport=httpx.WSGITransport(app), headers=_HEADERS, trust_env=False)
-            for host, app in (mounted or {}).items()
-        }
+        self._mounted = mounted or {}
 
     def is_in_process(self, url: str) -> bool:
         """Whether a mounted application answers: then the sandbox's clock is everyone's clock."""
@@ -64,15 +63,38 @@ class Outbound:
         started = time.monotonic()
         mounted = self._mounted.get(_host_of(url))
         if mounted is not None:
-            reply = _tried(lambda: _response(mounted, url, headers, body))
+            reply = _tried(lambda: _from_mounted(mounted, url, headers, body))
         else:
             reply = _over_a_socket(url, headers, body, timeout_s)
         return reply._replace(latency_ms=round((time.monotonic() - started) * 1000))
 
-    def close(self) -> None:
-        """Let go of the mounted applications."""
-        for client in self._mounted.values():
-            client.close()
+
+def _from_mounted(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    """The reply of an application of this process, called as a server would call it (PEP 3333)."""
+    parts = urlsplit(url)
+    environ: WSGIEnvironment = {
+        "REQUEST_METHOD": "POST", "SCRIPT_NAME": "", "PATH_INFO": unquote(parts.path, "latin-1") or "/",
+        "QUERY_STRING": parts.query, "SERVER_NAME": parts.hostname, "SERVER_PORT": str(parts.port or 80),
+        "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1", "CONTENT_LENGTH": str(len(body)),
+        "wsgi.version": (1, 0), "wsgi.url_scheme": parts.scheme, "wsgi.input": io.BytesIO(body),
+        "wsgi.errors": sys.stderr, "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
+    }  # fmt: skip
+    for name, value in ("Host", parts.netloc), *_HEADERS.items(), *headers.items():
+        key = name.upper().replace("-", "_")
+        environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value
+    begun: list[tuple[int, dict[str, str]]] = []
+
+    def start_response(status: str, headers: Iterable[tuple[str, str]], exc_info: object = None) -> Any:  # noqa: ANN401, ARG001  WSGI's signature
+        begun.append((int(status[:3]), {name.lower(): value for name, value in headers}))
+        return lambda _: None
+
+    chunks = app(environ, start_response)
+    try:
+        answer = _beginning(chunks)
+    finally:
+        getattr(chunks, "close", lambda: None)()
+    status_code, shown = begun[-1]
+    return _reply(status_code, answer, shown.get("retry-after", ""))
 
 
 def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
@@ -113,13 +135,22 @@ def _response(
     client: httpx.Client, url: str, headers: Mapping[str, str], body: bytes, extensions: dict[str, str] | None = None
 ) -> Reply:
     with client.stream("POST", url, headers=headers, content=body, extensions=extensions) as response:
-        answer = b""
-        for chunk in response.iter_raw():
-            answer += chunk
-            if len(answer) >= MAX_RESPONSE_BYTES:
-                break
-    shown = mask(answer[:MAX_RESPONSE_BYTES].decode("utf-8", "replace"))
-    return Reply(response.status_code, shown, response.headers.get("retry-after", ""))
+        answer = _beginning(response.iter_raw())
+    return _reply(response.status_code, answer, response.headers.get("retry-after", ""))
+
+
+def _beginning(chunks: Iterable[bytes]) -> bytes:
+    """As much of a body as is kept; what comes behind it is not waited for."""
+    answer = b""
+    for chunk in chunks:
+        answer += chunk
+        if len(answer) >= MAX_RESPONSE_BYTES:
+            break
+    return answer[:MAX_RESPONSE_BYTES]
+
+
+def _reply(status_code: int, answer: bytes, retry_after: str) -> Reply:
+    return Reply(status_code, mask(answer.decode("utf-8", "replace")), retry_after)
 
 
 def _tried(send: Callable[[], Reply]) -> Reply:
@@ -160,7 +191,7 @@ def seconds_asked(retry_after: str, now_s: int) -> int | None:
 
 
 class Sending(NamedTuple):
-    """All that one attempt needs, read in the transaction that claimed it."""
+    """All that one attempt needs, read in the transaction that begins it."""
 
     job: Job
     delivery: Delivery
@@ -171,8 +202,8 @@ class Sending(NamedTuple):
     in_process: bool
 
 
-def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
-    """Take a due delivery in hand; None when its endpoint is disabled, which ends it."""
+def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
+    """What is to be sent for a due delivery; None when its endpoint is disabled, which ends it."""
     delivery = tx.deliveries.get(job.ref)
     event = tx.events.get(delivery.event) if delivery else None
     endpoint = tx.endpoints.get(delivery.endpoint) if delivery else None
@@ -181,7 +212,6 @@ def claim(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
             tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER)
         tx.jobs.remove(job)
         return None
-    tx.jobs.put(job, claimed=1)
     in_process = outbound.is_in_process(endpoint.url)
     stamp_s = _receivers_now_s(tx, in_process=in_process)
     body = event.body.encode()

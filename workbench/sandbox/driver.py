@@ -68,14 +68,15 @@ class Driver:
     """Runs jobs in order of `(due, seq)`; on a running clock deliveries are sent side by side.
 
     `raise_bugs` lets what a job raises out to the caller. Without it that is logged and the job put
-    off, so that one bug does not hold up everything behind it.
+    off, so that one bug does not hold up everything behind it. `is_shared` says that other processes may open the
+    store's file.
     """
 
-    def __init__(self, store: Store, outbound: Outbound, *, raise_bugs: bool) -> None:
+    def __init__(self, store: Store, outbound: Outbound, *, raise_bugs: bool, is_shared: bool) -> None:
         self._store = store
         self._outbound = outbound
         self._raise_bugs = raise_bugs
-        self._lock = DriverLock(store.path)
+        self._lock = DriverLock(store.path if is_shared else None)
         self._bug: Exception | None = None
 
     def close(self) -> None:
@@ -182,6 +183,10 @@ class Driver:
                 dispatch.put_behind(stored.endpoint, tx.jobs.put(job, claimed=1))
             else:
                 sending = self._guarded(tx, job, partial(self._begun, tx, job))
+                if sending is not None:
+                    # In hand until it is recorded: others are sent meanwhile. Where one is sent at a time, the turn
+                    # alone sees to that.
+                    tx.jobs.put(job, claimed=1)
         if sending is not None:
             dispatch.start(sending)
         return True
@@ -191,7 +196,7 @@ class Driver:
         if job.due_ms > tx.now_ms:
             tx.move_clock(job.due_ms)
         if job.kind == DELIVER:
-            return delivery.claim(tx, job, self._outbound)
+            return delivery.sending_for(tx, job, self._outbound)
         HANDLERS[job.kind](tx, job.ref)
         tx.jobs.remove(job)
         return None
@@ -227,10 +232,13 @@ class Driver:
 
 
 class DriverLock:
-    """The turn, and the place next to it: who waits there is seen by the one whose turn it is."""
+    """The turn, and the place next to it: who waits there is seen by the one whose turn it is.
 
-    def __init__(self, store: Path) -> None:
-        self._held, self._next = (_FileLock(f"{store}{ending}") for ending in BESIDE)
+    `store` is a file that other processes may open too; None for one that is private to this process.
+    """
+
+    def __init__(self, store: Path | None) -> None:
+        self._held, self._next = (_FileLock(f"{store}{ending}" if store else None) for ending in BESIDE)
         self._holder: int | None = None
         self._look_again = 0.0
 
@@ -284,13 +292,15 @@ class DriverLock:
 
 
 class _FileLock:
-    """A lock over the threads and processes that name the same file."""
+    """A lock over the threads and processes that name the same file; without one, over this process's threads."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | None) -> None:
         self._threads = threading.Lock()
         self._closed = False
-        make_private(path)
-        self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._file: sqlite3.Connection | None = None
+        if path is not None:
+            make_private(path)
+            self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
     def take(self, patience_s: float) -> bool:
         until = time.monotonic() + patience_s
@@ -302,15 +312,19 @@ class _FileLock:
         return False
 
     def free(self) -> None:
-        self._file.execute("ROLLBACK")
+        if self._file is not None:
+            self._file.execute("ROLLBACK")
         self._threads.release()
 
     def close(self) -> None:
         with self._threads:
             self._closed = True
-            self._file.close()
+            if self._file is not None:
+                self._file.close()
 
     def _take_file(self, patience_s: float) -> bool:
+        if self._file is None:
+            return True
         self._file.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
         try:
             self._file.execute("BEGIN EXCLUSIVE")

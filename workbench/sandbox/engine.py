@@ -1,14 +1,14 @@
-"""The running parts of one sandbox: the store, what is due, and the service as a WSGI application in Falcon."""
+"""The running parts of one sandbox: the store, what is due, and the service as a WSGI application."""
 
 import secrets
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
-from functools import partial
-from typing import Any
+from functools import cache
+from http import HTTPStatus
+from urllib.parse import parse_qsl
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-import falcon
+import httpx
 import msgspec
 
 from workbench.domain import wire
@@ -19,17 +19,25 @@ from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, NOT_WHOLE, Request, Response, log_fault
-from workbench.sandbox.openapi.pages import PAGES
+from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.checks import holds_live_key
 from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.files import MERCHANT_ID
+from workbench.watching import Watchers
 
 _TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 _REGISTER = next(each for each in _TABLE if (each.method, each.path) == ("POST", "/v1/webhook_endpoints"))
-_NOTED_HEADERS = (
-    "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
-)  # fmt: skip
+_NOTED_HEADERS = {
+    "CONTENT_TYPE" if name == "Content-Type" else f"HTTP_{name.upper().replace('-', '_')}": name
+    for name in (
+        "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
+    )
+}  # fmt: skip
+"""Where they stand in an environment of WSGI → the headers that matter."""
+_HEADERS = ("HTTP_", "CONTENT_")
+"""What headers begin with in an environment."""
+_MOST_DIGITS = 18
 _SLOW_S = 10
 """How long the scenario `slow` keeps an answer back."""
 
@@ -41,14 +49,14 @@ class Engine:
         self, settings: Settings, *, mounted: Mapping[str, WSGIApplication] | None = None, raise_bugs: bool
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
-        self._outbound = Outbound(mounted)
-        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs)
+        is_shared = settings.path is not None
+        self._driver = Driver(self.store, Outbound(mounted), raise_bugs=raise_bugs, is_shared=is_shared)
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
-        self.app = _application(self._exchanges, self._driver, Hosts())
+        self.app = _Application(self._exchanges, self._driver, Hosts())
 
     def app_to_serve(self, hosts: Hosts) -> WSGIApplication:
         """The application for a real port: a bug is logged, masked, and answered as a 500."""
-        app = _application(Exchanges(self.store, raise_bugs=False), self._driver, hosts)
+        app = _Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts)
 
         def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             try:
@@ -93,7 +101,7 @@ class Engine:
             return known
         headers = {"Authorization": f"Bearer {self.store.key('secret')}", "Content-Type": JSON}
         body = wire.to_json({"url": url})
-        request = Request(method=_REGISTER.method, path=_REGISTER.path, headers=headers, body=body)
+        request = Request(_REGISTER.method, _REGISTER.path, _REGISTER.path, headers=headers, body=body)
         made = msgspec.json.decode(self._exchanges.respond(request, _REGISTER).body)
         if "secret" not in made:
             raise InvalidRequest(made.get("detail") or made["message"], code=made.get("code", ""), param="url")
@@ -105,121 +113,154 @@ class Engine:
 
     def close(self) -> None:
         """Let go of every file and connection."""
-        self._outbound.close()
         self._driver.close()
         self.store.close()
 
 
-def _application(exchanges: Exchanges, driver: Driver, hosts: Hosts) -> WSGIApplication:
-    """What answers by the names of `hosts` alone, routed by the tables. `wsgi.input` holds the whole body."""
-    resources: defaultdict[str, _Resource] = defaultdict(_Resource)
-    for operation in _TABLE:
-        resources[operation.path].add(operation.method, partial(_response, exchanges, driver, operation))
-    for path, page in PAGES.items():
-        resources[path].add("GET", partial(exchanges.show, page))
+class InProcess(httpx.WSGITransport):
+    """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
 
-    def refuse(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, str]) -> None:
-        """What Falcon refuses before an operation is found: unknown paths, other methods, unreadable requests."""
-        _write(resp, exchanges.refuse(_request_of(req, params), _as_ours(req, error)))
+    When that is done `watchers` are notified. Neither happens for a call that only looks: a GET that asks to leave no
+    trace, or one of a watcher.
+    """
 
-    app = falcon.App(middleware=_Door(exchanges, hosts))
-    app.req_options.strip_url_path_trailing_slash = False
-    for path, resource in resources.items():
-        app.add_route(path, resource)
-    app.add_error_handler(falcon.HTTPError, refuse)
-    app.add_error_handler(Exception, _raise)
-    return app
+    def __init__(self, engine: Engine, watchers: Watchers) -> None:
+        super().__init__(app=engine.app)
+        self._engine = engine
+        self._watchers = watchers
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Answer a request, with what it made due done."""
+        try:
+            response = super().handle_request(request)
+        except UnicodeError:
+            # httpx reads headers and paths as ASCII here; over a socket a server answers such a request.
+            message = "The request's headers and path must be ASCII."
+            members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
+            return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
+        response.read()
+        is_unseen = wire.UNSEEN in request.headers or self._watchers.is_watching()
+        if not (is_unseen and request.method in ("GET", "HEAD")):
+            self._engine.run_due()
+            self._watchers.notify()
+        return response
 
 
-class _Door:
-    """Who may not come in is turned away before a path is looked for; a method that it does not offer, after that."""
+class _Application:
+    """The service over WSGI, which answers by the names of `hosts` alone. `wsgi.input` holds the whole body."""
 
-    def __init__(self, exchanges: Exchanges, hosts: Hosts) -> None:
+    def __init__(self, exchanges: Exchanges, driver: Driver, hosts: Hosts) -> None:
         self._exchanges = exchanges
+        self._driver = driver
         self._hosts = hosts
 
-    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        response = self._response(_request_of(environ), environ)
+        headers = [("content-type", response.content_type)]
+        headers += [(name.lower(), value) for name, value in response.headers.items()]
+        headers.append(("content-length", str(len(response.body))))
+        start_response(f"{response.status} {HTTPStatus(response.status).phrase}", headers)
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.body]
+
+    def _response(self, request: Request, environ: WSGIEnvironment) -> Response:
+        """Who may not come in is turned away before a path is looked for; a method that it does not offer, after."""
         try:
-            self._hosts.check(req.get_header("Host"), req.get_header("Origin"))
-            if not_whole := req.env.get(NOT_WHOLE):
-                raise not_whole
+            self._hosts.check(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN"))
+            if NOT_WHOLE in environ:
+                raise environ[NOT_WHOLE]
+            if _length_of(environ) is None:
+                raise InvalidRequest("The request cannot be read: its Content-Length is no number.")
         except ApiError as error:
-            _write(resp, self._exchanges.refuse(_request_of(req, {}), error, whoever=True))
-            resp.complete = True
+            return self._exchanges.refuse(request, error, whoever=True)
+        methods, path_params = _found(request.path)
+        if path_params:
+            request = request._replace(path_params=path_params)
+        asked = methods.get(request.method)
+        if isinstance(asked, Operation):
+            return self._run(asked, request)
+        if asked is None:
+            return self._exchanges.refuse(request, _none(request, methods))
+        return self._exchanges.show(asked, request)
 
-    def process_resource(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,  # noqa: ARG002  Falcon's signature
-        resource: Any,  # noqa: ANN401  Falcon's signature
-        params: dict[str, str],  # noqa: ARG002  Falcon's signature
-    ) -> None:
-        if req.method not in resource.methods:
-            raise falcon.HTTPMethodNotAllowed(resource.methods)
-
-
-class _Resource:
-    """One path; Falcon finds the responders of its methods by name. HEAD is GET, whose body Falcon leaves out."""
-
-    def __init__(self) -> None:
-        self.methods: list[str] = []
-
-    def add(self, method: str, response: Callable[[Request], Response]) -> None:
-        def respond(req: falcon.Request, resp: falcon.Response, **path_params: str) -> None:
-            _write(resp, response(_request_of(req, path_params)))
-
-        for each in (method, "HEAD") if method == "GET" else (method,):
-            self.methods.append(each)
-            setattr(self, f"on_{each.lower()}", respond)
+    def _run(self, operation: Operation, request: Request) -> Response:
+        response = self._exchanges.respond(request, operation)
+        if response.is_slow:
+            # From within a delivery that moves the clock, no time can be let go by.
+            with suppress(StateConflict):
+                self._driver.pass_time(_SLOW_S)
+        if operation is not control.ADVANCE or response.status != HTTPStatus.OK:
+            return response
+        # What is due is run outside of the transaction that read by how much to move.
+        try:
+            self._driver.advance(msgspec.json.decode(response.body, type=int))
+        except StateConflict as error:
+            return self._exchanges.refuse(request, error, operation)
+        return self._exchanges.respond(request, control.CLOCK)
 
 
-def _response(exchanges: Exchanges, driver: Driver, operation: Operation, request: Request) -> Response:
-    response = exchanges.respond(request, operation)
-    if response.is_slow:
-        # From within a delivery that moves the clock, no time can be let go by.
-        with suppress(StateConflict):
-            driver.pass_time(_SLOW_S)
-    if operation is not control.ADVANCE or response.status != 200:  # noqa: PLR2004  OK
-        return response
-    # What is due is run outside of the transaction that read by how much to move.
-    try:
-        driver.advance(msgspec.json.decode(response.body, type=int))
-    except StateConflict as error:
-        return exchanges.refuse(request, error, operation)
-    return exchanges.respond(request, control.CLOCK)
+_Methods = dict[str, Operation | Page]
 
 
-def _request_of(req: falcon.Request, path_params: dict[str, str]) -> Request:
-    headers = {name: value for name in _NOTED_HEADERS if (value := req.get_header(name)) is not None}
-    # The body, up to one byte over the limit; one in chunks tells no length.
-    length = MAX_BODY_BYTES + 1 if req.content_length is None else req.content_length
+@cache
+def _paths() -> Mapping[tuple[str | None, ...], tuple[str, _Methods]]:
+    """Each path by its segments, None in the place of its field: the field's name, and what there is by method."""
+    rows = [(each.path, each.method, each) for each in _TABLE] + [(path, "GET", page) for path, page in PAGES.items()]
+    paths: dict[tuple[str | None, ...], tuple[str, _Methods]] = {}
+    for path, method, asked in rows:
+        segments = path[1:].split("/")
+        field = next((each[1:-1] for each in segments if each.startswith("{")), "")
+        key = tuple(None if each.startswith("{") else each for each in segments)
+        _, methods = paths.setdefault(key, (field, {}))
+        methods[method] = asked
+        if method == "GET":
+            methods["HEAD"] = asked
+    return paths
+
+
+def _found(path: str) -> tuple[_Methods, dict[str, str]]:
+    """What there is at a path by method, nothing if there is no such path, and what stands in its field."""
+    paths, segments = _paths(), tuple(path.lstrip("/").split("/"))
+    if segments in paths:
+        return paths[segments][1], {}
+    for place, segment in enumerate(segments):
+        if there := paths.get((*segments[:place], None, *segments[place + 1 :])):
+            return there[1], {there[0]: segment}
+    return {}, {}
+
+
+def _none(request: Request, methods: _Methods) -> ApiError:
+    """Why there is nothing: no such path, or none for this method."""
+    if not methods:
+        return NotFound("There is no such path; /docs shows those that there are.", code="path_not_found")
+    allowed = ", ".join(methods)
+    return MethodNotAllowed(f"{request.method} is not offered on this path, which takes {allowed}.", allow=allowed)
+
+
+def _request_of(environ: WSGIEnvironment) -> Request:
+    path = environ["PATH_INFO"] or "/"
+    if not path.isascii():
+        path = path.encode("latin-1").decode("utf-8", "replace")
+    text = environ.get("QUERY_STRING", "")
+    pairs = parse_qsl(text, keep_blank_values=True) if text else []
+    query: dict[str, str | list[str]] = {}
+    for name, value in pairs:
+        query[name] = [*query[name], value] if name in query else value
     return Request(
-        method=req.method,
-        path=req.path,
-        query=req.params,
-        headers=headers,
-        body=req.env["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1)),
-        path_params=path_params,
-        live=holds_live_key("\n".join((*req.headers.values(), req.query_string))),
+        method=environ["REQUEST_METHOD"],
+        path=path,
+        query=query,
+        target=f"{path}?{'&'.join(map('='.join, pairs))}" if pairs else path,
+        headers={name: environ[key] for key, name in _NOTED_HEADERS.items() if key in environ},
+        body=environ["wsgi.input"].read(_length_of(environ) or 0),
+        # In whatever header.
+        live=holds_live_key("\n".join([text, *(environ[each] for each in environ if each.startswith(_HEADERS))])),
     )
 
 
-def _write(resp: falcon.Response, response: Response) -> None:
-    resp.status = response.status
-    resp.content_type = response.content_type
-    resp.data = response.body
-    for name, value in response.headers.items():
-        resp.set_header(name, value)
-
-
-def _as_ours(req: falcon.Request, error: Exception) -> ApiError:
-    if isinstance(error, falcon.HTTPMethodNotAllowed):
-        allowed = dict(error.headers or {})["Allow"]
-        return MethodNotAllowed(f"{req.method} is not offered on this path, which takes {allowed}.", allow=allowed)
-    if isinstance(error, falcon.HTTPNotFound):
-        return NotFound("There is no such path; /docs shows those that there are.", code="path_not_found")
-    return InvalidRequest(f"The request cannot be read: {getattr(error, 'title', error)}.")
-
-
-def _raise(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, str]) -> None:  # noqa: ARG001  Falcon's signature
-    raise error
+def _length_of(environ: WSGIEnvironment) -> int | None:
+    """How many bytes there are to read, at most one over the limit; None where its length is no number."""
+    text = environ.get("CONTENT_LENGTH")
+    # One in chunks tells no length.
+    if not text or len(text) > _MOST_DIGITS:
+        return MAX_BODY_BYTES + 1
+    return min(int(text), MAX_BODY_BYTES + 1) if text.isascii() and text.isdigit() else None

@@ -84,7 +84,7 @@ class Exchanges:
 
         def run(tx: Transaction, call: _Call) -> Response:  # noqa: ARG001  the same shape as a run
             if not whoever:
-                credential_in(request.headers.get("Authorization"), live=request.live)
+                credential_in(request)
             raise error
 
         return self._answered(request, operation, run)
@@ -112,7 +112,8 @@ class Exchanges:
         self, request: Request, operation: Operation | None, run: Callable[[Transaction, _Call], Response]
     ) -> Response:
         is_merchants = operation.traced if operation else not request.path.startswith("/sandbox")
-        traced = is_merchants and not request.is_unseen
+        # What only looks may ask to be left out of the trace.
+        traced = is_merchants and not (wire.UNSEEN in request.headers and request.method in ("GET", "HEAD"))
         try:
             with self._begun(request, traced=traced) as tx:
                 call = _numbered(tx, traced=traced)
@@ -132,7 +133,7 @@ class Exchanges:
             response = _problem(tx, call, request, operation, refused)
             # A failure of ours is kept for its idempotency key, so that it is the same when it is asked for again.
             if operation and isinstance(refused, ServiceFailed) and (key := idempotency.key_of(tx, request, operation)):
-                scope = idempotency.scope_of(request, _caller(tx, request, operation), key)
+                scope = idempotency.scope_of(request, caller_of(tx, request, operation), key)
                 idempotency.keep(tx, request, scope, response)
             return _finished(tx, call, request, operation, response)
 
@@ -165,7 +166,7 @@ def _finished(
 
 
 def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -> Response:
-    caller = _caller(tx, request, operation)
+    caller = caller_of(tx, request, operation)
     if len(request.body) > MAX_BODY_BYTES:
         raise _of_body(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
     check_version(tx, request)
@@ -182,10 +183,6 @@ def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -
     response = _result(tx, call, request, operation, caller)
     idempotency.keep(tx, request, scope, response)
     return response
-
-
-def _caller(tx: Transaction, request: Request, operation: Operation) -> Caller:
-    return caller_of(tx, credential_in(request.headers.get("Authorization"), live=request.live), operation)
 
 
 def check_version(tx: Transaction, request: Request) -> None:

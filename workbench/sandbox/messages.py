@@ -3,10 +3,8 @@
 import logging
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.errors import InvalidRequest, RequestTimeout
 from workbench.visible import visible
@@ -37,35 +35,20 @@ def body_incomplete() -> InvalidRequest:
     return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """A request as it arrived; `headers` by their usual spelling, those that matter here alone."""
 
     method: str
     path: str
-    query: Mapping[str, str | list[str]] = field(default_factory=dict)
+    target: str = ""
+    """Path and query, each parameter decoded."""
+    query: Mapping[str, str | list[str]] = {}
     """Parameters by name; one that stands several times is a list."""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: bytes = b""
-    path_params: Mapping[str, str] = field(default_factory=dict)
+    path_params: Mapping[str, str] = {}
     live: bool = False
     """A live key stands somewhere in a header or the query."""
-
-    @property
-    def target(self) -> str:
-        """Path and query, as they stand in the request line."""
-        pairs = [
-            f"{name}={each}"
-            for name, value in self.query.items()
-            for each in (value if isinstance(value, list) else [value])
-        ]
-        query = "&".join(pairs)
-        return f"{self.path}?{query}" if query else self.path
-
-    @property
-    def is_unseen(self) -> bool:
-        """It only looks, and asks to be left out of the trace."""
-        return self.method in ("GET", "HEAD") and wire.UNSEEN in self.headers
 
 
 class Response(NamedTuple):

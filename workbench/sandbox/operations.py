@@ -1,6 +1,7 @@
 """The table of operations under `/v1` and `/plants`: all that the service offers, on one screen."""
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from workbench.domain import scenarios, wire
@@ -98,7 +99,7 @@ OPERATIONS: tuple[Operation, ...] = (
               wire.PaymentIntent, "assumed", query=wire.ClientSecretQuery, publishable=True),
     Operation("confirmPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/confirm", BEARER, intents.confirm,
               wire.PaymentIntent, "2.2, 4", body=wire.ConfirmPaymentIntent, publishable=True, scenarios=PAYMENT,
-              refuses=(409,), phone=lambda body: body.payment_method.mobile_money.phone, relies=("confirm_response",),
+              refuses=(409,), phone=attrgetter("payment_method.mobile_money.phone"), relies=("confirm_response",),
               links=(*_to("intent_id", retrieve="retrievePaymentIntent", cancel="cancelPaymentIntent"),
                      Link("charge", "retrieveCharge", "charge_id", gives="latest_charge"))),
     Operation("cancelPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/cancel", BEARER, intents.cancel,
@@ -106,7 +107,7 @@ OPERATIONS: tuple[Operation, ...] = (
               refuses=(409,)),
     Operation("createCharge", "POST", "/v1/charges", BASIC, charges.create, wire.Charge, "2.3, 4",
               body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
-              phone=lambda body: body.phone, shows=((200, JSON),), relies=("charge_wait",),
+              phone=attrgetter("phone"), shows=((200, JSON),), relies=("charge_wait",),
               links=(*_to("charge_id", retrieve="retrieveCharge"),
                      Link("refund", "createRefund", "charge", in_body=True), *_to("charge", refunds="listRefunds"))),
     Operation("listCharges", "GET", "/v1/charges", EITHER, charges.listed, wire.List[wire.Charge], "assumed",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from workbench.domain.masking import mask, mask_values
+from workbench.domain.masking import mask, mask_beginning, mask_values
 from workbench.domain.moments import rfc3339
 from workbench.domain.reading import json_from
 from workbench.domain.webhooks import DEAD_LETTER
@@ -59,7 +59,7 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
 
 
 def _kept_text(body: bytes) -> str:
-    return mask(body.decode("utf-8", "replace"))[:MAX_KEPT_TEXT]
+    return mask_beginning(body.decode("utf-8", "replace"), MAX_KEPT_TEXT)
 
 
 def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> control.Rows[TraceRow]:  # noqa: ARG001  one signature

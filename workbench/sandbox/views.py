@@ -34,10 +34,10 @@ def payment_intent(
         )
     method = action = error = None
     if intent.phone is not None and intent.provider is not None:
-        account = wire.ShownMobileMoney(mask_phone(intent.phone), operator_id(intent.provider, gaps))
-        method = wire.ShownMethod(MOBILE_MONEY, account)
-    if prompt is not None:
-        action = wire.NextAction("ussd_prompt", wire.UssdPrompt(mask_phone(prompt.phone), prompt.expires_ms // 1000))
+        phone = mask_phone(intent.phone)
+        method = wire.ShownMethod(MOBILE_MONEY, wire.ShownMobileMoney(phone, operator_id(intent.provider, gaps)))
+        if prompt is not None:
+            action = wire.NextAction("ussd_prompt", wire.UssdPrompt(phone, prompt.expires_ms // 1000))
     if intent.failure_code is not None:
         error = wire.PaymentError(intent.failure_code, FAILURES[intent.failure_code], intent.latest_charge)
     return wire.PaymentIntent(

@@ -1,6 +1,7 @@
 """What the structs on the wire share: their base, and what a field says beyond its type."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
@@ -130,9 +131,14 @@ class WithSecrets(View):
     """A view that has one of the fields that hold a secret, whatever its form."""
 
     def __post_init__(self) -> None:
-        for name in SECRETS:
-            if isinstance(value := getattr(self, name, None), str):
+        for name in _secrets_of(type(self)):
+            if isinstance(value := getattr(self, name), str):
                 setattr(self, name, Secret(value))
+
+
+@cache
+def _secrets_of(view: type[View]) -> tuple[str, ...]:
+    return tuple(name for name in SECRETS if name in view.__struct_fields__)
 
 
 def without_once(shown: object) -> object:

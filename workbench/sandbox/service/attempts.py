@@ -1,7 +1,5 @@
 """One attempt to move money: its scenario, the hold, the prompt, the customer, the operator, the outcome."""
 
-from collections.abc import Sequence
-
 from workbench.domain import ledger, payments, scenarios, ussd, wire
 from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import Money
@@ -13,7 +11,7 @@ from workbench.domain.ussd import UssdSession
 from workbench.domain.wire import control
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
-from workbench.sandbox.service import clearing
+from workbench.sandbox.service import checks, clearing
 from workbench.sandbox.service.deliveries import emit
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause
 from workbench.sandbox.store import Transaction
@@ -172,34 +170,29 @@ def _down_until_ms(tx: Transaction, provider: str) -> int | None:
     return outage.until_ms if outage and tx.now_ms < outage.until_ms else None
 
 
-def script(tx: Transaction, number: str, answers: Sequence[str]) -> control.Scripted:
-    """Set what the next attempts on a number come to; an empty list forgets what was set.
-
-    Raises InvalidRequest: a number without a wallet, or an answer that there is not.
-    """
-    phone = msisdn_from(number, param="phone").e164
-    for response in answers:
+def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:  # noqa: ARG001  one signature
+    """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
+    phone = msisdn_from(body.phone, param="phone").e164
+    for response in body.answers:
         if response not in scenarios.SCRIPTABLE:
             raise InvalidRequest(
                 f"{response[:40]!r} cannot be scripted; what can is {', '.join(scenarios.SCRIPTABLE)}.",
                 code="scenario_unknown",
                 param="answers",
             )
-    if len(answers) > control.MAX_ANSWERS:
+    if len(body.answers) > control.MAX_ANSWERS:
         raise InvalidRequest(f"answers are at most {control.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for each in tx.scripts.all(phone=phone):
         tx.scripts.remove(each)
-    for response in answers:
+    for response in body.answers:
         tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, scenario=response))
-    return control.Scripted(phone, list(answers))
+    return control.Scripted(phone, body.answers)
 
 
-def outage(tx: Transaction, named: str, for_ms: int) -> control.OperatorState:
-    """Take an operator down for so many milliseconds from now, or up again for 0.
-
-    Raises InvalidRequest: no such operator.
-    """
-    provider = operator_named(named, param="provider").id
+def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.OperatorState:  # noqa: ARG001  one signature
+    """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
+    for_ms = checks.whole_ms(body.seconds, control.MAX_OUTAGE_S)
+    provider = operator_named(body.provider, param="provider").id
     if before := tx.outages.get(provider):
         tx.outages.remove(before)
     if not for_ms:
@@ -208,10 +201,10 @@ def outage(tx: Transaction, named: str, for_ms: int) -> control.OperatorState:
     return control.OperatorState(provider, ends.until_ms // 1000)
 
 
-def states(tx: Transaction) -> list[control.OperatorState]:
-    """Each operator, and until when it is down."""
+def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorState]:  # noqa: ARG001  one signature
+    """GET /sandbox/operator: each operator, and until when it is down."""
     until = {each: _down_until_ms(tx, each) for each in OPERATORS}
-    return [control.OperatorState(each, ends_ms and ends_ms // 1000) for each, ends_ms in until.items()]
+    return control.Rows([control.OperatorState(each, ends_ms and ends_ms // 1000) for each, ends_ms in until.items()])
 
 
 def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:

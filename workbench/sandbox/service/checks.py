@@ -169,9 +169,21 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
     return (f"{mismatch}, which is asked for the money.",)
 
 
+def whole_ms(seconds: Decimal, most_s: int) -> int:
+    """Seconds as whole milliseconds.
+
+    Raises InvalidRequest: negative, more than `most_s`, or finer than a millisecond.
+    """
+    in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
+    if in_bounds and seconds * 1000 == (whole := int(seconds * 1000)):
+        return whole
+    message = f"seconds is from 0 to {most_s}, in whole milliseconds."
+    raise InvalidRequest(message, code="parameter_invalid", param="seconds")
+
+
 def holds_live_key(text: str) -> bool:
     """Whether something in `text` begins as a live key does."""
-    return _LIVE.search(text) is not None
+    return "k_live" in text and _LIVE.search(text) is not None
 
 
 def live_key() -> AuthenticationFailed:

@@ -1,7 +1,5 @@
 """Webhook endpoints: where a merchant wants its events, and what they are signed with."""
 
-from collections.abc import Sequence
-
 from workbench.domain import webhooks, wire
 from workbench.domain.webhooks import Endpoint, OldSecret, check_filter
 from workbench.domain.wire import control
@@ -88,26 +86,25 @@ def delete(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -
     return wire.Deleted(stored.id, "webhook_endpoint")
 
 
-def set_faults(tx: Transaction, caller: Caller, faults: Sequence[str], endpoint_id: str) -> control.FaultyEndpoint:
-    """Make deliveries to an endpoint misbehave, or behave again.
-
-    Raises InvalidRequest: a fault that there is not.
-    """
-    unknown = [each for each in faults if each not in webhooks.FAULTS]
+def delivery_faults(
+    tx: Transaction, caller: Caller, body: control.DeliveryFaults, *, endpoint_id: wire.PathEndpoint
+) -> control.FaultyEndpoint:
+    """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
+    unknown = [each for each in body.faults if each not in webhooks.FAULTS]
     if unknown:
         raise InvalidRequest(
             f"{unknown[0][:40]!r} is no fault; they are {', '.join(webhooks.FAULTS)}.",
             code="parameter_invalid",
             param="faults",
         )
-    stored = tx.endpoints.put(found(tx, caller, endpoint_id), faults=tuple(faults))
+    stored = tx.endpoints.put(found(tx, caller, endpoint_id), faults=tuple(body.faults))
     return control.FaultyEndpoint(stored.id, list(stored.faults))
 
 
-def faults(tx: Transaction, caller: Caller) -> list[control.FaultyEndpoint]:
-    """How deliveries to each of the caller's endpoints misbehave, newest first."""
+def endpoints_faults(tx: Transaction, caller: Caller) -> control.Rows[control.FaultyEndpoint]:
+    """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
     kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_KEPT)
-    return [control.FaultyEndpoint(each.id, list(each.faults)) for each in kept]
+    return control.Rows([control.FaultyEndpoint(each.id, list(each.faults)) for each in kept])
 
 
 def found(tx: Transaction, caller: Caller, endpoint_id: str) -> Endpoint:

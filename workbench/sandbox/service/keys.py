@@ -48,14 +48,11 @@ def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.Api
     return views.api_key(tx.api_keys.put(key, status=REVOKED))
 
 
-def new_account(tx: Transaction, name: str) -> control.NewAccountKeys:
-    """Another merchant with keys of its own: what belongs to one is not found by the other.
-
-    Raises InvalidRequest: a name that is empty, or longer than a prompt has room for.
-    """
-    if not name.strip() or len(name) > control.MAX_NAME:
+def new_account(tx: Transaction, caller: Caller, body: control.NewAccount) -> control.NewAccountKeys:  # noqa: ARG001  one signature
+    """POST /sandbox/accounts: another merchant in the same sandbox; its keys, once."""
+    if not body.name.strip() or len(body.name) > control.MAX_NAME:
         raise InvalidRequest(f"name is 1 to {control.MAX_NAME} characters.", code="parameter_invalid", param="name")
-    account = tx.accounts.add(Account(id=tx.new_id("acct"), name=name.strip()))
+    account = tx.accounts.add(Account(id=tx.new_id("acct"), name=body.name.strip()))
     values = {kind: tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
     return control.NewAccountKeys(
         id=account.id, name=account.name, secret_key=values["secret"], publishable_key=values["publishable"]

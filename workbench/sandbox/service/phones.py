@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from workbench.domain import ussd
+from workbench.domain import ussd, wire
 from workbench.domain.ledger import DEBIT, JournalEntry
 from workbench.domain.moments import rfc3339
 from workbench.domain.payments import SUCCEEDED, Charge
@@ -12,14 +12,15 @@ from workbench.domain.ussd import Receipt, UssdSession
 from workbench.domain.wire import control
 from workbench.errors import StateConflict
 from workbench.sandbox.service import attempts
-from workbench.sandbox.service.lists import BY_ITSELF, Refused
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Refused
 from workbench.sandbox.store import Transaction
 
 REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
-def show(tx: Transaction, phone: str) -> control.Handset:
-    """The prompt that waits on a handset, else how the last one ended, else nothing."""
+def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset:  # noqa: ARG001  one signature
+    """GET /sandbox/phones/{phone}: what a customer's phone shows."""
+    # The prompt that waits, else how the last one ended, else nothing.
     number = msisdn_from(phone, param="phone")
     there = _sessions(tx, phone)
     prompts = [each for each in there if each.screen in ussd.OPEN]
@@ -38,14 +39,19 @@ def show(tx: Transaction, phone: str) -> control.Handset:
     )
 
 
-def enter(tx: Transaction, phone: str, text: str) -> control.Handset | Refused:
-    """A PIN is typed and sent."""
-    return _acted(tx, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, text))
+def enter(tx: Transaction, caller: Caller, body: control.Input, *, phone: wire.PathPhone) -> control.Handset | Refused:
+    """POST /sandbox/phones/{phone}/input: a PIN is typed and sent."""
+    return _acted(tx, caller, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, body.text))
 
 
-def press(tx: Transaction, phone: str, given: str) -> control.Handset | Refused:
-    """`cancel` is pressed, or the prompt is left unanswered (`ignore`)."""
-    return _acted(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, given))
+def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:
+    """POST /sandbox/phones/{phone}/cancel: the customer refuses."""
+    return _acted(tx, caller, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "cancel"))
+
+
+def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:
+    """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
+    return _acted(tx, caller, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "ignore"))
 
 
 def _sessions(tx: Transaction, phone: str) -> list[UssdSession]:
@@ -55,7 +61,9 @@ def _sessions(tx: Transaction, phone: str) -> list[UssdSession]:
     return [each for each in found if each.screen not in ussd.HIDDEN]
 
 
-def _acted(tx: Transaction, phone: str, act: Callable[[UssdSession], object]) -> control.Handset | Refused:
+def _acted(
+    tx: Transaction, caller: Caller, phone: str, act: Callable[[UssdSession], object]
+) -> control.Handset | Refused:
     """What the handset shows after a person acted on the prompt that waits there."""
     session = next((each for each in _sessions(tx, phone) if each.screen in ussd.OPEN), None)
     if session is None:
@@ -64,14 +72,14 @@ def _acted(tx: Transaction, phone: str, act: Callable[[UssdSession], object]) ->
         )
     if session.expires_ms > tx.now_ms:
         act(session)
-        return show(tx, phone)
+        return show_phone(tx, caller, phone=phone)
     # The time was up before whoever closes prompts came to this one: it is closed here, and that is kept.
     attempts.press(tx, BY_ITSELF, session, "timeout")
     return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
 
 
-def messages(tx: Transaction, phone: str) -> control.Rows[control.Message]:
-    """What operators have texted to a number, oldest first."""
+def read_messages(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Rows[control.Message]:  # noqa: ARG001  one signature
+    """GET /sandbox/phones/{phone}/messages: what operators have texted to a customer, oldest first."""
     number = msisdn_from(phone, param="phone")
     # Of each prompt its last screen: that is where and when it ended.
     last = {each.charge: each for each in tx.screens.all(phone=number.e164)}
