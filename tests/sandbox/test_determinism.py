@@ -91,6 +91,10 @@ def work(bench: Workbench, pause: Callable[[Workbench], None] = nothing) -> None
     bench.clock.advance(days=2)
 
 
+OF_LOOKING = tuple(f"INSERT INTO \"counter\" VALUES('{kind}'" for kind in ("ctl", "opening"))
+"""What the file counts of who only looks."""
+
+
 def history(path: Path, seed: int | str | None, pause: Callable[[Workbench], None] = nothing) -> History:
     with Workbench(seed=seed, store=path) as bench:
         work(bench, pause)
@@ -100,7 +104,7 @@ def history(path: Path, seed: int | str | None, pause: Callable[[Workbench], Non
     with closing(sqlite3.connect(path)) as connection:
         ledger = connection.execute("SELECT * FROM entry JOIN posting ON id = entry ORDER BY number, line").fetchall()
         events = connection.execute("SELECT * FROM event ORDER BY seq").fetchall()
-        file = [line for line in connection.iterdump() if not line.startswith("INSERT INTO \"counter\" VALUES('ctl'")]
+        file = [line for line in connection.iterdump() if not line.startswith(OF_LOOKING)]
     return History(ledger, events, arrivals, trace, keys, file)
 
 
