@@ -13,7 +13,7 @@ import msgspec
 
 from workbench.domain import wire
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
-from workbench.sandbox import control, operations, threaded
+from workbench.sandbox import control, operations, simulation, threaded
 from workbench.sandbox.access import Hosts
 from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.driver import Driver
@@ -179,12 +179,14 @@ def _response(exchanges: Exchanges, driver: Driver, operation: Operation, reques
         # From within a delivery that moves the clock, no time can be let go by.
         with suppress(StateConflict):
             driver.pass_time(_SLOW_S)
-    if operation is not control.ADVANCE or response.status != 200:  # noqa: PLR2004  OK
+    if operation not in (control.ADVANCE, control.SIMULATE) or response.status != 200:  # noqa: PLR2004  OK
         return response
-    # What is due is run outside of the transaction that read by how much to move.
+    # What is due is run outside of the transaction that read by how much to move, or what is to be done.
     try:
+        if operation is control.SIMULATE:
+            return exchanges.respond(simulation.done(driver, request), operation)
         driver.advance(msgspec.json.decode(response.body, type=int))
-    except StateConflict as error:
+    except ApiError as error:
         return exchanges.refuse(request, error, operation)
     return exchanges.respond(request, control.CLOCK)
 

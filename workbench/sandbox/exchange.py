@@ -89,7 +89,7 @@ class Exchanges:
         try:
             with self._store.transaction() as tx:
                 response = page(request, tx.gaps)
-                return _finished(tx, _numbered(tx, traced=False), request, None, response)
+                return _finished(tx, _numbered(tx, None, traced=False), request, None, response)
         except ApiError as error:
             return self.refuse(request, error)
 
@@ -105,7 +105,7 @@ class Exchanges:
         traced = is_merchants and not request.is_unseen
         try:
             with self._store.transaction() as tx:
-                call = _numbered(tx, traced=traced)
+                call = _numbered(tx, operation, traced=traced)
                 return _finished(tx, call, request, operation, run(tx, call))
         except IllegalTransition as error:
             refused: ApiError = StateConflict(error.message, param="status", **error.facts)
@@ -118,18 +118,19 @@ class Exchanges:
             refused = ServiceFailed("The sandbox failed; see its log.")
         # All that the operation did is undone; that it was refused is a command of its own.
         with self._store.transaction() as tx:
-            call = _numbered(tx, traced=traced)
+            call = _numbered(tx, operation, traced=traced)
             response = _problem(tx, call, request, operation, refused)
             # A failure of ours is kept for its idempotency key, so that it is the same when it is asked for again.
             if operation and isinstance(refused, ServiceFailed) and (key := idempotency.key_of(tx, request, operation)):
-                scope = idempotency.scope_of(request, _caller(tx, request, operation), key)
+                scope = idempotency.scope_of(request, caller_in(tx, request, operation), key)
                 idempotency.keep(tx, request, scope, response)
             return _finished(tx, call, request, operation, response)
 
 
-def _numbered(tx: Transaction, *, traced: bool) -> _Call:
+def _numbered(tx: Transaction, operation: Operation | None, *, traced: bool) -> _Call:
     seq = tx.next_seq() if traced else 0
-    return _Call(tx.new_id("req" if traced else "ctl"), seq)
+    untraced_id = operation.untraced_id if operation else "ctl"
+    return _Call(tx.new_id("req" if traced else untraced_id), seq)
 
 
 def _finished(
@@ -153,7 +154,7 @@ def _finished(
 
 
 def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -> Response:
-    caller = _caller(tx, request, operation)
+    caller = caller_in(tx, request, operation)
     if len(request.body) > MAX_BODY_BYTES:
         raise _of_body(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
     check_version(tx, request)
@@ -161,18 +162,45 @@ def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -
     key = idempotency.key_of(tx, request, operation)
     # What a person does through `/sandbox` is no request of the merchant's: events name no request for it.
     caller = caller._replace(cause=Cause(call.request_id, key) if call.seq else Cause(None, key), scenario=asked)
+    return _once(tx, call, request, operation, caller)
+
+
+def within(
+    tx: Transaction,
+    caller: Caller,
+    operation: Operation,
+    body: Mapping[str, object],
+    key: str | None = None,
+    **path_params: str,
+) -> Response:
+    """What a call of the merchant's comes to that the sandbox makes itself, as part of a command.
+
+    It is numbered as any, and leaves no row in the log of calls: there was none.
+    """
+    call = _numbered(tx, operation, traced=True)
+    path, headers = operation.path.format(**path_params), {"Content-Type": JSON}
+    request = Request(
+        method=operation.method, path=path, headers=headers, body=wire.to_json(body), path_params=path_params
+    )
+    return _once(tx, call, request, operation, caller._replace(cause=Cause(call.request_id, key)))
+
+
+def _once(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Response:
+    """The response: to a key that was sent before, the one that is kept."""
+    key = caller.cause.idempotency_key
     if key is None:
         return _result(tx, call, request, operation, caller)
     scope = idempotency.scope_of(request, caller, key)
     if kept := idempotency.recalled(tx, request, scope):
         body = msgspec.json.decode(kept.body, type=_KeptBody)
-        return kept._replace(relied=_relied_by(operation, body), is_slow=asked == scenarios.SLOW)
+        return kept._replace(relied=_relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
     response = _result(tx, call, request, operation, caller)
     idempotency.keep(tx, request, scope, response)
     return response
 
 
-def _caller(tx: Transaction, request: Request, operation: Operation) -> Caller:
+def caller_in(tx: Transaction, request: Request, operation: Operation) -> Caller:
+    """Who sends a request. Raises AuthenticationFailed and PermissionDenied as `caller_of` does."""
     return caller_of(tx, credential_in(request.headers.get("Authorization"), live=request.live), operation)
 
 
