@@ -1,6 +1,7 @@
 """One HTTP exchange from request to response, in one transaction: its form, who, again?, what, run, write down."""
 
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, get_args, get_origin
 
@@ -178,10 +179,10 @@ def within(
     It is numbered as any, and leaves no row in the log of calls: there was none.
     """
     call = _numbered(tx, operation, traced=True)
-    path, headers = operation.path.format(**path_params), {"Content-Type": JSON}
-    request = Request(
-        method=operation.method, path=path, headers=headers, body=wire.to_json(body), path_params=path_params
-    )
+    path, made = operation.path.format(**path_params), None
+    if operation.body is not None:
+        made = msgspec.convert(body, operation.body, builtin_types=(Decimal,))
+    request = Request(method=operation.method, path=path, body=wire.to_json(body), path_params=path_params, made=made)
     return _once(tx, call, request, operation, caller._replace(cause=Cause(call.request_id, key)))
 
 
@@ -248,8 +249,8 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
 
 def _body_of(tx: Transaction, request: Request, operation: Operation) -> msgspec.Struct | None:
     """The body as the struct that the operation reads."""
-    if operation.body is None:
-        return None
+    if operation.body is None or request.made is not None:
+        return request.made
     if not request.body:
         if operation.body_optional:
             return operation.body()

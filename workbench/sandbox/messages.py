@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+import msgspec
+
 from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.errors import InvalidRequest, RequestTimeout
@@ -48,6 +50,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     path_params: Mapping[str, str] = field(default_factory=dict)
+    made: msgspec.Struct | None = None
+    """The body, where it was made here and need not be read."""
     live: bool = False
     """A live key stands somewhere in a header or the query."""
 

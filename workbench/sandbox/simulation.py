@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import Final
 
@@ -108,7 +109,7 @@ def _refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     charge = tx.charges.get(session.charge) if session else None
     if charge is None:
         raise _unknown("payment", command)
-    body: dict[str, object] = {"charge": charge.id, "amount": command.amount_minor}
+    body: dict[str, object] = {"charge": charge.id, "amount": Decimal(command.amount_minor)}
     if charge.payment_intent:
         body = {"payment_intent": charge.payment_intent, "amount": Money(command.amount_minor, ZMW.code).major}
     _call(tx, caller, "createRefund", {name: value for name, value in body.items() if value})
