@@ -35,6 +35,8 @@ from workbench.session import Session
 _TENTHS: Final = 10
 _REFRESH: Final = 25
 """A bar is told after so many payments: telling it takes as long as a hundredth of one."""
+_FEWEST: Final = 25
+"""So many commands are sent at first, and then as many as are done in a call."""
 SUCCEEDED: Final = "succeeded"
 OPEN: Final = "open"
 """The outcome of what the end of the month found unanswered."""
@@ -194,13 +196,15 @@ class Month:
 
 def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], step: Callable[[], object]) -> None:
     """Have the sandbox do a month's commands, as many as it does in a second at a time; `step` follows each payment."""
-    commands, ahead, cursor = iter(month), deque[SimulatedCommand](), 0
+    commands, ahead, cursor, size = iter(month), deque[SimulatedCommand](), 0, _FEWEST
     while True:
-        ahead.extend(islice(commands, MAX_COMMANDS - len(ahead)))
+        ahead.extend(islice(commands, max(0, size - len(ahead))))
         if not ahead:
             return
-        done = session.control.simulate(name, cursor, [*ahead]).done
+        done = session.control.simulate(name, cursor, [*islice(ahead, size)]).done
         cursor += done
+        # What is sent and not done is read for nothing.
+        size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
         for _ in range(done):
             if ahead.popleft().what in (CHARGE, INTENT):
                 step()

@@ -40,7 +40,7 @@ MAX_ADVANCE_S = 10 * 366 * 86_400
 MAX_OUTAGE_S: Final = 30 * 86_400
 MAX_ANSWERS: Final = 100
 MAX_NAME: Final = 40
-MAX_COMMANDS: Final = 200
+MAX_COMMANDS: Final = 1_000
 MAX_AT_MS: Final = 4_102_444_799_999
 """The last millisecond of 2099, which is as far as a moment of a request goes."""
 SIMULATED: Final = ("script", "charge", "intent", "confirm", "pin", "refund", "payout")

@@ -29,6 +29,8 @@ _MIGRATIONS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE script RENAME COLUMN play TO scenario",
         "ALTER TABLE kept_answer RENAME TO kept_response",
         "DROP INDEX job_due",
+        "DROP INDEX posting_account",
+        "DROP INDEX ussd_session_phone",
     ),
 }
 """Version of an earlier schema → what changes in its tables on the way to the next; what is new is made anyway."""
@@ -206,7 +208,8 @@ class Store:
                     self._migrate(connection, version)
                 connection.execute("COMMIT")
             self._connection = self._connected()
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            # What is thrown away need not outlive a killed process: it is undone from memory, and written once.
+            self._connection.execute(f"PRAGMA journal_mode = {'WAL' if self._durable else 'MEMORY'}")
             seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
             self.draws = Draws(seed)
             self._transaction = Transaction(self._connection, self.draws, self.gaps, self._wall_ms)

@@ -107,7 +107,7 @@ class Transaction:
         self.deliveries = Table(connection, "delivery", webhooks.Delivery)
         self.attempts = Table(connection, "attempt", webhooks.Attempt)
         self.jobs = Table(connection, "job", records.Job, key="seq")
-        self.scripts = Table(connection, "script", records.Script, key="seq")
+        self.scripts = Table(connection, "script", records.Script, key="seq", few=True)
         self.outages = Table(connection, "outage", records.Outage, key="provider", few=True)
         self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
         self.calls = Table(connection, "call", records.Call)
@@ -249,7 +249,8 @@ class Transaction:
         self._connection.execute(
             "UPDATE clock SET offset_ms = offset_ms + ?, manual_ms = ?", (now_ms - self.now_ms, now_ms)
         )
-        self._clock = None
+        mode, _, offset_ms = self._clock_row()
+        self._clock = mode, now_ms, offset_ms + now_ms - self.now_ms
         self.now_ms = now_ms
 
     def forget(self) -> None:
