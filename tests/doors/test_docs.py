@@ -148,7 +148,7 @@ class TestOtherMethods:
                 assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
                 assert takes <= set(response.headers["allow"].split(", ")), (method, path)
                 assert method not in response.headers["allow"]
-                assert re.fullmatch(r"(req|ctl)_\w{24}", response.headers["request-id"])
+                assert re.fullmatch(r"(req|ctl|sim)_\w{24}", response.headers["request-id"])
                 assert response.headers["api-version"] == API_VERSION
                 assert response.headers["content-type"] == "application/problem+json"
 

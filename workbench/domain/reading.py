@@ -159,7 +159,11 @@ def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
         is_word = bits in _WORD_BITS and bounds.ge < 0
         return f"a whole number that fits {bits} bits" if is_word else f"a whole number from {bounds.ge} to {bounds.le}"
     if base is list:
-        return "an array of strings"
+        return (
+            "an array of strings"
+            if list[str] in (wanted, getattr(wanted, "__origin__", None))
+            else "an array of objects"
+        )
     if base is dict:
         return "an object of strings"
     if base in _WANTED:

@@ -140,12 +140,13 @@ def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.S
 
     Each is one commit, and what falls due before it happens first. The response tells from where to go on: those that
     are done already are not done again. Raises StateConflict: the cursor is ahead of what is done. Raises
-    InvalidRequest: too many commands, or a simulation without a name.
+    InvalidRequest: too many commands, one that there is not, or a simulation without a name.
     """
     if not _SIMULATION.fullmatch(body.simulation):
         raise InvalidRequest("simulation is 1 to 40 letters and digits.", code="parameter_invalid", param="simulation")
-    if len(body.commands) > shapes.MAX_COMMANDS:
-        message = f"commands are at most {shapes.MAX_COMMANDS}."
+    unknown = {each.what for each in body.commands} - {*shapes.SIMULATED}
+    if unknown or len(body.commands) > shapes.MAX_COMMANDS:
+        message = f"commands are at most {shapes.MAX_COMMANDS}, each one of {', '.join(shapes.SIMULATED)}."
         raise InvalidRequest(message, code="parameter_invalid", param="commands")
     done = tx.last(counted(body))
     if body.cursor > done:

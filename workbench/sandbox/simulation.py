@@ -15,7 +15,7 @@ from workbench.domain.payments import MOBILE_MONEY
 from workbench.domain.reading import json_from, struct_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.control import Simulate, SimulatedCommand
-from workbench.errors import NotFound, StateConflict
+from workbench.errors import IdempotencyKeyReused, NotFound, StateConflict
 from workbench.sandbox import control, exchange, operations
 from workbench.sandbox.driver import Command, Driver
 from workbench.sandbox.messages import Request, Response
@@ -48,7 +48,10 @@ def done(driver: Driver, request: Request) -> Request:
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
     """One command, counted in its own commit."""
-    _DO[command.what](tx, caller, command)
+    try:
+        _DO[command.what](tx, caller, command)
+    except IdempotencyKeyReused as error:
+        raise StateConflict(error.message, code="simulation_failed", param="order") from None
     tx.count_up(counter)
 
 
