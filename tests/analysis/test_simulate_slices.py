@@ -220,7 +220,7 @@ def test_a_month_whose_server_ends_in_the_midst_goes_on(serving: "Serving", tmp_
 REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"what": "nothing"}, 400, "parameter_invalid"),
     ({"what": "charge", "phone": "1", "provider": "mtn", "order": "none", "amount_minor": 1}, 400, "phone_invalid"),
-    ({"what": "refund", "phone": "+260961234567", "order": "none"}, 404, "payment_not_found"),
+    ({"what": "refund", "phone": "+260961234567", "order": "none"}, 404, "charge_not_found"),
     ({"what": "confirm", "order": "none"}, 404, "intent_not_found"),
     ({"what": "pin", "phone": "+260961234567"}, 409, "no_prompt"),
     ({"what": "script", "phone": "+260961234567", "scenario": "none"}, 400, "scenario_unknown"),

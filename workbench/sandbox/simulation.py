@@ -111,7 +111,7 @@ def _refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     session = tx.sessions.first("seq DESC", phone=command.phone, reference=command.order)
     charge = tx.charges.get(session.charge) if session else None
     if charge is None:
-        raise _unknown("payment", command)
+        raise _unknown("charge", command)
     body: dict[str, object] = {"charge": charge.id, "amount": Decimal(command.amount_minor)}
     if charge.payment_intent:
         body = {"payment_intent": charge.payment_intent, "amount": Money(command.amount_minor, ZMW.code).major}
