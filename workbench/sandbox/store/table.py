@@ -125,8 +125,10 @@ class Table(Generic[R]):
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
         """The first record whose columns equal these."""
-        found = self._select(order, " LIMIT 1", equals)
-        return found[0] if found else None
+        for found in self._select(order, " LIMIT 1", equals):
+            self._keep(getattr(found, self._key), found)
+            return found
+        return None
 
     def all(self, order: str = "seq", **equals: Filters) -> list[R]:
         """Every record whose columns equal these, in order."""

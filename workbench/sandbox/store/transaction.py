@@ -234,6 +234,7 @@ class Transaction:
     def unschedule(self, ref: str) -> None:
         """Drop whatever is still due of an object."""
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
+        self.jobs.forget()
 
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
@@ -243,6 +244,7 @@ class Transaction:
     def release_claims(self) -> None:
         """What a driver that died had in hand is due again."""
         self._connection.execute("UPDATE job SET claimed = 0 WHERE claimed = 1")
+        self.jobs.forget()
 
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
