@@ -151,7 +151,7 @@ def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.S
     done = tx.last(counted(body))
     if body.cursor > done:
         message = f"{done} commands of this simulation are done, which is before the cursor."
-        raise StateConflict(message, code="cursor_ahead", param="cursor", current=done)
+        raise StateConflict(message, code="cursor_ahead", param="cursor", current=str(done))
     return shapes.Simulated(body.simulation, cursor=done, done=done - body.cursor)
 
 

@@ -95,7 +95,8 @@ def _intent(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
 def _confirm(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     intent = tx.intents.first("seq DESC", account=caller.account)
     if intent is None or intent.description != command.order:
-        raise _unknown("intent", command)
+        message = f"The latest intent is not that of {command.order[:60]!r}."
+        raise NotFound(message, code="intent_not_found", param="order")
     account = {"phone": command.phone, "provider": command.provider}
     body = {"payment_method": {"type": MOBILE_MONEY, "mobile_money": account}}
     _call(tx, caller, "confirmPaymentIntent", body, intent_id=intent.id)
@@ -111,7 +112,8 @@ def _refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     session = tx.sessions.first("seq DESC", phone=command.phone, reference=command.order)
     charge = tx.charges.get(session.charge) if session else None
     if charge is None:
-        raise _unknown("charge", command)
+        message = f"There is no charge of this phone for {command.order[:60]!r}."
+        raise NotFound(message, code="charge_not_found", param="order")
     body: dict[str, object] = {"charge": charge.id, "amount": Decimal(command.amount_minor)}
     if charge.payment_intent:
         body = {"payment_intent": charge.payment_intent, "amount": Money(command.amount_minor, ZMW.code).major}
@@ -123,10 +125,6 @@ def _payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     available = clearing.balance_of(tx, MERCHANT_AVAILABLE, ZMW.code, merchant=caller.account)
     if available > 0:
         _call(tx, caller, "createPayout", {"amount": Money(available, ZMW.code).major, "currency": ZMW.code})
-
-
-def _unknown(what: str, command: SimulatedCommand) -> NotFound:
-    return NotFound(f"There is no {what} for {command.order[:60]!r}.", code=f"{what}_not_found", param="order")
 
 
 _DO: Final[Mapping[str, Callable[[Transaction, Caller, SimulatedCommand], None]]] = {
