@@ -264,7 +264,7 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
         chances = Chances(f"{session.secret_key}/{start_ms}" if seed is None else str(seed))
         late = 0 if target is None else asked[LATE_SUCCESS]
         plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
-        entries = verified(session.control).entries
+        entries = 0 if target is None else verified(session.control).entries
         notes = closing.enter_context(Notes())
         closing.enter_context(_quiet(session))
         month = Month(plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
