@@ -81,6 +81,14 @@ class SandboxControl:
         """Take an operator down for so many seconds; 0 ends it."""
         return self._post("operator/outage", wire.OperatorState, {"provider": provider, "seconds": seconds})
 
+    def simulate(self, simulation: str, cursor: int, commands: Sequence[control.SimulatedCommand]) -> control.Simulated:
+        """Do commands of a simulated month, from the cursor on; how many are done after at most a second.
+
+        Raises StateConflict: the cursor is ahead of what is done, or a command cannot be done.
+        """
+        body = {"simulation": simulation, "cursor": cursor, "commands": commands}
+        return self._post("simulation", control.Simulated, body)
+
     def query(self, charge_id: str) -> wire.Charge:
         """Ask the operator what became of a charge. Raises StateConflict: the charge waits for no answer."""
         return self._post("operator/query", wire.Charge, {"charge": charge_id})

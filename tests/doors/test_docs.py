@@ -99,7 +99,7 @@ def test_a_method_that_is_not_described_is_refused_with_those_that_are_and_trace
             response = wire.bench.http.request(method, path)
             assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
             assert takes <= set(response.headers["allow"].split(", ")) - {method}, (method, path)
-            assert re.fullmatch(r"(req|ctl)_\w{24}", response.headers["request-id"])
+            assert re.fullmatch(r"(req|ctl|sim)_\w{24}", response.headers["request-id"])
             assert response.headers["content-type"] == "application/problem+json"
     assert "OPTIONS /v1/charges" in [row["what"] for row in wire.trace(since)]
 

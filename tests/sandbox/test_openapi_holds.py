@@ -237,6 +237,8 @@ def play_panel(story: Story) -> None:
     story.post("/sandbox/accounts", body_of("NewAccount"))
     story.post(f"/sandbox/phones/{PHONE}/cancel")
     story.get(f"/sandbox/phones/{PHONE}/messages")
+    scripted = {"at_ms": 0, "what": "script", "phone": PHONE, "scenario": "approve"}
+    story.post("/sandbox/simulation", body_of("Simulate", commands=[scripted]))
 
 
 @pytest.fixture(scope="module")
@@ -382,6 +384,9 @@ def refuse_by_state(story: Story) -> None:
     mirrored = story.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": first})["id"]
     story.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": first})
     story.post(f"/sandbox/ledger/entries/{mirrored}/repeat")
+    refund = {"at_ms": 0, "what": "refund", "order": "none", "phone": PHONE}
+    for each in ({"commands": [refund]}, {"cursor": 9}):
+        story.post("/sandbox/simulation", {"simulation": "none", **each})
     advance = partial(story.post, "/sandbox/clock/advance", {"seconds": 1})
     story.bench.receiver.on("payment_intent.created")(lambda _: advance())
     story.post("/v1/payment_intents", body_of("CreatePaymentIntent"))

@@ -7,7 +7,7 @@ import sqlite3
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -419,8 +419,8 @@ def test_a_store_and_what_stands_beside_it_are_their_owners_alone(tmp_path: Path
         pay_once(bench)
         (folder,) = private.iterdir()
         assert modes(folder) == {folder.name: 0o700}
-        # No other process opens it, so that no lock stands beside it.
-        assert modes(*folder.iterdir()) == dict.fromkeys(SQLITES, 0o600)
+        # No other process opens it, so that no lock stands beside it, and no log.
+        assert modes(*folder.iterdir()) == {"store.db": 0o600}
 
 
 @pytest.mark.usefixtures("umask")
@@ -483,3 +483,36 @@ def test_a_manual_clock_stands_a_running_one_goes_and_a_change_of_mode_jumps_now
         assert now_of(manual) == now_ms + 1_000
         wall[0] += 1
         assert now_of(manual) == now_ms + 1_000
+
+
+def test_a_row_that_is_remembered_is_the_one_in_the_file(store_path: Path):
+    with closing(opened(store_path)) as store, closing(opened(store_path)) as other:
+
+        def claimed(of: Store, to: int) -> None:
+            with of.transaction() as tx:
+                tx.jobs.put(tx.jobs.all()[0], claimed=to)
+
+        def in_file() -> int:
+            with closing(sqlite3.connect(store_path)) as raw:
+                return int(raw.execute("SELECT claimed FROM job").fetchone()[0])
+
+        with store.transaction() as tx:
+            tx.schedule("night", "night")
+            job = tx.jobs.all()[0]
+        claimed(store, 1)
+        claimed(other, 0)
+        with store.transaction() as tx:
+            assert tx.jobs.get(job.seq) == job, "another has written"
+        claimed(store, 1)
+        with store.transaction() as tx:
+            tx.release_claims()
+            tx.jobs.put(job, claimed=1)
+        assert in_file() == 1, "by a statement of the transaction's own"
+        with suppress(KeyError), store.transaction() as tx, tx.savepoint():
+            tx.jobs.put(job, claimed=0)
+            raise KeyError
+        claimed(store, 1)
+        assert in_file() == 1, "what was undone is no row"
+        with store.transaction() as tx:
+            tx.jobs.remove(job)
+            assert tx.jobs.get(job.seq) is None

@@ -16,7 +16,11 @@ ACTIVE: Final = "active"
 ROLLED: Final = "rolled"
 REVOKED: Final = "revoked"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
+"""Two letters at a time, of eight that were taken from the long number: few divisions, and nearly all of short ones."""
+_PAIR, _EIGHT = len(_PAIRS), len(_PAIRS) ** 4
 _TOKEN_LENGTH = 24
+_TOKENS = len(_ALPHABET) ** _TOKEN_LENGTH
 _IDENTIFIER = re.compile(rf"\b([a-z]{{2,4}}_[0-9A-Za-z]{{6}})[0-9A-Za-z]{{{_TOKEN_LENGTH - 6}}}\b")
 
 
@@ -31,17 +35,19 @@ class Draws:
 
     def digest(self, *natural_key: str | int, size: int = 32) -> bytes:
         """`size` bytes that belong to this natural key alone."""
-        text = "\x1f".join(str(part) for part in natural_key)
+        text = "\x1f".join(map(str, natural_key))
         return blake2b(text.encode(), key=self._key, digest_size=size).digest()
 
     def token(self, *natural_key: str | int) -> str:
         """24 letters and digits (about 142 bits)."""
-        number = int.from_bytes(self.digest(*natural_key), "big")
-        letters = []
-        for _ in range(_TOKEN_LENGTH):
-            number, index = divmod(number, len(_ALPHABET))
-            letters.append(_ALPHABET[index])
-        return "".join(letters)
+        number = int.from_bytes(self.digest(*natural_key), "big") % _TOKENS
+        text = ""
+        for _ in range(_TOKEN_LENGTH // 8):
+            number, eight = divmod(number, _EIGHT)
+            for _ in range(4):
+                eight, index = divmod(eight, _PAIR)
+                text += _PAIRS[index]
+        return text
 
     def identifier(self, prefix: str, number: int) -> str:
         """The id of the `number`-th object of a kind: `pi_…`, `ch_…`, `evt_…`."""

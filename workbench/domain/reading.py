@@ -22,6 +22,7 @@ _WANTED = {str: "a string", int: "a whole number", Decimal: "a number", bool: "a
 _WORD_BITS = (32, 64)
 _LONGEST_NAME = 80
 _MISSING = "is required"
+_NESTED = (dict, list)
 _WHOLE = re.compile("[0-9]{1,19}")
 _NO_NUMBER = Decimal("NaN")
 """Stands for what cannot be held, until the walk finds it and names its field."""
@@ -52,7 +53,8 @@ def json_from(body: bytes) -> Any:  # noqa: ANN401  JSON is of any type
         ) from None
     except RecursionError:
         _too_deep()
-    _check(value)
+    if "\\u" in text or not _is_usual(value):
+        _check(value)
     return value
 
 
@@ -157,7 +159,11 @@ def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
         is_word = bits in _WORD_BITS and bounds.ge < 0
         return f"a whole number that fits {bits} bits" if is_word else f"a whole number from {bounds.ge} to {bounds.le}"
     if base is list:
-        return "an array of strings"
+        return (
+            "an array of strings"
+            if list[str] in (wanted, getattr(wanted, "__origin__", None))
+            else "an array of objects"
+        )
     if base is dict:
         return "an object of strings"
     if base in _WANTED:
@@ -202,6 +208,23 @@ def _check(value: object) -> None:
             return
         level = below
     _too_deep()
+
+
+def _is_usual(value: object) -> bool:
+    """Whether nothing is nested too deep and no number cannot be held: what need not be walked field by field."""
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            child
+            for each in level
+            for child in (each.values() if type(each) is dict else each)
+            if type(child) in _NESTED or child is _NO_NUMBER
+        ]
+        if not level:
+            return True
+        if any(each is _NO_NUMBER for each in level):
+            return False
+    return False
 
 
 def _refuse_number(pointer: str) -> NoReturn:

@@ -73,6 +73,7 @@ SCREEN_TEXTS: Mapping[str, str] = {
     EXPIRED: "{operator}\nThe request has expired.\nNothing was paid.",
     WITHDRAWN: "{operator}\n{merchant} has canceled the request.\nNothing was paid.",
 }
+SHOWN: Final = tuple(SCREEN_TEXTS)
 IDLE_TEXT: Final = "(no message)"
 MAX_REFERENCE: Final = 40
 

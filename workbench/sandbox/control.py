@@ -1,5 +1,6 @@
 """The table of operations under `/sandbox`: what no real service has."""
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -10,13 +11,14 @@ from workbench.domain import wire
 from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import business_date, rfc3339
 from workbench.domain.wire import control as shapes
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import trace
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import attempts, charges, checks, endpoints, keys, ledger_pages, phones
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
+_SIMULATION = re.compile("[0-9A-Za-z]{1,40}")
 _UNITS_MS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 
 
@@ -64,6 +66,31 @@ def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
     return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
+def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.Simulated:  # noqa: ARG001  one signature
+    """POST /sandbox/simulation: do the commands of a simulated month at their moments, for at most a second.
+
+    Each is one commit, and what falls due before it happens first. The response tells from where to go on: those that
+    are done already are not done again. Raises StateConflict: the cursor is ahead of what is done. Raises
+    InvalidRequest: too many commands, one that there is not, or a simulation without a name.
+    """
+    if not _SIMULATION.fullmatch(body.simulation):
+        raise InvalidRequest("simulation is 1 to 40 letters and digits.", code="parameter_invalid", param="simulation")
+    unknown = {each.what for each in body.commands} - {*shapes.SIMULATED}
+    if unknown or len(body.commands) > shapes.MAX_COMMANDS:
+        message = f"commands are at most {shapes.MAX_COMMANDS}, each one of {', '.join(shapes.SIMULATED)}."
+        raise InvalidRequest(message, code="parameter_invalid", param="commands")
+    done = tx.last(counted(body))
+    if body.cursor > done:
+        message = f"{done} commands of this simulation are done, which is before the cursor."
+        raise StateConflict(message, code="cursor_ahead", param="cursor", current=str(done))
+    return shapes.Simulated(body.simulation, cursor=done, done=done - body.cursor)
+
+
+def counted(body: shapes.Simulate) -> str:
+    """The counter of the commands of a simulation."""
+    return f"simulated {body.simulation}"
+
+
 def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more: Any) -> Operation:  # noqa: ANN401  a type, generic ones too, and the columns that differ
     """A row; the operation is named for the function that it runs."""
     named = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
@@ -72,6 +99,9 @@ def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more:
 
 CLOCK = _row("GET", "clock", clock, shapes.Clock)
 ADVANCE = _row("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
+SIMULATE = _row(
+    "POST", "simulation", simulate, shapes.Simulated, body=shapes.Simulate, refuses=(404, 409), untraced_id="sim"
+)
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
@@ -100,6 +130,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "ledger/verify", ledger_pages.verify, shapes.LedgerVerified),
     _row("GET", "trace", trace.trace, shapes.Rows[wire.TraceRow], query=wire.TraceQuery),
     _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
+    SIMULATE,
     _row("POST", "reset", reset, shapes.WasReset),
 )
 # fmt: on

@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,8 @@ from workbench.sandbox.store.files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
 
 R = TypeVar("R")
+Command = tuple[int, Callable[[Transaction], object]]
+"""A moment in milliseconds since 1970, and what is done then."""
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
 """How soon something that falls due while attempts are in flight is seen, and somebody who waits for the turn."""
@@ -103,11 +105,42 @@ class Driver:
 
         Raises StateConflict from within a delivery that an `advance` is waiting for.
         """
+        with self._turn():
+            self._run(by_ms)
+
+    def do_all(self, planned: Callable[[Transaction], Iterable[Command]], for_s: float) -> None:
+        """Do commands at their moments, in one commit each, after all that falls due before; for so many seconds.
+
+        `planned` makes them when it is this driver's turn. Raises StateConflict as `advance` does.
+        """
+        with self._turn():
+            with self._command() as tx:
+                tx.release_claims()
+                commands = planned(tx)
+            ends_s = time.monotonic() + for_s
+            for at_ms, do in commands:
+                self._do(at_ms, do)
+                if time.monotonic() > ends_s:
+                    return
+
+    def _do(self, at_ms: int, do: Callable[[Transaction], object]) -> None:
+        while True:
+            with self._command() as tx:
+                ahead_ms = max(0, at_ms - tx.now_ms)
+                if tx.earliest_job(tx.now_ms + ahead_ms) is None:
+                    if ahead_ms:
+                        tx.move_clock(at_ms)
+                    do(tx)
+                    return
+            self._run(ahead_ms)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
         # Who drives starts no more attempts once somebody waits, and those in flight end by this.
         if not self._lock.wait(self._store.gaps.delivery_timeout_s + _SLACK_S):
             raise StateConflict("The clock is being advanced already.", code="clock_busy")
         try:
-            self._run(by_ms)
+            yield
         finally:
             self._lock.give_back()
 

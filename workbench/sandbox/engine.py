@@ -13,7 +13,7 @@ import msgspec
 
 from workbench.domain import wire
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
-from workbench.sandbox import control, operations, threaded
+from workbench.sandbox import control, operations, simulation, threaded
 from workbench.sandbox.access import Hosts
 from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.driver import Driver
@@ -188,12 +188,14 @@ class _Application:
             # From within a delivery that moves the clock, no time can be let go by.
             with suppress(StateConflict):
                 self._driver.pass_time(_SLOW_S)
-        if operation is not control.ADVANCE or response.status != HTTPStatus.OK:
+        if operation not in (control.ADVANCE, control.SIMULATE) or response.status != HTTPStatus.OK:
             return response
-        # What is due is run outside of the transaction that read by how much to move.
+        # What is due is run outside of the transaction that read by how much to move, or what is to be done.
         try:
+            if operation is control.SIMULATE:
+                return self._exchanges.respond(simulation.done(self._driver, request), operation)
             self._driver.advance(msgspec.json.decode(response.body, type=int))
-        except StateConflict as error:
+        except ApiError as error:
             return self._exchanges.refuse(request, error, operation)
         return self._exchanges.respond(request, control.CLOCK)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, get_args, get_origin
 
@@ -94,7 +95,7 @@ class Exchanges:
         try:
             with self._store.reading() as tx:
                 response = page(request, tx.gaps)
-                return _finished(tx, _numbered(tx, traced=False), request, None, response)
+                return _finished(tx, _numbered(tx, None, traced=False), request, None, response)
         except ApiError as error:
             return self.refuse(request, error)
 
@@ -116,7 +117,7 @@ class Exchanges:
         traced = is_merchants and not (wire.UNSEEN in request.headers and request.method in ("GET", "HEAD"))
         try:
             with self._begun(request, traced=traced) as tx:
-                call = _numbered(tx, traced=traced)
+                call = _numbered(tx, operation, traced=traced)
                 return _finished(tx, call, request, operation, run(tx, call))
         except IllegalTransition as error:
             refused: ApiError = StateConflict(error.message, param="status", **error.facts)
@@ -129,7 +130,7 @@ class Exchanges:
             refused = ServiceFailed("The sandbox failed; see its log.")
         # All that the operation did is undone; that it was refused is a command of its own.
         with self._begun(request, traced=traced) as tx:
-            call = _numbered(tx, traced=traced)
+            call = _numbered(tx, operation, traced=traced)
             response = _problem(tx, call, request, operation, refused)
             # A failure of ours is kept for its idempotency key, so that it is the same when it is asked for again.
             if operation and isinstance(refused, ServiceFailed) and (key := idempotency.key_of(tx, request, operation)):
@@ -138,11 +139,11 @@ class Exchanges:
             return _finished(tx, call, request, operation, response)
 
 
-def _numbered(tx: Transaction, *, traced: bool) -> _Call:
-    kind = "req" if traced else "ctl"
-    if tx.reads_only:
-        return _Call(tx.new_read_id(kind), 0 if traced else None)
-    return _Call(tx.new_id(kind), tx.next_seq() if traced else None)
+def _numbered(tx: Transaction, operation: Operation | None, *, traced: bool) -> _Call:
+    kind = "req" if traced else operation.untraced_id if operation else "ctl"
+    seq = None if not traced else 0 if tx.reads_only else tx.next_seq()
+    is_read = tx.reads_only or (operation is not None and operation.method in _READS)
+    return _Call(tx.new_read_id(kind) if is_read else tx.new_id(kind), seq)
 
 
 def _finished(
@@ -174,12 +175,38 @@ def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -
     key = idempotency.key_of(tx, request, operation)
     # What a person does through `/sandbox` is no request of the merchant's: events name no request for it.
     caller = caller._replace(cause=Cause(None if call.seq is None else call.request_id, key), scenario=asked)
+    return _once(tx, call, request, operation, caller)
+
+
+def within(
+    tx: Transaction,
+    caller: Caller,
+    operation: Operation,
+    body: Mapping[str, object],
+    key: str | None = None,
+    **path_params: str,
+) -> Response:
+    """What a call of the merchant's comes to that the sandbox makes itself, as part of a command.
+
+    It is numbered as any, and leaves no row in the log of calls: there was none.
+    """
+    call = _numbered(tx, operation, traced=True)
+    path, made = operation.path.format(**path_params), None
+    if operation.body is not None:
+        made = msgspec.convert(body, operation.body, builtin_types=(Decimal,))
+    request = Request(operation.method, path, body=wire.to_json(body), path_params=path_params, made=made)
+    return _once(tx, call, request, operation, caller._replace(cause=Cause(call.request_id, key)))
+
+
+def _once(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Response:
+    """The response: to a key that was sent before, the one that is kept."""
+    key = caller.cause.idempotency_key
     if key is None:
         return _result(tx, call, request, operation, caller)
     scope = idempotency.scope_of(request, caller, key)
     if kept := idempotency.recalled(tx, request, scope):
         body = msgspec.json.decode(kept.body, type=_KeptBody)
-        return kept._replace(relied=_relied_by(operation, body), is_slow=asked == scenarios.SLOW)
+        return kept._replace(relied=_relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
     response = _result(tx, call, request, operation, caller)
     idempotency.keep(tx, request, scope, response)
     return response
@@ -229,8 +256,8 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
 
 def _body_of(tx: Transaction, request: Request, operation: Operation) -> msgspec.Struct | None:
     """The body as the struct that the operation reads."""
-    if operation.body is None:
-        return None
+    if operation.body is None or request.made is not None:
+        return request.made
     if not request.body:
         if operation.body_optional:
             return operation.body()

@@ -5,6 +5,8 @@ import traceback
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+import msgspec
+
 from workbench.domain.masking import mask
 from workbench.errors import InvalidRequest, RequestTimeout
 from workbench.visible import visible
@@ -47,6 +49,8 @@ class Request(NamedTuple):
     headers: Mapping[str, str] = {}
     body: bytes = b""
     path_params: Mapping[str, str] = {}
+    made: msgspec.Struct | None = None
+    """The body, where it was made here and need not be read."""
     live: bool = False
     """A live key stands somewhere in a header or the query."""
 

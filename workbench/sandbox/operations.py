@@ -70,6 +70,8 @@ class Operation(NamedTuple):
     no_store: bool = False
     """The answer holds a token or key: no cache may keep it."""
     traced: bool = True
+    untraced_id: str = "ctl"
+    """What the Request-Id of a response begins with that leaves no trace: each kind is counted by itself."""
     shows: tuple[tuple[int, str], ...] = ()
     """The statuses and media types of responses that the interface shows; those of no other operation are."""
     relies: tuple[str, ...] = ()

@@ -3,14 +3,16 @@
 import heapq
 import itertools
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from workbench.analysis.breaks import LATE_SUCCESS
 from workbench.analysis.ledger import Ledger, verified
@@ -18,22 +20,23 @@ from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate import folder, kinds
 from workbench.analysis.simulate.folder import Books, Decoy
 from workbench.analysis.simulate.kinds import DECOYS
-from workbench.analysis.simulate.plan import CHARGE, Chances, Payment, Plan, Traffic, day_of
+from workbench.analysis.simulate.plan import CHARGE, INTENT, Chances, Payment, Plan, Traffic, day_of
 from workbench.analysis.simulate.planting import Planting
 from workbench.analysis.simulate.rows import ACCOUNTS, Notes, StatementInfo
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import DAY_MS, business_date, day_start_ms
-from workbench.domain.money import Money
-from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, SANDBOX_PIN, TIMEOUT, UNKNOWN
-from workbench.errors import PaymentDeclined, SimulationRefused
+from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT, UNKNOWN
+from workbench.domain.wire.control import MAX_COMMANDS, SimulatedCommand
+from workbench.errors import SimulationRefused
 from workbench.render import Column, bundle, table
 from workbench.session import Session
 
 _TENTHS: Final = 10
 _REFRESH: Final = 25
 """A bar is told after so many payments: telling it takes as long as a hundredth of one."""
-CURRENCY: Final = "ZMW"
+_FEWEST: Final = 25
+"""So many commands are sent at first, and then as many as are done in a call."""
 SUCCEEDED: Final = "succeeded"
 OPEN: Final = "open"
 """The outcome of what the end of the month found unanswered."""
@@ -50,6 +53,10 @@ _NEEDED: Final[Mapping[str, object]] = {
 _NUMBER: Final = Column("number", numeric=True)
 _NEVER: Final = "webhook_endpoint.disabled"
 """What does not happen while nothing is sent."""
+
+
+Happens = Callable[[], Iterable[SimulatedCommand] | None]
+"""What happens at a moment of a month, and what is to be done then."""
 
 
 @contextmanager
@@ -83,83 +90,62 @@ def shown(total: int) -> Iterator[Callable[[], None]]:
 
 
 class Month:
-    """Drives a plan. `outcomes` counts payments by what became of them; together they are the plan's."""
+    """What is done in a plan's month, in order of time, to be iterated once.
 
-    def __init__(self, session: Session, plan: Plan, *, prompt_ms: int, notes: Notes) -> None:
-        self._session = session
+    `outcomes` counts payments by what became of them; together they are the plan's. `prompt_ms` is how long a prompt
+    waits for its answer.
+    """
+
+    def __init__(self, plan: Plan, *, prompt_ms: int, notes: Notes) -> None:
         self._plan = plan
         self._prompt_ms = prompt_ms
         self._notes = notes
-        self._now_ms = session.clock.now_ms
-        self._waiting: list[tuple[int, int, Callable[[], None]]] = []
+        self._now_ms = plan.start_ms
+        self._waiting: list[tuple[int, int, Happens]] = []
         self._places = itertools.count()
         self._ringing: set[str] = set()
         self.outcomes: Counter[str] = Counter()
         self.refunds = 0
-        self.payouts = 0
 
-    def run(self, step: Callable[[], object]) -> None:
-        """All of it, to the last millisecond of the last day; `step` is called after each payment."""
+    def __iter__(self) -> Iterator[SimulatedCommand]:
         traffic = self._plan.traffic
         for day in range(traffic.payout_on_day, self._plan.days, traffic.payout_every_days):
             self._later(self._plan.start_ms + day * DAY_MS + traffic.payout_at_ms, self._pay_out)
         for payment in self._plan:
-            self._run_until(payment.at_ms)
-            self._pay(payment)
-            step()
-        self._run_until(self._plan.end_ms)
+            yield from self._until(payment.at_ms)
+            yield from self._pay(payment)
+        yield from self._until(self._plan.end_ms)
         if left := self._plan.payments - self.outcomes.total():
             self.outcomes[OPEN] = left
 
-    def _run_until(self, at_ms: int) -> None:
+    def _until(self, at_ms: int) -> Iterator[SimulatedCommand]:
         while self._waiting and self._waiting[0][0] <= at_ms:
-            due_ms, _, happen = heapq.heappop(self._waiting)
-            self._move_to(due_ms)
-            happen()
-        self._move_to(at_ms)
+            self._now_ms, _, happens = heapq.heappop(self._waiting)
+            yield from happens() or ()
+        self._now_ms = at_ms
 
-    def _move_to(self, at_ms: int) -> None:
-        if at_ms > self._now_ms:
-            self._session.clock.advance(Decimal(at_ms - self._now_ms) / 1000)
-            self._now_ms = at_ms
-
-    def _later(self, at_ms: int, happen: Callable[[], None]) -> None:
+    def _later(self, at_ms: int, happen: Happens) -> None:
         """What comes after the end is of another month."""
         if at_ms <= self._plan.end_ms:
             heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 
-    def _pay(self, payment: Payment) -> None:
+    def _pay(self, payment: Payment) -> Iterator[SimulatedCommand]:
         if payment.phone in self._ringing:
             # A handset that shows a prompt would take the PIN for that one.
             payment = payment._replace(way=CHARGE)
+        asked = self._command(payment, payment.way, payment.amount_minor)
         if payment.scenario != APPROVE:
-            self._session.operator.script(payment.phone, [payment.scenario])
-        paid = self._charge(payment) if payment.way == CHARGE else self._intend(payment)
+            yield replace(asked, what="script", scenario=payment.scenario)
+        yield asked
+        if payment.way != CHARGE:
+            yield replace(asked, what="confirm")
         self._follow(payment)
         if payment.refund_minor:
-            self._later(payment.at_ms + payment.refund_after_ms, lambda: self._refund(payment, paid))
+            self._later(payment.at_ms + payment.refund_after_ms, lambda: self._refund(payment))
 
-    def _charge(self, payment: Payment) -> str:
-        try:
-            return self._session.client.charges.create(
-                amount=payment.amount_minor,
-                channel=payment.operator,
-                phone=payment.phone,
-                idempotency_key=self._order(payment),
-                reference=self._order(payment),
-            ).id
-        except PaymentDeclined as declined:
-            return str(declined.facts.get("charge"))
-
-    def _intend(self, payment: Payment) -> str:
-        amount = Money(payment.amount_minor, CURRENCY).major
-        intents = self._session.client.payment_intents
-        intent = intents.create(amount=amount, currency=CURRENCY, description=self._order(payment))
-        intents.confirm(intent.id, phone=payment.phone, provider=payment.operator)
-        return intent.id
-
-    def _order(self, payment: Payment) -> str:
-        return f"order-{business_date(self._plan.start_ms)}-{payment.number + 1}"
+    def _command(self, payment: Payment, what: str, amount_minor: int = 0) -> SimulatedCommand:
+        order = f"order-{business_date(self._plan.start_ms)}-{payment.number + 1}"
+        return SimulatedCommand(self._now_ms, what, order, payment.phone, payment.operator, amount_minor)
 
     def _follow(self, payment: Payment) -> None:
         """What becomes of a payment, and when that is known; a charge is answered within the call."""
@@ -179,19 +165,19 @@ class Month:
             after_ms = 0 if at_once else ACTS_AFTER_S * 1000
             self._later(payment.at_ms + after_ms, lambda: self._note(payment, payment.scenario, reported=reported))
 
-    def _ring(self, payment: Payment, for_ms: int, happen: Callable[[], None]) -> None:
+    def _ring(self, payment: Payment, for_ms: int, happens: Happens) -> None:
         """A prompt is on the handset for so long, and then something happens."""
 
-        def end() -> None:
+        def end() -> Iterable[SimulatedCommand] | None:
             self._ringing.discard(payment.phone)
-            happen()
+            return happens()
 
         self._ringing.add(payment.phone)
         self._later(payment.at_ms + for_ms, end)
 
-    def _enter_pin(self, payment: Payment) -> None:
-        self._session.phone(payment.phone).enter_pin(SANDBOX_PIN)
+    def _enter_pin(self, payment: Payment) -> list[SimulatedCommand]:
         self.outcomes[SUCCEEDED] += 1
+        return [self._command(payment, "pin")]
 
     def _note(self, payment: Payment, scenario: str, *, reported: bool = False) -> None:
         self.outcomes[scenario] += 1
@@ -199,34 +185,42 @@ class Month:
             known = payment.number, payment.operator, payment.amount_minor, payment.phone, scenario
             self._notes.add(StatementInfo(self._now_ms, *known))
 
-    def _refund(self, payment: Payment, paid: str) -> None:
-        full = payment.refund_minor == payment.amount_minor
-        if payment.way == CHARGE:
-            self._session.client.refunds.create(charge=paid, amount=None if full else payment.refund_minor)
-        else:
-            amount = None if full else Money(payment.refund_minor, CURRENCY).major
-            self._session.client.refunds.create(payment_intent=paid, amount=amount)
+    def _refund(self, payment: Payment) -> list[SimulatedCommand]:
         self.refunds += 1
+        full = payment.refund_minor == payment.amount_minor
+        return [self._command(payment, "refund", 0 if full else payment.refund_minor)]
 
-    def _pay_out(self) -> None:
-        balance = self._session.client.balance.retrieve()
-        available = next((each.amount for each in balance.available if each.currency == CURRENCY), Decimal(0))
-        if available > 0:
-            self._session.client.payouts.create(amount=available, currency=CURRENCY)
-            self.payouts += 1
+    def _pay_out(self) -> list[SimulatedCommand]:
+        return [SimulatedCommand(self._now_ms, "payout")]
+
+
+def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], step: Callable[[], object]) -> None:
+    """Have the sandbox do a month's commands, as many as it does in a second at a time; `step` follows each payment."""
+    commands, ahead, cursor, size = iter(month), deque[SimulatedCommand](), 0, _FEWEST
+    while True:
+        ahead.extend(islice(commands, max(0, size - len(ahead))))
+        if not ahead:
+            return
+        done = session.control.simulate(name, cursor, [*islice(ahead, size)]).done
+        cursor += done
+        # What is sent and not done is read for nothing.
+        size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
+        for _ in range(done):
+            if ahead.popleft().what in (CHARGE, INTENT):
+                step()
 
 
 class Simulation:
     """What came of a simulation: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
 
-    def __init__(self, plan: Plan, month: Month, *, seed: str | None) -> None:
+    def __init__(self, plan: Plan, month: Month, *, payouts: int, seed: str | None) -> None:
         self.seed = seed
         self.payments = plan.payments
         self.days = plan.days
         self.first_day, self.last_day = day_of(plan.start_ms), day_of(plan.end_ms)
         self.outcomes = dict(sorted(month.outcomes.items(), key=lambda item: (-item[1], item[0])))
         self.refunds = month.refunds
-        self.payouts = month.payouts
+        self.payouts = payouts
         self.folder: Path | None = None
         self.breaks: dict[str, int] = {}
         self.decoys: list[Decoy] = []
@@ -270,13 +264,15 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
         chances = Chances(f"{session.secret_key}/{start_ms}" if seed is None else str(seed))
         late = 0 if target is None else asked[LATE_SUCCESS]
         plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
-        entries = verified(session.control).entries
+        entries = 0 if target is None else verified(session.control).entries
         notes = closing.enter_context(Notes())
         closing.enter_context(_quiet(session))
-        month = Month(session, plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
+        month = Month(plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
         with shown(payments) if show_progress else nullcontext(lambda: None) as step:
-            month.run(step)
-        made = Simulation(plan, month, seed=None if seed is None else str(seed))
+            _drive(session, chances.token("simulation", start_ms), month, step)
+        session.clock.advance(Decimal(plan.end_ms - session.clock.now_ms) / 1000)
+        payouts = sum(each.created * 1000 >= start_ms for each in session.looking().payouts.each())
+        made = Simulation(plan, month, payouts=payouts, seed=None if seed is None else str(seed))
         if target is not None:
             after = 0 if isinstance(entries, UnsetType) else entries
             books = Books(target / folder.LEDGER, notes, chances, gaps, after=after)

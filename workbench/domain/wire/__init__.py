@@ -566,6 +566,7 @@ class EventData(View):
 
     __source__ = Source(gap="6")
     object: dict[str, Any]
+    """As it is read; what is written is the object's own struct."""
     previous_attributes: dict[str, Any] = field(default_factory=dict)
 
 

@@ -40,6 +40,10 @@ MAX_ADVANCE_S = 10 * 366 * 86_400
 MAX_OUTAGE_S: Final = 30 * 86_400
 MAX_ANSWERS: Final = 100
 MAX_NAME: Final = 40
+MAX_COMMANDS: Final = 1_000
+MAX_AT_MS: Final = 4_102_444_799_999
+"""The last millisecond of 2099, which is as far as a moment of a request goes."""
+SIMULATED: Final = ("script", "charge", "intent", "confirm", "pin", "refund", "payout")
 
 
 def _seconds_up_to(most: int) -> Meta:
@@ -98,6 +102,32 @@ class Outage(OfSandbox):
 
     provider: OperatorName
     seconds: Annotated[Decimal, _seconds_up_to(MAX_OUTAGE_S)]
+
+
+class SimulatedCommand(OfSandbox):
+    """What somebody does at a moment of a simulated month, of the fields that it takes.
+
+    `script`: what the next attempt on `phone` comes to is `scenario`. `charge`: `phone`, of `provider`, is asked for
+    `amount_minor` for an `order`; with `intent` and `confirm` it is in two steps, one after the other. `pin`: the right
+    PIN is entered. `refund`: `amount_minor` of what `phone` paid for `order` goes back, or with 0 all that is left.
+    `payout`: what is available is paid out, if anything is.
+    """
+
+    at_ms: Annotated[int, Meta(ge=0, le=MAX_AT_MS), meaning("Milliseconds since 1970; not before the one before.")]
+    what: Annotated[str, one_of(SIMULATED)]
+    order: str = ""
+    phone: str = ""
+    provider: str = ""
+    amount_minor: Minor = 0
+    scenario: str = ""
+
+
+class Simulate(OfSandbox):
+    """Commands of a simulated month, from the cursor on."""
+
+    simulation: Annotated[str, meaning("A name of the client's.", pattern="^[0-9A-Za-z]{1,40}$")]
+    cursor: Annotated[int, Meta(ge=0, le=2**53), meaning("How many commands of the simulation came before.")] = 0
+    commands: Annotated[list[SimulatedCommand], meaning(maxItems=MAX_COMMANDS)] = field(default_factory=list)
 
 
 class OperatorQuery(OfSandbox):
@@ -284,6 +314,15 @@ class Scripted(OfSandbox):
     phone: str
     answers: Annotated[list[str], meaning(items={"enum": list(SCRIPTABLE)})]
     object: Annotated[str, only("operator_script")] = "operator_script"
+
+
+class Simulated(OfSandbox):
+    """Where a simulation goes on: `cursor` is how many of its commands are done, `done` how many since the one sent."""
+
+    simulation: str
+    cursor: NeverNegative
+    done: NeverNegative
+    object: Annotated[str, only("simulation")] = "simulation"
 
 
 class OperatorState(OfSandbox):

@@ -66,6 +66,12 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
     "Script": {"twice": ("Declined, then approved", {
         "phone": _PHONE, "answers": ["insufficient_funds", "approve"],
     })},
+    "Simulate": {"charge": ("A charge, an hour after the sandbox began", {
+        "simulation": "january", "cursor": 0, "commands": [{
+            "at_ms": 1_767_596_400_000, "what": "charge", "order": "order-1", "phone": _PHONE, "provider": "mtn",
+            "amount_minor": 15000,
+        }],
+    })},
     "Outage": {"ten_minutes": ("Ten minutes", {"provider": "airtel", "seconds": 600})},
     "OperatorQuery": {"charge": ("What became of it", {"charge": _CHARGE})},
     "NewAccount": {"second": ("A second merchant", {"name": "Second shop"})},

@@ -73,7 +73,7 @@ def components(gaps: Gaps) -> Schema:
 def headers(gaps: Gaps) -> Schema:
     """The headers of answers as components."""
     found = {
-        "Request-Id": _header("Names this request in the trace and the log.", r"^(req|ctl)_[0-9A-Za-z]{24}$"),
+        "Request-Id": _header("Names this request in the trace and the log.", r"^(req|ctl|sim)_[0-9A-Za-z]{24}$"),
         "Api-Version": _header("The version that answered.", f"^{wire.API_VERSION}$"),
         "Sandbox-Provenance": _header(
             "Where this answer comes from: `documented` where the interface shows its status and media type, with the "

@@ -141,6 +141,8 @@ def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str |
     if asked is None and (scripted := tx.scripts.first(order="seq", phone=charge.phone)):
         tx.scripts.remove(scripted)
         return scripted.scenario
+    if phone.ending not in scenarios.TEST_NUMBERS:
+        return scenarios.PERSON
     first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
     since_first_ms = tx.now_ms - (first or charge).created_ms
     return scenarios.scenario_on(phone.ending, attempt=_attempt(tx, charge), since_first_ms=since_first_ms)

@@ -20,7 +20,7 @@ from workbench.domain.payments import BOUNDS_MINOR, MOBILE_MONEY, UNITS_MINOR
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
 from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, field_problem
 from workbench.sandbox.service.lists import Caller
-from workbench.sandbox.store.table import Filters, R, Table
+from workbench.sandbox.store.table import R, Table
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,14 +56,15 @@ class EveryFault:
 
 
 def found(
-    caller: Caller, table: Table[R], key: str, what: str, *, code: str, param: str = "id", **equals: Filters
+    caller: Caller, table: Table[R], key: str, what: str, *, code: str, param: str = "id", **one_of: tuple[str, ...]
 ) -> R:
     """The caller's row of this id.
 
-    Raises NotFound: there is none, or none that equals these.
+    Raises NotFound: there is none, or none that equals one of these.
     """
-    row = table.first("", id=key, account=caller.account, **equals)
-    if row is None:
+    row = table.get(key)
+    asked = {"account": (caller.account,), **one_of}
+    if row is None or any(getattr(row, name) not in values for name, values in asked.items()):
         raise NotFound(f"There is no {what} {key[:60]!r}.", code=code, param=param)
     return row
 

@@ -55,10 +55,11 @@ def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control
 
 
 def _sessions(tx: Transaction, phone: str) -> list[UssdSession]:
-    """Those that a handset showed: what has not ended, as several queue, the oldest first; then what ended last."""
-    order = "ended_seq IS NOT NULL, ended_seq DESC, seq"
-    found = tx.sessions.all(order, phone=msisdn_from(phone, param="phone").e164)
-    return [each for each in found if each.screen not in ussd.HIDDEN]
+    """Those that a handset shows: what has not ended, as several queue, the oldest first; else what ended last."""
+    number = msisdn_from(phone, param="phone").e164
+    waiting = tx.sessions.all(phone=number, ended_seq=None, screen=ussd.SHOWN)
+    last = None if waiting else tx.sessions.first("ended_seq DESC", phone=number, screen=ussd.SHOWN)
+    return [last] if last else waiting
 
 
 def _acted(

@@ -29,6 +29,8 @@ _MIGRATIONS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE script RENAME COLUMN play TO scenario",
         "ALTER TABLE kept_answer RENAME TO kept_response",
         "DROP INDEX job_due",
+        "DROP INDEX posting_account",
+        "DROP INDEX ussd_session_phone",
     ),
 }
 """Version of an earlier schema → what changes in its tables on the way to the next; what is new is made anyway."""
@@ -139,9 +141,9 @@ class Store:
         """
         if self._transaction.calls_wait >= _MOST_CALLS_WAIT:
             self.write_calls()
-        if self._durable and not self._transaction.is_shared:
+        if not self._transaction.can_number_reads:
             with self.transaction() as tx:
-                tx.begin_to_share()
+                tx.new_read_id("req")
         return self._begun("BEGIN", reads_only=True)
 
     @contextmanager
@@ -237,10 +239,13 @@ class Store:
                     self._migrate(connection, version)
                 connection.execute("COMMIT")
             self._connection = self._connected()
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            # What is thrown away need not outlive a killed process: it is undone from memory, and written once.
+            self._connection.execute(f"PRAGMA journal_mode = {'WAL' if self._durable else 'MEMORY'}")
             seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
             self.draws = Draws(seed)
-            self._transaction = Transaction(self._connection, self.draws, self.gaps, self._wall_ms)
+            self._transaction = Transaction(
+                self._connection, self.draws, self.gaps, self._wall_ms, shared=self._durable
+            )
             with self.transaction() as tx:
                 tx.set_clock_mode(settings.clock)
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
@@ -289,7 +294,7 @@ class Store:
         connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
         connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
         self.draws = Draws(seed)
-        tx = Transaction(connection, self.draws, self.gaps, self._wall_ms)
+        tx = Transaction(connection, self.draws, self.gaps, self._wall_ms, shared=self._durable)
         tx.begin()
         for kind in KEY_PREFIXES:
             tx.new_key(MERCHANT_ID, kind)

@@ -3,6 +3,7 @@
 import itertools
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -14,6 +15,9 @@ from workbench.errors import LedgerRefused
 _COLUMNS = tuple(name for name in JournalEntry.__struct_fields__ if name != "postings")
 _ENTRY = ", ".join(_COLUMNS)
 _POSTING = "account, code, side, amount_minor, currency"
+_ADD_POSTING = f"INSERT INTO posting (entry, line, {_POSTING}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_ADD_ENTRY = f"INSERT INTO entry ({_ENTRY}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_VALUES = attrgetter(*_COLUMNS)
 _STANDS = "NOT EXISTS (SELECT 1 FROM entry AS undone WHERE undone.reverses = entry.id)"
 _BALANCE = "account, currency, day_ms, code, debit_minor, credit_minor"
 _MOVE = f"""INSERT INTO balance ({_BALANCE}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
@@ -46,14 +50,13 @@ class Journal:
         number, head = self.head()
         sealed = msgspec.structs.replace(entry, number=number + 1, prev_hash=head).sealed()
         self._connection.executemany(
-            f"INSERT INTO posting (entry, line, {_POSTING}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            _ADD_POSTING,
             [
                 (sealed.id, line, each.account, each.code, each.side, each.amount_minor, each.currency)
                 for line, each in enumerate(sealed.postings, start=1)
             ],
         )
-        places, values = ", ".join("?" * len(_COLUMNS)), tuple(getattr(sealed, name) for name in _COLUMNS)
-        self._connection.execute(f"INSERT INTO entry ({_ENTRY}) VALUES ({places})", values)
+        self._connection.execute(_ADD_ENTRY, _VALUES(sealed))
         self._connection.executemany(_MOVE, _moves([sealed]))
         self._head = sealed.number, sealed.hash
         return sealed

@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS ussd_session (
     reference TEXT, tries_left INTEGER NOT NULL, expires_ms INTEGER NOT NULL, scenario TEXT NOT NULL,
     screen TEXT NOT NULL, reason TEXT, ended_seq INTEGER
 ) STRICT;
-CREATE INDEX IF NOT EXISTS ussd_session_phone ON ussd_session (phone, seq);
+CREATE INDEX IF NOT EXISTS ussd_session_phone ON ussd_session (phone, ended_seq, seq);
 CREATE UNIQUE INDEX IF NOT EXISTS ussd_session_charge ON ussd_session (charge);
 
 -- What a handset showed and what was pressed, a PIN as dots.
@@ -164,7 +164,6 @@ CREATE TABLE IF NOT EXISTS posting (
     amount_minor INTEGER NOT NULL CHECK (amount_minor > 0), currency TEXT NOT NULL,
     PRIMARY KEY (entry, line)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS posting_account ON posting (account, currency);
 
 -- What the postings of a business day add up to, by account: derived from them in the commit of their entry.
 CREATE TABLE IF NOT EXISTS balance (

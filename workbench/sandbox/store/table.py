@@ -4,12 +4,13 @@ import sqlite3
 from collections.abc import Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
 R = TypeVar("R", bound=msgspec.Struct)
 _PLAIN = (str, int, str | None, int | None)
+_VALUES = (str, int)
 _MOST_KNOWN = 256
 """So many questions are remembered: anybody may ask for a key that there is not."""
 Filters = str | int | None | tuple[str, ...]
@@ -28,6 +29,12 @@ def _to_json(value: object) -> str:
 
 
 @cache
+def _equal(names: tuple[str, ...]) -> str:
+    """The condition that columns equal one value each."""
+    return " AND ".join(f"{name} = ?" for name in names) or "1"
+
+
+@cache
 def _terms(filters: tuple[tuple[str, int | None], ...]) -> str:
     """The condition that columns equal one of so many values, or are null."""
     terms = [
@@ -38,6 +45,9 @@ def _terms(filters: tuple[tuple[str, int | None], ...]) -> str:
 
 def _where(equals: dict[str, Filters]) -> tuple[str, tuple[str | int, ...]]:
     """The condition that columns equal these, and the values for its places."""
+    given = tuple(equals.values())
+    if all(type(each) in _VALUES for each in given):
+        return _equal(tuple(equals)), cast("tuple[str | int, ...]", given)
     places, values = list[tuple[str, int | None]](), list[str | int]()
     for name, filters in equals.items():
         several = filters if isinstance(filters, tuple) else () if filters is None else (filters,)
@@ -58,7 +68,6 @@ class Table(Generic[R]):
     ) -> None:
         shown = msgspec.structs.fields(record)
         names = tuple(each.name for each in shown)
-        changing = [each for each in names if each != key]
         self._connection = connection
         self._name = name
         self._record = record
@@ -66,29 +75,40 @@ class Table(Generic[R]):
         self._names = names
         self._few = few
         self._known: dict[tuple[str, tuple[str | int, ...]], list[R]] = {}
+        self._rows: dict[str | int, R | None] = {}
+        """Rows by their keys as they are in the file, None where there is none."""
+        self._updates: dict[tuple[int, ...], str] = {}
         self._values = attrgetter(*names)
         self._json = {each.name: msgspec.json.Decoder(each.type).decode for each in shown if each.type not in _PLAIN}
         """What is kept as JSON text, and how it is read."""
+        self._json_places = [place for place, name in enumerate(names) if name in self._json]
         self._from = f"SELECT {', '.join(names)} FROM {name}"
         self._insert = f"INSERT INTO {name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-        # Without the key: where it is set, even to what it was, SQLite looks for rows that refer to it.
-        self._update = f"UPDATE {name} SET {', '.join(f'{each} = :{each}' for each in changing)} WHERE {key} = :{key}"
+        self._by_key = f"{self._from} WHERE {key} = ?"
 
     def forget(self) -> None:
         """Read again what is asked for next."""
         self._known.clear()
+        self._rows.clear()
 
     def add(self, record: R) -> R:
         """Insert one; the record itself is returned."""
-        self.forget()
         self._connection.execute(self._insert, self._row(record))
+        self._remember(record)
         return record
 
     def put(self, record: R, **changes: Any) -> R:  # noqa: ANN401  columns are of several types
         """Write a record with `changes` over the row of the same key; the changed record is returned."""
         changed = msgspec.structs.replace(record, **changes)
-        self.forget()
-        self._connection.execute(self._update, dict(zip(self._names, self._row(changed), strict=True)))
+        before = self.get(getattr(record, self._key))
+        # Without what stays: where a column is set, even to what it was, SQLite writes its indexes anew, and where
+        # that is the key, it looks for rows that refer to it.
+        if before is not None and before != changed:
+            kept, row = self._row(before), self._row(changed)
+            differing = tuple(place for place, value in enumerate(row) if value != kept[place])
+            set_to = [row[place] for place in differing]
+            self._connection.execute(self._update(differing), (*set_to, getattr(record, self._key)))
+            self._remember(changed)
         return changed
 
     def remove(self, record: R) -> None:
@@ -96,14 +116,19 @@ class Table(Generic[R]):
         self.forget()
         self._connection.execute(f"DELETE FROM {self._name} WHERE {self._key} = ?", (getattr(record, self._key),))
 
-    def get(self, key: str) -> R | None:
+    def get(self, key: str | int) -> R | None:
         """The record of this key."""
-        return self.first(**{self._key: key})
+        if key not in self._rows:
+            found = self._from_file(self._by_key, (key,))
+            self._keep(key, found[0] if found else None)
+        return self._rows[key]
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
         """The first record whose columns equal these."""
-        found = self._select(order, " LIMIT 1", equals)
-        return found[0] if found else None
+        for found in self._select(order, " LIMIT 1", equals):
+            self._keep(getattr(found, self._key), found)
+            return found
+        return None
 
     def all(self, order: str = "seq", **equals: Filters) -> list[R]:
         """Every record whose columns equal these, in order."""
@@ -143,6 +168,23 @@ class Table(Generic[R]):
         where, values = _where(equals)
         return int(self._connection.execute(f"SELECT count(*) FROM {self._name} WHERE {where}", values).fetchone()[0])
 
+    def _remember(self, record: R) -> None:
+        """What is in the file now."""
+        self._known.clear()
+        self._keep(getattr(record, self._key), record)
+
+    def _keep(self, key: str | int, record: R | None) -> None:
+        if len(self._rows) >= _MOST_KNOWN:
+            self._rows.clear()
+        self._rows[key] = record
+
+    def _update(self, places: tuple[int, ...]) -> str:
+        """The statement that sets the columns at these places."""
+        if places not in self._updates:
+            set_to = ", ".join(f"{self._names[place]} = ?" for place in places)
+            self._updates[places] = f"UPDATE {self._name} SET {set_to} WHERE {self._key} = ?"
+        return self._updates[places]
+
     def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
         where, values = _where(equals)
         ordered = f" ORDER BY {order}" if order else ""
@@ -168,6 +210,7 @@ class Table(Generic[R]):
         values = self._values(record)
         if not self._json:
             return values
-        return tuple(
-            _to_json(each) if name in self._json else each for name, each in zip(self._names, values, strict=True)
-        )
+        row = list(values)
+        for place in self._json_places:
+            row[place] = _to_json(row[place])
+        return tuple(row)

@@ -87,7 +87,9 @@ class Transaction:
     now_ms: int
     reads_only: bool
 
-    def __init__(self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
+    ) -> None:
         self._connection = connection
         self._wall_ms = wall_ms
         self._version: int | None = None
@@ -95,8 +97,9 @@ class Transaction:
         self._counters: dict[str, int] = {}
         self._counted: set[str] = set()
         """Counters that the command has changed."""
-        self._opening: int | None = None
-        self._read: tuple[str, int] | None = None
+        self._shared = shared
+        self._opening = 0
+        self._read: tuple[str, int, int] | None = None
         self._latest_read: dict[str, int] = {}
         """The latest number of a kind that was given to what only reads: it may not have been written yet."""
         self._later: list[records.Call] = []
@@ -117,7 +120,7 @@ class Transaction:
         self.deliveries = Table(connection, "delivery", webhooks.Delivery)
         self.attempts = Table(connection, "attempt", webhooks.Attempt)
         self.jobs = Table(connection, "job", records.Job, key="seq")
-        self.scripts = Table(connection, "script", records.Script, key="seq")
+        self.scripts = Table(connection, "script", records.Script, key="seq", few=True)
         self.outages = Table(connection, "outage", records.Outage, key="provider", few=True)
         self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
         self.calls = Table(connection, "call", records.Call)
@@ -132,29 +135,20 @@ class Transaction:
             self._version = version
         self.now_ms = moment_of(self._clock_row(), self._wall_ms)
         self.reads_only = reads_only
+        self._read = None
         if not reads_only:
             for call in self._later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
-
-    def begin_to_share(self) -> None:
-        """Number the reads of this opening of the file apart: who else has it open does not know how many there are."""
-        self._opening = self.count_up("opening")
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether reads have numbers of their own."""
-        return self._opening is not None
 
     def end(self) -> None:
         """What was done is done: a command's work is in the file, or a read has been answered."""
         if not self.reads_only:
             self._later.clear()
-        elif self._read:
-            kind, number = self._read
+        if self._read:
+            kind, number, self._opening = self._read
             self._latest_read[kind] = number
-            if not self.is_shared:
+            if not self._shared:
                 self._counters[kind] = number
-        self._read = None
 
     @property
     def calls_wait(self) -> int:
@@ -162,10 +156,21 @@ class Transaction:
         return len(self._later)
 
     def new_read_id(self, kind: str) -> str:
-        """The next identifier of a kind for what writes nothing; its number is kept once it has been answered."""
-        number = 1 + (self._latest_read.get(kind, 0) if self.is_shared else self.last(kind))
-        self._read = kind, number
-        return self.draws.identifier(kind, (self._opening or 0) * _READS_OF_AN_OPENING + number)
+        """The next identifier of a kind for what writes nothing; its number is kept once it has been answered.
+
+        Of a file that others may have open, who cannot know how many there were, they are numbered apart.
+        """
+        if not self._shared and not self.reads_only:
+            return self.new_id(kind)
+        opening = self._shared and (self._opening or self.count_up("opening"))
+        number = 1 + (self._latest_read.get(kind, 0) if self._shared else self.last(kind))
+        self._read = kind, number, opening
+        return self.draws.identifier(kind, opening * _READS_OF_AN_OPENING + number)
+
+    @property
+    def can_number_reads(self) -> bool:
+        """Whether a read can be numbered; the first one of a file that others may have open needs a command before."""
+        return not self._shared or self._opening > 0
 
     def trace(self, call: records.Call) -> None:
         """Write a call down; one that only reads gets its place in the order with the next command."""
@@ -286,6 +291,7 @@ class Transaction:
     def unschedule(self, ref: str) -> None:
         """Drop whatever is still due of an object."""
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
+        self.jobs.forget()
 
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
@@ -295,13 +301,15 @@ class Transaction:
     def release_claims(self) -> None:
         """What a driver that died had in hand is due again."""
         self._connection.execute("UPDATE job SET claimed = 0 WHERE claimed = 1")
+        self.jobs.forget()
 
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
         self._connection.execute(
             "UPDATE clock SET offset_ms = offset_ms + ?, manual_ms = ?", (now_ms - self.now_ms, now_ms)
         )
-        self._clock = None
+        mode, _, offset_ms = self._clock_row()
+        self._clock = mode, now_ms, offset_ms + now_ms - self.now_ms
         self.now_ms = now_ms
 
     def forget(self) -> None:
@@ -337,6 +345,6 @@ class Transaction:
         if kind not in self._counters:
             row = self._connection.execute("SELECT value FROM counter WHERE kind = ?", (kind,)).fetchone()
             self._counters[kind] = int(row[0]) if row else 0
-            if not self.is_shared:
+            if not self._shared:
                 self._counters[kind] = max(self._counters[kind], self._latest_read.get(kind, 0))
         return self._counters[kind]

@@ -1,0 +1,133 @@
+"""A simulated month from within: the commands of a plan, each at its moment and in one commit, as single calls do."""
+
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from workbench.domain import wire
+from workbench.domain.ledger import MERCHANT_AVAILABLE
+from workbench.domain.money import ZMW, Money
+from workbench.domain.payments import MOBILE_MONEY
+from workbench.domain.reading import json_from, struct_from
+from workbench.domain.scenarios import SANDBOX_PIN
+from workbench.domain.wire.control import Input, Script, Simulate, SimulatedCommand
+from workbench.errors import IdempotencyKeyReused, NotFound, StateConflict
+from workbench.sandbox import control, exchange, operations
+from workbench.sandbox.access import caller_of
+from workbench.sandbox.driver import Command, Driver
+from workbench.sandbox.messages import Request, Response
+from workbench.sandbox.service import attempts, clearing, phones
+from workbench.sandbox.service.lists import Caller, Refused
+from workbench.sandbox.store import Transaction
+
+_SLICE_S: Final = 0.5
+"""How long commands are done for in one call; the last one may take as long again."""
+_DECLINED: Final = 402
+_ERRORS: Final = 400
+_OPERATIONS: Final = {each.id: each for each in operations.OPERATIONS}
+
+
+def done(driver: Driver, request: Request) -> Request:
+    """Do the commands of a request that has been found right, and ask how many are done.
+
+    Raises ApiError: a command cannot be done; those before it are.
+    """
+    body = struct_from(json_from(request.body), Simulate)
+
+    def planned(tx: Transaction) -> Iterator[Command]:
+        caller = caller_of(tx, request, control.SIMULATE)
+        left = body.commands[control.simulate(tx, caller, body).done :]
+        return ((each.at_ms, partial(_do, caller, each, control.counted(body))) for each in left)
+
+    driver.do_all(planned, _SLICE_S)
+    return request._replace(body=wire.to_json({**msgspec.structs.asdict(body), "commands": []}))
+
+
+def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
+    """One command, counted in its own commit."""
+    try:
+        _DO[command.what](tx, caller, command)
+    except IdempotencyKeyReused as error:
+        raise StateConflict(error.message, code="simulation_failed", param="order") from None
+    tx.count_up(counter)
+
+
+def _call(
+    tx: Transaction,
+    caller: Caller,
+    operation: str,
+    body: Mapping[str, object],
+    key: str | None = None,
+    **path_params: str,
+) -> Response:
+    response = exchange.within(tx, caller, _OPERATIONS[operation], body, key, **path_params)
+    if response.status >= _ERRORS and response.status != _DECLINED:
+        raise StateConflict(f"{operation} was answered {response.status}, as was scripted.", code="simulation_failed")
+    return response
+
+
+def _script(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+    attempts.script(tx, caller, Script(command.phone, [command.scenario]))
+
+
+def _charge(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+    body = {
+        "amount": command.amount_minor, "currency": ZMW.code.lower(), "type": MOBILE_MONEY,
+        "channel": command.provider, "phone": command.phone, "reference": command.order,
+    }  # fmt: skip
+    _call(tx, caller, "createCharge", body, command.order)
+
+
+def _intent(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+    amount = Money(command.amount_minor, ZMW.code).major
+    body = {
+        "amount": amount,
+        "currency": ZMW.code,
+        "payment_method_types": [MOBILE_MONEY],
+        "description": command.order,
+    }
+    _call(tx, caller, "createPaymentIntent", body)
+
+
+def _confirm(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+    intent = tx.intents.first("seq DESC", account=caller.account)
+    if intent is None or intent.description != command.order:
+        message = f"The latest intent is not that of {command.order[:60]!r}."
+        raise NotFound(message, code="intent_not_found", param="order")
+    account = {"phone": command.phone, "provider": command.provider}
+    body = {"payment_method": {"type": MOBILE_MONEY, "mobile_money": account}}
+    _call(tx, caller, "confirmPaymentIntent", body, intent_id=intent.id)
+
+
+def _pin(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+    shown = phones.enter(tx, caller, Input(SANDBOX_PIN), phone=command.phone)
+    if isinstance(shown, Refused):
+        raise shown.error
+
+
+def _refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+    session = tx.sessions.first("seq DESC", phone=command.phone, reference=command.order)
+    charge = tx.charges.get(session.charge) if session else None
+    if charge is None:
+        message = f"There is no charge of this phone for {command.order[:60]!r}."
+        raise NotFound(message, code="charge_not_found", param="order")
+    body: dict[str, object] = {"charge": charge.id, "amount": Decimal(command.amount_minor)}
+    if charge.payment_intent:
+        body = {"payment_intent": charge.payment_intent, "amount": Money(command.amount_minor, ZMW.code).major}
+    _call(tx, caller, "createRefund", {name: value for name, value in body.items() if value})
+
+
+def _payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:  # noqa: ARG001  one signature
+    _call(tx, caller, "retrieveBalance", {})
+    available = clearing.balance_of(tx, MERCHANT_AVAILABLE, ZMW.code, merchant=caller.account)
+    if available > 0:
+        _call(tx, caller, "createPayout", {"amount": Money(available, ZMW.code).major, "currency": ZMW.code})
+
+
+_DO: Final[Mapping[str, Callable[[Transaction, Caller, SimulatedCommand], None]]] = {
+    "script": _script, "charge": _charge, "intent": _intent, "confirm": _confirm, "pin": _pin, "refund": _refund,
+    "payout": _payout,
+}  # fmt: skip
