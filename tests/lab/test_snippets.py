@@ -208,6 +208,7 @@ CASES = [
     Case("GET", "/sandbox/ledger/verify"),
     Case("GET", "/sandbox/trace"),
     Case("GET", "/sandbox/gaps"),
+    Case("POST", "/sandbox/simulation", {"simulation": "march", "cursor": 0, "commands": []}),
     Case("POST", "/sandbox/reset"),
 ]
 # fmt: on

@@ -13,7 +13,7 @@ import msgspec
 
 from workbench.domain import wire
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
-from workbench.sandbox import control, operations, simulation, threaded
+from workbench.sandbox import control, month, operations, threaded
 from workbench.sandbox.access import Hosts
 from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.driver import Driver
@@ -193,7 +193,7 @@ class _Application:
         # What is due is run outside of the transaction that read by how much to move, or what is to be done.
         try:
             if operation is control.SIMULATE:
-                return self._exchanges.respond(simulation.done(self._driver, request), operation)
+                return self._exchanges.respond(month.done(self._driver, request), operation)
             self._driver.advance(msgspec.json.decode(response.body, type=int))
         except ApiError as error:
             return self._exchanges.refuse(request, error, operation)

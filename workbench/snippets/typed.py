@@ -128,7 +128,7 @@ CALLS: tuple[Call, ...] = (
 )
 NO_CALL = frozenset({
     ("GET", "/sandbox/webhook_endpoints"), ("POST", "/sandbox/accounts"), ("POST", "/sandbox/ledger/entries"),
-    ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"),
+    ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"), ("POST", "/sandbox/simulation"),
 })
 # fmt: on
 """Operations without a call of their own in Python: they are written as raw HTTP."""

@@ -165,6 +165,11 @@ class Journal:
             "SELECT entry FROM posting WHERE entry NOT IN (SELECT id FROM entry)"
         ).fetchone():
             raise LedgerRefused(f"There are postings of {stray[0]}, and no such entry.", entry=stray[0])
+        # The chain seals their order, not what they are numbered.
+        if gap := self._connection.execute(
+            "SELECT entry FROM posting GROUP BY entry HAVING min(line) <> 1 OR max(line) <> count(*)"
+        ).fetchone():
+            raise LedgerRefused(f"The postings of {gap[0]} are not numbered from 1 on.", entry=gap[0])
         count, added = 0, dict[tuple[str, str, int, int], list[int]]()
         while batch := tuple(itertools.islice(entries, _BATCH)):
             head = ledger.check_chain(batch, start=head, before=count)
