@@ -11,6 +11,7 @@ import msgspec
 R = TypeVar("R", bound=msgspec.Struct)
 _PLAIN = (str, int, str | None, int | None)
 _VALUES = (str, int)
+_fields = cache(msgspec.structs.fields)  # the same for every connection
 _MOST_KNOWN = 256
 """So many questions are remembered: anybody may ask for a key that there is not."""
 Filters = str | int | None | tuple[str, ...]
@@ -66,7 +67,7 @@ class Table(Generic[R]):
     def __init__(
         self, connection: sqlite3.Connection, name: str, record: type[R], key: str = "id", *, few: bool = False
     ) -> None:
-        shown = msgspec.structs.fields(record)
+        shown = _fields(record)
         names = tuple(each.name for each in shown)
         self._connection = connection
         self._name = name
