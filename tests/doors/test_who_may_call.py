@@ -107,6 +107,12 @@ def test_who_is_answered_by_which_name_and_from_whose_page(door: Door):
             assert code != "host_refused" or all(each in said for each in ("--allow-host NAME", "allow_hosts=[NAME]"))
 
 
+def test_a_refusal_of_an_operation_says_where_it_comes_from_though_its_caller_may_not_come_in():
+    with Workbench(seed=7) as bench:
+        refused = [bench.http.get(path, headers={"Host": "shop.example"}) for path in ("/v1/balance", "/nothing")]
+    assert [("Sandbox-Provenance" in each.headers, each.status_code) for each in refused] == [(True, 421), (False, 421)]
+
+
 def test_another_name_or_page_is_refused_before_a_path_is_looked_for_by_any_method(door: Door):
     lines = (f"Authorization: Bearer {door.key}", "Content-Length: 0")
     for path, method in {*((each, "GET") for each in PATHS), *(("/v1/auth/token", each) for each in METHODS)}:

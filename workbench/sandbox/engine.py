@@ -163,7 +163,10 @@ class _Application:
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.body]
 
     def _response(self, request: Request, environ: WSGIEnvironment) -> Response:
-        """Who may not come in is turned away before a path is looked for; a method that it does not offer, after."""
+        """Who may not come in is turned away first; a path or a method that there is not, after that."""
+        methods, path_params = _found(request.path)
+        asked = methods.get(request.method)
+        operation = asked if isinstance(asked, Operation) else None
         try:
             self._hosts.check(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN"))
             if NOT_WHOLE in environ:
@@ -171,11 +174,10 @@ class _Application:
             if _length_of(environ) is None:
                 raise InvalidRequest("The request cannot be read: its Content-Length is no number.")
         except ApiError as error:
-            return self._exchanges.refuse(request, error, whoever=True)
-        methods, path_params = _found(request.path)
+            # A refusal where there is an operation is one of its responses.
+            return self._exchanges.refuse(request, error, operation, whoever=True)
         if path_params:
             request = request._replace(path_params=path_params)
-        asked = methods.get(request.method)
         if isinstance(asked, Operation):
             return self._run(asked, request)
         if asked is None:
