@@ -19,7 +19,7 @@ import psutil
 
 from tests.benchmarks.in_process import INTENT, PATH, WEBHOOKS, create, pay
 from tests.benchmarks.measuring import OURS, Results, Sample, Size
-from tests.benchmarks.peers import LOCALSTRIPE, MOCKOON, PEERS, PRISM, Absent, Canned, installed
+from tests.benchmarks.peers import APP, LOCALSTRIPE, MOCKOON, PEERS, PRISM, Absent, Canned, installed
 from workbench import Workbench
 
 LOOP = "httpx loop by hand"
@@ -110,7 +110,7 @@ def served(size: Size, results: Results) -> None:
                 results.missing[who] = str(absent)
                 continue
             if who in PEERS:
-                results.versions[who] = PEERS[who].version
+                results.versions["falcon" if who == APP else who] = PEERS[who].version
             requests = _requests(who, server, key)
             contenders |= {
                 (f"served_{work}", who): partial(_loaded, server, request, size.load_s)
