@@ -18,7 +18,7 @@ from workbench.errors import IdempotencyKeyReused, NotFound, StateConflict
 from workbench.sandbox import control, exchange, operations
 from workbench.sandbox.access import caller_of
 from workbench.sandbox.driver import Command, Driver
-from workbench.sandbox.messages import Request, Response
+from workbench.sandbox.messages import Request
 from workbench.sandbox.service import attempts, clearing, phones
 from workbench.sandbox.service.lists import Caller, Refused
 from workbench.sandbox.store import Transaction
@@ -55,18 +55,11 @@ def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction
     tx.count_up(counter)
 
 
-def _call(
-    tx: Transaction,
-    caller: Caller,
-    operation: str,
-    body: Mapping[str, object],
-    key: str | None = None,
-    **path_params: str,
-) -> Response:
-    response = exchange.within(tx, caller, _OPERATIONS[operation], body, key, **path_params)
+def _call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
+    """A call of the merchant's; `more` are its idempotency `key` and what its path holds."""
+    response = exchange.within(tx, caller, _OPERATIONS[operation], body, **more)
     if response.status >= _ERRORS and response.status != _DECLINED:
         raise StateConflict(f"{operation} was answered {response.status}, as was scripted.", code="simulation_failed")
-    return response
 
 
 def _script(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
@@ -78,7 +71,7 @@ def _charge(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
         "amount": command.amount_minor, "currency": ZMW.code.lower(), "type": MOBILE_MONEY,
         "channel": command.provider, "phone": command.phone, "reference": command.order,
     }  # fmt: skip
-    _call(tx, caller, "createCharge", body, command.order)
+    _call(tx, caller, "createCharge", body, key=command.order)
 
 
 def _intent(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
