@@ -60,6 +60,9 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
         lambda b, _: b.client.payment_intents.create(amount=1, idempotency_key=5), InvalidRequest,
         "idempotency_key must be a string such as 'order-1', not int.",
     ),
+    "an idempotency key of another alphabet": (
+        lambda b, _: b.client.payment_intents.create(amount=1, idempotency_key="ключ"), InvalidRequest, "must be ASCII",
+    ),
     "no key": (lambda b, _: b.client_with(None), InvalidRequest, "The key must be a string such as 'sk_test_…'"),
     "an empty key": (lambda b, _: b.client_with(""), InvalidRequest, "Workbench.connect, as its third argument"),
     **{

@@ -1,12 +1,11 @@
 """`Workbench`: a sandbox to work at, in this process or served, and everything one does with it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from workbench.client import PaymentsClient
 from workbench.closing import Closing
 from workbench.control import GapRows
 from workbench.domain.gaps import Gaps
@@ -53,7 +52,7 @@ class Served(Closing):
         return f"Served({self.base_url!r}, {self.secret_key!r}, {self.publishable_key!r})"
 
 
-class Workbench(Closing):
+class Workbench(Session):
     """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver`.
 
     `seed` makes it repeatable: one seed gives the same trace, to the byte. `store` is a file to keep it in;
@@ -63,6 +62,11 @@ class Workbench(Closing):
     It is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` gives the same over a
     served one. Use it as a context manager, or `close` it.
     """
+
+    _engine: "Engine | None" = None
+    """The sandbox itself, where it is of this process."""
+    _desk: "Desk | None" = None
+    _dashboard: "Dashboard | None" = None
 
     def __init__(
         self,
@@ -96,19 +100,17 @@ class Workbench(Closing):
             raise_bugs=True,
         )
         watchers = Watchers()
-        session = Session(
+        super().__init__(
             IN_PROCESS_URL,
             engine.store.key("secret"),
             engine.store.key("publishable"),
-            phone_widget=self._phone_widget,
             transport=InProcess(engine, watchers),
             watchers=watchers,
         )
-        session.started, session.receiver_url = receiver, RECEIVER_URL
-        self._hold(session, engine)
-        session.closing.callback(engine.close)
+        self._engine, self.started, self.receiver_url = engine, receiver, RECEIVER_URL
+        self.closing.callback(engine.close)
         # The watchers stop before the store is closed, not in the middle of reading it.
-        session.closing.callback(watchers.close)
+        self.closing.callback(watchers.close)
         # A store that is opened again knows the endpoint; registering it twice would deliver twice.
         secret = engine.signing_secret(RECEIVER_URL) or self.client.webhook_endpoints.create(url=RECEIVER_URL).secret
         receiver.secrets.append(Secret(secret))
@@ -122,31 +124,13 @@ class Workbench(Closing):
         Raises UnexpectedResponse: what answers is no sandbox. Raises LiveKeyRefused: a live key.
         """
         bench = cls.__new__(cls)
-        widget = bench._phone_widget  # noqa: SLF001  another way to make the same object
-        bench._hold(Session(base_url, secret_key, publishable_key, phone_widget=widget), None)  # noqa: SLF001  the same
+        Session.__init__(bench, base_url, secret_key, publishable_key)
         try:
-            bench.session.control.check()
+            bench.control.check()
         except WorkbenchError:
             bench.close()
             raise
         return bench
-
-    def _hold(self, session: Session, engine: "Engine | None") -> None:
-        self.session = session
-        """The connection to the sandbox, which all that the bench offers is handed."""
-        self.http = session.http
-        """A bare httpx client of the sandbox, without credentials, to see the wire with."""
-        self.base_url = session.base_url
-        self.client = session.client
-        """The merchant's client, holding the test secret key."""
-        self.clock = session.clock
-        """The sandbox's clock."""
-        self.operator = session.operator
-        """The operators: `script` what becomes of the next payments, `outage`, `query`."""
-        self._engine = engine
-        self._phone_widgets: dict[str, Widget] = {}
-        self._desk: Desk | None = None
-        self._dashboard: Dashboard | None = None
 
     def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = ()) -> Served:
         """Answer over real HTTP too, on a port of this machine's loopback.
@@ -163,76 +147,21 @@ class Workbench(Closing):
             raise ServeRefused("This Workbench is closed.")
         if self._engine is None:
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
-        serving = self.session.closing.enter_context(ExitStack())
+        serving = self.closing.enter_context(ExitStack())
         base_url = serving.enter_context(
-            self._engine.listening(port, allow_hosts=allow_hosts, after_each=self.session.watchers.notify)
+            self._engine.listening(port, allow_hosts=allow_hosts, after_each=self.watchers.notify)
         )
         return Served(base_url, self.secret_key, self.publishable_key, serving)
 
     @property
-    def secret_key(self) -> Secret:
-        """The key that the bench calls with."""
-        return self.session.secret_key
-
-    @property
-    def publishable_key(self) -> Secret:
-        """The key of an app; empty where `connect` was not given one."""
-        return self.session.publishable_key
-
-    def use_key(self, key: str) -> None:
-        """Call with another key from now on: the secret one after it was rolled, or the publishable one.
-
-        What was made from the bench before, such as a client by `client_with`, holds what it held.
-        Raises AuthenticationFailed: no key of this sandbox; the bench keeps the one it has. Raises LiveKeyRefused: a
-        live key.
-        """
-        self.session.use_key(key)
-
-    def client_with(self, key: str) -> PaymentsClient:
-        """A client that holds another key or token, such as the publishable one.
-
-        Raises InvalidRequest: no key, as where `connect` was not given the publishable one.
-        """
-        return self.session.client_with(key)
-
-    def looking(self) -> PaymentsClient:
-        """Another client of the merchant's, whose calls leave no trace: for what is drawn again and again."""
-        return self.session.looking()
-
-    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Run `callback` soon after anything happens in the sandbox, in a thread of its own.
-
-        Returns the function that ends it. What the callback raises is logged.
-        """
-        return self.session.watch(callback)
-
-    def phone(self, number: str) -> Phone:
-        """The handset with this number, `+260` and nine digits."""
-        return self.session.phone(number)
-
-    @property
-    def receiver(self) -> Receiver:
-        """The merchant's webhook endpoint.
-
-        In process it has been registered since the start. Over a served sandbox the first use starts
-        one on a free port of this machine and registers it, until `close`; events from then on arrive there.
-        """
-        return self.session.receiver
-
-    @property
-    def receiver_url(self) -> str:
-        """Where `receiver` is registered; empty until it is."""
-        return self.session.receiver_url
-
-    @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order."""
-        return Trace(rows_of(self.session.control.trace()), self.session.trace_context, self._trace_widget)
+        return Trace(rows_of(self.control.trace()), self.trace_context, self._trace_widget)
 
     @property
     def gaps(self) -> GapRows:
         """The register of what the interface does not show, each row a dict with the `value` in force."""
-        return GapRows(self.session.control.gaps())
+        return GapRows(self.control.gaps())
 
     def delivery_faults(self, *faults: str, endpoint: str | None = None) -> None:
         """Make deliveries `duplicate`, `out_of_order`, both, or with neither named well-behaved again.
@@ -241,14 +170,14 @@ class Workbench(Closing):
         """
         named = [each.id for each in self.client.webhook_endpoints.each()] if endpoint is None else [endpoint]
         for each in named:
-            self.session.control.set_delivery_faults(each, list(faults))
+            self.control.set_delivery_faults(each, list(faults))
 
     def reset(self) -> None:
         """Forget all payments, events and entries; keys, webhook endpoints and the clock stay.
 
         What `receiver` keeps stays too: it is the merchant's, who knows of no reset.
         """
-        self.session.control.reset()
+        self.control.reset()
 
     # For analysts: what begins when payments were made. pandas is loaded when it is first used.
 
@@ -257,14 +186,14 @@ class Workbench(Closing):
         """The double-entry ledger, as DataFrames and T-accounts."""
         from workbench.analysis.ledger import Ledger
 
-        return Ledger(self.session.control)
+        return Ledger(self.control)
 
     @property
     def tables(self) -> "Tables":
         """Payments, charges, refunds, payouts, events and deliveries, as DataFrames."""
         from workbench.analysis.tables import Tables
 
-        return Tables(self.client, self.session.control)
+        return Tables(self.client, self.control)
 
     def settle(self, item: object) -> "pd.DataFrame":
         """Post the entries that a break proposes: `item` is a row of `result.breaks`; they can be reversed.
@@ -273,7 +202,7 @@ class Workbench(Closing):
         """
         from workbench.analysis.ledger import settle
 
-        return settle(self.session.control, item)
+        return settle(self.control, item)
 
     def simulate(  # noqa: PLR0913  each sets another thing about the month
         self,
@@ -300,7 +229,7 @@ class Workbench(Closing):
         from workbench.analysis.simulate import simulate
 
         return simulate(
-            self.session,
+            self,
             payments=payments,
             days=days,
             seed=seed,
@@ -320,7 +249,7 @@ class Workbench(Closing):
         if self._desk is None:
             from workbench.lab.desk import Desk
 
-            self._desk = Desk(self.session)
+            self._desk = Desk(self)
         return self._desk
 
     def dashboard(self) -> "Dashboard":
@@ -331,29 +260,23 @@ class Workbench(Closing):
         if self._dashboard is None:
             from workbench.lab.dashboard import Dashboard
 
-            self._dashboard = Dashboard(self.session)
+            self._dashboard = Dashboard(self)
         return self._dashboard
 
     def _trace_widget(self, trace: Trace) -> Widget:
         """The trace to look through, which follows what happens."""
         from workbench.lab.trace_board import trace_board
 
-        return trace_board(trace, self.session).widget
+        return trace_board(trace, self).widget
 
-    def _phone_widget(self, phone: Phone) -> Widget:
-        """The handset to touch: one for each number, kept up to date until the bench is closed."""
-        if phone.number not in self._phone_widgets:
-            from workbench.lab.phone import PhoneWidget
+    def phone_widget(self, phone: Phone) -> Widget:
+        """The handset to touch, kept up to date until the bench is closed."""
+        from workbench.lab.phone import PhoneWidget
 
-            widget = PhoneWidget(phone, self.session)
-            self._phone_widgets[phone.number] = widget
-            self.session.watch(widget.refresh)
-            self.session.closing.callback(widget.end)
-        return self._phone_widgets[phone.number]
-
-    def close(self) -> None:
-        """Close everything; a throw-away store is gone."""
-        self.session.close()
+        widget = PhoneWidget(phone, self)
+        self.watch(widget.refresh)
+        self.closing.callback(widget.end)
+        return widget
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"

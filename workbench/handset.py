@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -81,9 +82,9 @@ class Phone:
         shown = self._look()
         return with_widget(bundle(_text(shown), _html(shown)), lambda: self.widget)
 
-    @property
-    def widget(self) -> "Widget":
-        """The handset to touch, for JupyterLab. It is shown by itself where somebody looks."""
+    @cached_property
+    def widget(self) -> Widget:
+        """The handset to touch, for JupyterLab: one, however often it is shown, which it is where somebody looks."""
         return self._make_widget(self)
 
     def _look(self) -> wire.Handset:

@@ -1,4 +1,4 @@
-"""One connection to a sandbox: what the Lab, the analysis and the simulation are handed. `Workbench` opens it."""
+"""One connection to a sandbox: what the Lab, the analysis and the simulation are handed. `Workbench` is one."""
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -27,7 +27,7 @@ class Session(Closing):
     """A sandbox at `base_url`, called with the test secret key until `close`.
 
     `transport` leads to one of this process, whose calls notify `watchers`; without it the sandbox is served, and asked
-    now and then for what has happened. `phone_widget` makes what a handset shows where somebody looks.
+    now and then for what has happened.
     """
 
     def __init__(
@@ -36,7 +36,6 @@ class Session(Closing):
         secret_key: str,
         publishable_key: str,
         *,
-        phone_widget: Callable[[Phone], Widget],
         transport: httpx.BaseTransport | None = None,
         watchers: Watchers | None = None,
     ) -> None:
@@ -46,25 +45,33 @@ class Session(Closing):
         self.http = self.closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
+        """A bare httpx client of the sandbox, without credentials, to see the wire with."""
+        # A sandbox sets no cookies, and to look for them in each response takes half of httpx's time.
+        self.http.cookies.extract_cookies = lambda _: None  # type: ignore[assignment, method-assign]  # of this client's jar
         self.watchers = self.closing.enter_context(watchers or Watchers(self._position))
         self.trace_context = TraceContext(base_url, Latencies())
         self.trace_context.latencies.watch(self.http)
         self.is_served = transport is None
         self.base_url = base_url
         self.secret_key = Secret(secret_key)
+        """The key that is called with."""
         self.publishable_key = Secret(publishable_key)
+        """The key of an app; empty where `connect` was not given one."""
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
+        """The merchant's client, holding the test secret key."""
         self.control = SandboxControl(PaymentsClient(base_url, secret_key, http=self.http))
         self._looking = PaymentsClient(base_url, secret_key, http=self.http)
         self._looking.calls.always = {wire.UNSEEN: "true"}
         self.untraced = SandboxControl(self._looking)
         """The control plane, asked so that no watcher is notified and nothing is run for it."""
         self.clock = Clock(self.control)
+        """The sandbox's clock."""
         self.operator = Operator(self.control)
+        """The operators: `script` what becomes of the next payments, `outage`, `query`."""
         self.started: Receiver | None = None
         """The receiver, once there is one."""
         self.receiver_url = ""
-        self._phone_widget = phone_widget
+        """Where `receiver` is registered; empty until it is."""
         self._phones: dict[str, Phone] = {}
 
     def looking(self) -> PaymentsClient:
@@ -79,11 +86,15 @@ class Session(Closing):
         return self.watchers.add(callback)
 
     def phone(self, number: str) -> Phone:
-        """The handset with this number: one, however often it is asked for."""
+        """The handset with this number, `+260` and nine digits: one, however often it is asked for."""
         number = checked_text("number", number, such_as="+260961234567")
         if number not in self._phones:
-            self._phones[number] = Phone(self.control, number, widget=self._phone_widget)
+            self._phones[number] = Phone(self.control, number, widget=self.phone_widget)
         return self._phones[number]
+
+    def phone_widget(self, phone: Phone) -> Widget:
+        """What a handset shows where somebody looks."""
+        raise NotImplementedError
 
     @property
     def numbers(self) -> list[str]:
@@ -91,16 +102,20 @@ class Session(Closing):
         return list(self._phones)
 
     def client_with(self, key: str) -> PaymentsClient:
-        """A client that holds another key or token. Raises InvalidRequest: no key."""
+        """A client that holds another key or token, such as the publishable one.
+
+        Raises InvalidRequest: no key, as where `connect` was not given the publishable one.
+        """
         if key == "":
             message = "There is no key to hold: hand the publishable key to Workbench.connect, as its third argument."
             raise invalid(message, "key")
         return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep)
 
     def use_key(self, key: str) -> None:
-        """Call with another key from now on. Raises AuthenticationFailed: no key of this sandbox, and nothing changes.
+        """Call with another key from now on: the secret one after it was rolled, or the publishable one.
 
-        Raises LiveKeyRefused: a live key.
+        What was made before, such as a client by `client_with`, holds what it held. Raises AuthenticationFailed: no
+        key of this sandbox; the one that is held stays. Raises LiveKeyRefused: a live key.
         """
         tried = self.client_with(key)
         if key.startswith("pk_"):
@@ -114,7 +129,11 @@ class Session(Closing):
 
     @property
     def receiver(self) -> Receiver:
-        """The merchant's webhook endpoint; where there is none yet, one is started, and registered until `close`."""
+        """The merchant's webhook endpoint.
+
+        In process it has been registered since the start. Over a served sandbox the first use starts one on a free
+        port of this machine and registers it, until `close`; events from then on arrive there.
+        """
         if self.started is None:
             self.started = Receiver(types=EVENT_TYPES)
             url = self.closing.enter_context(self.started.listen())

@@ -44,7 +44,7 @@ class SingleCalls(SandboxControl):
     """Does each command by the calls of a merchant and of a person: what a slice is to come to."""
 
     def __init__(self, bench: Workbench) -> None:
-        super().__init__(bench.session.control.client)
+        super().__init__(bench.control.client)
         self.bench = bench
         self.intents: dict[str, str] = {}
         self.charges: dict[str, str] = {}
@@ -121,9 +121,9 @@ def differing(one: Tables, other: Tables) -> dict[str, set[str]]:
 def made(path: Path, control: type[SandboxControl] | None = None) -> tuple[Tables, Simulation]:
     with Workbench(seed=7, store=path) as bench:
         if control is SingleCalls:
-            bench.session.control = SingleCalls(bench)
+            bench.control = SingleCalls(bench)
         elif control is not None:
-            bench.session.control = control(bench.session.control.client)
+            bench.control = control(bench.control.client)
         month = bench.simulate(payments=PAYMENTS, days=DAYS, seed=1, traffic=TRAFFIC)
     return tables_in(path), month
 
@@ -164,7 +164,7 @@ def commands() -> list[SimulatedCommand]:
 def drive(bench: Workbench, planned: list[SimulatedCommand], cursor: int) -> Iterator[int]:
     """Send slices from a cursor on; where each call came to."""
     while cursor < len(planned):
-        cursor += bench.session.control.simulate("month", cursor, planned[cursor : cursor + SLICE]).done
+        cursor += bench.control.simulate("month", cursor, planned[cursor : cursor + SLICE]).done
         yield cursor
 
 
@@ -257,7 +257,7 @@ def test_who_scripted_a_fault_of_the_service_is_told(bench: Workbench):
     bench.operator.script("+260961234567", ["conflict"])
     command = SimulatedCommand(milliseconds(START), "charge", "order-1", "+260961234567", "mtn", 500)
     with pytest.raises(StateConflict, match="409"):
-        bench.session.control.simulate("month", 0, [command])
+        bench.control.simulate("month", 0, [command])
 
 
 def test_every_command_is_in_a_month():

@@ -184,7 +184,7 @@ class TestTheRequest:
         choice.select_option(index=1)
         expect(desk.handset).to_contain_text("Pay ZMW 20.00")
         expect(desk.ledger).to_contain_text("No entry yet")
-        assert lab.run("len(bench._phone_widgets)") == "2"
+        assert lab.run("len(bench.numbers)") == "2"
 
 
 class TestTheNotebookAroundIt:

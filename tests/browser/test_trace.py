@@ -85,4 +85,4 @@ def test_what_is_looked_into_and_typed_stays(lab: "Lab", board: "Locator"):
         lab.run_cell(2)
         expect(board.get_by_role("row").last).to_be_visible()
     lab.page.wait_for_timeout(SOON_MS)
-    assert lab.run("len(bench.session.watchers._callbacks)") == "1"
+    assert lab.run("len(bench.watchers._callbacks)") == "1"

@@ -76,7 +76,7 @@ def bench(shared_bench: Workbench) -> Workbench:
 @pytest.fixture
 def page(bench: Workbench) -> Browser:
     """Of a dashboard of its own: the served sandbox, and its bench, are shared."""
-    return Browser(Dashboard(bench.session))
+    return Browser(Dashboard(bench))
 
 
 def pay(bench: Workbench, phone: str = "+260961234567", amount: str = "150.00") -> str:
@@ -292,7 +292,7 @@ def test_the_clock_is_moved(bench: Workbench, page: Browser):
     shown = dict(page.section("clock")["items"][0]["items"][0]["pairs"])
     assert {"Lusaka", "UTC"} <= set(shown)
     assert int(shown["Lusaka"][11:13]) == (int(shown["UTC"][11:13]) + 2) % 24
-    assert ("by itself" in shown["It goes"]) == bench.session.is_served
+    assert ("by itself" in shown["It goes"]) == bench.is_served
     page.press("clock", "look")
 
 

@@ -358,7 +358,7 @@ class TestServed:
         ):
             desk = bench.desk()
             assert "Nothing here receives webhooks yet." in text(desk, "webhooks")
-            assert bench.session.started is None
+            assert bench.started is None
             assert "listens" in getattr(desk.do("webhooks", "start"), "text", "")
             assert "Nothing here receives" not in text(desk, "webhooks")
             assert re.fullmatch("desk-[0-9a-f]{8}", field(desk, "idempotency_key").value)

@@ -38,7 +38,7 @@ def paid(bench: Workbench, amount: str = "150.00") -> str:
 
 
 def board_of(bench: Workbench, trace: Trace | None = None) -> Board:
-    return trace_board(bench.trace if trace is None else trace, bench.session)
+    return trace_board(bench.trace if trace is None else trace, bench)
 
 
 def seen(board: Board) -> dict[str, Any]:

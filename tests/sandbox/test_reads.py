@@ -31,7 +31,7 @@ def test_a_read_waits_for_nobody_and_writes_nothing(tmp_path: Path):
         known = {"intent_id": intent.id, "charge_id": intent.latest_charge, "phone": PHONE, "endpoint_id": "none"}
         with closing(sqlite3.connect(path, isolation_level=None)) as writer:
             for each in READS:
-                bench.session.control.clock()  # what was read before is written
+                bench.control.clock()  # what was read before is written
                 writer.execute("BEGIN IMMEDIATE")
                 asked = each.path.format_map(dict.fromkeys(NAMED, "none") | known)
                 response = bench.http.get(asked, headers=key_of(bench))

@@ -4,7 +4,6 @@ import keyword
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from inspect import getattr_static
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -222,8 +221,9 @@ def _options(line: str) -> tuple[str, str, bool]:
 def _session(names: dict[str, Any], bench_name: str) -> Session:
     """That of the Workbench with this name, or of the one that there is."""
     # Looked at without running any code of what stands in a notebook.
-    held = {name: getattr_static(each, "session", None) for name, each in names.items() if name[0] != "_"}
-    benches = {name: each for name, each in held.items() if isinstance(each, Session)}
+    benches: dict[str, Session] = {
+        name: each for name, each in names.items() if name[0] != "_" and issubclass(type(each), Session)
+    }
     if bench_name and bench_name not in benches:
         raise Mistyped(f"{bench_name} is no Workbench here. Make it before: {bench_name} = Workbench()")
     if bench_name or "bench" in benches:
