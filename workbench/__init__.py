@@ -26,21 +26,20 @@ _HOMES = {
     "PaymentsClient": "workbench.client",
     "Receiver": "workbench.receiver",
     "Workbench": "workbench.bench",
+    "exercises": "workbench.lab.exercises",
     "read_statement": "workbench.analysis.statements",
     "reconcile": "workbench.analysis.reconcile",
     "verify": "workbench.domain.signatures",
 }
-_MODULES = {"exercises": "workbench.lab.exercises"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  each name has its own type
     """Load a public name when it is first used: `workbench --help` needs none of them."""
-    if name in _MODULES:
-        return import_module(_MODULES[name])
     if name not in _HOMES:
         message = f"module 'workbench' has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    return getattr(home, name, home)  # the exercises are a module themselves
 
 
 def __dir__() -> list[str]:

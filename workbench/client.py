@@ -57,13 +57,12 @@ class Listed(Resource, Generic[T]):
     misspelt one is no argument.
     """
 
-    _shape: Any
-    _page: Any
+    _shape: type[T]
+    _page: type[wire.List[T]]
 
     def retrieve(self, identifier: str) -> T:
         """The object as it is now. Raises NotFound."""
-        made: T = self._send("GET", self._shape, identifier)
-        return made
+        return self._send("GET", self._shape, identifier)
 
     def list(
         self, *, limit: int = 10, starting_after: str | None = None, ending_before: str | None = None
@@ -80,8 +79,7 @@ class Listed(Resource, Generic[T]):
     ) -> wire.List[T]:
         asked = {"limit": str(limit), "starting_after": starting_after, "ending_before": ending_before, **filters}
         query = {name: checked_text(name, value) for name, value in asked.items() if value is not None}
-        page: wire.List[T] = self._send("GET", self._page, query=query)
-        return page
+        return self._send("GET", self._page, query=query)
 
     def _every(self, **filters: str | None) -> Iterator[T]:
         after: str | None = None
@@ -485,12 +483,10 @@ class PaymentsClient(Closing):
         Raises WaitExpired after `timeout_s` seconds, those of polling and those of its answers, and at once if it was
         never confirmed. Raises InvalidRequest: seconds in which it could not end.
         """
-        for name, value, holds, wanted in (
-            ("timeout_s", timeout_s, timeout_s >= 0, "not negative"),
-            ("poll_s", poll_s, poll_s > 0, "more than zero"),
-        ):
-            if not holds:
-                raise invalid(f"{name} must be {wanted}, not {value!r}.", name)
+        if not timeout_s >= 0:
+            raise invalid(f"timeout_s must be not negative, not {timeout_s!r}.", "timeout_s")
+        if not poll_s > 0:
+            raise invalid(f"poll_s must be more than zero, not {poll_s!r}.", "poll_s")
         started, slept_s = time.monotonic(), 0.0
         while True:
             intent = self.payment_intents.retrieve(intent_id)
@@ -528,6 +524,3 @@ class PaymentsClient(Closing):
 
     def __repr__(self) -> str:
         return f"PaymentsClient({self.base_url!r}, {self.calls.key!r})"
-
-
-__all__ = ["PaymentsClient"]

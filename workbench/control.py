@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar
 
-import httpx
 from msgspec.structs import asdict
 
 from workbench.calls import invalid, segment
@@ -27,7 +26,7 @@ _PAGE = 1000
 
 
 class SandboxControl:
-    """What `/sandbox` offers, called with the test secret key: one method for each operation."""
+    """What `/sandbox` offers beside `Clock` and `Operator`, called with the test secret key."""
 
     def __init__(self, client: PaymentsClient) -> None:
         self.client = client
@@ -47,39 +46,27 @@ class SandboxControl:
 
     def clock(self) -> wire.Clock:
         """The moment, and how the clock goes."""
-        return self._get("clock", wire.Clock)
-
-    def advance(self, seconds: Decimal) -> wire.Clock:
-        """Move the clock; the moment that it comes to."""
-        return self._post("clock/advance", wire.Clock, {"seconds": seconds})
+        return self.get("clock", wire.Clock)
 
     def phone(self, number: str) -> wire.Handset:
         """What a customer's phone shows."""
-        return self._get(f"phones/{number}", wire.Handset)
+        return self.get(f"phones/{number}", wire.Handset)
 
     def messages(self, number: str) -> list[control.Message]:
         """What operators have texted to a customer, oldest first."""
-        return self._get(f"phones/{number}/messages", wire.Rows[control.Message]).data
+        return self.get(f"phones/{number}/messages", wire.Rows[control.Message]).data
 
     def enter(self, number: str, text: str) -> wire.Handset:
         """Type a PIN and send it; what the phone shows then. Raises StateConflict: no prompt waits."""
-        return self._post(f"phones/{number}/input", wire.Handset, {"text": text})
+        return self.post(f"phones/{number}/input", wire.Handset, {"text": text})
 
     def press(self, number: str, key: str) -> wire.Handset:
         """Press `cancel`, or leave the prompt alone: `ignore`. Raises StateConflict: no prompt waits."""
-        return self._post(f"phones/{number}/{key}", wire.Handset)
+        return self.post(f"phones/{number}/{key}", wire.Handset)
 
     def operators(self) -> list[wire.OperatorState]:
         """Each operator, and until when it is down."""
-        return self._get("operator", wire.Rows[wire.OperatorState]).data
-
-    def script(self, phone: str, answers: list[str]) -> wire.Scripted:
-        """Set what the next attempts on a number come to."""
-        return self._post("operator/script", wire.Scripted, {"phone": phone, "answers": answers})
-
-    def outage(self, provider: str, seconds: int) -> wire.OperatorState:
-        """Take an operator down for so many seconds; 0 ends it."""
-        return self._post("operator/outage", wire.OperatorState, {"provider": provider, "seconds": seconds})
+        return self.get("operator", wire.Rows[wire.OperatorState]).data
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[control.SimulatedCommand]) -> control.Simulated:
         """Do commands of a simulated month, from the cursor on; how many are done after at most a second.
@@ -87,24 +74,20 @@ class SandboxControl:
         Raises StateConflict: the cursor is ahead of what is done, or a command cannot be done.
         """
         body = {"simulation": simulation, "cursor": cursor, "commands": commands}
-        return self._post("simulation", control.Simulated, body)
-
-    def query(self, charge_id: str) -> wire.Charge:
-        """Ask the operator what became of a charge. Raises StateConflict: the charge waits for no answer."""
-        return self._post("operator/query", wire.Charge, {"charge": charge_id})
+        return self.post("simulation", control.Simulated, body)
 
     def delivery_faults(self) -> list[wire.FaultyEndpoint]:
         """How deliveries to each endpoint misbehave."""
-        return self._get("webhook_endpoints", wire.Rows[wire.FaultyEndpoint]).data
+        return self.get("webhook_endpoints", wire.Rows[wire.FaultyEndpoint]).data
 
     def set_delivery_faults(self, endpoint_id: str, faults: list[str]) -> wire.FaultyEndpoint:
         """Make deliveries to an endpoint misbehave, or behave again."""
         path = f"webhook_endpoints/{segment(endpoint_id)}/faults"
-        return self._post(path, wire.FaultyEndpoint, {"faults": faults})
+        return self.post(path, wire.FaultyEndpoint, {"faults": faults})
 
     def accounts(self, **bounds: str) -> list[wire.LedgerAccount]:
         """Every account posted to, with its sums; `as_of` and `known_at` are moments of RFC 3339."""
-        return self._get("ledger/accounts", wire.Rows[wire.LedgerAccount], **bounds).data
+        return self.get("ledger/accounts", wire.Rows[wire.LedgerAccount], **bounds).data
 
     def entries(self) -> Iterator[list[wire.LedgerEntry]]:
         """The entries of the ledger, page by page."""
@@ -121,24 +104,24 @@ class SandboxControl:
 
     def settle(self, difference: Mapping[str, Any]) -> wire.LedgerEntry:
         """Post the entry that settles a difference. Raises StateConflict: it was settled before."""
-        return self._post("ledger/entries", wire.LedgerEntry, difference)
+        return self.post("ledger/entries", wire.LedgerEntry, difference)
 
     def repeat(self, entry_id: str) -> wire.LedgerEntry:
         """Post an entry once more, a fault to find by reconciling."""
-        return self._post(f"ledger/entries/{entry_id}/repeat", wire.LedgerEntry)
+        return self.post(f"ledger/entries/{entry_id}/repeat", wire.LedgerEntry)
 
     def verify(self) -> wire.LedgerVerified:
         """Whether the chain of the ledger holds."""
-        return self._get("ledger/verify", wire.LedgerVerified)
+        return self.get("ledger/verify", wire.LedgerVerified)
 
     def trace(self, since: int | None = None) -> list[wire.TraceRow]:
         """What happened after a `seq`, or all of it, in order."""
         query = {} if since is None else {"since": str(since)}
-        return self._get("trace", wire.Rows[wire.TraceRow], **query).data
+        return self.get("trace", wire.Rows[wire.TraceRow], **query).data
 
     def gaps(self) -> list[dict[str, Any]]:
         """The rows of the register, each with the `value` in force."""
-        return self._get("gaps", wire.Rows[dict[str, Any]]).data
+        return self.get("gaps", wire.Rows[dict[str, Any]]).data
 
     def in_force(self) -> dict[str, Any]:
         """The value of each row of the register."""
@@ -146,26 +129,25 @@ class SandboxControl:
 
     def reset(self) -> wire.WasReset:
         """Forget all payments, events and entries."""
-        return self._post("reset", wire.WasReset)
-
-    def _get(self, path: str, shape: type[T], **query: str) -> T:
-        return self.client.calls.send("GET", self._url(path), shape, query=query or None)
-
-    def _post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
-        return self.client.calls.send("POST", self._url(path), shape, body=body)
+        return self.post("reset", wire.WasReset)
 
     def _pages(self, path: str, shape: type[wire.Page[Row]], **query: str) -> Iterator[list[Row]]:
         """The rows of a list of the ledger, so many entries at a time; those recorded meanwhile come last."""
         after = 0
         while True:
-            page = self._get(path, shape, after=str(after), limit=str(_PAGE), **query)
+            page = self.get(path, shape, after=str(after), limit=str(_PAGE), **query)
             yield page.data
             if not page.has_more:
                 return
             after = page.data[-1].number
 
-    def _url(self, path: str) -> str:
-        return str(httpx.URL(f"{self.client.base_url}/sandbox/{path}"))
+    def get(self, path: str, shape: type[T], **query: str) -> T:
+        """What is at a path below `/sandbox`, read as a `shape`."""
+        return self.client.calls.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
+
+    def post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
+        """What comes of a command at a path below `/sandbox`, read as a `shape`."""
+        return self.client.calls.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 
 class GapRows(Rows):
@@ -221,7 +203,7 @@ class Clock:
         total_ms = span // _MS + _whole_ms(seconds)
         if total_ms < 0:
             raise invalid(f"The clock does not go back, and this is {total_ms / 1000:g} s in all.")
-        self._control.advance(Decimal(total_ms) / 1000)
+        self._control.post("clock/advance", wire.Clock, {"seconds": Decimal(total_ms) / 1000})
         return self
 
     def __repr__(self) -> str:
@@ -267,12 +249,14 @@ class Operator:
 
         >>> bench.operator.script("+260961234567", ["insufficient_funds", "approve"])  # doctest: +SKIP
         """
-        self._control.script(phone, listed("answers", answers, "approve"))
+        body = {"phone": phone, "answers": listed("answers", answers, "approve")}
+        self._control.post("operator/script", wire.Scripted, body)
         return self
 
     def outage(self, provider: str, seconds: int) -> "Operator":
         """An operator is down for so many seconds from now; 0 ends it."""
-        state = self._control.outage(provider, seconds)
+        body = {"provider": provider, "seconds": seconds}
+        state = self._control.post("operator/outage", wire.OperatorState, body)
         if state.down_until is not None:
             self.outages.append(Outage(state.provider, seconds, state.down_until))
         return self
@@ -286,7 +270,7 @@ class Operator:
 
         Raises StateConflict: the charge waits for no answer.
         """
-        return asdict(self._control.query(charge_id))
+        return asdict(self._control.post("operator/query", wire.Charge, {"charge": charge_id}))
 
     def __repr__(self) -> str:
         return "Operator(script, outage, states, query)"

@@ -78,6 +78,10 @@ class ApiError(WorkbenchError):
     title: ClassVar[str] = "The service failed"
     default_code: ClassVar[str] = "service_failed"
 
+    def __init_subclass__(cls, status: int = status, title: str = title, code: str = default_code) -> None:
+        super().__init_subclass__()
+        cls.status, cls.title, cls.default_code = status, title, code
+
     def __init__(  # noqa: PLR0913  one argument per member of the response
         self,
         message: str,
@@ -98,76 +102,54 @@ class ApiError(WorkbenchError):
         self.request_id = request_id
 
 
-class InvalidRequest(ApiError):
+class InvalidRequest(ApiError, status=400, title="The request is not valid", code="request_invalid"):
     """Malformed or invalid: the same request will never succeed."""
 
-    status, title, default_code = 400, "The request is not valid", "request_invalid"
 
-
-class AuthenticationFailed(ApiError):
+class AuthenticationFailed(ApiError, status=401, title="No valid key", code="key_invalid"):
     """No valid key or token."""
 
-    status, title, default_code = 401, "No valid key", "key_invalid"
 
-
-class PaymentDeclined(ApiError):
+class PaymentDeclined(ApiError, status=402, title="The payment was declined", code="payment_declined"):
     """The customer or the operator said no; `facts["charge"]` names the charge."""
 
-    status, title, default_code = 402, "The payment was declined", "payment_declined"
 
-
-class PermissionDenied(ApiError):
+class PermissionDenied(ApiError, status=403, title="Not allowed", code="key_not_allowed"):
     """A valid key that may not do this, or a page of another origin."""
 
-    status, title, default_code = 403, "Not allowed", "key_not_allowed"
 
-
-class NotFound(ApiError):
+class NotFound(ApiError, status=404, title="Not found", code="not_found"):
     """No such object, or no such path."""
 
-    status, title, default_code = 404, "Not found", "not_found"
 
-
-class MethodNotAllowed(ApiError):
+class MethodNotAllowed(ApiError, status=405, title="Method not allowed", code="method_not_allowed"):
     """The path exists, the method on it does not."""
 
-    status, title, default_code = 405, "Method not allowed", "method_not_allowed"
 
-
-class RequestTimeout(ApiError):
+class RequestTimeout(ApiError, status=408, title="The request took too long", code="body_late"):
     """A body that did not arrive in time; nothing was done."""
 
-    status, title, default_code = 408, "The request took too long", "body_late"
 
-
-class StateConflict(ApiError):
+class StateConflict(ApiError, status=409, title="Not in this state", code="state_conflict"):
     """The object is in a state that does not take this."""
 
-    status, title, default_code = 409, "Not in this state", "state_conflict"
 
-
-class PayloadTooLarge(ApiError):
+class PayloadTooLarge(ApiError, status=413, title="The body is too large", code="body_too_large"):
     """A body over the limit."""
 
-    status, title, default_code = 413, "The body is too large", "body_too_large"
 
-
-class UnsupportedMediaType(ApiError):
+class UnsupportedMediaType(ApiError, status=415, title="The body is not JSON", code="media_type_unsupported"):
     """A body that is not JSON."""
 
-    status, title, default_code = 415, "The body is not JSON", "media_type_unsupported"
 
-
-class HostRefused(ApiError):
+class HostRefused(ApiError, status=421, title="Not the host of this sandbox", code="host_refused"):
     """A host by whose name the sandbox does not answer (RFC 9110, 421 Misdirected Request)."""
 
-    status, title, default_code = 421, "Not the host of this sandbox", "host_refused"
 
-
-class IdempotencyKeyReused(ApiError):
+class IdempotencyKeyReused(
+    ApiError, status=422, title="The key was used for another request", code="idempotency_key_reused"
+):
     """One key, two different bodies."""
-
-    status, title, default_code = 422, "The key was used for another request", "idempotency_key_reused"
 
 
 class ServiceFailed(ApiError):

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -43,7 +44,6 @@ _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
 _UNEXPLAINED = "CellExecutionError: "
-_SUMMARY = "{0.name}: {0.cells} cells in {0.seconds:.1f} s"
 
 
 def papermill() -> ModuleType:
@@ -60,12 +60,9 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
 
     Raises RunRefused: a name that none declares, or a text that is not of the declared type.
     """
-    if not parameters:
-        return {each: {} for each in notebooks}
-    found = {each: _declared(each) for each in notebooks}
-    declared = {each: names or {} for each, names in found.items()}
-    known = {name for names in declared.values() for name in names}
-    if all(names is None for names in found.values()):
+    declared = {each: _declared(each) if parameters else {} for each in notebooks}
+    known = {name for names in declared.values() for name in names or ()}
+    if all(names is None for names in declared.values()):
         raise RunRefused(
             f"No cell of {', '.join(each.name for each in notebooks)} is tagged parameters: -p has nothing to set.",
             hint="Tag the cell that assigns them.",
@@ -76,7 +73,7 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
             unknown=unknown,
         )
     return {
-        each: {name: _read(name, text, names[name]) for name, text in parameters.items() if name in names}
+        each: {name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names}
         for each, names in declared.items()
     }
 
@@ -164,7 +161,7 @@ class Failure(NamedTuple):
     def __str__(self) -> str:
         if not self.cell:
             return visible(f"  notebook {self.notebook}\n  {self.error}", lines=True)
-        source = "\n".join(f"    {line}" for line in self.source.splitlines())
+        source = textwrap.indent(self.source, "    ", lambda _: True)
         return visible(f"  notebook {self.notebook}, cell {self.cell}:\n{source}\n  {self.error}", lines=True)
 
 
@@ -190,10 +187,10 @@ class Result(NamedTuple):
         """Whether every cell ran."""
         return self.failure is None
 
-    @property
-    def cells(self) -> int:
-        """How many code cells ran."""
-        return sum(each.ran for each in self.timings)
+    def __str__(self) -> str:
+        ran = sum(each.ran for each in self.timings)
+        summary = visible(f"{self.name}: {ran} cells in {self.seconds:.1f} s")
+        return f"ok      {summary}" if self.passed else f"FAILED  {summary}\n{self.failure}"
 
 
 def execute(task: Task) -> Result:
@@ -318,9 +315,8 @@ def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNo
     """Neighbouring pieces of one stream as one: where they are cut differs from run to run."""
     whole: list[nbformat.NotebookNode] = []
     for output in outputs:
-        last = whole[-1] if whole else None
-        if last and output.output_type == "stream" == last.output_type and output.name == last.name:
-            last["text"] += output.text
+        if whole and output.output_type == "stream" and whole[-1].get("name") == output.name:
+            whole[-1]["text"] += output.text
         else:
             whole.append(output)
     return whole
@@ -387,7 +383,7 @@ def run(
             for result in _executed(tasks, jobs):
                 results.append(result)
                 progress.advance(bar)
-                _report(console, result)
+                console.print(str(result), markup=False, soft_wrap=True)
     finally:
         results.sort(key=lambda each: names.index(each.name))
         write_junit(results, out / "junit.xml")
@@ -442,10 +438,3 @@ def _make(out: Path) -> None:
             pass
     except OSError as error:
         raise RunRefused(f"Nothing can be written to {out}: {error.strerror}.", hint="Name another --out.") from None
-
-
-def _report(console: Console, result: Result) -> None:
-    if result.failure is None:
-        console.print(f"ok      {visible(_SUMMARY.format(result))}", markup=False)
-    else:
-        console.print(f"FAILED  {visible(_SUMMARY.format(result))}\n{result.failure}", markup=False, soft_wrap=True)
