@@ -2,12 +2,10 @@
 
 import json
 import re
-import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -124,42 +122,22 @@ def test_lines_and_tabs_stay_where_there_are_several_and_what_people_write_is_le
         assert text in str(table("", ("x",), [(text,)]))
 
 
-class TestTheCommandLine:
-    def run(self, *arguments: str) -> str:
-        return CliRunner(catch_exceptions=False).invoke(app, arguments).output
-
-    def test_a_refusal_quotes_no_control(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.chdir(tmp_path)
-        name = ATTACK.replace("\x00", "").replace(" ", "")
-        for arguments in (
-            ("gaps", name), (f"--{name}",), (name,), ("serve", "--store", f"{name}/x/store.db"),
-            ("serve", "--gaps", name), ("run", f"{name}.ipynb"), ("reconcile", f"{name}.parquet", f"{name}.csv"),
-            ("openapi", "--out", f"{name}/x"),
-        ):  # fmt: skip
-            output = self.run(*arguments)
-            assert "owned" in output
-            assert raw_in(output) == []
+def test_a_refusal_of_the_command_line_quotes_no_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    name = ATTACK.replace("\x00", "").replace(" ", "")
+    for arguments in (
+        ("gaps", name), (f"--{name}",), (name,), ("serve", "--store", f"{name}/x/store.db"), ("serve", "--gaps", name),
+        ("run", f"{name}.ipynb"), ("reconcile", f"{name}.parquet", f"{name}.csv"), ("openapi", "--out", f"{name}/x"),
+    ):  # fmt: skip
+        output = CliRunner(catch_exceptions=False).invoke(app, arguments).output
+        assert "owned" in output
+        assert raw_in(output) == []
 
 
 @given(text=HOSTILE)
 @settings(deadline=None)
-def test_in_a_snippet_a_control_is_written_as_its_language_writes_it_and_the_same_is_sent(text: str):
+def test_in_a_snippet_a_control_is_written_as_its_language_writes_it(text: str):
     made = snippet("POST", "/v1/payment_intents", {"amount": 1, "description": text, text: [text]})
     assert raw_in(*made, allowed="\n") == []
-    sent = word_after("--data-raw", made.curl)
-    assert json.loads(sent) == {"amount": 1, "description": text, text: [text]}
-    code = made.httpx.replace("bench.http.post", "dict").replace('"/v1', 'path="/v1', 1)
-    names = eval(code, {"bench": SimpleNamespace(secret_key="key")})  # noqa: S307  the text that is tested
-    assert names["content"] == sent
     no_json = snippet("POST", f"/x/{text}", "{ " + text, query={"a": text}, headers={"X-Name": "a" + text})
     assert raw_in(*no_json) == []
-    assert word_after("--data-raw", no_json.curl) == "{ " + text.replace("\0", "\ufffd")
-
-
-def word_after(option: str, curl: str) -> str:
-    """What bash hands over after an option of curl."""
-    printed = subprocess.run(  # noqa: S603  the text that is tested
-        ["bash", "--norc", "-c", 'curl() { printf "%s\\0" "$@"; }\n' + curl],  # noqa: S607  the bash of whoever runs it
-        env={"LC_ALL": "C.UTF-8"}, capture_output=True, check=True, timeout=20,
-    ).stdout.decode().split("\0")  # fmt: skip
-    return printed[printed.index(option) + 1]

@@ -1,6 +1,5 @@
 """Webhooks as a backend in Node takes them, with the npm package `standardwebhooks`: not our own verifier."""
 
-import base64
 import json
 import os
 import queue
@@ -12,7 +11,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from workbench import Workbench
@@ -25,16 +23,6 @@ PAID_IN_ORDER = [
     "payment_intent.created", "payment_intent.requires_action", "payment_intent.processing", "charge.succeeded",
     "payment_intent.succeeded",
 ]  # fmt: skip
-CHANGES: dict[str, Callable[[bytes, dict[str, str]], tuple[bytes, dict[str, str]]]] = {
-    "a byte of the body": lambda body, headers: (body.replace(b"ZMW", b"ZMV").replace(b"zmw", b"zmv"), headers),
-    "a space more": lambda body, headers: (body + b" ", headers),
-    "another id": lambda body, headers: (body, {**headers, "webhook-id": "evt_other"}),
-    "another second": lambda body, headers: (
-        body, {**headers, "webhook-timestamp": str(int(headers["webhook-timestamp"]) - 1)},
-    ),
-    "an old stamp": lambda body, headers: (body, {**headers, "webhook-timestamp": "1"}),
-    "no signature": lambda body, headers: (body, {**headers, "webhook-signature": ""}),
-}  # fmt: skip
 
 
 class Backend:
@@ -91,48 +79,16 @@ def bench(serving: "Serving") -> Iterator[Workbench]:
         yield bench
 
 
-@pytest.fixture
-def pay(bench: Workbench, backend: Backend, new_number: Callable[[], str]) -> Iterator[Callable[[], object]]:
-    """Takes a payment; the backend's URL is registered, and its secret handed over."""
-    made = bench.client.webhook_endpoints.create(url=f"{backend.url}/webhooks")
-    backend.knows("/webhooks", made.secret)
-    yield lambda: charged(bench, new_number)
-    bench.client.webhook_endpoints.delete(made.id)
-
-
-def charged(bench: Workbench, new_number: Callable[[], str]) -> object:
-    phone = new_number()
-    return bench.client.charges.create(amount=100, channel="mtn", phone=phone, idempotency_key=phone[1:])
-
-
-def test_node_verifies_every_delivery(
-    bench: Workbench, backend: Backend, pay: Callable[[], object], new_number: Callable[[], str]
-):
+def test_node_verifies_every_delivery(bench: Workbench, backend: Backend, new_number: Callable[[], str]):
+    backend.knows("/webhooks", bench.client.webhook_endpoints.create(url=f"{backend.url}/webhooks").secret)
     phone = new_number()
     intent = bench.client.payment_intents.create(amount=Decimal("150.10"), description="Monstera, Größe ½")
     bench.client.payment_intents.confirm(intent.id, phone=phone, provider="mtn")
     bench.phone(phone).enter_pin("1234")
-    charges = [pay() for _ in range(5)]
-    told = [backend.next() for _ in [*PAID_IN_ORDER, *charges]]
+    told = [backend.next() for _ in PAID_IN_ORDER]
     assert [(each["status"], each.get("reason")) for each in told] == [(200, None)] * len(told)
-    assert [each["event"]["type"] for each in told] == PAID_IN_ORDER + ["charge.succeeded"] * len(charges)
-    assert [each["event"]["id"] for each in told] == [each["headers"]["webhook-id"] for each in told]
+    assert [each["event"]["type"] for each in told] == PAID_IN_ORDER
+    assert [each["event"]["id"] for each in told] == [each["id"] for each in told]
     bench.clock.advance(0)
     sent = [row["detail"]["event"] for row in bench.trace if row["kind"] == "webhook"]
     assert [each["event"]["id"] for each in told] == sent
-
-
-def test_node_refuses_what_was_tampered_with(backend: Backend, pay: Callable[[], object]):
-    pay()
-    genuine = backend.next()
-    body = base64.b64decode(genuine["body"])
-    headers = {name: value for name, value in genuine["headers"].items() if name.startswith("webhook-")}
-    with httpx.Client(trust_env=False) as http:
-
-        def sent(body: bytes, headers: dict[str, str]) -> int:
-            answer = http.post(f"{backend.url}/webhooks", content=body, headers=headers)
-            assert backend.next()["status"] == answer.status_code
-            return answer.status_code
-
-        assert sent(body, headers) == 200
-        assert {name: sent(*change(body, headers)) for name, change in CHANGES.items()} == dict.fromkeys(CHANGES, 400)
