@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +65,6 @@ class Server(NamedTuple):
 
 Serving = Callable[..., AbstractContextManager[Server]]
 Bounded = Callable[[subprocess.Popen[Any]], AbstractContextManager[None]]
-HangUpMeans = Callable[[Any], AbstractContextManager[None]]
 
 settings.register_profile("workbench", deadline=None, max_examples=30)
 settings.register_profile("thorough", deadline=None, max_examples=200)
@@ -132,38 +132,20 @@ def bounded() -> Bounded:
 
 
 @pytest.fixture(scope="session")
-def hang_up_means() -> HangUpMeans:
-    """What SIGHUP does here within the block: processes started in it are deaf to it if it is ignored here."""
-
-    @contextmanager
-    def meaning(action: Any) -> Iterator[None]:  # noqa: ANN401  as of signal.signal
-        before = signal.signal(signal.SIGHUP, action)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGHUP, before)
-
-    return meaning
-
-
-def _heard(*_: object) -> None:
-    """Not ignored, and no harm to the test run; what a new program gets instead of a handler is the default."""
-
-
-@pytest.fixture(scope="session")
-def serving(bounded: Bounded, hang_up_means: HangUpMeans, tmp_path_factory: pytest.TempPathFactory) -> Serving:
+def serving(bounded: Bounded, tmp_path_factory: pytest.TempPathFactory) -> Serving:
     """Start `workbench serve` with options; ended by its process id when the block is left.
 
-    It ends by SIGHUP too, also where the tests run under nohup, unless `hang_up` is signal.SIG_IGN.
+    What SIGHUP means to it is `hang_up`, whether or not the tests themselves run under nohup.
     """
 
     @contextmanager
-    def start(*options: str, hang_up: Any = _heard) -> Iterator[Server]:  # noqa: ANN401  as of signal.signal
+    def start(*options: str, hang_up: Any = signal.SIG_DFL) -> Iterator[Server]:  # noqa: ANN401  as of signal.signal
         errors = tmp_path_factory.mktemp("serve") / "stderr.txt"
-        with errors.open("w") as stderr, hang_up_means(hang_up):
+        with errors.open("w") as stderr:
             process = subprocess.Popen(  # noqa: S603  our own command
-                [COMMAND, "serve", *options], stdout=subprocess.PIPE, stderr=stderr, text=True
-            )
+                [COMMAND, "serve", *options], stdout=subprocess.PIPE, stderr=stderr, text=True,
+                preexec_fn=partial(signal.signal, signal.SIGHUP, hang_up),  # noqa: PLW1509  one call, which takes no lock
+            )  # fmt: skip
         with bounded(process):
             ready, _, _ = select.select([process.stdout], [], [], START_S)
             line = process.stdout.readline() if ready and process.stdout else ""

@@ -17,13 +17,10 @@ TEXT = fixture("ci-workflow.yml").read_text("utf-8")
 JOB = yaml.safe_load(TEXT)["jobs"]["payments"]
 
 
-def test_it_runs_on_each_push_cannot_run_for_ever_and_holds_no_key():
-    # YAML 1.1 reads the key `on` as true, and GitHub knows it.
-    assert "push" in yaml.safe_load(TEXT)[True]
+def test_it_cannot_run_for_ever_and_holds_no_key():
     assert JOB["timeout-minutes"] <= 10
     assert not re.search(r"(sk|pk)_(test|live)_\w|whsec_", TEXT)
     assert set(re.findall(r"PAYMENTS_\w+", TEXT)) == NAMES
-    assert JOB["env"]["SHOP_WEBHOOKS"].startswith("http://127.0.0.1:")
 
 
 def test_the_sandbox_starts_in_the_runners_shell_and_takes_a_payment(tmp_path: Path):

@@ -91,27 +91,20 @@ class Listed(Resource, Generic[T]):
             after = page.data[-1].id
 
 
-def exact(amount: Decimal | int) -> Decimal | int:
-    """The amount, when no float and nothing infinite. Raises InvalidRequest."""
-    if isinstance(amount, bool) or not isinstance(amount, Decimal | int):
-        raise not_exact(amount, 'a Decimal, such as Decimal("150.00"), or an int')
-    if isinstance(amount, Decimal) and not amount.is_finite():
-        raise not_exact(amount, "a finite amount")
-    return amount
-
-
-def whole(amount: Decimal | int) -> int:
-    """The amount in ngwee, when an int. Raises InvalidRequest."""
-    if isinstance(amount, bool) or not isinstance(amount, int):
-        raise not_exact(amount, "a whole number of the charge's unit (ngwee in the sandbox), as an int")
-    return amount
-
-
-def not_exact(amount: object, wanted: str) -> InvalidRequest:
-    """The error for an amount of another type."""
-    return InvalidRequest(
-        f"amount must be {wanted}, not {type(amount).__name__} ({amount!r}).", code="amount_not_exact", param="amount"
-    )
+def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
+    """The amount: an int, or a finite Decimal where it need not be whole; never a float. Raises InvalidRequest."""
+    if isinstance(amount, int) and not isinstance(amount, bool):
+        return amount
+    if is_whole:
+        wanted = "a whole number of the charge's unit (ngwee in the sandbox), as an int"
+    elif not isinstance(amount, Decimal):
+        wanted = 'a Decimal, such as Decimal("150.00"), or an int'
+    elif amount.is_finite():
+        return amount
+    else:
+        wanted = "a finite amount"
+    message = f"amount must be {wanted}, not {type(amount).__name__} ({amount!r})."
+    raise InvalidRequest(message, code="amount_not_exact", param="amount")
 
 
 def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
@@ -275,7 +268,7 @@ class Charges(Listed[wire.Charge]):
         Raises PaymentDeclined; `facts["charge"]` names the charge.
         """
         payer = {"type": type, "channel": channel, "phone": phone, "reference": reference, "metadata": metadata}
-        body = {"amount": whole(amount), "currency": currency, **payer}
+        body = {"amount": exact(amount, is_whole=True), "currency": currency, **payer}
         return self._send("POST", wire.Charge, idempotency_key=idempotency_key, basic=True, body=body)
 
     def retrieve(self, charge_id: str) -> wire.Charge:
@@ -319,7 +312,7 @@ class Refunds(Listed[wire.Refund]):
         Raises InvalidRequest: more than is left, or not exact. Raises StateConflict: nothing was paid.
         """
         if amount is not None:
-            amount = exact(amount) if charge is None else whole(amount)
+            amount = exact(amount, is_whole=charge is not None)
         payment = {"charge": charge, "payment_intent": payment_intent}
         body = {**payment, "amount": amount, "reason": reason, "metadata": metadata}
         return self._send("POST", wire.Refund, idempotency_key=idempotency_key, body=body)

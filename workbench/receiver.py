@@ -178,8 +178,7 @@ class Receiver:
 
     def _check(self, event_type: str) -> None:
         """Raises ValueError: no event has this name, and a handler of it would wait for ever."""
-        families = {f"{each.partition('.')[0]}.*" for each in self._types}
-        known = {"*", *self._types, *families}
+        known = {"*", *self._types, *(f"{each.partition('.')[0]}.*" for each in self._types)}
         if event_type in known or (not self._types and _NAME.fullmatch(event_type)):
             return
         near = difflib.get_close_matches(event_type, known, n=1)

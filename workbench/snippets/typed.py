@@ -1,7 +1,7 @@
 """A request as a call of the typed client, from the table of calls; None where there is no such call."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -219,33 +219,23 @@ def _of_headers(row: Call, request: Request) -> Arguments | None:
 
 def _fits(row: Call, name: str, value: Any, others: Arguments) -> bool:  # noqa: ANN401  JSON is of any type
     """Whether the call sends an argument unchanged and does not refuse it."""
-    # A charge and its refunds are in whole ngwee, the rest in kwacha.
-    if name == "amount" and ("charge" in others or row.text == _CHARGE):
-        return _is_whole(value)
     if row.text == _ADVANCE:
-        return _is_number(value) and value >= 0 and value * 1000 % 1 == 0
-    return name not in _FITS or _FITS[name](value)
+        return _is_one(value, int | Decimal) and value >= 0 and value * 1000 % 1 == 0
+    if name == "account":
+        return "," not in value
+    if name in _LISTS:
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    # A charge and its refunds are in whole ngwee, the rest in kwacha.
+    is_whole = name == "amount" and ("charge" in others or row.text == _CHARGE)
+    return _is_one(value, int if is_whole else _KINDS.get(name, object))
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _is_one(value: object, kind: Any) -> bool:  # noqa: ANN401  a type, or several
+    return isinstance(value, kind) and not (isinstance(value, bool) and kind is not object)
 
 
-def _is_number(value: object) -> bool:
-    return _is_whole(value) or isinstance(value, Decimal)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-_FITS: Mapping[str, Callable[[Any], bool]] = {
-    "amount": _is_number,
-    **dict.fromkeys(("seconds", "limit"), _is_whole),
-    **dict.fromkeys(("payment_method_types", "enabled_events", "answers", "faults"), _is_list),
-    **dict.fromkeys(("pin", "refresh_token"), lambda value: isinstance(value, str)),
-    "account": lambda value: "," not in value,
-}
+_LISTS = ("payment_method_types", "enabled_events", "answers", "faults")
+_KINDS = {"amount": int | Decimal, "seconds": int, "limit": int, "pin": str, "refresh_token": str}
 
 
 def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Arguments) -> str | None:
