@@ -37,14 +37,13 @@ _AS_IT_IS = httpx.Auth()
 """Neither the client's own credentials nor those in a URL are sent in place of the key."""
 _url = lru_cache(httpx.URL)
 """To read a URL takes httpx a fifth of a call, and few differ."""
-_KEPT = 1000
 _STARTED = "workbench.started"
 
 
 class Latencies:
     """How long each of the latest responses took, by its Request-Id; kept in memory alone."""
 
-    def __init__(self, kept: int = _KEPT) -> None:
+    def __init__(self, kept: int = 1000) -> None:
         self._kept = kept
         self._ms: dict[str, int] = {}
 
@@ -192,10 +191,9 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
 
 def error_from(response: httpx.Response) -> ApiError:
     """The error of a response in any form: the interface does not show the real service's format."""
-    try:
+    members: dict[str, Any] = {}
+    with suppress(msgspec.MsgspecError, RecursionError):
         members = _decoder(dict[str, Any]).decode(response.content)
-    except (msgspec.MsgspecError, RecursionError):
-        members = {}
     if isinstance(members.get("error"), dict):
         members = members["error"]
 

@@ -101,10 +101,9 @@ class Messages(Rows):
 def _status(shown: wire.Handset) -> str:
     if shown.expires_at is None:
         return "no prompt waits"
-    tries = shown.tries_left
+    tries = "1 try" if shown.tries_left == 1 else f"{shown.tries_left} tries"
     more = f", {shown.queued} more behind it" if shown.queued else ""
-    until = clock_text(shown.expires_at * 1000)
-    return f"waits for a PIN until {until} in Lusaka, {tries} {'try' if tries == 1 else 'tries'} left{more}"
+    return f"waits for a PIN until {clock_text(shown.expires_at * 1000)} in Lusaka, {tries} left{more}"
 
 
 def on_screen(text: str) -> list[str]:

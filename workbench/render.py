@@ -60,11 +60,9 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def __str__(self) -> str:
-        headings = tuple(visible(column.heading) for column in self.columns)
-        rows = [tuple(map(visible, row)) for row in self.rows]
-        widths = [max(len(heading), *(len(row[place]) for row in rows), 0) for place, heading in enumerate(headings)]
-        ruled = tuple("─" * width for width in widths)
-        lines = [self._line(row, widths) for row in (headings, ruled, *rows)]
+        headings, *rows = [[*map(visible, row)] for row in ([each.heading for each in self.columns], *self.rows)]
+        widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
+        lines = [self._line(row, widths) for row in (headings, ["─" * width for width in widths], *rows)]
         lines += [] if self.rows else [_EMPTY]
         return "\n".join([visible(self.caption), *lines] if self.caption else lines)
 

@@ -24,8 +24,7 @@ from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.errors import ApiError
 from workbench.sandbox import control, operations
-from workbench.snippets import Snippet, snippet
-from workbench.snippets.typed import CALLS, NO_CALL
+from workbench.snippets import CALLS, NO_CALL, Snippet, snippet
 from workbench.trace import Trace, rows_of
 
 _ECHO = 'curl() { printf "%s\\0" "$@"; }\n'
