@@ -50,12 +50,8 @@ RAW = [
     "print('went on')",
 ]
 PARAMETERS = 'amount: str = "150.00"  # ZMW\ncount: int = 1\npaid: bool = False\nname = "fern"'
+SHOWN = "print([amount, count, paid, name])"
 BLANK = '# Your code goes here.\n\nexercises.check("exact_amount", bench)'
-CRASH = """def charge_surely(client, order):
-    price = order['amount']
-    return price / 0
-
-exercises.check("charge_surely", bench, charge_surely)"""
 CELL = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1", "outputs": [], "execution_count": None}
 EMPTY = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}}
 NO_NOTEBOOKS = {
@@ -134,17 +130,8 @@ def mixed(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> 
         write(folder, "dead", "x = 1", "import os\nos._exit(3)", "print('after')"),
         write(folder, "asserts", HOLDS, *(caught(each) for each, _ in ASSERTS.values()), ASSERTS["equal"][0]),
         write(folder, "raw", *RAW),
-        write(
-            folder,
-            "shop",
-            "# Shop",
-            tagged(PARAMETERS, "parameters"),
-            "print([amount, count, paid, name])",
-            metadata={},
-        ),
-        write(
-            folder, "exercises", f"print('untouched')\n{SETUP}", tagged(BLANK, "exercise"), tagged(CRASH, "exercise")
-        ),
+        write(folder, "shop", "# Shop", tagged(PARAMETERS, "parameters"), SHOWN, metadata={}),
+        write(folder, "exercises", f"print('untouched')\n{SETUP}", tagged(BLANK, "exercise")),
     ]
     for name, text in NO_NOTEBOOKS.items():
         notebooks.append(folder / f"{name}.ipynb")
@@ -190,7 +177,7 @@ def test_junit_has_a_suite_for_each_notebook_in_their_order_and_a_case_for_each_
     counted = {name: [len(suite.findall(each)) for each in paths] for name, suite in mixed.suites.items()}
     assert list(counted.items())[:7] == [
         ("failing", [3, 1, 1]), ("dead", [3, 1, 1]), ("asserts", [len(ASSERTS) + 2, 1, 0]), ("raw", [5, 1, 1]),
-        ("shop", [2, 0, 0]), ("exercises", [3, 0, 0]), ("not_json", [1, 1, 0]),
+        ("shop", [2, 0, 0]), ("exercises", [2, 0, 0]), ("not_json", [1, 1, 0]),
     ]  # fmt: skip
     assert list(counted)[-len(NO_NOTEBOOKS) :] == list(NO_NOTEBOOKS)
     for name, suite in mixed.suites.items():
@@ -224,11 +211,9 @@ def test_each_parameter_becomes_the_type_that_the_notebook_declares_and_another_
     assert mixed.printed("exercises").startswith("untouched\n")
 
 
-def test_an_exercise_that_is_not_done_or_crashes_is_no_error_and_said(mixed: Run):
-    assert "ok      exercises: 3 cells" in mixed.said
-    said = " ".join(mixed.printed("exercises", "exercise").split())
-    assert said.startswith("Not done yet: No intent with the description Orchid")
-    assert "ZeroDivisionError: division by zero, in line 3 of charge_surely: return price / 0 exercises" in said
+def test_an_exercise_that_is_not_done_is_no_error_and_said(mixed: Run):
+    assert "ok      exercises: 2 cells" in mixed.said
+    assert mixed.printed("exercises", "exercise").startswith("Not done yet: No intent with the description Orchid")
 
 
 def test_an_exercise_whose_solution_does_not_prove_right_fails_its_notebook(run: Callable[..., Run], tmp_path: Path):
@@ -282,14 +267,12 @@ def test_two_runs_write_the_same_bytes_with_one_job_and_with_two_and_no_trace_of
         (("there", "nowhere"), ["nowhere.ipynb"]),
         (("there", "more/there"), ["there"]),
         (("there", "--jobs", "0"), ["--jobs"]),
-        (("there", "--jobs", "many"), ["--jobs"]),
         (("there", "-p", "alone"), ["-p"]),
         (("shop", "-p", "color", "green"), ["color", "amount, count, name, paid"]),
         (("shop", "-p", "count", "three"), ["count", "int", "'three'"]),
         (("shop", "-p", "paid", "perhaps"), ["paid", "bool", "'perhaps'"]),
         (("there", "-p", "amount", "2.00"), ["No cell of there.ipynb is tagged parameters"]),
         (("there", "--out", "a_file"), ["a_file"]),
-        (("there", "--out", "a_file/below"), ["a_file/below"]),
         (("there", "--out", "/dev/null/below"), ["/dev/null/below"]),
         (("there", "--out", "."), ["never written over"]),
     ],
