@@ -46,10 +46,11 @@ def test_node_verifies_every_delivery(
 ):
     pipe, phone = subprocess.PIPE, new_number()
     process = subprocess.Popen(backend, stdin=pipe, stdout=pipe, text=True)  # noqa: S603  this test's own backend
-    # What it does not say in time, it says never.
-    limit = threading.Timer(ANSWER_S, process.kill)
-    limit.start()
     with bounded(process), serving("--port", "0", "--json") as server, Workbench.connect(**server.address) as bench:
+        # What it does not say in time, it says never.
+        limit = threading.Timer(ANSWER_S, process.kill)
+        limit.daemon = True
+        limit.start()
         told = map(json.loads, process.stdout)
         url = f"http://127.0.0.1:{next(told)['port']}/webhooks"
         process.stdin.write(bench.client.webhook_endpoints.create(url=url).secret + "\n")
@@ -65,4 +66,3 @@ def test_node_verifies_every_delivery(
             {"id": event, "status": 200, "event": {"id": event, "type": each}}
             for event, each in zip(sent, PAID_IN_ORDER, strict=True)
         ]
-    limit.cancel()
