@@ -373,7 +373,13 @@ def run(
     """
     tasks = _tasks(notebooks, parameters or {}, out, solutions=solutions)
     names = [task.name for task in tasks]
-    _make(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        # Better refused now than after the first notebook.
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise RunRefused(f"Nothing can be written to {out}: {error.strerror}.", hint="Name another --out.") from None
     results: list[Result] = []
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -428,13 +434,3 @@ def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path, 
         raise RunRefused(f"{out} holds the notebooks themselves, which are never written over: name another --out.")
     values = typed(notebooks, parameters)
     return [Task(each.resolve(), out.resolve(), values[each], solutions) for each in notebooks]
-
-
-def _make(out: Path) -> None:
-    """Make the folder, and try to write in it: better refused now than after the first notebook."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise RunRefused(f"Nothing can be written to {out}: {error.strerror}.", hint="Name another --out.") from None

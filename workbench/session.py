@@ -59,7 +59,7 @@ class Session(Closing):
         """The key of an app; empty where `connect` was not given one."""
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
         """The merchant's client, holding the test secret key."""
-        self.control = SandboxControl(PaymentsClient(base_url, secret_key, http=self.http))
+        self.control = SandboxControl(self.client)
         self._looking = PaymentsClient(base_url, secret_key, http=self.http)
         self._looking.calls.always = {wire.UNSEEN: "true"}
         self.untraced = SandboxControl(self._looking)
@@ -123,7 +123,7 @@ class Session(Closing):
             return
         tried.calls.always = self._looking.calls.always
         SandboxControl(tried).check()
-        for each in (self.client, self.control.client, self._looking):
+        for each in (self.client, self._looking):
             each.calls.hold(key)
         self.secret_key = Secret(key)
 
