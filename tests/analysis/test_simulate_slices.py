@@ -56,8 +56,8 @@ class SingleCalls(SandboxControl):
             getattr(self, each.what)(each)
         return Simulated(simulation, cursor + len(commands), len(commands))
 
-    def script(self, each: SimulatedCommand) -> None:  # type: ignore[override]  the name of the command
-        super().script(each.phone, [each.scenario])
+    def script(self, each: SimulatedCommand) -> None:
+        self.bench.operator.script(each.phone, [each.scenario])
 
     def charge(self, each: SimulatedCommand) -> None:
         try:
