@@ -11,15 +11,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
-from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import ModuleType
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 from xml.etree import ElementTree as ET
 
-import nbformat
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -27,6 +24,11 @@ from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
 from workbench.visible import visible
+
+# A parser of internationalised addresses, which checks nothing in a notebook, takes a second to load in every process:
+# barred before the schema checker of nbformat, and of all that imports it, looks whether it is installed.
+sys.modules.setdefault("rfc3987_syntax", cast("Any", None))  # None is how an import is barred
+import nbformat  # noqa: E402
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _READ: Mapping[str, Callable[[str], object]] = {
@@ -44,15 +46,6 @@ _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
 _UNEXPLAINED = "CellExecutionError: "
-
-
-def papermill() -> ModuleType:
-    """The module, without a parser that its schema checker uses where it is installed.
-
-    That parser of internationalised addresses takes a second to load and checks nothing in a notebook.
-    """
-    sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))  # None is how an import is barred
-    return import_module("papermill")
 
 
 def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
@@ -80,7 +73,6 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
 
 def _declared(notebook: Path) -> dict[str, str] | None:
     """The names in the cell tagged `parameters`, and their types, as papermill reads them; None without such a cell."""
-    papermill()
     from papermill.translators import PythonTranslator
 
     names: dict[str, str] | None = None
@@ -213,10 +205,12 @@ def execute(task: Task) -> Result:
 
 
 def _run(task: Task, written: Path, *, may_repeat: bool = True) -> Failure | None:
+    from papermill.exceptions import PapermillExecutionError, strip_color
+
     try:
         _execute(task, written)
-    except papermill().PapermillExecutionError as error:
-        trace = papermill().exceptions.strip_color("\n".join(error.traceback))
+    except PapermillExecutionError as error:
+        trace = strip_color("\n".join(error.traceback))
         return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
     except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
         repeats = may_repeat and _died_at_its_start(error, written)
@@ -225,9 +219,11 @@ def _run(task: Task, written: Path, *, may_repeat: bool = True) -> Failure | Non
 
 
 def _execute(task: Task, written: Path) -> None:
+    from papermill import execute_notebook
+
     # A check that does not pass raises in a run with the solutions. Else it prints, as for a person.
     os.environ[MUST_BE_DONE] = "1" if task.solutions else "0"
-    papermill().execute_notebook(
+    execute_notebook(
         solved(nbformat.read(task.notebook, as_version=4)) if task.solutions else str(task.notebook),
         str(written),
         parameters=task.parameters,
