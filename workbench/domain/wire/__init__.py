@@ -7,7 +7,7 @@ assumed, as the register of gaps says.
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
@@ -18,12 +18,11 @@ from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.phones import OPERATORS
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, EVENT_TYPES, HOST_NAME, PENDING
 from workbench.domain.wire.base import (
-    MOMENT,
-    PHONE,
     ChargeId,
     DateTime,
     EndpointId,
     MaskedPhone,
+    Moment,
     NeverNegative,
     OperatorName,
     Phone,
@@ -32,13 +31,11 @@ from workbench.domain.wire.base import (
     Seconds,
     UpperCurrency,
     WithSecrets,
-    always,
     by_register,
     is_id,
     kwacha,
     meaning,
-    one_of,
-    only,
+    required,
 )
 from workbench.domain.wire.base import Source as Source
 from workbench.domain.wire.base import View as View
@@ -83,7 +80,7 @@ _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2
 
 def _states(table: payments.Transitions) -> Meta:
     """A state of a table of transitions."""
-    return one_of(dict.fromkeys([*(state for state, _ in table), *table.values()]))
+    return meaning(enum=[*dict.fromkeys([*(state for state, _ in table), *table.values()])])
 
 
 def _operator_id(gaps: Gaps) -> Schema:
@@ -95,7 +92,7 @@ def _operator_that(says: str) -> Meta:
     return by_register(lambda gaps: {**_operator_id(gaps), "description": says})
 
 
-MobileMoneyType = Annotated[str, only(payments.MOBILE_MONEY)]
+MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
 EventFilter = Annotated[list[str], meaning(items={"enum": _EVENT_NAMES}, minItems=1)]
 _URL = (
     "http or https, to a name or to this machine's loopback. A public address in digits is taken too, a private one "
@@ -104,10 +101,10 @@ _URL = (
 Url = Annotated[str, meaning(_URL, pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$")]
 IntentId = Annotated[str, is_id("pi")]
 EventId = Annotated[str, is_id("evt")]
-FailureCode = Annotated[str, one_of(payments.FAILURES)]
+FailureCode = Annotated[str, meaning(enum=[*payments.FAILURES])]
 Live = Annotated[bool, meaning("A sandbox holds nothing live.", const=False)]
 MajorAmount = Annotated[Decimal, meaning("Major units, two decimals.")]
-Zmw = Annotated[str, only(ZMW.code)]
+Zmw = Annotated[str, meaning(const=ZMW.code)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -154,16 +151,11 @@ class MobileMoneyMethod(View):
     mobile_money: MobileMoney
 
 
-def _needs_client_secret(gaps: Gaps) -> Schema:
-    is_needed = gaps.client_secret_on_confirm == "always"  # noqa: S105  a choice of the register
-    return {"required": ["payment_method", "client_secret"]} if is_needed else {}
-
-
 class ConfirmPaymentIntent(WithSecrets):
     """Section 2.2."""
 
     __source__ = Source("2.2", ("payment_method",))
-    __whole__ = _needs_client_secret
+    __whole__ = required("payment_method", "client_secret", client_secret_on_confirm="always")  # noqa: S106  a choice
     payment_method: MobileMoneyMethod
     client_secret: Annotated[str, meaning("Needed with a publishable key; checked whenever it is sent.")] | None = None
 
@@ -179,16 +171,11 @@ def _whole_amount(gaps: Gaps) -> Schema:
     }
 
 
-def _needs_reference(gaps: Gaps) -> Schema:
-    shown = ["amount", "currency", "type", "channel", "phone", "reference"]
-    return {"required": shown} if gaps.required_fields == "with_reference" else {}
-
-
 class CreateCharge(View):
     """Section 2.3."""
 
     __source__ = Source("2.3", ("amount", "currency", "type", "channel", "phone", "reference"), gap="2.5")
-    __whole__ = _needs_reference
+    __whole__ = required(*__source__.shows, required_fields="with_reference")
     amount: Annotated[Int64, by_register(_whole_amount)]
     currency: Annotated[str, kwacha(ZMW.code.lower())]
     type: MobileMoneyType
@@ -219,7 +206,7 @@ class RefreshRequest(WithSecrets):
     """Section 4, illustrative; empty when the bearer in the header is what is refreshed."""
 
     # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
-    __whole__ = always({"required": ["refresh_token"]})
+    __whole__ = required("refresh_token")
     refresh_token: str | None = None
 
 
@@ -237,7 +224,7 @@ class UpdateWebhookEndpoint(View):
     __source__ = Source(gap="6")
     url: Url | None = None
     enabled_events: EventFilter | None = None
-    status: Annotated[str, one_of([ENABLED, DISABLED])] | None = None
+    status: Annotated[str, meaning(enum=[ENABLED, DISABLED])] | None = None
 
 
 class CancelPaymentIntent(View):
@@ -259,7 +246,7 @@ _OF_INTENT = _refunded("payment_intent", "charge", multipleOf=Decimal("0.01"), e
 class CreateRefund(View):
     """Assumed: of a charge or of an intent; `amount` in the unit of what it refunds, all that is left without it."""
 
-    __whole__ = always({"oneOf": [_OF_CHARGE, _OF_INTENT]})
+    __whole__: ClassVar = {"oneOf": [_OF_CHARGE, _OF_INTENT]}
     charge: str | None = None
     payment_intent: str | None = None
     amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
@@ -280,7 +267,7 @@ class CreateApiKey(View):
     """Assumed: `kind` is secret or publishable."""
 
     __source__ = Source(gap="5")
-    kind: Annotated[str, one_of(KEY_PREFIXES)] = "secret"
+    kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])] = "secret"
 
 
 class List(View, Generic[T]):
@@ -315,7 +302,7 @@ class UssdPrompt(View):
 class NextAction(View):
     """What has to happen before the payment goes on."""
 
-    type: Annotated[str, only("ussd_prompt")]
+    type: Annotated[str, meaning(const="ussd_prompt")]
     ussd_prompt: UssdPrompt
 
 
@@ -357,7 +344,7 @@ class PaymentIntent(WithSecrets):
     )
     id: IntentId
     client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
-    object: Annotated[str, only("payment_intent")] | UnsetType = "payment_intent"
+    object: Annotated[str, meaning(const="payment_intent")] | UnsetType = "payment_intent"
     amount: MajorAmount | UnsetType = UNSET
     currency: Zmw | UnsetType = UNSET
     status: Annotated[str, _states(payments.INTENT_TRANSITIONS)] = ""
@@ -391,10 +378,10 @@ class Charge(View):
     id: ChargeId
     status: Annotated[str, _states(payments.CHARGE_TRANSITIONS)]
     amount: Annotated[int, by_register(_least_of_charge)]
-    currency: Annotated[str, only(ZMW.code.lower())]
+    currency: Annotated[str, meaning(const=ZMW.code.lower())]
     channel: Annotated[str, _operator_that("The operator that the merchant asked for.")]
     provider: Annotated[str, _operator_that("The operator that moved the money.")]
-    object: Annotated[str, only("charge")] = "charge"
+    object: Annotated[str, meaning(const="charge")] = "charge"
     type: MobileMoneyType = payments.MOBILE_MONEY
     phone: MaskedPhone = ""
     reference: str | None = None
@@ -431,8 +418,8 @@ class Token(WithSecrets):
     __source__ = Source(relies=("token_field",))
     access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
-    token_type: Annotated[str, only("Bearer")] = "Bearer"  # noqa: S105  the scheme's name
-    expires_in: Annotated[int, only(86_400)] = 86_400
+    token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
 
 class WebhookEndpoint(WithSecrets):
@@ -445,8 +432,8 @@ class WebhookEndpoint(WithSecrets):
     id: EndpointId
     url: str
     enabled_events: list[str]
-    status: Annotated[str, one_of([ENABLED, DISABLED])]
-    object: Annotated[str, only("webhook_endpoint")] = "webhook_endpoint"
+    status: Annotated[str, meaning(enum=[ENABLED, DISABLED])]
+    object: Annotated[str, meaning(const="webhook_endpoint")] = "webhook_endpoint"
     secret: (
         Annotated[str, meaning("What its messages are signed with; there once, when it is created or rolled.")]
         | UnsetType
@@ -461,7 +448,7 @@ class Deleted(View):
 
     id: str
     object: str
-    deleted: Annotated[bool, only(value=True)] = True
+    deleted: Annotated[bool, meaning(const=True)] = True
 
 
 class Refund(View):
@@ -471,10 +458,10 @@ class Refund(View):
     id: Annotated[str, is_id("re")]
     status: Annotated[str, _states(payments.REFUND_TRANSITIONS)]
     amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
-    currency: Annotated[str, one_of([ZMW.code, ZMW.code.lower()])]
+    currency: Annotated[str, meaning(enum=[ZMW.code, ZMW.code.lower()])]
     charge: ChargeId
     payment_intent: IntentId | None = None
-    object: Annotated[str, only("refund")] = "refund"
+    object: Annotated[str, meaning(const="refund")] = "refund"
     reason: str | None = None
     failure_code: FailureCode | None = None
     failure_message: str | None = None
@@ -491,7 +478,7 @@ class Payout(View):
     status: Annotated[str, _states(payments.PAYOUT_TRANSITIONS)]
     amount: MajorAmount
     currency: Zmw
-    object: Annotated[str, only("payout")] = "payout"
+    object: Annotated[str, meaning(const="payout")] = "payout"
     destination: str | None = None
     failure_code: FailureCode | None = None
     failure_message: str | None = None
@@ -514,7 +501,7 @@ class Balance(View):
     pending: list[Amount]
     available: list[Amount]
     owed: list[Amount]
-    object: Annotated[str, only("balance")] = "balance"
+    object: Annotated[str, meaning(const="balance")] = "balance"
     livemode: Live = False
 
 
@@ -535,14 +522,14 @@ class Delivery(View):
 
     __source__ = Source(gap="6", relies=("dead_letter", "retry_schedule_s"))
     id: Annotated[str, is_id("del")]
-    status: Annotated[str, one_of(_DELIVERIES)]
+    status: Annotated[str, meaning(enum=_DELIVERIES)]
     event: EventId
     event_type: str
     endpoint: EndpointId
     url: str
     attempts: list[DeliveryAttempt]
     next_attempt_at: Seconds | None = None
-    object: Annotated[str, only("delivery")] = "delivery"
+    object: Annotated[str, meaning(const="delivery")] = "delivery"
     created: Seconds = 0
     livemode: Live = False
 
@@ -552,11 +539,11 @@ class ApiKey(WithSecrets):
 
     __source__ = Source(gap="5")
     id: Annotated[str, is_id("key")]
-    kind: Annotated[str, one_of(KEY_PREFIXES)]
-    status: Annotated[str, one_of([ACTIVE, ROLLED, REVOKED])]
+    kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])]
+    status: Annotated[str, meaning(enum=[ACTIVE, ROLLED, REVOKED])]
     masked: str
     value: Annotated[str, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
-    object: Annotated[str, only("api_key")] = "api_key"
+    object: Annotated[str, meaning(const="api_key")] = "api_key"
     created: Seconds = 0
     livemode: Live = False
 
@@ -583,11 +570,11 @@ class Event(View):
 
     __source__ = Source(gap="6", relies=("event_payload", "event_types"))
     id: EventId
-    type: Annotated[str, one_of(EVENT_TYPES)]
+    type: Annotated[str, meaning(enum=[*EVENT_TYPES])]
     timestamp: DateTime
     data: EventData
     request: EventRequest
-    api_version: Annotated[str, only(API_VERSION)] = API_VERSION
+    api_version: Annotated[str, meaning(const=API_VERSION)] = API_VERSION
     livemode: Live = False
 
 
@@ -608,7 +595,7 @@ PathEndpoint = Annotated[str, parameter("The webhook endpoint's id.", pattern="^
 PathDelivery = Annotated[str, parameter("The delivery's id.", pattern="^del_[0-9A-Za-z]+$")]
 PathKey = Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")]
 PathEntry = Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")]
-PathPhone = Annotated[str, parameter("The customer's number.", **PHONE)]
+PathPhone = Annotated[Phone, parameter("The customer's number.")]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _SEARCH = "Those in whose payload this text stands; of three digits and more, also those of a number that ends so."
 
@@ -645,7 +632,7 @@ class EventsQuery(ListQuery):
     """Those of one type, or of a family such as `charge.*`; from a moment of RFC 3339 on; in which a text stands."""
 
     type: Annotated[str, parameter("Those of this type, or of a family.", enum=_EVENT_NAMES)] | None = None
-    created_since: Annotated[str, parameter("Those of this moment and later.", **MOMENT)] | None = None
+    created_since: Annotated[Moment, parameter("Those of this moment and later.")] | None = None
     search: Annotated[str, Meta(min_length=1, max_length=100, description=_SEARCH)] | None = None
 
 
@@ -660,8 +647,8 @@ class DeliveriesQuery(ListQuery):
 class BalancesQuery(View):
     """What had occurred by `as_of` and was recorded by `known_at`, moments of RFC 3339."""
 
-    as_of: Annotated[str, parameter("What had occurred by this moment.", **MOMENT)] | None = None
-    known_at: Annotated[str, parameter("What was recorded by this moment.", **MOMENT)] | None = None
+    as_of: Annotated[Moment, parameter("What had occurred by this moment.")] | None = None
+    known_at: Annotated[Moment, parameter("What was recorded by this moment.")] | None = None
 
 
 class EntriesQuery(View):

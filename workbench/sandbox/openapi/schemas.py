@@ -26,7 +26,7 @@ def requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
     for name, schema in found.items():
         struct = _structs()[name]
         _refine(schema["properties"], struct, gaps)
-        whole = _written(struct.__whole__(gaps)) if struct.__whole__ else {}
+        whole = _written(struct.__whole__(gaps) if callable(struct.__whole__) else struct.__whole__)
         for field in whole.get("required", ()):
             if isinstance(schema["properties"][field].get("type"), list):
                 schema["properties"][field]["type"] = "string"
@@ -56,19 +56,26 @@ def parameters(shape: type[View]) -> Iterator[tuple[str, str, Schema]]:
     """Name, words and schema of each parameter of a query, which is left out where a field would be null."""
     (schema,) = _components([shape]).values()
     for each in msgspec.structs.fields(shape):
-        of_type, says, said = schema["properties"][each.name], "", Schema()
-        for meta in _metas(each.type):
-            says, said = meta.description or says, said | (meta.extra_json_schema or {})
+        of_type = schema["properties"][each.name]
         kinds = of_type["type"]
-        kind = next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds
+        kind = {"type": next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds}
+        says, said = _parameter(each.type)
         plain = {name: value for name, value in of_type.items() if name != "description"}
-        yield each.name, says, {"type": kind, **said} if said else {**plain, "type": kind}
+        yield each.name, says, kind | said if said else plain | kind
 
 
 def path_parameter(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
     """Words and schema of what stands in a path."""
-    (meta,) = _metas(kind)
-    return meta.description or "", {"type": "string", **(meta.extra_json_schema or {})}
+    says, said = _parameter(kind)
+    return says, {"type": "string", **said}
+
+
+def _parameter(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
+    """What it is for, and what is said of its type."""
+    says, said = "", Schema()
+    for meta in _metas(kind):
+        says, said = meta.description or says, said | (meta.extra_json_schema or {})
+    return says, said
 
 
 def response_name(name: str) -> str:
