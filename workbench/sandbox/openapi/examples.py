@@ -112,18 +112,9 @@ _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
 }  # fmt: skip
 
 
-def response(operation_id: str) -> Example:
-    """What an operation answered in the run."""
-    return _of_a_run()["answers"][operation_id]
-
-
-def event(event_type: str) -> Example:
-    """An event of this type in the run."""
-    return _of_a_run()["events"][event_type]
-
-
 @cache
-def _of_a_run() -> dict[str, dict[str, Example]]:
+def of_a_run() -> dict[str, dict[str, Example]]:
+    """What was answered in the run: `answers` by operation, and `events` by their type."""
     text = files(__package__).joinpath(FILE).read_bytes()
     return msgspec.json.decode(text, type=dict[str, dict[str, Example]])
 

@@ -161,7 +161,7 @@ def _success(operation: Operation, response: str, gaps: Gaps) -> Schema:
     versions = gaps.version_header == "api_version"
     told = {"Api-Version": versions, "Idempotent-Replayed": operation.takes_keys, "Cache-Control": operation.no_store}
     names = ["Request-Id", "Sandbox-Provenance", *(name for name, is_there in told.items() if is_there)]
-    content = {"schema": schemas.reference(response), "example": examples.response(operation.id)}
+    content = {"schema": schemas.reference(response), "example": examples.of_a_run()["answers"][operation.id]}
     done: Schema = {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
     return {**done, "links": {link.name: _link(link) for link in operation.links}} if operation.links else done
 

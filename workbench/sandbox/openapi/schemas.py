@@ -59,23 +59,17 @@ def parameters(shape: type[View]) -> Iterator[tuple[str, str, Schema]]:
         of_type = schema["properties"][each.name]
         kinds = of_type["type"]
         kind = {"type": next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds}
-        says, said = _parameter(each.type)
+        says, schema_said = said(each.type)
         plain = {name: value for name, value in of_type.items() if name != "description"}
-        yield each.name, says, kind | said if said else plain | kind
+        yield each.name, says, kind | schema_said if schema_said else plain | kind
 
 
-def path_parameter(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
-    """Words and schema of what stands in a path."""
-    says, said = _parameter(kind)
-    return says, {"type": "string", **said}
-
-
-def _parameter(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
-    """What it is for, and what is said of its type."""
-    says, said = "", Schema()
+def said(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
+    """What a parameter of a type is for, and what is said of the type."""
+    says, schema = "", Schema()
     for meta in _metas(kind):
-        says, said = meta.description or says, said | (meta.extra_json_schema or {})
-    return says, said
+        says, schema = meta.description or says, schema | (meta.extra_json_schema or {})
+    return says, schema
 
 
 def response_name(name: str) -> str:
