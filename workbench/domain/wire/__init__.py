@@ -362,11 +362,18 @@ class PaymentIntent(WithSecrets):
     livemode: Live | UnsetType = False
 
 
+class Made(View, kw_only=True):
+    """What was made, and when; the fields stand last."""
+
+    created: Seconds = 0
+    livemode: Live = False
+
+
 def _least_of_charge(gaps: Gaps) -> Schema:
     return {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
 
 
-class Charge(View):
+class Charge(Made):
     """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
 
     __source__ = Source(
@@ -392,8 +399,6 @@ class Charge(View):
     refunded: bool = False
     metadata: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    created: Seconds = 0
-    livemode: Live = False
 
 
 class Plant(View):
@@ -422,7 +427,7 @@ class Token(WithSecrets):
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
 
-class WebhookEndpoint(WithSecrets):
+class WebhookEndpoint(Made, WithSecrets):
     """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
 
     Until `secret_overlap_until` messages are signed with a secret before as well.
@@ -439,8 +444,6 @@ class WebhookEndpoint(WithSecrets):
         | UnsetType
     ) = UNSET
     secret_overlap_until: Seconds | None = None
-    created: Seconds = 0
-    livemode: Live = False
 
 
 class Deleted(View):
@@ -451,7 +454,7 @@ class Deleted(View):
     deleted: Annotated[bool, meaning(const=True)] = True
 
 
-class Refund(View):
+class Refund(Made):
     """Assumed; `amount` is in the unit of what it refunds, pending until the operator has sent it back."""
 
     __source__ = Source(relies=("charge_amount_unit", "currency_case"))
@@ -466,11 +469,9 @@ class Refund(View):
     failure_code: FailureCode | None = None
     failure_message: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
-    created: Seconds = 0
-    livemode: Live = False
 
 
-class Payout(View):
+class Payout(Made):
     """Assumed; pending until the night's clearing pays it, then paid or failed."""
 
     __source__ = Source(relies=("payouts",))
@@ -483,8 +484,6 @@ class Payout(View):
     failure_code: FailureCode | None = None
     failure_message: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
-    created: Seconds = 0
-    livemode: Live = False
 
 
 class Amount(View):
@@ -517,7 +516,7 @@ class DeliveryAttempt(View):
     answer: str
 
 
-class Delivery(View):
+class Delivery(Made):
     """Assumed: one event on its way to one endpoint: pending, delivered or dead_letter."""
 
     __source__ = Source(gap="6", relies=("dead_letter", "retry_schedule_s"))
@@ -530,11 +529,9 @@ class Delivery(View):
     attempts: list[DeliveryAttempt]
     next_attempt_at: Seconds | None = None
     object: Annotated[str, meaning(const="delivery")] = "delivery"
-    created: Seconds = 0
-    livemode: Live = False
 
 
-class ApiKey(WithSecrets):
+class ApiKey(Made, WithSecrets):
     """Assumed; `masked` tells keys apart, `value` is there once, when the key is created or rolled."""
 
     __source__ = Source(gap="5")
@@ -544,8 +541,6 @@ class ApiKey(WithSecrets):
     masked: str
     value: Annotated[str, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
     object: Annotated[str, meaning(const="api_key")] = "api_key"
-    created: Seconds = 0
-    livemode: Live = False
 
 
 class EventData(View):
