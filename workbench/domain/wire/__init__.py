@@ -17,26 +17,8 @@ from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.phones import OPERATORS
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, EVENT_TYPES, HOST_NAME, PENDING
-from workbench.domain.wire.base import (
-    ChargeId,
-    DateTime,
-    EndpointId,
-    MaskedPhone,
-    Moment,
-    NeverNegative,
-    OperatorName,
-    Phone,
-    Positive,
-    Schema,
-    Seconds,
-    UpperCurrency,
-    WithSecrets,
-    by_register,
-    is_id,
-    kwacha,
-    meaning,
-    required,
-)
+from workbench.domain.wire import base
+from workbench.domain.wire.base import Schema, WithSecrets, by_register, is_id, kwacha, meaning, required
 from workbench.domain.wire.base import Source as Source
 from workbench.domain.wire.base import View as View
 from workbench.domain.wire.base import plain as plain
@@ -129,7 +111,7 @@ class CreatePaymentIntent(View):
 
     __source__ = Source("2.1", ("amount", "currency", "payment_method_types", "description"), gap="2.5")
     amount: Annotated[Decimal, by_register(_bounded_amount)]
-    currency: UpperCurrency
+    currency: base.UpperCurrency
     payment_method_types: Annotated[list[str], by_register(_method_types)]
     description: Annotated[str, meaning("Free text; the customer reads its beginning in the prompt.")] | None = None
     metadata: dict[str, str] = field(default_factory=dict)
@@ -139,8 +121,8 @@ class MobileMoney(View):
     """Section 2.2."""
 
     __source__ = Source("2.2", ("phone", "provider"))
-    phone: Phone
-    provider: OperatorName
+    phone: base.Phone
+    provider: base.OperatorName
 
 
 class MobileMoneyMethod(View):
@@ -179,8 +161,8 @@ class CreateCharge(View):
     amount: Annotated[Int64, by_register(_whole_amount)]
     currency: Annotated[str, kwacha(ZMW.code.lower())]
     type: MobileMoneyType
-    channel: OperatorName
-    phone: Phone
+    channel: base.OperatorName
+    phone: base.Phone
     reference: Annotated[str, meaning("The merchant's own reference for the order.")] | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
@@ -258,7 +240,7 @@ class CreatePayout(View):
     """Assumed: `amount` in major units, `destination` is the merchant's own name for an account."""
 
     amount: Annotated[Decimal, meaning(**_MAJOR)]
-    currency: UpperCurrency
+    currency: base.UpperCurrency
     destination: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
@@ -295,8 +277,8 @@ class List(View, Generic[T]):
 class UssdPrompt(View):
     """The prompt that waits on a handset."""
 
-    phone: MaskedPhone
-    expires_at: Seconds
+    phone: base.MaskedPhone
+    expires_at: base.Seconds
 
 
 class NextAction(View):
@@ -312,7 +294,7 @@ class PaymentError(View):
     __source__ = Source(gap="2.5")
     code: FailureCode
     message: str
-    charge: ChargeId | None = None
+    charge: base.ChargeId | None = None
 
 
 class ShownMobileMoney(MobileMoney):
@@ -320,7 +302,7 @@ class ShownMobileMoney(MobileMoney):
 
     __source__ = Source(gap="2.5")
     __prints_as__ = "MobileMoney"
-    phone: MaskedPhone
+    phone: base.MaskedPhone
     provider: Annotated[str, by_register(_operator_id)]
 
 
@@ -353,19 +335,19 @@ class PaymentIntent(WithSecrets):
     payment_method: ShownMethod | UnsetType | None = UNSET
     next_action: NextAction | UnsetType | None = UNSET
     last_payment_error: PaymentError | UnsetType | None = UNSET
-    latest_charge: ChargeId | UnsetType | None = UNSET
+    latest_charge: base.ChargeId | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
     warnings: list[str] | UnsetType = UNSET
-    canceled_at: Seconds | UnsetType | None = UNSET
+    canceled_at: base.Seconds | UnsetType | None = UNSET
     cancellation_reason: str | UnsetType | None = UNSET
-    created: Seconds | UnsetType = UNSET
+    created: base.Seconds | UnsetType = UNSET
     livemode: Live | UnsetType = False
 
 
 class Made(View, kw_only=True):
     """What was made, and when; the fields stand last."""
 
-    created: Seconds = 0
+    created: base.Seconds = 0
     livemode: Live = False
 
 
@@ -382,7 +364,7 @@ class Charge(Made):
         gap="2.5",
         relies=("channel_and_provider", "charge_amount_unit", "charge_states", "currency_case", "operator_ids"),
     )
-    id: ChargeId
+    id: base.ChargeId
     status: Annotated[str, _states(payments.CHARGE_TRANSITIONS)]
     amount: Annotated[int, by_register(_least_of_charge)]
     currency: Annotated[str, meaning(const=ZMW.code.lower())]
@@ -390,12 +372,12 @@ class Charge(Made):
     provider: Annotated[str, _operator_that("The operator that moved the money.")]
     object: Annotated[str, meaning(const="charge")] = "charge"
     type: MobileMoneyType = payments.MOBILE_MONEY
-    phone: MaskedPhone = ""
+    phone: base.MaskedPhone = ""
     reference: str | None = None
     payment_intent: IntentId | None = None
     failure_code: FailureCode | None = None
     failure_message: str | None = None
-    amount_refunded: NeverNegative = 0
+    amount_refunded: base.NeverNegative = 0
     refunded: bool = False
     metadata: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -434,7 +416,7 @@ class WebhookEndpoint(Made, WithSecrets):
     """
 
     __source__ = Source(gap="6", relies=("endpoint_registration",))
-    id: EndpointId
+    id: base.EndpointId
     url: str
     enabled_events: list[str]
     status: Annotated[str, meaning(enum=[ENABLED, DISABLED])]
@@ -443,7 +425,7 @@ class WebhookEndpoint(Made, WithSecrets):
         Annotated[str, meaning("What its messages are signed with; there once, when it is created or rolled.")]
         | UnsetType
     ) = UNSET
-    secret_overlap_until: Seconds | None = None
+    secret_overlap_until: base.Seconds | None = None
 
 
 class Deleted(View):
@@ -462,7 +444,7 @@ class Refund(Made):
     status: Annotated[str, _states(payments.REFUND_TRANSITIONS)]
     amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
     currency: Annotated[str, meaning(enum=[ZMW.code, ZMW.code.lower()])]
-    charge: ChargeId
+    charge: base.ChargeId
     payment_intent: IntentId | None = None
     object: Annotated[str, meaning(const="refund")] = "refund"
     reason: str | None = None
@@ -508,9 +490,9 @@ class DeliveryAttempt(View):
     """One try; `status_code` is None when no answer came: `fault` says why. `answer` is its first 20,000 bytes."""
 
     __source__ = Source(gap="6")
-    number: Positive
-    at: Seconds
-    latency_ms: NeverNegative
+    number: base.Positive
+    at: base.Seconds
+    latency_ms: base.NeverNegative
     status_code: int | None
     fault: str | None
     answer: str
@@ -524,10 +506,10 @@ class Delivery(Made):
     status: Annotated[str, meaning(enum=_DELIVERIES)]
     event: EventId
     event_type: str
-    endpoint: EndpointId
+    endpoint: base.EndpointId
     url: str
     attempts: list[DeliveryAttempt]
-    next_attempt_at: Seconds | None = None
+    next_attempt_at: base.Seconds | None = None
     object: Annotated[str, meaning(const="delivery")] = "delivery"
 
 
@@ -566,7 +548,7 @@ class Event(View):
     __source__ = Source(gap="6", relies=("event_payload", "event_types"))
     id: EventId
     type: Annotated[str, meaning(enum=[*EVENT_TYPES])]
-    timestamp: DateTime
+    timestamp: base.DateTime
     data: EventData
     request: EventRequest
     api_version: Annotated[str, meaning(const=API_VERSION)] = API_VERSION
@@ -590,7 +572,7 @@ PathEndpoint = Annotated[str, parameter("The webhook endpoint's id.", pattern="^
 PathDelivery = Annotated[str, parameter("The delivery's id.", pattern="^del_[0-9A-Za-z]+$")]
 PathKey = Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")]
 PathEntry = Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")]
-PathPhone = Annotated[Phone, parameter("The customer's number.")]
+PathPhone = Annotated[base.Phone, parameter("The customer's number.")]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _SEARCH = "Those in whose payload this text stands; of three digits and more, also those of a number that ends so."
 
@@ -627,7 +609,7 @@ class EventsQuery(ListQuery):
     """Those of one type, or of a family such as `charge.*`; from a moment of RFC 3339 on; in which a text stands."""
 
     type: Annotated[str, parameter("Those of this type, or of a family.", enum=_EVENT_NAMES)] | None = None
-    created_since: Annotated[Moment, parameter("Those of this moment and later.")] | None = None
+    created_since: Annotated[base.Moment, parameter("Those of this moment and later.")] | None = None
     search: Annotated[str, Meta(min_length=1, max_length=100, description=_SEARCH)] | None = None
 
 
@@ -642,8 +624,8 @@ class DeliveriesQuery(ListQuery):
 class BalancesQuery(View):
     """What had occurred by `as_of` and was recorded by `known_at`, moments of RFC 3339."""
 
-    as_of: Annotated[Moment, parameter("What had occurred by this moment.")] | None = None
-    known_at: Annotated[Moment, parameter("What was recorded by this moment.")] | None = None
+    as_of: Annotated[base.Moment, parameter("What had occurred by this moment.")] | None = None
+    known_at: Annotated[base.Moment, parameter("What was recorded by this moment.")] | None = None
 
 
 class EntriesQuery(View):

@@ -10,25 +10,8 @@ from workbench.domain.ledger import SETTLEMENTS, TRACKED
 from workbench.domain.phones import OPERATORS
 from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE
 from workbench.domain.webhooks import FAULTS
-from workbench.domain.wire.base import (
-    ChargeId,
-    DateTime,
-    EndpointId,
-    MaskedPhone,
-    Moment,
-    NeverNegative,
-    OperatorName,
-    Phone,
-    Positive,
-    Schema,
-    Seconds,
-    Source,
-    UpperCurrency,
-    View,
-    WithSecrets,
-    is_id,
-    meaning,
-)
+from workbench.domain.wire import base
+from workbench.domain.wire.base import Schema, Source, View, WithSecrets, is_id, meaning
 
 T = TypeVar("T")
 Minor = Annotated[int, Meta(ge=0, le=10**12 - 1)]
@@ -90,14 +73,14 @@ class Advance(OfSandbox):
 class Script(OfSandbox):
     """What the next attempts on a number come to, one answer each."""
 
-    phone: Phone
+    phone: base.Phone
     answers: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]}, maxItems=MAX_ANSWERS)]
 
 
 class Outage(OfSandbox):
     """An operator is down for so long from now; 0 ends it."""
 
-    provider: OperatorName
+    provider: base.OperatorName
     seconds: Annotated[Decimal, _seconds_up_to(MAX_OUTAGE_S)]
 
 
@@ -152,7 +135,7 @@ class Clock(OfSandbox):
     """
 
     mode: Annotated[str, meaning(enum=["manual", "running"])]
-    now: DateTime
+    now: base.DateTime
     now_ms: int
     business_date: Annotated[str, meaning("In Lusaka.", format="date")]
     seq: int
@@ -167,10 +150,10 @@ class Handset(OfSandbox):
     screen: str
     state: Annotated[str, meaning(enum=["idle", *dict.fromkeys(ussd.SCREEN_TEXTS)])]
     waiting: bool
-    tries_left: Positive | None
-    expires_at: Seconds | None
-    queued: NeverNegative
-    charge: ChargeId | None
+    tries_left: base.Positive | None
+    expires_at: base.Seconds | None
+    queued: base.NeverNegative
+    charge: base.ChargeId | None
     object: Annotated[str, meaning(const="phone")] = "phone"
 
 
@@ -178,11 +161,11 @@ class Message(OfSandbox):
     """What an operator texted to a customer; `transaction` is its own reference, None where no money moved."""
 
     seq: int
-    at: DateTime
+    at: base.DateTime
     kind: Annotated[str, meaning(enum=[*ussd.RECEIPT_TEXTS])]
     sender: str
     text: str
-    amount_minor: Positive
+    amount_minor: base.Positive
     currency: str
     merchant: str
     transaction: str | None
@@ -231,7 +214,7 @@ class LedgerPosting(OfSandbox):
     account: str
     code: int
     side: Annotated[str, meaning(enum=["debit", "credit"])]
-    amount_minor: Positive
+    amount_minor: base.Positive
     currency: str
     external_reference: str | None
 
@@ -253,11 +236,11 @@ class LedgerMovement(OfSandbox):
     occurred_at: str
     business_date: str
     direction: Annotated[str, meaning(enum=["in", "out"])]
-    amount_minor: Positive
-    fee_minor: NeverNegative
+    amount_minor: base.Positive
+    fee_minor: base.NeverNegative
     currency: str
     status: Annotated[str, meaning(const="completed")]
-    phone: MaskedPhone | None
+    phone: base.MaskedPhone | None
     state: Annotated[str, meaning(enum=["posted", "in_suspense"])]
 
 
@@ -284,11 +267,11 @@ class Settle(OfSandbox):
     recipe: Annotated[str, meaning(enum=[*SETTLEMENTS])]
     amount_minor: Minor = 0
     fee_minor: Minor = 0
-    currency: UpperCurrency = "ZMW"
+    currency: base.UpperCurrency = "ZMW"
     account: Annotated[str, meaning(enum=[*TRACKED])] | None = None
     reference: Annotated[str, meaning(minLength=1)] | None = None
     entry: str | None = None
-    occurred_at: Moment | None = None
+    occurred_at: base.Moment | None = None
     description: str = ""
 
 
@@ -317,8 +300,8 @@ class Simulated(OfSandbox):
     """Where a simulation goes on: `cursor` is how many of its commands are done, `done` how many since the one sent."""
 
     simulation: str
-    cursor: NeverNegative
-    done: NeverNegative
+    cursor: base.NeverNegative
+    done: base.NeverNegative
     object: Annotated[str, meaning(const="simulation")] = "simulation"
 
 
@@ -326,7 +309,7 @@ class OperatorState(OfSandbox):
     """Until when an operator is down, None when it is up."""
 
     provider: Annotated[str, meaning(enum=[*OPERATORS])]
-    down_until: Seconds | None
+    down_until: base.Seconds | None
     object: Annotated[str, meaning(const="operator")] = "operator"
 
 
@@ -345,7 +328,7 @@ class NewAccountKeys(WithSecrets):
 class FaultyEndpoint(OfSandbox):
     """An endpoint and how deliveries to it misbehave."""
 
-    id: EndpointId
+    id: base.EndpointId
     faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})]
     object: str = "webhook_endpoint"
 
