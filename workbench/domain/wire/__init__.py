@@ -48,6 +48,7 @@ EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
 _EVENT_NAMES = ["*", *dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES), *EVENT_TYPES]
 """Types of events, and what stands for several."""
 _DELIVERIES = [PENDING, DELIVERED, DEAD_LETTER]
+_SIGNING = "What its messages are signed with; there once, when it is created or rolled."
 _TOO_MUCH = 10**MAX_MAJOR_DIGITS
 """In major units."""
 _MAJOR: Schema = {
@@ -69,11 +70,7 @@ def _operator_id(gaps: Gaps) -> Schema:
     return {"enum": [each.id if gaps.operator_ids == "short" else each.long_id for each in OPERATORS.values()]}
 
 
-def _operator_that(says: str) -> Meta:
-    """The operator of a charge, by the identifier in force, and which one it is."""
-    return by_register(lambda gaps: {**_operator_id(gaps), "description": says})
-
-
+OperatorId = Annotated[str, by_register(_operator_id)]
 MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
 EventFilter = Annotated[list[str], meaning(items={"enum": _EVENT_NAMES}, minItems=1)]
 _URL = (
@@ -303,7 +300,7 @@ class ShownMobileMoney(MobileMoney):
     __source__ = Source(gap="2.5")
     __prints_as__ = "MobileMoney"
     phone: base.MaskedPhone
-    provider: Annotated[str, by_register(_operator_id)]
+    provider: OperatorId
 
 
 class ShownMethod(MobileMoneyMethod):
@@ -351,10 +348,6 @@ class Made(View, kw_only=True):
     livemode: Live = False
 
 
-def _least_of_charge(gaps: Gaps) -> Schema:
-    return {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
-
-
 class Charge(Made):
     """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
 
@@ -366,10 +359,10 @@ class Charge(Made):
     )
     id: base.ChargeId
     status: Annotated[str, _states(payments.CHARGE_TRANSITIONS)]
-    amount: Annotated[int, by_register(_least_of_charge)]
+    amount: Annotated[base.Positive, by_register(lambda gaps: {"description": f"In {gaps.charge_amount_unit} units."})]
     currency: Annotated[str, meaning(const=ZMW.code.lower())]
-    channel: Annotated[str, _operator_that("The operator that the merchant asked for.")]
-    provider: Annotated[str, _operator_that("The operator that moved the money.")]
+    channel: Annotated[OperatorId, meaning("The operator that the merchant asked for.")]
+    provider: Annotated[OperatorId, meaning("The operator that moved the money.")]
     object: Annotated[str, meaning(const="charge")] = "charge"
     type: MobileMoneyType = payments.MOBILE_MONEY
     phone: base.MaskedPhone = ""
@@ -421,10 +414,7 @@ class WebhookEndpoint(Made, WithSecrets):
     enabled_events: list[str]
     status: Annotated[str, meaning(enum=[ENABLED, DISABLED])]
     object: Annotated[str, meaning(const="webhook_endpoint")] = "webhook_endpoint"
-    secret: (
-        Annotated[str, meaning("What its messages are signed with; there once, when it is created or rolled.")]
-        | UnsetType
-    ) = UNSET
+    secret: Annotated[str, meaning(_SIGNING)] | UnsetType = UNSET
     secret_overlap_until: base.Seconds | None = None
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_type_hints
 
+import msgspec
+
 from workbench.domain import scenarios, wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.webhooks import EVENT_TYPES
@@ -61,7 +63,6 @@ _TAGS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Beginning of a path → the group of its operations and what it is about."""
 _SCENARIO = "What the operator or the service is asked to do with this call, so that a failure can be tested. Here: "
-_TEXT: Final[Schema] = {"type": "string"}
 _HEADERS: Final = (
     ("webhook-id", "^evt_[0-9A-Za-z]{24}$", "The event's id, the same over retries: dedupe on it."),
     ("webhook-timestamp", "^[0-9]+$", "When this attempt was signed, seconds since 1970, UTC."),
@@ -77,7 +78,7 @@ def document(gaps: Gaps) -> Schema:
     paths: Schema = {}
     for row in TABLE:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, gaps)
-    return {
+    whole = {
         "openapi": "3.1.0",
         "info": {
             "title": "Mobile-money payments, sandbox",
@@ -103,6 +104,8 @@ def document(gaps: Gaps) -> Schema:
             "headers": responses.headers(gaps),
         },
     }
+    # Bounds as the numbers of JSON, which the domain holds as decimals.
+    return msgspec.json.decode(wire.to_json(whole), type=Schema)
 
 
 def _operation(operation: Operation, gaps: Gaps) -> Schema:
@@ -147,7 +150,7 @@ def _of_path(operation: Operation) -> Iterator[Schema]:
     kinds = get_type_hints(operation.run, include_extras=True)
     for name in re.findall(r"{(\w+)}", operation.path):
         says, schema = schemas.said(kinds[name])
-        yield _parameter("path", name, says, _TEXT | schema, schemas.of_operation(operation), required=True)
+        yield _parameter("path", name, says, schemas.TEXT | schema, schemas.of_operation(operation), required=True)
 
 
 def _of_query(operation: Operation) -> Iterator[Schema]:
@@ -163,10 +166,10 @@ def _of_headers(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
         failures = [each for each in offered if each in scenarios.SCENARIOS or each not in ANY_POST]
         says = "the operator's answers" if failures else "faults of the service"
         yield _parameter(
-            "header", "Sandbox-Scenario", f"{_SCENARIO}{says}.", _TEXT | {"enum": offered}, schemas.open_in("")
+            "header", "Sandbox-Scenario", f"{_SCENARIO}{says}.", schemas.TEXT | {"enum": offered}, schemas.open_in("")
         )
     if gaps.version_header == "api_version":
-        schema = _TEXT | {"enum": [wire.API_VERSION]}
+        schema = schemas.TEXT | {"enum": [wire.API_VERSION]}
         yield _parameter("header", "Api-Version", "The version asked for.", schema, schemas.open_in("9"))
 
 
@@ -180,7 +183,7 @@ def _key(operation: Operation, gaps: Gaps) -> Schema:
     )
     if operation.no_store:
         says += " A key or secret that is shown once is not kept: the answer that is given again is without it."
-    key = _parameter("header", "Idempotency-Key", says, _TEXT | {"pattern": f"^({KEY.pattern})$"}, shown)
+    key = _parameter("header", "Idempotency-Key", says, schemas.TEXT | {"pattern": f"^({KEY.pattern})$"}, shown)
     return key | ({"required": True} if needed else {})
 
 
@@ -207,7 +210,7 @@ def _webhook(event_type: str, gaps: Gaps) -> Schema:
         "tags": ["Webhooks"],
         "security": [],
         "parameters": [
-            _parameter("header", name, says, _TEXT | {"pattern": pattern}, schemas.open_in("6"), required=True)
+            _parameter("header", name, says, schemas.TEXT | {"pattern": pattern}, schemas.open_in("6"), required=True)
             for name, pattern, says in _HEADERS
         ],
         "requestBody": {"required": True, "content": {JSON: content}},
