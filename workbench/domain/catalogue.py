@@ -161,20 +161,20 @@ CODES: Final = {code: ErrorCode(kind, *row) for kind, rows in _OF_CLASS.items() 
 class OperatorNames(NamedTuple):
     """The operators' and an aggregator's names for a failure; empty if they have none."""
 
-    mtn: str
-    airtel: str
-    pawapay: str
+    mtn: str = ""
+    airtel: str = ""
+    pawapay: str = ""
 
 
 OPERATOR_NAMES: Final[Mapping[str, OperatorNames]] = {
     "insufficient_funds": OperatorNames("NOT_ENOUGH_FUNDS", "DP00800001007", "INSUFFICIENT_BALANCE"),
-    "wrong_pin": OperatorNames("", "DP00800001002", ""),
+    "wrong_pin": OperatorNames(airtel="DP00800001002"),
     "declined_by_customer": OperatorNames("APPROVAL_REJECTED", "DP00800001008", "PAYMENT_NOT_APPROVED"),
     "prompt_timeout": OperatorNames("EXPIRED", "DP00800001005", "PAYMENT_NOT_APPROVED"),
     "limit_reached": OperatorNames("PAYER_LIMIT_REACHED", "DP00800001003", "WALLET_LIMIT_REACHED"),
     "payer_not_found": OperatorNames("PAYER_NOT_FOUND", "", "PAYER_NOT_FOUND"),
     "payer_busy": OperatorNames("ONGOING", "DP00800001006", "PAYMENT_IN_PROGRESS"),
     "operator_unavailable": OperatorNames("SERVICE_UNAVAILABLE", "DP00800001000", "PROVIDER_TEMPORARILY_UNAVAILABLE"),
-    "operator_unknown": OperatorNames("", "", ""),
+    "operator_unknown": OperatorNames(),
 }
 """Our code of a failure (`payments.FAILURES`) → the others' names."""
