@@ -48,25 +48,15 @@ def test_json_is_read_exactly():
 
 
 REFUSED = {
-    ("body_not_json", None): [
-        b"", b"{'a': 1}", b'{"a": 1,}', b"1 2", b"01", b".5", b'"\t"', b"\xef\xbb\xbf{}",
-    ],
-    ("body_not_utf8", None): [
-        b'{"a": "\xe9"}', "{}".encode("utf-16"), b'"\xed\xa0\x80"', b'"\\ud800"', b'{"\\ud800": NaN}',
-    ],
-    ("body_not_utf8", "a"): [b'{"a": "\\udfff"}', b'{"a": {"\\ud800": {}}}'],
+    ("body_not_json", None): [b"{'a': 1}", b"01", b".5", b'"\t"'],
+    ("body_not_utf8", None): [b'"\xed\xa0\x80"', b'"\\ud800"', b'{"\\ud800": NaN}'],
+    ("body_not_utf8", "a"): [b'{"a": {"\\ud800": {}}}'],
     ("number_invalid", None): [b"NaN"],
-    ("number_invalid", "amount"): [
-        b'{"amount": NaN}', b'{"amount": Infinity}', b'{"amount": -Infinity}', b'{"amount": ' + b"1" * 401 + b"}",
-        b'{"amount": 0.' + b"1" * 400 + b"}", b'{"amount": ' + b"1" * 100_000 + b"}",
-        b'{"amount": 1e' + b"9" * 30 + b"}",
-    ],
-    ("number_invalid", "other.1.deep"): [b'{"other": [0, {"deep": NaN}]}'],
-    ("duplicate_key", "amount"): [b'{"amount": 1, "amount": 2}', b'{"amount": 1, "amount": 1}'],
-    ("duplicate_key", "b"): [b'{"a": [{"b": 1, "\\u0062": 1}]}'],
+    ("number_invalid", "a"): [b'{"a": -Infinity}', b'{"a": %s}' % (b"1" * 401), b'{"a": 0.%s}' % (b"1" * 400)],
+    ("number_invalid", "other.1.deep"): [b'{"other": [0, {"deep": 1e%s}]}' % (b"9" * 30)],
     ("duplicate_key", "\\ud800"): [b'{"\\ud800": 1, "\\ud800": 2}'],
-}  # fmt: skip
-"""(code, param) → bodies."""
+}
+"""(code, param) → bodies, beside those that are sent through the doors."""
 
 
 def test_what_money_cannot_bear_is_refused_by_what_can_always_be_written_down():

@@ -29,6 +29,7 @@ _WANTED = {
 _WORD_BITS = (32, 64)
 _LONGEST_NAME = 80
 _MISSING = "is required"
+_TWICE = "stands more than once"
 _SCALARS = (str, int, Decimal, bool, NoneType)
 _WHOLE = re.compile("[0-9]{1,19}")
 _NO_NUMBER = object()
@@ -100,14 +101,14 @@ def _check_scalar(value: object, place: _Place) -> None:
     """What holds nothing else, or a name."""
     if value is _NO_NUMBER:
         says = f"is not a number: NaN, Infinity and more than {MAX_NUMBER_LENGTH} digits are refused"
-        raise _refusal(_pointer(place), says, "number_invalid", "is not a number")
+        raise _refusal(_pointer(place), says, "is not a number", code="number_invalid")
     try:
         str(value).encode()
     except UnicodeEncodeError:
-        raise _refusal(_pointer(place), "holds half of a surrogate pair", "body_not_utf8") from None
+        raise _refusal(_pointer(place), "holds half of a surrogate pair", code="body_not_utf8") from None
 
 
-def _refusal(pointer: str, says: str, code: str, *details: str) -> InvalidRequest:
+def _refusal(pointer: str, says: str, *details: str, code: str) -> InvalidRequest:
     """Of what is at a place, or of the whole body; each detail is a problem there."""
     param = pointer.removeprefix("/").replace("/", ".")
     problems = tuple(FieldProblem(pointer, each) for each in details)
@@ -197,7 +198,7 @@ def struct_from(value: object, shape: type[S], *, unknown: str = "ignored") -> S
     made = reader.struct(value, shape, "")
     if made is None:
         pointer, detail = reader.problems[0]
-        error = _refusal(pointer, detail, "parameter_missing" if detail == _MISSING else "parameter_invalid")
+        error = _refusal(pointer, detail, code="parameter_missing" if detail == _MISSING else "parameter_invalid")
         error.problems = tuple(reader.problems)
         raise error
     return made
@@ -287,7 +288,7 @@ def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[S], *,
     read: dict[str, object] = dict(parameters)
     for name, value in parameters.items():
         if name in fields and not isinstance(value, str):
-            raise _refusal(f"/{name}", says := "stands more than once", "parameter_repeated", says)
+            raise _refusal(f"/{name}", _TWICE, _TWICE, code="parameter_repeated")
         if name in fields and int in fields[name].takes and _WHOLE.fullmatch(str(value)):
             read[name] = int(str(value))
     return struct_from(read, shape, unknown=unknown)
