@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
-from types import NoneType
 from typing import Any, NamedTuple, NoReturn, TypeVar, get_args
 
 import msgspec
@@ -14,6 +13,7 @@ from msgspec import Struct
 from workbench.domain.masking import SECRET_FIELDS
 from workbench.errors import FieldProblem, InvalidRequest
 
+NoneType = type(None)
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
 _NEVER_SHOWN = (*SECRET_FIELDS, "text")
