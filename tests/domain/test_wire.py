@@ -1,4 +1,4 @@
-"""The structs on the wire: what travels, and what does not."""
+"""The structs on the wire: what travels, what does not, and what a row of the trace holds, read back from it."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 
 from workbench.domain import wire
 from workbench.domain.masking import Secret
-from workbench.domain.wire import base
+from workbench.domain.wire import base, trace_rows
 
 
 def test_what_is_no_json_is_not_written_as_if_it_were_and_a_secret_travels_as_its_text():
@@ -49,3 +49,16 @@ def test_a_page_is_looped_over_measured_and_indexed():
     page = wire.List(url="/v1/refunds", has_more=False, data=rows)
     assert list(page) == [page[place] for place in range(len(page))] == rows
     assert repr(rows) in repr(page)
+
+
+def test_a_row_of_the_trace_holds_what_was_written():
+    request, response = trace_rows.TracedRequest({"Host": "shop"}, "{}"), trace_rows.TracedResponse(200, {}, "{}")
+    posting = trace_rows.TracedPosting("debit", "operator:mtn:float", 15000, "ZMW")
+    for read, held in (
+        (trace_rows.call_of, trace_rows.TracedCall(request, response, "POST /v1/charges")),
+        (trace_rows.screen_of, trace_rows.TracedScreen("+26096••••567", None, "Pay")),
+        (trace_rows.entry_of, trace_rows.TracedEntry([posting])),
+        (trace_rows.webhook_of, trace_rows.TracedWebhook("evt_1", "we_1", "del_1", {}, "{}", None, "timeout")),
+    ):
+        row = trace_rows.TraceRow(1, "2026-01-05T06:00:00.000Z", "call", None, "what", "result", held)
+        assert read(json.loads(wire.to_json(row))) == held
