@@ -1,8 +1,6 @@
 from typing import get_type_hints
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.errors import GapRefused
@@ -83,20 +81,3 @@ def test_an_unknown_value_is_refused_with_those_there_are():
             error = refused({name: value})
             assert error.facts == {"name": name, "allowed": allowed}
             assert all(repr(each) in error.message for each in allowed)
-
-
-NAMES = st.sampled_from(sorted(BY_NAME)) | st.text(max_size=5)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
-    max_leaves=4,
-)
-
-
-@given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=3))
-def test_any_choices_are_taken_or_refused(choices: dict[str, object]):
-    try:
-        gaps = Gaps.chosen(choices)
-    except GapRefused:
-        return
-    assert set(gaps.changed()) <= set(choices)

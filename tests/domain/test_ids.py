@@ -36,12 +36,6 @@ def test_a_seed_and_a_key_are_one_value_whatever_else_is_drawn_and_others_anothe
     assert digests[0] != Draws(f"{seed}.").digest(*keys[0])
 
 
-def test_identifiers_of_many_objects_differ():
-    draws = Draws("7")
-    made = {draws.identifier(kind, number) for kind in KINDS for number in range(1, 201)}
-    assert len({each.partition("_")[2] for each in made}) == len(KINDS) * 200
-
-
 @given(st.sampled_from(KINDS), st.integers(1, 10**6), KEYS)
 def test_an_identifier_is_prefix_and_24_letters_a_secret_whsec_and_32_bytes_and_a_number_below(
     kind: str, number: int, key: Key

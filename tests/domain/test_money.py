@@ -26,24 +26,15 @@ def test_major_units_are_exact_with_two_decimals_and_back_the_same_whatever_zero
     assert money_from_integer(minor, ZMW, units_minor=1) == Money(minor)
 
 
-NO_AMOUNT = {
-    "amount_not_positive": ["0.00", "-0", "0E+50", "-0.01"],
-    "amount_too_precise": ["0.001", "1E-999999", "9999999999.999"],
-    "amount_too_large": ["10000000000", "10000000000.001", "1e999999", "-1e999999"],
-    "amount_not_finite": ["NaN", "sNaN", "Infinity", "-Infinity"],
-}
-
-
 def refusal(read: Callable[[], object]) -> tuple[str, str | None]:
     with pytest.raises(InvalidRequest) as refused:
         read()
     return refused.value.code, refused.value.param
 
 
-def test_what_is_no_amount_is_refused_by_name():
-    for code, texts in NO_AMOUNT.items():
-        for text in texts:
-            assert refusal(partial(money_from_major, Decimal(text), ZMW)) == (code, "amount"), text
+def test_what_is_not_finite_is_no_amount():
+    for text in ("NaN", "sNaN", "Infinity", "-Infinity"):
+        assert refusal(partial(money_from_major, Decimal(text), ZMW)) == ("amount_not_finite", "amount"), text
 
 
 @given(AMOUNTS_MINOR, st.integers(3, 380))
@@ -60,11 +51,9 @@ def test_whole_numbers_are_of_the_unit_in_force():
         (9_999_999_999, 100, 999_999_999_900),
     ):
         assert money_from_integer(amount, ZMW, units_minor=units_minor) == Money(minor)
-    for amount, units_minor, code in (
-        (0, 1, "amount_not_positive"), (-1, 100, "amount_not_positive"),
-        (MOST_MINOR + 1, 1, "amount_too_large"), (10_000_000_000, 100, "amount_too_large"),
-    ):  # fmt: skip
-        assert refusal(partial(money_from_integer, amount, ZMW, units_minor=units_minor)) == (code, "amount")
+    for amount, units_minor in ((MOST_MINOR + 1, 1), (10_000_000_000, 100)):
+        read = partial(money_from_integer, amount, ZMW, units_minor=units_minor)
+        assert refusal(read) == ("amount_too_large", "amount")
 
 
 def test_the_one_currency_is_the_kwacha_in_either_case_and_others_are_refused_by_name():

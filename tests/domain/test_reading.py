@@ -48,25 +48,15 @@ def test_json_is_read_exactly():
 
 
 REFUSED = {
-    ("body_not_json", None): [
-        b"", b"{'a': 1}", b'{"a": 1,}', b"1 2", b"01", b".5", b'"\t"', b"\xef\xbb\xbf{}",
-    ],
-    ("body_not_utf8", None): [
-        b'{"a": "\xe9"}', "{}".encode("utf-16"), b'"\xed\xa0\x80"', b'"\\ud800"', b'{"\\ud800": NaN}',
-    ],
-    ("body_not_utf8", "a"): [b'{"a": "\\udfff"}', b'{"a": {"\\ud800": {}}}'],
+    ("body_not_json", None): [b"{'a': 1}", b"01", b".5", b'"\t"'],
+    ("body_not_utf8", None): [b'"\xed\xa0\x80"', b'"\\ud800"', b'{"\\ud800": NaN}'],
+    ("body_not_utf8", "a"): [b'{"a": {"\\ud800": {}}}'],
     ("number_invalid", None): [b"NaN"],
-    ("number_invalid", "amount"): [
-        b'{"amount": NaN}', b'{"amount": Infinity}', b'{"amount": -Infinity}', b'{"amount": ' + b"1" * 401 + b"}",
-        b'{"amount": 0.' + b"1" * 400 + b"}", b'{"amount": ' + b"1" * 100_000 + b"}",
-        b'{"amount": 1e' + b"9" * 30 + b"}",
-    ],
-    ("number_invalid", "other.1.deep"): [b'{"other": [0, {"deep": NaN}]}'],
-    ("duplicate_key", "amount"): [b'{"amount": 1, "amount": 2}', b'{"amount": 1, "amount": 1}'],
-    ("duplicate_key", "b"): [b'{"a": [{"b": 1, "\\u0062": 1}]}'],
+    ("number_invalid", "a"): [b'{"a": -Infinity}', b'{"a": %s}' % (b"1" * 401), b'{"a": 0.%s}' % (b"1" * 400)],
+    ("number_invalid", "other.1.deep"): [b'{"other": [0, {"deep": 1e%s}]}' % (b"9" * 30)],
     ("duplicate_key", "\\ud800"): [b'{"\\ud800": 1, "\\ud800": 2}'],
-}  # fmt: skip
-"""(code, param) → bodies."""
+}
+"""(code, param) → bodies, beside those that are sent through the doors."""
 
 
 def test_what_money_cannot_bear_is_refused_by_what_can_always_be_written_down():
@@ -103,7 +93,7 @@ def test_a_whole_number_has_64_bits_and_one_amount_many_spellings():
         assert struct_from({**INTENT, "amount": json_from(text.encode())}, wire.CreatePaymentIntent).amount == 15_000
 
 
-WHOLE = "a whole number that fits 64 bits"
+WHOLE, MINOR = "a whole number that fits 64 bits", "a whole number from 0 to 999999999999"
 OTHER_TYPES: list[tuple[type[Struct], str, str, list[tuple[object, str]]]] = [
     (wire.CreatePaymentIntent, "amount", "a number", [
         ("150", "a string"), (True, "a boolean"), (None, "null"), ([150], "an array"), ({"value": 150}, "an object"),
@@ -130,13 +120,29 @@ def test_a_value_of_another_type_is_refused_and_what_is_no_string_in_an_array_or
             error = refused(struct_from, {**GOOD[shape], field: value}, shape)
             assert (error.code, error.param) == ("parameter_invalid", field)
             assert list(error.problems) == [(f"/{field}", f"must be {wanted}, not {kind}")]
-    for field, value, kinds in (
-        ("payment_method_types", ["mobile_money", 1, None], {"1": "a number (1)", "2": "null"}),
-        ("metadata", {"a": 1, "b": "text", "c/d": {}}, {"a": "a number (1)", "c~1d": "an object"}),
-        ("metadata", {"a" * 100: True}, {"a" * 80: "a boolean"}),
-    ):
-        error = refused(struct_from, {**INTENT, field: value}, wire.CreatePaymentIntent)
+    intent = wire.CreatePaymentIntent
+    for shape, field, value, kinds in (
+        (intent, "payment_method_types", ["mobile_money", 1, None], {"1": "a number (1)", "2": "null"}),
+        (intent, "metadata", {"a": 1, "b": "text", "c/d": {}}, {"a": "a number (1)", "c~1d": "an object"}),
+        (intent, "metadata", {"a" * 100: True}, {"a" * 80: "a boolean"}),
+        (wire.UpdateWebhookEndpoint, "enabled_events", [1], {"0": "a number (1)"}),
+    ):  # fmt: skip
+        error = refused(struct_from, {**GOOD.get(shape, {}), field: value}, shape)
         assert list(error.problems) == [(f"/{field}/{at}", f"must be a string, not {kinds[at]}") for at in kinds]
+
+
+def test_of_an_array_of_objects_each_is_read_and_what_is_wrong_with_one_named():
+    commands = [{"at_ms": 0, "what": "pin"}, {"at_ms": Decimal("5.0"), "what": "pin", "more": 1}]
+    read = struct_from({"simulation": "m", "commands": commands}, wire.control.Simulate).commands
+    assert [(each.at_ms, type(each.at_ms)) for each in read] == [(0, int), (5, int)]
+    for commands, at, detail in (
+        ([{"at_ms": 0, "what": "pin"}, {"at_ms": 0}], "/1/what", "is required"),
+        (["pin"], "/0", "must be an object, not a string"),
+        ([{"at_ms": 0, "what": "pin", "amount_minor": -1}], "/0/amount_minor", f"must be {MINOR}, not -1"),
+        ({}, "", "must be an array of objects, not an object"),
+    ):
+        error = refused(struct_from, {"simulation": "m", "commands": commands}, wire.control.Simulate)
+        assert list(error.problems) == [(f"/commands{at}", detail)]
 
 
 def test_what_is_no_object_is_refused_what_is_missing_named_and_what_is_unknown_ignored_or_refused_as_chosen():
@@ -180,7 +186,7 @@ def test_every_problem_is_told_at_once():
 def test_a_query_is_read_as_its_struct_and_a_number_out_of_bounds_or_named_twice_refused():
     assert query_from({"limit": "5", "charge": "7"}, wire.RefundsQuery) == wire.RefundsQuery(limit=5, charge="7")
     for name, value, code, said in (
-        ("limit", "0", "parameter_invalid", "limit must be a whole number from 1 to 10000 or null, not a number (0)."),
+        ("limit", "0", "parameter_invalid", "limit must be a whole number from 1 to 10000, not 0."),
         ("after", "x", "parameter_invalid", f"after must be a whole number from 0 to {2**63 - 1}, not a string."),
         ("after", ["1", "2"], "parameter_repeated", "after stands more than once."),
     ):

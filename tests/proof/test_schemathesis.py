@@ -89,22 +89,14 @@ def config_of(load: Load, secret_key: str, examples: int) -> schemathesis.Config
 
 def without_faults(schema: schemathesis.BaseSchema) -> schemathesis.BaseSchema:
     """The document with no scenario in it that asks for a 500 or to wait."""
-    for parameter in parameters_of(schema.raw_schema):
-        if parameter.get("name") == "Sandbox-Scenario":
-            asked = parameter["schema"]["enum"]
-            parameter["schema"]["enum"] = [each for each in asked if each not in FAULTS]
+    operations = [each for item in schema.raw_schema["paths"].values() for each in item.values()]
+    asked = [each["schema"] for operation in operations for each in operation.get("parameters", ())
+             if each["name"] == "Sandbox-Scenario"]  # fmt: skip
     if script := schema.raw_schema["components"]["schemas"].get("Script"):
-        answers = script["properties"]["answers"]["items"]
-        answers["enum"] = [each for each in answers["enum"] if each not in FAULTS]
+        asked.append(script["properties"]["answers"]["items"])
+    for each in asked:
+        each["enum"] = [name for name in each["enum"] if name not in FAULTS]
     return schema
-
-
-def parameters_of(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401  JSON is of any type
-    """Every parameter in a document, wherever it stands."""
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        if isinstance(each, dict) and "in" in each and "schema" in each:
-            yield each
-        yield from parameters_of(each)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

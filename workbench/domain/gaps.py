@@ -10,8 +10,6 @@ from workbench.errors import GapRefused
 Value = str | int | tuple[int, ...]
 V = TypeVar("V", bound=Value)
 
-_NONE: Mapping[Any, str] = {}
-
 
 class Gap(NamedTuple):
     """One row of the register."""
@@ -22,10 +20,10 @@ class Gap(NamedTuple):
     default: Value
     says: str
     """What the default means."""
-    alternatives: Mapping[Value, str]
-    planned: Mapping[Value, str]
-    why: str
-    built: bool
+    alternatives: Mapping[Value, str] = {}
+    planned: Mapping[Value, str] = {}
+    why: str = ""
+    built: bool = True
     """Whether the sandbox implements the default in full; if not, it ignores or refuses it."""
 
     def as_record(self) -> dict[str, Any]:
@@ -46,21 +44,9 @@ class Gap(NamedTuple):
         return "\n".join([*lines, f"  why: {self.why}"] if self.why else lines)
 
 
-def row(  # noqa: PLR0913  a row of the register has these columns
-    section: str,
-    default: V,
-    says: str,
-    *,
-    alternatives: Mapping[Any, str] = _NONE,
-    planned: Mapping[Any, str] = _NONE,
-    why: str = "",
-    built: bool = True,
-) -> V:
-    """A field of `Gaps`: its section, its default and what that means, and the rest by name."""
-    metadata = {
-        "section": section, "says": says, "alternatives": alternatives, "planned": planned, "why": why, "built": built,
-    }  # fmt: skip
-    return field(default=default, metadata=metadata)
+def row(section: str, default: V, says: str, **others: Any) -> V:  # noqa: ANN401  each column has its own type
+    """A field of `Gaps`: its section, its default and what that means, and the other columns of the row by name."""
+    return field(default=default, metadata={"section": section, "says": says, **others})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

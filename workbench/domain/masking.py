@@ -12,32 +12,29 @@ from workbench.domain.phones import GAPS
 SECRET_FIELDS = ("client_secret", "password", "refresh_token")
 """Fields of requests whose value is secret."""
 _GAP = GAPS + "{0,2}"
-_Rule = tuple[tuple[str, ...], re.Pattern[str], str]
-"""A text without any of the words, in lower case, has nothing to mask: to look for them is quicker than the pattern."""
-RULES: tuple[_Rule, ...] = (
+# fmt: off
+RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     # What begins a word is looked back at: a pattern that begins with a letter is found sooner than one with a \b.
     # An intent's client secret first: it contains an id that stays readable.
     (("_secret_",), re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
     # A bare prefix, as in a sentence, is no key; a token has six characters at least, as `at_once` has not.
-    (
-        ("sk_", "pk_", "sk%5", "pk%5"),
-        re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*"),
-        r"\1••••",
-    ),
+    (("sk_", "pk_", "sk%5", "pk%5"),
+     re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*"), r"\1••••"),
     (("at_",), re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), r"\1••••"),
     (("rt_",), re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), r"\1••••"),
     (("whsec",), re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), r"\1••••"),
     # A text may end, or be cut, within a value.
-    (
-        ("password",),
-        re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'[^']*(?:'|\Z)|[^\s,}\]"]+)"""),
-        r'\1"••••"',
-    ),
+    (("password",),
+     re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'[^']*(?:'|\Z)|[^\s,}\]"]+)"""),
+     r'\1"••••"'),
     (("password=",), re.compile(r"\b(password=)[^&\s]+"), r"\1••••"),
     # A credential has a capital or a digit in it, a word of a sentence has not. An s has more cases than two.
     (("bas", "ba\u017f"), re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}"), r"\1••••"),
     (("bearer",), re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), r"\1••••"),
 )
+# fmt: on
+"""Words, a pattern, and what is shown instead. A text without any of the words, in lower case, has nothing to mask: to
+look for them is quicker than the pattern."""
 # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
 NUMBER = re.compile(
     rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"

@@ -2,34 +2,40 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
-from typing import Any, NoReturn, TypeVar, get_args
+from typing import Any, NamedTuple, NoReturn, TypeVar, get_args
 
 import msgspec
-from msgspec import NODEFAULT, Struct, UnsetType
+from msgspec import Struct
 
 from workbench.domain.masking import SECRET_FIELDS
 from workbench.errors import FieldProblem, InvalidRequest
 
+NoneType = type(None)
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
 _NEVER_SHOWN = (*SECRET_FIELDS, "text")
 """Fields whose value no message repeats; `text` is what a customer types, a PIN."""
-_KINDS = ((bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"), (dict, "an object"))
-_WANTED = {str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean"}
+_KINDS = (
+    (NoneType, "null"), (bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"),
+    (dict, "an object"),
+)  # fmt: skip
+_WANTED = {
+    str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean", NoneType: "null",
+    list: "an array of strings", dict: "an object of strings",
+}  # fmt: skip
 _WORD_BITS = (32, 64)
 _LONGEST_NAME = 80
 _MISSING = "is required"
-_NESTED = (dict, list)
+_TWICE = "stands more than once"
+_SCALARS = (str, int, Decimal, bool, NoneType)
 _WHOLE = re.compile("[0-9]{1,19}")
-_NO_NUMBER = Decimal("NaN")
+_NO_NUMBER = object()
 """Stands for what cannot be held, until the walk finds it and names its field."""
 
 S = TypeVar("S", bound=Struct)
-_fields = cache(msgspec.structs.fields)
-"""Their types are worked out once."""
 
 
 def json_from(body: bytes) -> Any:  # noqa: ANN401  JSON is of any type
@@ -53,198 +59,60 @@ def json_from(body: bytes) -> Any:  # noqa: ANN401  JSON is of any type
         ) from None
     except RecursionError:
         _too_deep()
-    if "\\u" in text or not _is_usual(value):
-        _check(value)
+    _check(value, texts="\\u" in text)
     return value
 
 
-def struct_from(value: object, shape: type[S], *, unknown: str = "ignored") -> S:
-    """`value` as a `shape`.
-
-    Raises InvalidRequest with every fault at once in `problems`, the first one's field in `param`.
-    """
-    problems: list[FieldProblem] = []
-    made = _read_struct(value, shape, "", problems, unknown=unknown)
-    if made is None:
-        param, detail = _dotted(problems[0].pointer), problems[0].detail
-        raise InvalidRequest(
-            f"{param or 'The body'} {detail}.",
-            code="parameter_missing" if detail == _MISSING else "parameter_invalid",
-            param=param or None,
-            problems=tuple(problems),
-        )
-    return made
+_Place = tuple[Any, str | int, object]
+"""The place that it stands in, its name there, and the value: a pointer is put together for a refusal alone."""
 
 
-def _read_struct(
-    value: object, shape: type[S], pointer: str, problems: list[FieldProblem], *, unknown: str
-) -> S | None:
-    if not isinstance(value, dict):
-        problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
-        return None
-    before = len(problems)
-    read: dict[str, Any] = {}
-    shown = _fields(shape)
-    for each in shown:
-        here = f"{pointer}/{each.encode_name}"
-        if each.encode_name in value:
-            read[each.name] = _read_field(value[each.encode_name], each.type, here, problems, unknown=unknown)
-        elif each.default is NODEFAULT and each.default_factory is NODEFAULT:
-            problems.append(FieldProblem(here, _MISSING))
-    if unknown == "refused":
-        known = {each.encode_name for each in shown}
-        problems += [FieldProblem(f"{pointer}/{_escape(name)}", "is not known") for name in value if name not in known]
-    return shape(**read) if len(problems) == before else None
+def _check(value: object, *, texts: bool) -> None:
+    """Walk the whole value once, fields that will be ignored too, without recursion; its texts where one may be bad."""
+    level: list[_Place] = [(None, "", value)]
+    depth, passed = 0, () if texts else _SCALARS
+    while level:
+        below: list[_Place] = []
+        for place in level:
+            each = place[2]
+            if type(each) is dict:
+                members: Iterable[tuple[str | int, object]] = each.items()
+                for name in each if texts else ():
+                    _check_scalar(name, place)
+            elif type(each) is list:
+                members = enumerate(each)
+            else:
+                _check_scalar(each, place)
+                continue
+            if depth == MAX_DEPTH:
+                _too_deep()
+            for name, child in members:
+                if type(child) not in passed:
+                    below.append((place, name, child))
+        level, depth = below, depth + 1
 
 
-def _read_field(
-    value: object,
-    wanted: Any,  # noqa: ANN401  a type
-    pointer: str,
-    problems: list[FieldProblem],
-    *,
-    unknown: str,
-) -> Any:  # noqa: ANN401  a value of it
-    if isinstance(wanted, type) and issubclass(wanted, Struct):
-        return _read_struct(value, wanted, pointer, problems, unknown=unknown)
+def _pointer(place: _Place) -> str:
+    parent, name, _ = place
+    return f"{_pointer(parent)}/{_escape(str(name))}" if parent else ""
+
+
+def _check_scalar(value: object, place: _Place) -> None:
+    """What holds nothing else, or a name."""
+    if value is _NO_NUMBER:
+        says = f"is not a number: NaN, Infinity and more than {MAX_NUMBER_LENGTH} digits are refused"
+        raise _refusal(_pointer(place), says, "is not a number", code="number_invalid")
     try:
-        return msgspec.convert(_as_wanted(value, wanted), wanted, builtin_types=(Decimal,))
-    except msgspec.ValidationError:
-        if members := _members_that_are_no_text(value, wanted):
-            problems += [FieldProblem(f"{pointer}/{name}", f"must be a string, not {kind}") for name, kind in members]
-            return None
-        out_of_range = _base(wanted) is int and type(value) is int
-        hidden = pointer.rpartition("/")[2] in _NEVER_SHOWN
-        given = f"{value!s:.40}" if out_of_range else _kind(value, hidden=hidden)
-        problems.append(FieldProblem(pointer, f"must be {_wanted_name(wanted)}, not {given}"))
-        return None
-
-
-def _members_that_are_no_text(value: object, wanted: Any) -> list[tuple[str, str]]:  # noqa: ANN401  a type
-    """Names and kinds of what is no string in an object or array of strings."""
-    if _base(wanted) is dict and isinstance(value, dict):
-        named = [(_escape(name[:_LONGEST_NAME]), each) for name, each in value.items()]
-    elif _base(wanted) is list and isinstance(value, list):
-        named = [(str(place), each) for place, each in enumerate(value)]
-    else:
-        return []
-    return [(name, _kind(each)) for name, each in named if not isinstance(each, str)]
-
-
-def _as_wanted(value: object, wanted: Any) -> object:  # noqa: ANN401  a type
-    """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
-    if type(value) is int and Decimal in map(_base, (wanted, *get_args(wanted))):
-        return Decimal(value)
-    # First what is quick to tell: most fields are texts.
-    if (
-        isinstance(value, Decimal)
-        and value.adjusted() < MAX_NUMBER_LENGTH
-        and int in map(_base, (wanted, *get_args(wanted)))
-    ):
-        return int(value) if value == value.to_integral_value() else value
-    return value
-
-
-def _base(wanted: Any) -> Any:  # noqa: ANN401  a type
-    """The plain type: without its members, and without what is said of it."""
-    while (origin := getattr(wanted, "__origin__", None)) is not None:
-        wanted = origin
-    return wanted
-
-
-def _wanted_name(wanted: Any) -> str:  # noqa: ANN401  a type
-    base, metas = _base(wanted), getattr(wanted, "__metadata__", ())
-    if base is int and (bounds := next((each for each in metas if each.ge is not None), None)):
-        bits = bounds.le.bit_length() + 1
-        is_word = bits in _WORD_BITS and bounds.ge < 0
-        return f"a whole number that fits {bits} bits" if is_word else f"a whole number from {bounds.ge} to {bounds.le}"
-    if base is list:
-        return (
-            "an array of strings"
-            if list[str] in (wanted, getattr(wanted, "__origin__", None))
-            else "an array of objects"
-        )
-    if base is dict:
-        return "an object of strings"
-    if base in _WANTED:
-        return _WANTED[base]
-    options = [each for each in get_args(wanted) if each is not UnsetType]
-    return " or ".join("null" if each is type(None) else _wanted_name(each) for each in options)
-
-
-def _kind(value: object, *, hidden: bool = False) -> str:
-    if value is None:
-        return "null"
-    is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    shown = f" ({value!s:.40})" if is_number and not hidden else ""
-    return next(name for kind, name in _KINDS if isinstance(value, kind)) + shown
-
-
-def _dotted(pointer: str) -> str:
-    return pointer.removeprefix("/").replace("/", ".")
-
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
-
-
-def _check(value: object) -> None:
-    """Walk the whole value once, fields that will be ignored too, without recursion."""
-    level: list[tuple[str, object]] = [("", value)]
-    for _ in range(MAX_DEPTH + 1):
-        below: list[tuple[str, object]] = []
-        for pointer, each in level:
-            if isinstance(each, dict):
-                for name in each:
-                    _check_text(name, pointer)
-                below += [(f"{pointer}/{_escape(name)}", child) for name, child in each.items()]
-            elif isinstance(each, list):
-                below += [(f"{pointer}/{index}", child) for index, child in enumerate(each)]
-            elif isinstance(each, str):
-                _check_text(each, pointer)
-            elif each is _NO_NUMBER:
-                _refuse_number(pointer)
-        if not any(isinstance(each, dict | list) for _, each in level):
-            return
-        level = below
-    _too_deep()
-
-
-def _is_usual(value: object) -> bool:
-    """Whether nothing is nested too deep and no number cannot be held: what need not be walked field by field."""
-    level: list[Any] = [[value]]
-    for _ in range(MAX_DEPTH + 1):
-        level = [
-            child
-            for each in level
-            for child in (each.values() if type(each) is dict else each)
-            if type(child) in _NESTED or child is _NO_NUMBER
-        ]
-        if not level:
-            return True
-        if any(each is _NO_NUMBER for each in level):
-            return False
-    return False
-
-
-def _refuse_number(pointer: str) -> NoReturn:
-    param = _dotted(pointer)
-    raise InvalidRequest(
-        f"{param or 'The body'} is not a number: NaN, Infinity and more than {MAX_NUMBER_LENGTH} digits are refused.",
-        code="number_invalid",
-        param=param or None,
-        problems=(FieldProblem(pointer, "is not a number"),),
-    )
-
-
-def _check_text(text: str, pointer: str) -> None:
-    try:
-        text.encode()
+        str(value).encode()
     except UnicodeEncodeError:
-        param = _dotted(pointer)
-        raise InvalidRequest(
-            f"{param or 'The body'} holds half of a surrogate pair.", code="body_not_utf8", param=param or None
-        ) from None
+        raise _refusal(_pointer(place), "holds half of a surrogate pair", code="body_not_utf8") from None
+
+
+def _refusal(pointer: str, says: str, *details: str, code: str) -> InvalidRequest:
+    """Of what is at a place, or of the whole body; each detail is a problem there."""
+    param = pointer.removeprefix("/").replace("/", ".")
+    problems = tuple(FieldProblem(pointer, each) for each in details)
+    return InvalidRequest(f"{param or 'The body'} {says}.", code=code, param=param or None, problems=problems)
 
 
 def _too_deep() -> NoReturn:
@@ -260,11 +128,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _integer(text: str) -> int | Decimal:
+def _integer(text: str) -> object:
     return int(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER
 
 
-def _decimal(text: str) -> Decimal:
+def _decimal(text: str) -> object:
     try:
         return Decimal(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER
     except InvalidOperation:
@@ -276,22 +144,151 @@ _DECODER = json.JSONDecoder(
 )
 
 
+class _Field(NamedTuple):
+    """A field of a struct, its type worked out."""
+
+    kind: Any
+    takes: Mapping[Any, str]
+    """The plain types of its values, each by its name in a sentence; none where it is a struct."""
+    shape: type[Struct] | None
+    """The struct that it is, or that the members of its array are."""
+    is_required: bool
+
+
+@cache
+def _fields(shape: type[Struct]) -> Mapping[str, _Field]:
+    return {
+        each.encode_name: _Field(each.type, _taken(each.type), _struct_in(each.type), each.required)
+        for each in msgspec.structs.fields(shape)
+    }
+
+
+def _taken(kind: Any) -> dict[Any, str]:  # noqa: ANN401  a type
+    base, metas = _base(kind), getattr(kind, "__metadata__", ())
+    if base is int and (bounds := next((each for each in metas if each.ge is not None), None)):
+        bits = bounds.le.bit_length() + 1
+        is_word = bits in _WORD_BITS and bounds.ge < 0
+        return {int: f"a whole number {f'that fits {bits} bits' if is_word else f'from {bounds.ge} to {bounds.le}'}"}
+    if base is list and _struct_in(kind):
+        return {list: "an array of objects"}
+    if base in _WANTED:
+        return {base: _WANTED[base]}
+    return {plain: name for each in get_args(kind) for plain, name in _taken(each).items()}
+
+
+def _base(kind: Any) -> Any:  # noqa: ANN401  a type
+    """The plain type: without its members, and without what is said of it."""
+    while (origin := getattr(kind, "__origin__", None)) is not None:
+        kind = origin
+    return kind
+
+
+def _struct_in(kind: Any) -> type[Struct] | None:  # noqa: ANN401  a type
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return kind
+    return next(filter(None, map(_struct_in, get_args(kind))), None)
+
+
+def struct_from(value: object, shape: type[S], *, unknown: str = "ignored") -> S:
+    """`value` as a `shape`.
+
+    Raises InvalidRequest with every fault at once in `problems`, the first one's field in `param`.
+    """
+    reader = _Reader(unknown)
+    made = reader.struct(value, shape, "")
+    if made is None:
+        pointer, detail = reader.problems[0]
+        error = _refusal(pointer, detail, code="parameter_missing" if detail == _MISSING else "parameter_invalid")
+        error.problems = tuple(reader.problems)
+        raise error
+    return made
+
+
+class _Reader:
+    """Reads values as structs, and collects what is wrong with them."""
+
+    def __init__(self, unknown: str) -> None:
+        self.unknown = unknown
+        self.problems: list[FieldProblem] = []
+
+    def struct(self, value: object, shape: type[S], pointer: str) -> S | None:
+        """The struct; None where something is wrong with it."""
+        if not isinstance(value, dict):
+            self.problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
+            return None
+        before, fields = len(self.problems), _fields(shape)
+        read: dict[str, Any] = {}
+        for name, field in fields.items():
+            if name in value:
+                read[name] = self._field(value[name], field, f"{pointer}/{name}")
+            elif field.is_required:
+                self.problems.append(FieldProblem(f"{pointer}/{name}", _MISSING))
+        if self.unknown == "refused":
+            surplus = [name for name in value if name not in fields]
+            self.problems += [FieldProblem(f"{pointer}/{_escape(name)}", "is not known") for name in surplus]
+        return shape(**read) if len(self.problems) == before else None
+
+    def _field(self, value: object, field: _Field, pointer: str) -> Any:  # noqa: ANN401  a value of its type
+        if field.shape and not field.takes:
+            return self.struct(value, field.shape, pointer)
+        try:
+            return msgspec.convert(_as_taken(value, field.takes), field.kind, builtin_types=(Decimal,))
+        except msgspec.ValidationError:
+            if field.shape and isinstance(value, list):
+                return [self.struct(each, field.shape, f"{pointer}/{place}") for place, each in enumerate(value)]
+            self.problems += _faults(value, field.takes, pointer)
+            return None
+
+
+def _as_taken(value: object, takes: Mapping[Any, str]) -> object:
+    """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
+    if type(value) is int and Decimal in takes:
+        return Decimal(value)
+    if type(value) is Decimal and int in takes and value.adjusted() < MAX_NUMBER_LENGTH:
+        return int(value) if value == value.to_integral_value() else value
+    return value
+
+
+def _faults(value: object, takes: Mapping[Any, str], pointer: str) -> list[FieldProblem]:
+    """What is wrong with a value: what is no string in an object or array of strings by its name, else the whole."""
+    members: Iterable[tuple[str | int, object]] = ()
+    if isinstance(value, dict) and dict in takes:
+        members = ((_escape(name[:_LONGEST_NAME]), each) for name, each in value.items())
+    elif isinstance(value, list) and list in takes:
+        members = enumerate(value)
+    faults = [
+        FieldProblem(f"{pointer}/{name}", f"must be {_WANTED[str]}, not {_kind(each)}")
+        for name, each in members
+        if not isinstance(each, str)
+    ]
+    if faults:
+        return faults
+    if type(value) is int and int in takes:
+        return [FieldProblem(pointer, f"must be {takes[int]}, not {value!s:.40}")]
+    hidden = pointer.rpartition("/")[2] in _NEVER_SHOWN
+    return [FieldProblem(pointer, f"must be {' or '.join(takes.values())}, not {_kind(value, hidden=hidden)}")]
+
+
+def _kind(value: object, *, hidden: bool = False) -> str:
+    is_number = type(value) in (int, Decimal)
+    shown = f" ({value!s:.40})" if is_number and not hidden else ""
+    return next(name for kind, name in _KINDS if isinstance(value, kind)) + shown
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
 def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[S], *, unknown: str = "ignored") -> S:
     """The parameters of a query as a `shape`; one that stands several times comes as a sequence.
 
     Raises InvalidRequest: a parameter twice, or one that is not what it must be.
     """
-    known = {each.encode_name: each.type for each in _fields(shape)}
+    fields = _fields(shape)
     read: dict[str, object] = dict(parameters)
     for name, value in parameters.items():
-        if name in known and not isinstance(value, str):
-            problem = FieldProblem(f"/{name}", "stands more than once")
-            message = f"{name} stands more than once."
-            raise InvalidRequest(message, code="parameter_repeated", param=name, problems=(problem,))
-        if isinstance(value, str) and _WHOLE.fullmatch(value) and _is_whole(known.get(name)):
-            read[name] = int(value)
+        if name in fields and not isinstance(value, str):
+            raise _refusal(f"/{name}", _TWICE, _TWICE, code="parameter_repeated")
+        if name in fields and int in fields[name].takes and _WHOLE.fullmatch(str(value)):
+            read[name] = int(str(value))
     return struct_from(read, shape, unknown=unknown)
-
-
-def _is_whole(kind: Any) -> bool:  # noqa: ANN401  a type
-    return int in (kind, *(inner for each in get_args(kind) for inner in (each, *get_args(each))))

@@ -65,8 +65,15 @@ def verify(
     secrets = list(secrets)
     keys = [_key(secret) for secret in secrets]
     if not _any_match(keys, given, message_id, sent_s, body):
-        raise _diagnosed(secrets, given, message_id, sent_s, body)
-    _check_age(sent_s, now_s, tolerance_s)
+        mistake = _mistake(secrets, given, message_id, sent_s, body)
+        raise SignatureRefused(mistake, _MISTAKES[mistake][0], hint=_MISTAKES[mistake][1])
+    age_s, allowed = now_s - sent_s, f"{tolerance_s} s are allowed."
+    if age_s > tolerance_s:
+        hint = "It is an old message sent again, or this machine's clock is fast."
+        raise SignatureRefused("timestamp_stale", f"The message was signed {age_s} s ago; {allowed}", hint=hint)
+    if -age_s > tolerance_s:
+        says = f"The message was signed {-age_s} s in the future; {allowed}"
+        raise SignatureRefused("timestamp_in_future", says, hint="This machine's clock is slow.")
     return message_id
 
 
@@ -78,53 +85,35 @@ def _headers(headers: Mapping[str, str]) -> tuple[str, str, str]:
     return found[ID_HEADER], found[TIMESTAMP_HEADER], found[SIGNATURE_HEADER]
 
 
-def _check_age(sent_s: int, now_s: int, tolerance_s: int) -> None:
-    age_s = now_s - sent_s
-    if age_s > tolerance_s:
-        raise SignatureRefused(
-            "timestamp_stale",
-            f"The message was signed {age_s} s ago; {tolerance_s} s are allowed.",
-            hint="It is an old message sent again, or this machine's clock is fast.",
-        )
-    if -age_s > tolerance_s:
-        raise SignatureRefused(
-            "timestamp_in_future",
-            f"The message was signed {-age_s} s in the future; {tolerance_s} s are allowed.",
-            hint="This machine's clock is slow.",
-        )
-
-
 def _any_match(keys: list[bytes], given: list[str], message_id: str, sent_s: int, body: bytes) -> bool:
     expected = [base64.b64encode(_digest(key, message_id, sent_s, body)) for key in keys]
     # Every pair is compared, in constant time each, so that the time tells nothing.
     return sum(hmac.compare_digest(one, _bytes(two)) for one in expected for two in given) > 0
 
 
-def _diagnosed(secrets: list[str], given: list[str], message_id: str, sent_s: int, body: bytes) -> SignatureRefused:
+_MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
+    "signature_is_hex": ("The signature is in hexadecimal.", "Standard Webhooks signatures are base64."),
+    "key_not_decoded": ("The signature was made with the secret's text.",
+                        "The key is what the base64 after whsec_ decodes to."),
+    "body_reserialised": ("The signature fits the same JSON written another way.",
+                          "Verify the bytes that arrived, before any framework parses them."),
+    "signature_mismatch": ("No signature fits these bytes with this secret.",
+                           "The body was changed on the way, or the secret is another endpoint's."),
+}  # fmt: skip
+"""What a mismatch comes from, in words, and what to do."""
+
+
+def _mistake(secrets: list[str], given: list[str], message_id: str, sent_s: int, body: bytes) -> str:
     """Which of the usual mistakes explains the mismatch; each guess is tried, not assumed."""
     keys = [_key(secret) for secret in secrets]
     if {_digest(key, message_id, sent_s, body).hex() for key in keys} & set(given):
-        return SignatureRefused(
-            "signature_is_hex", "The signature is in hexadecimal.", hint="Standard Webhooks signatures are base64."
-        )
+        return "signature_is_hex"
     undecoded = [_bytes(text) for secret in secrets for text in (secret, secret.removeprefix(SECRET_PREFIX))]
     if _any_match(undecoded, given, message_id, sent_s, body):
-        return SignatureRefused(
-            "key_not_decoded",
-            "The signature was made with the secret's text.",
-            hint="The key is what the base64 after whsec_ decodes to.",
-        )
+        return "key_not_decoded"
     if any(_any_match(keys, given, message_id, sent_s, other) for other in _reserialised(body)):
-        return SignatureRefused(
-            "body_reserialised",
-            "The signature fits the same JSON written another way.",
-            hint="Verify the bytes that arrived, before any framework parses them.",
-        )
-    return SignatureRefused(
-        "signature_mismatch",
-        "No signature fits these bytes with this secret.",
-        hint="The body was changed on the way, or the secret is another endpoint's.",
-    )
+        return "body_reserialised"
+    return "signature_mismatch"
 
 
 def _reserialised(body: bytes) -> Iterable[bytes]:

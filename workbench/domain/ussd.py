@@ -1,7 +1,7 @@
 """The handset: what a USSD session shows and takes, and the operator's messages after it."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -161,20 +161,17 @@ RECEIPT_TEXTS: Mapping[str, str] = {
 }
 
 
-class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """One message. `seq` is its place among all that happened, `at_ms` milliseconds since 1970.
+class Receipt(NamedTuple):
+    """One message about a session. `seq` is its place among all that happened, `at_ms` milliseconds since 1970.
 
     `transaction` is the operator's own reference, None where no money moved.
     """
 
+    session: UssdSession
+    kind: str
     seq: int
     at_ms: int
-    kind: str
-    operator: str
-    merchant: str
     amount_minor: int
-    currency: str
-    about: str | None
     transaction: str | None = None
     reason: str | None = None
 
@@ -184,39 +181,26 @@ def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) 
     kind = RECEIPT_KINDS.get(session.screen)
     if kind is None:
         return None
-    made = _receipt(session, kind, seq, at_ms)
     if kind == PAID:
-        return msgspec.structs.replace(made, transaction=transaction)
+        return Receipt(session, kind, seq, at_ms, session.amount_minor, transaction=transaction)
     code = FAILURE_OF.get(session.screen)
-    return msgspec.structs.replace(made, reason=FAILURES[code] if code else session.reason)
+    reason = FAILURES[code] if code else session.reason
+    return Receipt(session, kind, seq, at_ms, session.amount_minor, reason=reason)
 
 
 def receipt_of_return(session: UssdSession, *, seq: int, at_ms: int, amount_minor: int, transaction: str) -> Receipt:
     """The receipt of money of a payment that has come back to the wallet."""
-    made = _receipt(session, RETURNED, seq, at_ms)
-    return msgspec.structs.replace(made, amount_minor=amount_minor, transaction=transaction)
-
-
-def _receipt(session: UssdSession, kind: str, seq: int, at_ms: int) -> Receipt:
-    return Receipt(
-        seq=seq,
-        at_ms=at_ms,
-        kind=kind,
-        operator=session.operator,
-        merchant=session.merchant,
-        amount_minor=session.amount_minor,
-        currency=session.currency,
-        about=session.reference,
-    )
+    return Receipt(session, RETURNED, seq, at_ms, amount_minor, transaction=transaction)
 
 
 def receipt_text(receipt: Receipt) -> str:
     """The text of the message, with the wall-clock time in Lusaka."""
+    about = receipt.session
     return RECEIPT_TEXTS[receipt.kind].format(
         when=moment(receipt.at_ms).astimezone(LUSAKA).strftime("%d/%m/%Y %H:%M"),
-        amount=Money(receipt.amount_minor, receipt.currency),
-        merchant=receipt.merchant,
-        about=f" For: {reference_line(receipt.about)}." if receipt.about else "",
+        amount=Money(receipt.amount_minor, about.currency),
+        merchant=about.merchant,
+        about=f" For: {reference_line(about.reference)}." if about.reference else "",
         transaction=receipt.transaction,
         reason=receipt.reason,
     )

@@ -7,7 +7,7 @@ assumed, as the register of gaps says.
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
@@ -17,29 +17,8 @@ from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.phones import OPERATORS
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, EVENT_TYPES, HOST_NAME, PENDING
-from workbench.domain.wire.base import (
-    MOMENT,
-    PHONE,
-    ChargeId,
-    DateTime,
-    EndpointId,
-    MaskedPhone,
-    NeverNegative,
-    OperatorName,
-    Phone,
-    Positive,
-    Schema,
-    Seconds,
-    UpperCurrency,
-    WithSecrets,
-    always,
-    by_register,
-    is_id,
-    kwacha,
-    meaning,
-    one_of,
-    only,
-)
+from workbench.domain.wire import base
+from workbench.domain.wire.base import Schema, WithSecrets, by_register, is_id, kwacha, meaning, required
 from workbench.domain.wire.base import Source as Source
 from workbench.domain.wire.base import View as View
 from workbench.domain.wire.base import plain as plain
@@ -69,6 +48,7 @@ EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
 _EVENT_NAMES = ["*", *dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES), *EVENT_TYPES]
 """Types of events, and what stands for several."""
 _DELIVERIES = [PENDING, DELIVERED, DEAD_LETTER]
+_SIGNING = "What its messages are signed with; there once, when it is created or rolled."
 _TOO_MUCH = 10**MAX_MAJOR_DIGITS
 """In major units."""
 _MAJOR: Schema = {
@@ -83,19 +63,15 @@ _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2
 
 def _states(table: payments.Transitions) -> Meta:
     """A state of a table of transitions."""
-    return one_of(dict.fromkeys([*(state for state, _ in table), *table.values()]))
+    return meaning(enum=[*dict.fromkeys([*(state for state, _ in table), *table.values()])])
 
 
 def _operator_id(gaps: Gaps) -> Schema:
     return {"enum": [each.id if gaps.operator_ids == "short" else each.long_id for each in OPERATORS.values()]}
 
 
-def _operator_that(says: str) -> Meta:
-    """The operator of a charge, by the identifier in force, and which one it is."""
-    return by_register(lambda gaps: {**_operator_id(gaps), "description": says})
-
-
-MobileMoneyType = Annotated[str, only(payments.MOBILE_MONEY)]
+OperatorId = Annotated[str, by_register(_operator_id)]
+MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
 EventFilter = Annotated[list[str], meaning(items={"enum": _EVENT_NAMES}, minItems=1)]
 _URL = (
     "http or https, to a name or to this machine's loopback. A public address in digits is taken too, a private one "
@@ -104,10 +80,10 @@ _URL = (
 Url = Annotated[str, meaning(_URL, pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$")]
 IntentId = Annotated[str, is_id("pi")]
 EventId = Annotated[str, is_id("evt")]
-FailureCode = Annotated[str, one_of(payments.FAILURES)]
+FailureCode = Annotated[str, meaning(enum=[*payments.FAILURES])]
 Live = Annotated[bool, meaning("A sandbox holds nothing live.", const=False)]
 MajorAmount = Annotated[Decimal, meaning("Major units, two decimals.")]
-Zmw = Annotated[str, only(ZMW.code)]
+Zmw = Annotated[str, meaning(const=ZMW.code)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -132,7 +108,7 @@ class CreatePaymentIntent(View):
 
     __source__ = Source("2.1", ("amount", "currency", "payment_method_types", "description"), gap="2.5")
     amount: Annotated[Decimal, by_register(_bounded_amount)]
-    currency: UpperCurrency
+    currency: base.UpperCurrency
     payment_method_types: Annotated[list[str], by_register(_method_types)]
     description: Annotated[str, meaning("Free text; the customer reads its beginning in the prompt.")] | None = None
     metadata: dict[str, str] = field(default_factory=dict)
@@ -142,8 +118,8 @@ class MobileMoney(View):
     """Section 2.2."""
 
     __source__ = Source("2.2", ("phone", "provider"))
-    phone: Phone
-    provider: OperatorName
+    phone: base.Phone
+    provider: base.OperatorName
 
 
 class MobileMoneyMethod(View):
@@ -154,16 +130,11 @@ class MobileMoneyMethod(View):
     mobile_money: MobileMoney
 
 
-def _needs_client_secret(gaps: Gaps) -> Schema:
-    is_needed = gaps.client_secret_on_confirm == "always"  # noqa: S105  a choice of the register
-    return {"required": ["payment_method", "client_secret"]} if is_needed else {}
-
-
 class ConfirmPaymentIntent(WithSecrets):
     """Section 2.2."""
 
     __source__ = Source("2.2", ("payment_method",))
-    __whole__ = _needs_client_secret
+    __whole__ = required("payment_method", "client_secret", client_secret_on_confirm="always")  # noqa: S106  a choice
     payment_method: MobileMoneyMethod
     client_secret: Annotated[str, meaning("Needed with a publishable key; checked whenever it is sent.")] | None = None
 
@@ -179,21 +150,16 @@ def _whole_amount(gaps: Gaps) -> Schema:
     }
 
 
-def _needs_reference(gaps: Gaps) -> Schema:
-    shown = ["amount", "currency", "type", "channel", "phone", "reference"]
-    return {"required": shown} if gaps.required_fields == "with_reference" else {}
-
-
 class CreateCharge(View):
     """Section 2.3."""
 
     __source__ = Source("2.3", ("amount", "currency", "type", "channel", "phone", "reference"), gap="2.5")
-    __whole__ = _needs_reference
+    __whole__ = required(*__source__.shows, required_fields="with_reference")
     amount: Annotated[Int64, by_register(_whole_amount)]
     currency: Annotated[str, kwacha(ZMW.code.lower())]
     type: MobileMoneyType
-    channel: OperatorName
-    phone: Phone
+    channel: base.OperatorName
+    phone: base.Phone
     reference: Annotated[str, meaning("The merchant's own reference for the order.")] | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
@@ -219,7 +185,7 @@ class RefreshRequest(WithSecrets):
     """Section 4, illustrative; empty when the bearer in the header is what is refreshed."""
 
     # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
-    __whole__ = always({"required": ["refresh_token"]})
+    __whole__ = required("refresh_token")
     refresh_token: str | None = None
 
 
@@ -237,7 +203,7 @@ class UpdateWebhookEndpoint(View):
     __source__ = Source(gap="6")
     url: Url | None = None
     enabled_events: EventFilter | None = None
-    status: Annotated[str, one_of([ENABLED, DISABLED])] | None = None
+    status: Annotated[str, meaning(enum=[ENABLED, DISABLED])] | None = None
 
 
 class CancelPaymentIntent(View):
@@ -259,7 +225,7 @@ _OF_INTENT = _refunded("payment_intent", "charge", multipleOf=Decimal("0.01"), e
 class CreateRefund(View):
     """Assumed: of a charge or of an intent; `amount` in the unit of what it refunds, all that is left without it."""
 
-    __whole__ = always({"oneOf": [_OF_CHARGE, _OF_INTENT]})
+    __whole__: ClassVar = {"oneOf": [_OF_CHARGE, _OF_INTENT]}
     charge: str | None = None
     payment_intent: str | None = None
     amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
@@ -271,7 +237,7 @@ class CreatePayout(View):
     """Assumed: `amount` in major units, `destination` is the merchant's own name for an account."""
 
     amount: Annotated[Decimal, meaning(**_MAJOR)]
-    currency: UpperCurrency
+    currency: base.UpperCurrency
     destination: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
@@ -280,7 +246,7 @@ class CreateApiKey(View):
     """Assumed: `kind` is secret or publishable."""
 
     __source__ = Source(gap="5")
-    kind: Annotated[str, one_of(KEY_PREFIXES)] = "secret"
+    kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])] = "secret"
 
 
 class List(View, Generic[T]):
@@ -308,14 +274,14 @@ class List(View, Generic[T]):
 class UssdPrompt(View):
     """The prompt that waits on a handset."""
 
-    phone: MaskedPhone
-    expires_at: Seconds
+    phone: base.MaskedPhone
+    expires_at: base.Seconds
 
 
 class NextAction(View):
     """What has to happen before the payment goes on."""
 
-    type: Annotated[str, only("ussd_prompt")]
+    type: Annotated[str, meaning(const="ussd_prompt")]
     ussd_prompt: UssdPrompt
 
 
@@ -325,7 +291,7 @@ class PaymentError(View):
     __source__ = Source(gap="2.5")
     code: FailureCode
     message: str
-    charge: ChargeId | None = None
+    charge: base.ChargeId | None = None
 
 
 class ShownMobileMoney(MobileMoney):
@@ -333,8 +299,8 @@ class ShownMobileMoney(MobileMoney):
 
     __source__ = Source(gap="2.5")
     __prints_as__ = "MobileMoney"
-    phone: MaskedPhone
-    provider: Annotated[str, by_register(_operator_id)]
+    phone: base.MaskedPhone
+    provider: OperatorId
 
 
 class ShownMethod(MobileMoneyMethod):
@@ -357,7 +323,7 @@ class PaymentIntent(WithSecrets):
     )
     id: IntentId
     client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
-    object: Annotated[str, only("payment_intent")] | UnsetType = "payment_intent"
+    object: Annotated[str, meaning(const="payment_intent")] | UnsetType = "payment_intent"
     amount: MajorAmount | UnsetType = UNSET
     currency: Zmw | UnsetType = UNSET
     status: Annotated[str, _states(payments.INTENT_TRANSITIONS)] = ""
@@ -366,20 +332,23 @@ class PaymentIntent(WithSecrets):
     payment_method: ShownMethod | UnsetType | None = UNSET
     next_action: NextAction | UnsetType | None = UNSET
     last_payment_error: PaymentError | UnsetType | None = UNSET
-    latest_charge: ChargeId | UnsetType | None = UNSET
+    latest_charge: base.ChargeId | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
     warnings: list[str] | UnsetType = UNSET
-    canceled_at: Seconds | UnsetType | None = UNSET
+    canceled_at: base.Seconds | UnsetType | None = UNSET
     cancellation_reason: str | UnsetType | None = UNSET
-    created: Seconds | UnsetType = UNSET
+    created: base.Seconds | UnsetType = UNSET
     livemode: Live | UnsetType = False
 
 
-def _least_of_charge(gaps: Gaps) -> Schema:
-    return {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
+class Made(View, kw_only=True):
+    """What was made, and when; the fields stand last."""
+
+    created: base.Seconds = 0
+    livemode: Live = False
 
 
-class Charge(View):
+class Charge(Made):
     """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
 
     __source__ = Source(
@@ -388,25 +357,23 @@ class Charge(View):
         gap="2.5",
         relies=("channel_and_provider", "charge_amount_unit", "charge_states", "currency_case", "operator_ids"),
     )
-    id: ChargeId
+    id: base.ChargeId
     status: Annotated[str, _states(payments.CHARGE_TRANSITIONS)]
-    amount: Annotated[int, by_register(_least_of_charge)]
-    currency: Annotated[str, only(ZMW.code.lower())]
-    channel: Annotated[str, _operator_that("The operator that the merchant asked for.")]
-    provider: Annotated[str, _operator_that("The operator that moved the money.")]
-    object: Annotated[str, only("charge")] = "charge"
+    amount: Annotated[base.Positive, by_register(lambda gaps: {"description": f"In {gaps.charge_amount_unit} units."})]
+    currency: Annotated[str, meaning(const=ZMW.code.lower())]
+    channel: Annotated[OperatorId, meaning("The operator that the merchant asked for.")]
+    provider: Annotated[OperatorId, meaning("The operator that moved the money.")]
+    object: Annotated[str, meaning(const="charge")] = "charge"
     type: MobileMoneyType = payments.MOBILE_MONEY
-    phone: MaskedPhone = ""
+    phone: base.MaskedPhone = ""
     reference: str | None = None
     payment_intent: IntentId | None = None
     failure_code: FailureCode | None = None
     failure_message: str | None = None
-    amount_refunded: NeverNegative = 0
+    amount_refunded: base.NeverNegative = 0
     refunded: bool = False
     metadata: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    created: Seconds = 0
-    livemode: Live = False
 
 
 class Plant(View):
@@ -431,29 +398,24 @@ class Token(WithSecrets):
     __source__ = Source(relies=("token_field",))
     access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
-    token_type: Annotated[str, only("Bearer")] = "Bearer"  # noqa: S105  the scheme's name
-    expires_in: Annotated[int, only(86_400)] = 86_400
+    token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
 
-class WebhookEndpoint(WithSecrets):
+class WebhookEndpoint(Made, WithSecrets):
     """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
 
     Until `secret_overlap_until` messages are signed with a secret before as well.
     """
 
     __source__ = Source(gap="6", relies=("endpoint_registration",))
-    id: EndpointId
+    id: base.EndpointId
     url: str
     enabled_events: list[str]
-    status: Annotated[str, one_of([ENABLED, DISABLED])]
-    object: Annotated[str, only("webhook_endpoint")] = "webhook_endpoint"
-    secret: (
-        Annotated[str, meaning("What its messages are signed with; there once, when it is created or rolled.")]
-        | UnsetType
-    ) = UNSET
-    secret_overlap_until: Seconds | None = None
-    created: Seconds = 0
-    livemode: Live = False
+    status: Annotated[str, meaning(enum=[ENABLED, DISABLED])]
+    object: Annotated[str, meaning(const="webhook_endpoint")] = "webhook_endpoint"
+    secret: Annotated[str, meaning(_SIGNING)] | UnsetType = UNSET
+    secret_overlap_until: base.Seconds | None = None
 
 
 class Deleted(View):
@@ -461,29 +423,27 @@ class Deleted(View):
 
     id: str
     object: str
-    deleted: Annotated[bool, only(value=True)] = True
+    deleted: Annotated[bool, meaning(const=True)] = True
 
 
-class Refund(View):
+class Refund(Made):
     """Assumed; `amount` is in the unit of what it refunds, pending until the operator has sent it back."""
 
     __source__ = Source(relies=("charge_amount_unit", "currency_case"))
     id: Annotated[str, is_id("re")]
     status: Annotated[str, _states(payments.REFUND_TRANSITIONS)]
     amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
-    currency: Annotated[str, one_of([ZMW.code, ZMW.code.lower()])]
-    charge: ChargeId
+    currency: Annotated[str, meaning(enum=[ZMW.code, ZMW.code.lower()])]
+    charge: base.ChargeId
     payment_intent: IntentId | None = None
-    object: Annotated[str, only("refund")] = "refund"
+    object: Annotated[str, meaning(const="refund")] = "refund"
     reason: str | None = None
     failure_code: FailureCode | None = None
     failure_message: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
-    created: Seconds = 0
-    livemode: Live = False
 
 
-class Payout(View):
+class Payout(Made):
     """Assumed; pending until the night's clearing pays it, then paid or failed."""
 
     __source__ = Source(relies=("payouts",))
@@ -491,13 +451,11 @@ class Payout(View):
     status: Annotated[str, _states(payments.PAYOUT_TRANSITIONS)]
     amount: MajorAmount
     currency: Zmw
-    object: Annotated[str, only("payout")] = "payout"
+    object: Annotated[str, meaning(const="payout")] = "payout"
     destination: str | None = None
     failure_code: FailureCode | None = None
     failure_message: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
-    created: Seconds = 0
-    livemode: Live = False
 
 
 class Amount(View):
@@ -514,7 +472,7 @@ class Balance(View):
     pending: list[Amount]
     available: list[Amount]
     owed: list[Amount]
-    object: Annotated[str, only("balance")] = "balance"
+    object: Annotated[str, meaning(const="balance")] = "balance"
     livemode: Live = False
 
 
@@ -522,43 +480,39 @@ class DeliveryAttempt(View):
     """One try; `status_code` is None when no answer came: `fault` says why. `answer` is its first 20,000 bytes."""
 
     __source__ = Source(gap="6")
-    number: Positive
-    at: Seconds
-    latency_ms: NeverNegative
+    number: base.Positive
+    at: base.Seconds
+    latency_ms: base.NeverNegative
     status_code: int | None
     fault: str | None
     answer: str
 
 
-class Delivery(View):
+class Delivery(Made):
     """Assumed: one event on its way to one endpoint: pending, delivered or dead_letter."""
 
     __source__ = Source(gap="6", relies=("dead_letter", "retry_schedule_s"))
     id: Annotated[str, is_id("del")]
-    status: Annotated[str, one_of(_DELIVERIES)]
+    status: Annotated[str, meaning(enum=_DELIVERIES)]
     event: EventId
     event_type: str
-    endpoint: EndpointId
+    endpoint: base.EndpointId
     url: str
     attempts: list[DeliveryAttempt]
-    next_attempt_at: Seconds | None = None
-    object: Annotated[str, only("delivery")] = "delivery"
-    created: Seconds = 0
-    livemode: Live = False
+    next_attempt_at: base.Seconds | None = None
+    object: Annotated[str, meaning(const="delivery")] = "delivery"
 
 
-class ApiKey(WithSecrets):
+class ApiKey(Made, WithSecrets):
     """Assumed; `masked` tells keys apart, `value` is there once, when the key is created or rolled."""
 
     __source__ = Source(gap="5")
     id: Annotated[str, is_id("key")]
-    kind: Annotated[str, one_of(KEY_PREFIXES)]
-    status: Annotated[str, one_of([ACTIVE, ROLLED, REVOKED])]
+    kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])]
+    status: Annotated[str, meaning(enum=[ACTIVE, ROLLED, REVOKED])]
     masked: str
     value: Annotated[str, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
-    object: Annotated[str, only("api_key")] = "api_key"
-    created: Seconds = 0
-    livemode: Live = False
+    object: Annotated[str, meaning(const="api_key")] = "api_key"
 
 
 class EventData(View):
@@ -583,11 +537,11 @@ class Event(View):
 
     __source__ = Source(gap="6", relies=("event_payload", "event_types"))
     id: EventId
-    type: Annotated[str, one_of(EVENT_TYPES)]
-    timestamp: DateTime
+    type: Annotated[str, meaning(enum=[*EVENT_TYPES])]
+    timestamp: base.DateTime
     data: EventData
     request: EventRequest
-    api_version: Annotated[str, only(API_VERSION)] = API_VERSION
+    api_version: Annotated[str, meaning(const=API_VERSION)] = API_VERSION
     livemode: Live = False
 
 
@@ -608,7 +562,7 @@ PathEndpoint = Annotated[str, parameter("The webhook endpoint's id.", pattern="^
 PathDelivery = Annotated[str, parameter("The delivery's id.", pattern="^del_[0-9A-Za-z]+$")]
 PathKey = Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")]
 PathEntry = Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")]
-PathPhone = Annotated[str, parameter("The customer's number.", **PHONE)]
+PathPhone = Annotated[base.Phone, parameter("The customer's number.")]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _SEARCH = "Those in whose payload this text stands; of three digits and more, also those of a number that ends so."
 
@@ -645,7 +599,7 @@ class EventsQuery(ListQuery):
     """Those of one type, or of a family such as `charge.*`; from a moment of RFC 3339 on; in which a text stands."""
 
     type: Annotated[str, parameter("Those of this type, or of a family.", enum=_EVENT_NAMES)] | None = None
-    created_since: Annotated[str, parameter("Those of this moment and later.", **MOMENT)] | None = None
+    created_since: Annotated[base.Moment, parameter("Those of this moment and later.")] | None = None
     search: Annotated[str, Meta(min_length=1, max_length=100, description=_SEARCH)] | None = None
 
 
@@ -660,8 +614,8 @@ class DeliveriesQuery(ListQuery):
 class BalancesQuery(View):
     """What had occurred by `as_of` and was recorded by `known_at`, moments of RFC 3339."""
 
-    as_of: Annotated[str, parameter("What had occurred by this moment.", **MOMENT)] | None = None
-    known_at: Annotated[str, parameter("What was recorded by this moment.", **MOMENT)] | None = None
+    as_of: Annotated[base.Moment, parameter("What had occurred by this moment.")] | None = None
+    known_at: Annotated[base.Moment, parameter("What was recorded by this moment.")] | None = None
 
 
 class EntriesQuery(View):

@@ -27,19 +27,9 @@ def by_register(rule: Rule) -> Meta:
     return Meta(extra={"rule": rule})
 
 
-def always(schema: Schema) -> Rule:
-    """A rule that no row of the register changes."""
-    return lambda _: schema
-
-
-def only(value: object) -> Meta:
-    """One value alone."""
-    return meaning(const=value)
-
-
-def one_of(values: Iterable[str]) -> Meta:
-    """One of several values."""
-    return meaning(enum=list(values))
+def required(*names: str, **choices: str) -> Rule:
+    """These fields of a struct as a whole, where the register has these choices."""
+    return lambda gaps: {"required": [*names]} if all(getattr(gaps, row) == choices[row] for row in choices) else {}
 
 
 def is_id(prefix: str) -> Meta:
@@ -60,19 +50,13 @@ def _any_case(words: Iterable[str]) -> str:
 
 _PREFIXES = "|".join(prefix for each in OPERATORS.values() for prefix in each.prefixes)
 _NAMES = _any_case(name for each in OPERATORS.values() for name in (each.id, each.long_id))
-PHONE: Schema = {
-    "pattern": rf"^\+260({_PREFIXES})[0-9]{{7}}$",
-    "description": "E.164: +260, a prefix of an operator with wallets, seven digits.",
-}
-MOMENT: Schema = {
-    "type": "string",
-    "pattern": f"^({RFC3339.pattern})$",
-    "description": "A moment with its zone (RFC 3339), to the millisecond.",
-}
+_PHONE = "E.164: +260, a prefix of an operator with wallets, seven digits."
 _OPERATOR = "A mobile network operator: mtn, airtel or zamtel, or its long identifier, in any case."
+_MOMENT = "A moment with its zone (RFC 3339), to the millisecond."
 
 # What is sent
-Phone = Annotated[str, meaning(**PHONE)]
+Phone = Annotated[str, meaning(_PHONE, pattern=rf"^\+260({_PREFIXES})[0-9]{{7}}$")]
+Moment = Annotated[str, meaning(_MOMENT, pattern=f"^({RFC3339.pattern})$")]
 OperatorName = Annotated[str, meaning(_OPERATOR, pattern=f"^({_NAMES})$")]
 UpperCurrency = Annotated[str, kwacha(ZMW.code)]
 
@@ -109,8 +93,8 @@ class View(Struct):
     """A struct whose repr shows no whole number, and no secret by its form."""
 
     __source__: ClassVar[Source] = Source()
-    __whole__: ClassVar[Rule | None] = None
-    """What the description says of the struct as a whole, by the register; a field that it requires is never null."""
+    __whole__: ClassVar[Schema | Rule] = {}
+    """What the description says of the struct as a whole; a field that it requires is never null."""
     __prints_as__: ClassVar[str | None] = None
 
     def _told(self) -> list[str]:

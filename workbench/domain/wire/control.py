@@ -1,7 +1,7 @@
 """The bodies of `/sandbox`, as structs."""
 
 from decimal import Decimal
-from typing import Annotated, Final, Generic, TypeVar
+from typing import Annotated, ClassVar, Final, Generic, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
@@ -10,28 +10,8 @@ from workbench.domain.ledger import SETTLEMENTS, TRACKED
 from workbench.domain.phones import OPERATORS
 from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE
 from workbench.domain.webhooks import FAULTS
-from workbench.domain.wire.base import (
-    MOMENT,
-    ChargeId,
-    DateTime,
-    EndpointId,
-    MaskedPhone,
-    NeverNegative,
-    OperatorName,
-    Phone,
-    Positive,
-    Schema,
-    Seconds,
-    Source,
-    UpperCurrency,
-    View,
-    WithSecrets,
-    always,
-    is_id,
-    meaning,
-    one_of,
-    only,
-)
+from workbench.domain.wire import base
+from workbench.domain.wire.base import Schema, Source, View, WithSecrets, is_id, meaning
 
 T = TypeVar("T")
 Minor = Annotated[int, Meta(ge=0, le=10**12 - 1)]
@@ -83,7 +63,7 @@ class Input(OfSandbox):
 class Advance(OfSandbox):
     """By how much the clock moves: what is named adds up."""
 
-    __whole__ = always({"anyOf": [{"required": [name]} for name in ("seconds", "minutes", "hours", "days")]})
+    __whole__: ClassVar = {"anyOf": [{"required": [name]} for name in ("seconds", "minutes", "hours", "days")]}
     seconds: Annotated[Decimal, _seconds_up_to(MAX_ADVANCE_S)] | UnsetType = UNSET
     minutes: Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 60), meaning("Whole minutes.")] | UnsetType = UNSET
     hours: Annotated[int, Meta(ge=0, le=MAX_ADVANCE_S // 3600), meaning("Whole hours.")] | UnsetType = UNSET
@@ -93,14 +73,14 @@ class Advance(OfSandbox):
 class Script(OfSandbox):
     """What the next attempts on a number come to, one answer each."""
 
-    phone: Phone
-    answers: Annotated[list[str], meaning(items={"enum": list(SCRIPTABLE)}, maxItems=MAX_ANSWERS)]
+    phone: base.Phone
+    answers: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]}, maxItems=MAX_ANSWERS)]
 
 
 class Outage(OfSandbox):
     """An operator is down for so long from now; 0 ends it."""
 
-    provider: OperatorName
+    provider: base.OperatorName
     seconds: Annotated[Decimal, _seconds_up_to(MAX_OUTAGE_S)]
 
 
@@ -114,7 +94,7 @@ class SimulatedCommand(OfSandbox):
     """
 
     at_ms: Annotated[int, Meta(ge=0, le=MAX_AT_MS), meaning("Milliseconds since 1970; not before the one before.")]
-    what: Annotated[str, one_of(SIMULATED)]
+    what: Annotated[str, meaning(enum=[*SIMULATED])]
     order: str = ""
     phone: str = ""
     provider: str = ""
@@ -145,7 +125,7 @@ class NewAccount(OfSandbox):
 class DeliveryFaults(OfSandbox):
     """How deliveries to an endpoint misbehave: `duplicate`, `out_of_order`, both or neither."""
 
-    faults: Annotated[list[str], meaning(items={"enum": list(FAULTS)})] = field(default_factory=list)
+    faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})] = field(default_factory=list)
 
 
 class Clock(OfSandbox):
@@ -154,42 +134,42 @@ class Clock(OfSandbox):
     `seq` is the place of the latest thing that happened, in the order of the trace: what has it has seen all.
     """
 
-    mode: Annotated[str, one_of(["manual", "running"])]
-    now: DateTime
+    mode: Annotated[str, meaning(enum=["manual", "running"])]
+    now: base.DateTime
     now_ms: int
     business_date: Annotated[str, meaning("In Lusaka.", format="date")]
     seq: int
-    object: Annotated[str, only("clock")] = "clock"
+    object: Annotated[str, meaning(const="clock")] = "clock"
 
 
 class Handset(OfSandbox):
     """A customer's phone: what it shows, of which charge, and whether that waits for an answer."""
 
     phone: str
-    operator: Annotated[str, one_of(OPERATORS)]
+    operator: Annotated[str, meaning(enum=[*OPERATORS])]
     screen: str
-    state: Annotated[str, one_of(["idle", *dict.fromkeys(ussd.SCREEN_TEXTS)])]
+    state: Annotated[str, meaning(enum=["idle", *dict.fromkeys(ussd.SCREEN_TEXTS)])]
     waiting: bool
-    tries_left: Positive | None
-    expires_at: Seconds | None
-    queued: NeverNegative
-    charge: ChargeId | None
-    object: Annotated[str, only("phone")] = "phone"
+    tries_left: base.Positive | None
+    expires_at: base.Seconds | None
+    queued: base.NeverNegative
+    charge: base.ChargeId | None
+    object: Annotated[str, meaning(const="phone")] = "phone"
 
 
 class Message(OfSandbox):
     """What an operator texted to a customer; `transaction` is its own reference, None where no money moved."""
 
     seq: int
-    at: DateTime
-    kind: Annotated[str, one_of(ussd.RECEIPT_TEXTS)]
+    at: base.DateTime
+    kind: Annotated[str, meaning(enum=[*ussd.RECEIPT_TEXTS])]
     sender: str
     text: str
-    amount_minor: Positive
+    amount_minor: base.Positive
     currency: str
     merchant: str
     transaction: str | None
-    object: Annotated[str, only("message")] = "message"
+    object: Annotated[str, meaning(const="message")] = "message"
 
 
 class LedgerAccount(OfSandbox):
@@ -233,8 +213,8 @@ class LedgerPosting(OfSandbox):
     business_date: str
     account: str
     code: int
-    side: Annotated[str, one_of(["debit", "credit"])]
-    amount_minor: Positive
+    side: Annotated[str, meaning(enum=["debit", "credit"])]
+    amount_minor: base.Positive
     currency: str
     external_reference: str | None
 
@@ -255,13 +235,13 @@ class LedgerMovement(OfSandbox):
     batch: str | None
     occurred_at: str
     business_date: str
-    direction: Annotated[str, one_of(["in", "out"])]
-    amount_minor: Positive
-    fee_minor: NeverNegative
+    direction: Annotated[str, meaning(enum=["in", "out"])]
+    amount_minor: base.Positive
+    fee_minor: base.NeverNegative
     currency: str
-    status: Annotated[str, only("completed")]
-    phone: MaskedPhone | None
-    state: Annotated[str, one_of(["posted", "in_suspense"])]
+    status: Annotated[str, meaning(const="completed")]
+    phone: base.MaskedPhone | None
+    state: Annotated[str, meaning(enum=["posted", "in_suspense"])]
 
 
 def _settles(*, entry: bool, fee: bool) -> Schema:
@@ -281,17 +261,17 @@ class Settle(OfSandbox):
     `entry` the one that it is about: needed by the recipes whose amounts follow from it.
     """
 
-    __whole__ = always(
-        {"oneOf": [_settles(entry=True, fee=False), _settles(entry=False, fee=True), _settles(entry=False, fee=False)]}
-    )
-    recipe: Annotated[str, one_of(SETTLEMENTS)]
+    __whole__: ClassVar = {
+        "oneOf": [_settles(entry=True, fee=False), _settles(entry=False, fee=True), _settles(entry=False, fee=False)]
+    }
+    recipe: Annotated[str, meaning(enum=[*SETTLEMENTS])]
     amount_minor: Minor = 0
     fee_minor: Minor = 0
-    currency: UpperCurrency = "ZMW"
-    account: Annotated[str, one_of(TRACKED)] | None = None
+    currency: base.UpperCurrency = "ZMW"
+    account: Annotated[str, meaning(enum=[*TRACKED])] | None = None
     reference: Annotated[str, meaning(minLength=1)] | None = None
     entry: str | None = None
-    occurred_at: Annotated[str, meaning(**{**MOMENT, "type": ["string", "null"]})] | None = None
+    occurred_at: base.Moment | None = None
     description: str = ""
 
 
@@ -312,25 +292,25 @@ class Scripted(OfSandbox):
     """What a number has before it."""
 
     phone: str
-    answers: Annotated[list[str], meaning(items={"enum": list(SCRIPTABLE)})]
-    object: Annotated[str, only("operator_script")] = "operator_script"
+    answers: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]})]
+    object: Annotated[str, meaning(const="operator_script")] = "operator_script"
 
 
 class Simulated(OfSandbox):
     """Where a simulation goes on: `cursor` is how many of its commands are done, `done` how many since the one sent."""
 
     simulation: str
-    cursor: NeverNegative
-    done: NeverNegative
-    object: Annotated[str, only("simulation")] = "simulation"
+    cursor: base.NeverNegative
+    done: base.NeverNegative
+    object: Annotated[str, meaning(const="simulation")] = "simulation"
 
 
 class OperatorState(OfSandbox):
     """Until when an operator is down, None when it is up."""
 
-    provider: Annotated[str, one_of(OPERATORS)]
-    down_until: Seconds | None
-    object: Annotated[str, only("operator")] = "operator"
+    provider: Annotated[str, meaning(enum=[*OPERATORS])]
+    down_until: base.Seconds | None
+    object: Annotated[str, meaning(const="operator")] = "operator"
 
 
 class NewAccountKeys(WithSecrets):
@@ -342,14 +322,14 @@ class NewAccountKeys(WithSecrets):
     name: str
     secret_key: str
     publishable_key: str
-    object: Annotated[str, only("account")] = "account"
+    object: Annotated[str, meaning(const="account")] = "account"
 
 
 class FaultyEndpoint(OfSandbox):
     """An endpoint and how deliveries to it misbehave."""
 
-    id: EndpointId
-    faults: Annotated[list[str], meaning(items={"enum": list(FAULTS)})]
+    id: base.EndpointId
+    faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})]
     object: str = "webhook_endpoint"
 
 
@@ -357,4 +337,4 @@ class WasReset(OfSandbox):
     """What a reset left: the clock, the keys and the webhook endpoints."""
 
     endpoints: list[str]
-    object: Annotated[str, only("reset")] = "reset"
+    object: Annotated[str, meaning(const="reset")] = "reset"

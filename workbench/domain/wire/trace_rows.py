@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec import field
 
-from workbench.domain.wire.base import DateTime, meaning, one_of
+from workbench.domain.wire.base import DateTime, meaning
 from workbench.domain.wire.control import OfSandbox
 
 CALL: Final = "call"
@@ -80,7 +80,7 @@ class TraceRow(OfSandbox):
 
     seq: int
     at: DateTime
-    kind: Annotated[str, one_of(KINDS)]
+    kind: Annotated[str, meaning(enum=[*KINDS])]
     payment: str | None
     what: str
     result: str

@@ -1,8 +1,10 @@
 """The OpenAPI 3.1 document, from the tables that route."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_type_hints
+
+import msgspec
 
 from workbench.domain import scenarios, wire
 from workbench.domain.gaps import Gaps
@@ -37,7 +39,6 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
   `Sandbox-Provenance` tells the same of one answer, by its status and media type, with the rows of the register that
   it relied on: `assumed; gaps="declined_status error_format"`.
 """
-_SCHEMES: Final = {"Bearer": "bearerAuth", "Basic": "basicAuth"}
 _UNREQUESTED: Final = (wire.Event, wire.PlantError)
 """Answers that no operation names: what webhooks carry, and the documented error."""
 _OF_PANEL: Final = (
@@ -63,9 +64,9 @@ _TAGS: Final[Mapping[str, tuple[str, str]]] = {
 """Beginning of a path → the group of its operations and what it is about."""
 _SCENARIO = "What the operator or the service is asked to do with this call, so that a failure can be tested. Here: "
 _HEADERS: Final = (
-    ("webhook-id", {"pattern": "^evt_[0-9A-Za-z]{24}$"}, "The event's id, the same over retries: dedupe on it."),
-    ("webhook-timestamp", {"pattern": "^[0-9]+$"}, "When this attempt was signed, seconds since 1970, UTC."),
-    ("webhook-signature", {"pattern": "^v1,[A-Za-z0-9+/]+=*( v1,[A-Za-z0-9+/]+=*)*$"},
+    ("webhook-id", "^evt_[0-9A-Za-z]{24}$", "The event's id, the same over retries: dedupe on it."),
+    ("webhook-timestamp", "^[0-9]+$", "When this attempt was signed, seconds since 1970, UTC."),
+    ("webhook-signature", "^v1,[A-Za-z0-9+/]+=*( v1,[A-Za-z0-9+/]+=*)*$",
      "HMAC-SHA256 of `id.timestamp.body`, base64; several while a secret is being rolled."),
 )  # fmt: skip
 
@@ -74,7 +75,10 @@ def document(gaps: Gaps) -> Schema:
     """The whole description, of a sandbox with this register."""
     bodies = schemas.requests([row.body for row in TABLE if row.body is not None], gaps)
     shown = schemas.shown(TABLE, _UNREQUESTED, gaps)
-    return {
+    paths: Schema = {}
+    for row in TABLE:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, gaps)
+    whole = {
         "openapi": "3.1.0",
         "info": {
             "title": "Mobile-money payments, sandbox",
@@ -84,8 +88,8 @@ def document(gaps: Gaps) -> Schema:
         },
         "servers": [{"url": "/", "description": "This sandbox."}],
         "tags": [{"name": name, "description": says} for name, says in _TAGS.values() if says],
-        "paths": _paths(gaps),
-        "webhooks": _webhooks(gaps),
+        "paths": paths,
+        "webhooks": {each: {"post": _webhook(each, gaps)} for each in EVENT_TYPES},
         "components": {
             "securitySchemes": {
                 "bearerAuth": {"type": "http", "scheme": "bearer", "description": "A test key or an access token."},
@@ -100,23 +104,20 @@ def document(gaps: Gaps) -> Schema:
             "headers": responses.headers(gaps),
         },
     }
-
-
-def _paths(gaps: Gaps) -> Schema:
-    paths: Schema = {}
-    for operation in TABLE:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, gaps)
-    return paths
+    # Bounds as the numbers of JSON, which the domain holds as decimals.
+    return msgspec.json.decode(wire.to_json(whole), type=Schema)
 
 
 def _operation(operation: Operation, gaps: Gaps) -> Schema:
     summary, description = _words(operation)
+    everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
+    schemes = operations.EITHER if everywhere else operation.schemes
     described: Schema = {
         "operationId": operation.id,
         "summary": summary,
         "description": description,
-        "tags": [_tag(operation)],
-        "security": [{_SCHEMES[scheme]: []} for scheme in _schemes(operation, gaps)],
+        "tags": [next(tag for path, (tag, _) in _TAGS.items() if operation.path.startswith(path))],
+        "security": [{f"{scheme.lower()}Auth": []} for scheme in schemes],
         "parameters": [*_of_path(operation), *_of_query(operation), *_of_headers(operation, gaps)],
         "requestBody": _body(operation),
         "responses": responses.responses(operation, schemas.of_type(operation.response), gaps),
@@ -125,25 +126,14 @@ def _operation(operation: Operation, gaps: Gaps) -> Schema:
     return {name: value for name, value in described.items() if value or name == "security"}
 
 
-def _schemes(operation: Operation, gaps: Gaps) -> tuple[str, ...]:
-    everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
-    return operations.EITHER if everywhere else operation.schemes
-
-
 def _body(operation: Operation) -> Schema:
     if operation.body is None:
         return {}
     name = operation.body.__name__
-    shown = {key: {"summary": says, "value": value} for key, (says, value) in examples.REQUESTS.get(name, {}).items()}
-    content: Schema = {"schema": schemas.reference(name), **({"examples": shown} if shown else {})}
+    shown = {key: {"summary": says, "value": value} for key, (says, value) in examples.REQUESTS[name].items()}
     # A body that may be left out is left out with a bearer in the header, which a described refresh has not.
     optional = operation.body_optional and operation.schemes != operations.NO_KEY
-    return {"required": not optional, "content": {JSON: content}}
-
-
-def _tag(operation: Operation) -> str:
-    """The group that an operation stands in."""
-    return next(name for path, (name, _) in _TAGS.items() if operation.path.startswith(path))
+    return {"required": not optional, "content": {JSON: {"schema": schemas.reference(name), "examples": shown}}}
 
 
 def _words(operation: Operation) -> tuple[str, str]:
@@ -155,45 +145,32 @@ def _words(operation: Operation) -> tuple[str, str]:
     return says[:1].upper() + says[1:], "\n\n".join(part for part in meaning if part)
 
 
-def _of_path(operation: Operation) -> list[Schema]:
+def _of_path(operation: Operation) -> Iterator[Schema]:
     """What stands in the path, by the types of what runs."""
     kinds = get_type_hints(operation.run, include_extras=True)
-    named = {name: schemas.path_parameter(kinds[name]) for name in re.findall(r"{(\w+)}", operation.path)}
-    source = schemas.of_operation(operation)
-    return [
-        {"name": name, "in": "path", "required": True, "description": says, "schema": schema, **source}
-        for name, (says, schema) in named.items()
-    ]
+    for name in re.findall(r"{(\w+)}", operation.path):
+        says, schema = schemas.said(kinds[name])
+        yield _parameter("path", name, says, schemas.TEXT | schema, schemas.of_operation(operation), required=True)
 
 
-def _of_query(operation: Operation) -> list[Schema]:
-    return [
-        {
-            "name": name,
-            "in": "query",
-            "description": says,
-            **({"style": "form", "explode": False} if schema["type"] == "array" else {}),
-            "schema": schema,
-            **schemas.of_operation(operation),
-        }
-        for name, says, schema in (schemas.parameters(operation.query) if operation.query else ())
-    ]
+def _of_query(operation: Operation) -> Iterator[Schema]:
+    for name, says, schema in schemas.parameters(operation.query) if operation.query else ():
+        yield _parameter("query", name, says, schema, schemas.of_operation(operation))
 
 
-def _of_headers(operation: Operation, gaps: Gaps) -> list[Schema]:
-    headers = []
+def _of_headers(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
     if operation.takes_keys:
-        headers.append(_key(operation, gaps))
+        yield _key(operation, gaps)
     if operation.scenarios:
         offered = [*dict.fromkeys(operation.scenarios)]
         failures = [each for each in offered if each in scenarios.SCENARIOS or each not in ANY_POST]
         says = "the operator's answers" if failures else "faults of the service"
-        schema = {"type": "string", "enum": offered}
-        headers.append(_header("Sandbox-Scenario", _SCENARIO + says + ".", schema, schemas.open_in("")))
+        yield _parameter(
+            "header", "Sandbox-Scenario", f"{_SCENARIO}{says}.", schemas.TEXT | {"enum": offered}, schemas.open_in("")
+        )
     if gaps.version_header == "api_version":
-        schema = {"type": "string", "enum": [wire.API_VERSION]}
-        headers.append(_header("Api-Version", "The version asked for.", schema, schemas.open_in("9")))
-    return headers
+        schema = schemas.TEXT | {"enum": [wire.API_VERSION]}
+        yield _parameter("header", "Api-Version", "The version asked for.", schema, schemas.open_in("9"))
 
 
 def _key(operation: Operation, gaps: Gaps) -> Schema:
@@ -206,17 +183,16 @@ def _key(operation: Operation, gaps: Gaps) -> Schema:
     )
     if operation.no_store:
         says += " A key or secret that is shown once is not kept: the answer that is given again is without it."
-    schema = {"type": "string", "pattern": f"^({KEY.pattern})$"}
-    return {**_header("Idempotency-Key", says, schema, shown), **({"required": True} if needed else {})}
+    key = _parameter("header", "Idempotency-Key", says, schemas.TEXT | {"pattern": f"^({KEY.pattern})$"}, shown)
+    return key | ({"required": True} if needed else {})
 
 
-def _header(name: str, says: str, schema: Schema, shown: Mapping[str, str]) -> Schema:
-    return {"name": name, "in": "header", "description": says, "schema": schema, **shown}
-
-
-def _webhooks(gaps: Gaps) -> dict[str, Schema]:
-    """The webhooks: one for each type of event, as a receiver sees it."""
-    return {each: {"post": _webhook(each, gaps)} for each in EVENT_TYPES}
+def _parameter(
+    place: str, name: str, says: str, schema: Schema, shown: Mapping[str, str], *, required: bool = False
+) -> Schema:
+    needed = {"required": True} if required else {}
+    listed = {"style": "form", "explode": False} if schema["type"] == "array" else {}
+    return {"name": name, "in": place, **needed, "description": says, **listed, "schema": schema, **shown}
 
 
 def _webhook(event_type: str, gaps: Gaps) -> Schema:
@@ -226,7 +202,7 @@ def _webhook(event_type: str, gaps: Gaps) -> Schema:
     told = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
     content = {
         "schema": {"allOf": [schemas.reference("Event"), {"properties": told}]},
-        "example": examples.event(event_type),
+        "example": examples.of_a_run()["events"][event_type],
     }
     return {
         "operationId": "on" + "".join(word.capitalize() for word in words),
@@ -234,15 +210,8 @@ def _webhook(event_type: str, gaps: Gaps) -> Schema:
         "tags": ["Webhooks"],
         "security": [],
         "parameters": [
-            {
-                "name": name,
-                "in": "header",
-                "required": True,
-                "description": says,
-                "schema": {"type": "string", **schema},
-                **schemas.open_in("6"),
-            }
-            for name, schema, says in _HEADERS
+            _parameter("header", name, says, schemas.TEXT | {"pattern": pattern}, schemas.open_in("6"), required=True)
+            for name, pattern, says in _HEADERS
         ],
         "requestBody": {"required": True, "content": {JSON: content}},
         "responses": _receipts(gaps),

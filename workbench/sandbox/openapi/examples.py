@@ -23,28 +23,24 @@ _INTENT: Final = "pi_000000000000000000000001"
 _CHARGE: Final = "ch_000000000000000000000001"
 _REQUEST: Final = "req_000000000000000000000001"
 
+
+def _confirmed(phone: str, provider: str) -> Example:
+    return {"payment_method": {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}}
+
+
 REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
-    "CreatePaymentIntent": {
-        "monstera": ("150.00 ZMW", {
-            "amount": 150, "currency": "ZMW", "payment_method_types": ["mobile_money"], "description": "Monstera",
-        }),
-    },
+    "CreatePaymentIntent": {"monstera": ("150.00 ZMW", {
+        "amount": 150, "currency": "ZMW", "payment_method_types": ["mobile_money"], "description": "Monstera",
+    })},
     "ConfirmPaymentIntent": {
-        "approves": ("Approved after 5 s, by itself", {
-            "payment_method": {"type": "mobile_money", "mobile_money": {"phone": _PHONE, "provider": "mtn"}},
-        }),
-        "insufficient": ("The wallet holds too little", {
-            "payment_method": {"type": "mobile_money", "mobile_money": {"phone": "+260970000002",
-                                                                       "provider": "airtel"}},
-        }),
+        "approves": ("Approved after 5 s, by itself", _confirmed(_PHONE, "mtn")),
+        "insufficient": ("The wallet holds too little", _confirmed("+260970000002", "airtel")),
     },
     "CancelPaymentIntent": {"reason": ("With a reason", {"cancellation_reason": "requested_by_customer"})},
-    "CreateCharge": {
-        "succeeds": ("150.00 ZMW, in ngwee", {
-            "amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": _PHONE,
-            "reference": "order-1",
-        }),
-    },
+    "CreateCharge": {"succeeds": ("150.00 ZMW, in ngwee", {
+        "amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": _PHONE,
+        "reference": "order-1",
+    })},
     "CreateRefund": {
         "all": ("All that is left of a charge", {"charge": _CHARGE}),
         "part": ("20.00 ZMW of an intent", {"payment_intent": _INTENT, "amount": 20}),
@@ -58,14 +54,9 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
     "NewPlant": {"monstera": ("A plant", {"id": 1, "name": "Monstera", "tag": "climber"})},
     "TokenRequest": {"any": ("Any address and password", {"email": "shop@example.com", "password": "greenhouse"})},
     "RefreshRequest": {"pair": ("By the refresh token", {"refresh_token": "the refresh token"})},
-    "Advance": {
-        "day": ("A day", {"seconds": 86_400}),
-        "days": ("Three days and an hour", {"days": 3, "hours": 1}),
-    },
+    "Advance": {"day": ("A day", {"seconds": 86_400}), "days": ("Three days and an hour", {"days": 3, "hours": 1})},
     "Input": {"pin": ("The right PIN", {"text": "1234"})},
-    "Script": {"twice": ("Declined, then approved", {
-        "phone": _PHONE, "answers": ["insufficient_funds", "approve"],
-    })},
+    "Script": {"twice": ("Declined, then approved", {"phone": _PHONE, "answers": ["insufficient_funds", "approve"]})},
     "Simulate": {"charge": ("A charge, an hour after the sandbox began", {
         "simulation": "january", "cursor": 0, "commands": [{
             "at_ms": 1_767_596_400_000, "what": "charge", "order": "order-1", "phone": _PHONE, "provider": "mtn",
@@ -88,42 +79,28 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
 
 PLANT_ERROR: Final[Example] = {"error": 400, "message": "name is required."}
 _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
-    400: ("parameter_missing", "currency is required.", {
-        "param": "currency", "problems": (FieldProblem("/currency", "is required"),),
-    }),
+    400: ("parameter_missing", "currency is required.",
+          {"param": "currency", "problems": (FieldProblem("/currency", "is required"),)}),
     401: ("key_invalid", "The key is not one of this sandbox.", {}),
-    402: ("payment_declined", "The wallet holds less than the amount.", {
-        "decline_code": "insufficient_funds", "charge": _CHARGE,
-    }),
+    402: ("payment_declined", "The wallet holds less than the amount.",
+          {"decline_code": "insufficient_funds", "charge": _CHARGE}),
     403: ("key_not_allowed", "A publishable key may confirm and retrieve one intent, nothing else.", {}),
     404: ("intent_not_found", "There is no payment intent 'pi_0'.", {"param": "id"}),
     405: ("method_not_allowed", "PUT is not offered on this path, which takes GET, POST.", {}),
-    409: ("state_conflict", "status is succeeded, which does not take cancel.", {
-        "param": "status", "current": "succeeded",
-    }),
+    409: ("state_conflict", "status is succeeded, which does not take cancel.",
+          {"param": "status", "current": "succeeded"}),
     413: ("body_too_large", "The body is over 1048576 bytes.", {}),
-    415: ("media_type_unsupported", "Content-Type must be application/json, not text/plain.", {
-        "param": "Content-Type",
-    }),
-    422: ("idempotency_key_reused", "This Idempotency-Key came with another body before.", {
-        "param": "Idempotency-Key",
-    }),
+    415: ("media_type_unsupported", "Content-Type must be application/json, not text/plain.",
+          {"param": "Content-Type"}),
+    422: ("idempotency_key_reused", "This Idempotency-Key came with another body before.",
+          {"param": "Idempotency-Key"}),
     500: ("service_failed", "The service failed before it did anything, as the scenario says.", {}),
 }  # fmt: skip
 
 
-def response(operation_id: str) -> Example:
-    """What an operation answered in the run."""
-    return _of_a_run()["answers"][operation_id]
-
-
-def event(event_type: str) -> Example:
-    """An event of this type in the run."""
-    return _of_a_run()["events"][event_type]
-
-
 @cache
-def _of_a_run() -> dict[str, dict[str, Example]]:
+def of_a_run() -> dict[str, dict[str, Example]]:
+    """What was answered in the run: `answers` by operation, and `events` by their type."""
     text = files(__package__).joinpath(FILE).read_bytes()
     return msgspec.json.decode(text, type=dict[str, dict[str, Example]])
 

@@ -81,12 +81,10 @@ def docs(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signatu
 
 def errors(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
     """GET /docs/errors: every code, with an anchor for each, and why money does not move."""
-    by_status = groupby(CODES.items(), key=lambda item: item[1].kind)
-    nameless = OperatorNames("", "", "")
     return _page(
         "errors.html",
-        kinds=[(kind, list(rows)) for kind, rows in by_status],
-        failures=[(code, says, OPERATOR_NAMES.get(code, nameless)) for code, says in FAILURES.items()],
+        kinds=[(kind, list(rows)) for kind, rows in groupby(CODES.items(), key=lambda item: item[1].kind)],
+        failures=[(code, says, OPERATOR_NAMES.get(code, OperatorNames())) for code, says in FAILURES.items()],
     )
 
 

@@ -94,23 +94,22 @@ def headers(gaps: Gaps) -> Schema:
 
 def shapes(gaps: Gaps) -> Schema:
     """The components of errors: those of the format in force."""
+    if gaps.error_format == "plain":
+        return {}
     problem = _problem()
-    fields = {"pointer": {"type": "string", "format": "json-pointer"}, "detail": {"type": "string"}}
+    if gaps.error_format == "envelope":
+        return {"Envelope": _envelope(problem["properties"])}
+    fields = {"pointer": schemas.TEXT | {"format": "json-pointer"}, "detail": schemas.TEXT}
     field = {"type": "object", "title": "FieldProblem", "properties": fields, "required": [*fields]}
-    schemas.mark(field, Source(gap="7"))
-    return {
-        "problem": {"Problem": problem, "FieldProblem": field},
-        "plain": {},
-        "envelope": {"Envelope": _envelope(problem["properties"])},
-    }[gaps.error_format]
+    return {"Problem": problem, "FieldProblem": schemas.mark(field, Source(gap="7"))}
 
 
 def _envelope(members: Schema) -> Schema:
     """Stripe's shape: all members in `error`."""
     inner = ("code", "message", "param", "decline_code", "request_id", "charge", "current", "attempted")
     within = {
-        "type": {"type": "string", "description": "The kind of error.", **schemas.open_in("7")},
-        "doc_url": {"type": "string", "format": "uri-reference", **schemas.open_in("7")},
+        "type": schemas.TEXT | {"description": "The kind of error."} | schemas.open_in("7"),
+        "doc_url": schemas.TEXT | {"format": "uri-reference"} | schemas.open_in("7"),
         **{name: members[name] for name in (*inner, "state", "event", "allowed", "allow")},
     }
     required = ["type", "code", "message", "doc_url", "request_id"]
@@ -120,48 +119,46 @@ def _envelope(members: Schema) -> Schema:
 
 def _problem() -> Schema:
     """The members of a problem (RFC 9457), with the documented `error` and `message`."""
-    text = {"type": "string"}
     members: dict[str, Schema] = {
-        "type": {**text, "format": "uri-reference", "description": "Where the code is explained: `/docs/errors#code`."},
-        "title": text,
+        "type": {"format": "uri-reference", "description": "Where the code is explained: `/docs/errors#code`."},
+        "title": {},
         "status": {"type": "integer", "enum": [*_BASIC_WORDS]},
-        "detail": {**text, "description": "What is wrong, for a person."},
-        "instance": {**text, "format": "uri-reference", "description": "The path."},
-        "code": {**text, "enum": [*CODES], "description": "What is wrong, for a program."},
-        "param": {**text, "description": "The field or header."},
-        "errors": {
-            "type": "array",
-            "items": schemas.reference("FieldProblem"),
-            "description": "Every field that is wrong.",
-        },
-        "request_id": text,
-        "decline_code": {**text, "description": "Why the money did not move."},
-        "charge": {**text, "description": "The charge that was declined."},
-        "current": {**text, "description": "The state that does not take this."},
-        "attempted": {**text, "description": "What the state does not take."},
-        "state": {**text, "description": "As `current`."},
-        "event": {**text, "description": "As `attempted`."},
-        "allowed": {"type": "array", "items": text, "description": "What the state takes."},
-        "allow": {**text, "description": "The methods that the path takes."},
+        "detail": {"description": "What is wrong, for a person."},
+        "instance": {"format": "uri-reference", "description": "The path."},
+        "code": {"enum": [*CODES], "description": "What is wrong, for a program."},
+        "param": {"description": "The field or header."},
+        "errors": _listed(schemas.reference("FieldProblem"), "Every field that is wrong."),
+        "request_id": {},
+        "decline_code": {"description": "Why the money did not move."},
+        "charge": {"description": "The charge that was declined."},
+        "current": {"description": "The state that does not take this."},
+        "attempted": {"description": "What the state does not take."},
+        "state": {"description": "As `current`."},
+        "event": {"description": "As `attempted`."},
+        "allowed": _listed(schemas.TEXT, "What the state takes."),
+        "allow": {"description": "The methods that the path takes."},
         "error": {"type": "integer", "format": "int32", "description": "The status again."},
-        "message": {**text, "description": "The detail again."},
+        "message": {"description": "The detail again."},
     }
     schema = {
         "type": "object",
         "title": "Problem",
         "description": "An error by RFC 9457, with the two documented members beside.",
-        "properties": {name: dict(member) for name, member in members.items()},
+        "properties": {name: schemas.TEXT | member for name, member in members.items()},
         "required": ["type", "title", "status", "detail", "instance", "code", "request_id", "error", "message"],
     }
-    schemas.mark(schema, Source(gap="7"))
-    return schema
+    return schemas.mark(schema, Source(gap="7"))
+
+
+def _listed(items: Schema, says: str) -> Schema:
+    return {"type": "array", "items": items, "description": says}
 
 
 def _success(operation: Operation, response: str, gaps: Gaps) -> Schema:
     versions = gaps.version_header == "api_version"
     told = {"Api-Version": versions, "Idempotent-Replayed": operation.takes_keys, "Cache-Control": operation.no_store}
     names = ["Request-Id", "Sandbox-Provenance", *(name for name, is_there in told.items() if is_there)]
-    content = {"schema": schemas.reference(response), "example": examples.response(operation.id)}
+    content = {"schema": schemas.reference(response), "example": examples.of_a_run()["answers"][operation.id]}
     done: Schema = {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
     return {**done, "links": {link.name: _link(link) for link in operation.links}} if operation.links else done
 
@@ -193,4 +190,4 @@ def _named(names: list[str]) -> Schema:
 
 
 def _header(says: str, pattern: str) -> Schema:
-    return {"description": says, "required": True, "schema": {"type": "string", "pattern": pattern}}
+    return {"description": says, "required": True, "schema": schemas.TEXT | {"pattern": pattern}}

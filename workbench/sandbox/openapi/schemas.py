@@ -3,7 +3,6 @@
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
@@ -15,6 +14,7 @@ from workbench.domain.wire import Source, View
 from workbench.sandbox.operations import Operation
 
 Schema = dict[str, Any]
+TEXT: Final[Schema] = {"type": "string"}
 _REF: Final = "#/components/schemas/"
 _GENERIC: Final = re.compile(r"(List|Rows|Page)_(.+)_")
 _ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
@@ -22,11 +22,11 @@ _ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
 
 def requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
     """The schemas of request bodies, by name."""
-    found = _components(shapes)
+    found, structs = _components(shapes), _structs()
     for name, schema in found.items():
-        struct = _structs()[name]
+        struct = structs[name]
         _refine(schema["properties"], struct, gaps)
-        whole = _written(struct.__whole__(gaps)) if struct.__whole__ else {}
+        whole = struct.__whole__(gaps) if callable(struct.__whole__) else struct.__whole__
         for field in whole.get("required", ()):
             if isinstance(schema["properties"][field].get("type"), list):
                 schema["properties"][field]["type"] = "string"
@@ -41,14 +41,14 @@ def shown(rows: Iterable[Operation], also: Iterable[type[View]], gaps: Gaps) -> 
     """The schemas of what operations answer, and others, by name. A field is always there, unless it can be unset."""
     table = tuple(rows)
     of_lists = {of_type(row.response): Source(gap="" if row.source == "sandbox" else row.gap) for row in table}
-    found = {}
-    for original, schema in _components([*(row.response for row in table), *also]).items():
-        name, struct = response_name(original), _structs().get(original)
-        found[name] = {**_renamed(schema), "title": name}
+    found, structs = _components([*(row.response for row in table), *also]), _structs()
+    for name, schema in found.items():
+        struct = structs.get(name)
+        schema["title"] = name
         if struct is not None:
-            _refine(found[name]["properties"], struct, gaps)
-        found[name]["required"] = _always_there(struct, found[name], gaps)
-        mark(found[name], struct.__source__ if struct else of_lists[name])
+            _refine(schema["properties"], struct, gaps)
+        schema["required"] = _always_there(struct, schema, gaps)
+        mark(schema, struct.__source__ if struct else of_lists[name])
     return found
 
 
@@ -56,27 +56,20 @@ def parameters(shape: type[View]) -> Iterator[tuple[str, str, Schema]]:
     """Name, words and schema of each parameter of a query, which is left out where a field would be null."""
     (schema,) = _components([shape]).values()
     for each in msgspec.structs.fields(shape):
-        of_type, says, said = schema["properties"][each.name], "", Schema()
-        for meta in _metas(each.type):
-            says, said = meta.description or says, said | (meta.extra_json_schema or {})
+        of_type = schema["properties"][each.name]
         kinds = of_type["type"]
-        kind = next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds
+        kind = {"type": next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds}
+        says, schema_said = said(each.type)
         plain = {name: value for name, value in of_type.items() if name != "description"}
-        yield each.name, says, {"type": kind, **said} if said else {**plain, "type": kind}
+        yield each.name, says, kind | schema_said if schema_said else plain | kind
 
 
-def path_parameter(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
-    """Words and schema of what stands in a path."""
-    (meta,) = _metas(kind)
-    return meta.description or "", {"type": "string", **(meta.extra_json_schema or {})}
-
-
-def response_name(name: str) -> str:
-    """The component of an answer's struct: lists by what they hold."""
-    if generic := _GENERIC.fullmatch(name):
-        inner = "Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]
-        return f"{inner}{generic[1]}"
-    return name
+def said(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
+    """What a parameter of a type is for, and what is said of the type."""
+    says, schema = "", Schema()
+    for meta in _metas(kind):
+        says, schema = meta.description or says, schema | (meta.extra_json_schema or {})
+    return says, schema
 
 
 def reference(name: str) -> Schema:
@@ -86,17 +79,27 @@ def reference(name: str) -> Schema:
 
 def of_type(shape: Any) -> str:  # noqa: ANN401  a type, generic ones too
     """The name of the component of an answer."""
-    (schema,), _ = msgspec.json.schema_components([shape], ref_template=_REF + "{name}")
-    return response_name(schema["$ref"].removeprefix(_REF))
+    (schema,), _ = msgspec.json.schema_components([shape], ref_template="{name}")
+    return _named(schema["$ref"])
+
+
+def _named(name: str) -> str:
+    """The component of a struct: lists by what they hold."""
+    if generic := _GENERIC.fullmatch(name):
+        inner = "Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]
+        return f"{inner}{generic[1]}"
+    return name
 
 
 # Where each field and operation comes from
 
 
-def mark(schema: Schema, source: Source) -> None:
-    """Write on each field of a component where it comes from."""
+def mark(schema: Schema, source: Source) -> Schema:
+    """The component, with where it comes from on each field."""
     for field, described in schema["properties"].items():
-        described.update(documented(source.section) if field in source.shows else open_in(source.gap))
+        provenance = documented(source.section) if field in source.shows else open_in(source.gap)
+        schema["properties"][field] = described | provenance
+    return schema
 
 
 def of_operation(operation: Operation) -> dict[str, str]:
@@ -127,12 +130,12 @@ def _structs() -> Mapping[str, type[View]]:
 
 
 def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
-    _, found = msgspec.json.schema_components(list(shapes), ref_template=_REF + "{name}")
-    return {name: _plain(schema) for name, schema in found.items()}
+    _, found = msgspec.json.schema_components(list(shapes), ref_template="{name}")
+    return {_named(name): _plain(schema) for name, schema in found.items()}
 
 
 def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
-    """Decimals as the numbers that they are on this wire, and a value or null as two types of one schema."""
+    """Decimals as the numbers that they are on this wire, a value or null as two types of one schema; names as here."""
     if isinstance(schema, list):
         return [_plain(each) for each in schema]
     if not isinstance(schema, dict):
@@ -140,6 +143,8 @@ def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
     if schema.get("format") == "decimal":
         schema = {**schema, "type": "number"}
         del schema["format"]
+    if "$ref" in schema:
+        return schema | reference(_named(schema["$ref"]))
     match schema.get("anyOf"):
         case [{"type": str(kind), **others}, {"type": "null"}]:
             kept = {name: value for name, value in schema.items() if name != "anyOf"}
@@ -164,16 +169,7 @@ def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> No
         in_place = {"type", "items"}  # what a type says by itself keeps its place, the type stands first
         kept = {name: value for name, value in before.items() if name in in_place or name not in said}
         first = {} if is_nullable or "type" not in kept else {"type": kept["type"]}
-        properties[each.name] = first | kept | _written(said)
-
-
-def _written(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
-    """Bounds as the numbers of JSON, which the domain holds as decimals."""
-    if isinstance(schema, dict):
-        return {name: _written(each) for name, each in schema.items()}
-    if isinstance(schema, list):
-        return [_written(each) for each in schema]
-    return float(schema) if isinstance(schema, Decimal) else schema
+        properties[each.name] = first | kept | said
 
 
 def _metas(kind: Any) -> Iterator[Meta]:  # noqa: ANN401  a type
@@ -182,16 +178,6 @@ def _metas(kind: Any) -> Iterator[Meta]:  # noqa: ANN401  a type
         for each in get_args(kind):
             yield from _metas(each)
     yield from (each for each in getattr(kind, "__metadata__", ()) if isinstance(each, Meta))
-
-
-def _renamed(value: Any) -> Any:  # noqa: ANN401  JSON is of any type
-    if isinstance(value, list):
-        return [_renamed(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if "$ref" in value:
-        return {**value, **reference(response_name(value["$ref"].removeprefix(_REF)))}
-    return {name: _renamed(each) for name, each in value.items()}
 
 
 def _always_there(struct: type[View] | None, schema: Schema, gaps: Gaps) -> list[str]:

@@ -122,10 +122,10 @@ def _shown(receipt: Receipt) -> control.Message:
         seq=receipt.seq,
         at=rfc3339(receipt.at_ms),
         kind=receipt.kind,
-        sender=receipt.operator,
+        sender=receipt.session.operator,
         text=ussd.receipt_text(receipt),
         amount_minor=receipt.amount_minor,
-        currency=receipt.currency,
-        merchant=receipt.merchant,
+        currency=receipt.session.currency,
+        merchant=receipt.session.merchant,
         transaction=receipt.transaction,
     )
