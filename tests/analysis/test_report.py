@@ -155,13 +155,13 @@ class TestFigures:
         assert "in USD: none" in repr(shown.ageing("USD"))
 
     def test_what_is_above_and_below_differs_by_more_than_colour(self):
-        above, below = figures.ageing(["0", "1"], [Net(2, 100, -50), Net(1, 0, -7)], "ZMW").axes[0].containers
+        above, below = figures.ageing({"0": Net(2, 100, -50), "1": Net(1, 0, -7)}, "ZMW").axes[0].containers
         assert [bar.get_height() for bar in above] == [100, 0]
         assert [bar.get_height() for bar in below] == [-50, -7]
         assert {bar.get_hatch() for bar in above} != {bar.get_hatch() for bar in below}
 
     def test_days_without_breaks_leave_room(self):
-        figure = figures.daily_variance([date(2026, 1, 1), date(2026, 3, 1)], [Net(1, 5, 0), Net(1, 0, -5)], "ZMW")
+        figure = figures.daily_variance({date(2026, 1, 1): Net(1, 5, 0), date(2026, 3, 1): Net(1, 0, -5)}, "ZMW")
         axes = figure.axes[0]
         assert [round(bar.get_x() + bar.get_width() / 2) for bar in axes.containers[0]] == [0, 59]
         assert [each.get_text() for each in axes.get_xticklabels()][:2] == ["2026-01-01", "2026-01-11"]

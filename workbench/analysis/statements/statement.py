@@ -1,6 +1,5 @@
 """A statement that was read: layout recognised, every row kept, dates decided, the running balance checked."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -17,7 +16,7 @@ from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
 from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
-from workbench.analysis.statements.fields import PIECE, FieldReader
+from workbench.analysis.statements.fields import PIECE, pieces_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
@@ -84,7 +83,6 @@ class Statement:
 
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
 """`line` is where the balance stands that does not follow."""
-_PIECE: Final = 20_000
 _HOUR_MS: Final = 3_600_000
 _LUSAKA_MS: Final = 2 * _HOUR_MS
 
@@ -170,10 +168,7 @@ def read_statement(
     whole_currency = _agreed(source.name, "currency", passed, said.currency, found.layout.currency)
     formats = [DateFormat(each) for each in ([date_format] if date_format else found.layout.dates)]
     dates = DateColumn(source.name, formats)
-    reader = FieldReader(found, dates, whole_currency)
-    lines, pieces = _without_footers(found, formats), []
-    while piece := list(itertools.islice(lines, _PIECE)):
-        pieces.append(reader.read([line for line, _ in piece], [cells for _, cells in piece]))
+    pieces = list(pieces_of(_without_footers(found, formats), found, dates, whole_currency))
     local, chosen = dates.decided()
     rows = _frame(pieces, local, found.layout, chosen, {"statement": source.name, "account": account})
     if currency or said.currency:
