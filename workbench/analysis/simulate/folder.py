@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from workbench.analysis.breaks import MISSING, TIMING
 from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import ANSWER, LEDGER_MOVEMENT
+from workbench.analysis.simulate.kinds import Planting
 from workbench.analysis.simulate.plan import Chances
-from workbench.analysis.simulate.planting import Planting
 from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Notes, Row, known_from, statement_row
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.domain.gaps import Gaps

@@ -18,9 +18,8 @@ from workbench.analysis.ledger import Ledger, verified
 from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate import folder, kinds
 from workbench.analysis.simulate.folder import Books, Decoy
-from workbench.analysis.simulate.kinds import DECOYS
+from workbench.analysis.simulate.kinds import DECOYS, Planting
 from workbench.analysis.simulate.plan import CHARGE, INTENT, Chances, Payment, Plan, Traffic, day_of
-from workbench.analysis.simulate.planting import Planting
 from workbench.analysis.simulate.rows import ACCOUNTS, Notes, StatementInfo
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps

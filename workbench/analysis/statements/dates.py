@@ -67,15 +67,12 @@ class DateFormat:
         day = local.replace(hour=0, minute=0, second=0, microsecond=0) if self._gap else local
         return self._texts[day] + self._write_time(local)
 
-    def __repr__(self) -> str:
-        return f"DateFormat({self.pattern!r})"
-
 
 def _check(pattern: str) -> None:
     pieces = [piece for piece in _PIECES.findall(pattern) if piece[0] == "%"]
     used = set(pieces)
     known = len(used) == len(pieces) and used <= DIRECTIVES.keys()
-    if not known or not {"%d"} < used or not {"%Y", "%y"} & used or not {"%m", "%b"} & used:
+    if not (known and "%d" in used and {"%Y", "%y"} & used and {"%m", "%b"} & used):
         raise StatementRefused(
             f"{pattern!r} is not a date format: it names a day, a month and a year, each once, "
             f"by {' '.join(DIRECTIVES)}.",
@@ -86,18 +83,12 @@ def _check(pattern: str) -> None:
 
 def _reader(pattern: str) -> Callable[[str], int | None]:
     """A function from text to milliseconds; 0 for a part that the pattern does not have."""
-    regex = re.compile(
-        "".join(
-            f"(?P<{piece[1]}>{DIRECTIVES[piece][0]})" if piece[0] == "%" else re.escape(piece)
-            for piece in _PIECES.findall(pattern)
-        )
+    parts = (
+        f"(?P<{piece[1]}>{DIRECTIVES[piece][0]})" if piece[0] == "%" else re.escape(piece)
+        for piece in _PIECES.findall(pattern)
     )
-
-    def read(text: str) -> int | None:
-        found = regex.fullmatch(text)
-        return _milliseconds(found.groupdict()) if found else None
-
-    return read
+    match = re.compile("".join(parts)).fullmatch
+    return lambda text: _milliseconds(found.groupdict()) if (found := match(text)) else None
 
 
 def _writer(pattern: str) -> Callable[[datetime], str]:
