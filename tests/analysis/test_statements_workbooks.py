@@ -188,7 +188,7 @@ class TestWhatIsReadAsBefore:
         path = book("", parts={SHEET: None, SHEET.upper(): sheet(ROWS, error)})
         assert "#REF!" in str(read_statement(path).rows["problem"].iloc[1])
 
-    def test_a_number_that_is_none_is_a_bad_row(self, book: Book):
+    def test_a_number_that_is_none_is_a_bad_row_and_a_moment_is_the_nearest_millisecond(self, book: Book):
         rows = [
             row(n, GOOD).replace(cell(place, GOOD[6]), f'<c r="{place}"><v>{{}}</v></c>')
             for n, place in ((3, "G3"), (4, "G4"))
@@ -196,6 +196,10 @@ class TestWhatIsReadAsBefore:
         read = read_statement(book(sheet(ROWS, rows[0].format("1e400"), rows[1].format("-INF")))).rows
         assert read["problem"].isna().tolist() == [True, False, False]
         assert read["problem"].str.contains("inf").tolist()[1:] == [True, True]
+        for micros, moment in (("999499", "01.999"), ("999500", "02.000")):
+            at = f'<c r="B3" t="d"><v>2026-01-05T08:01:01.{micros}</v></c>'
+            read = read_statement(book(sheet(row(1, HEADER), row(3, GOOD).replace(cell("B3", GOOD[1]), at)))).rows
+            assert read["occurred_at"].iloc[0].isoformat(timespec="milliseconds") == f"2026-01-05T06:01:{moment}+00:00"
 
 
 ENTITIES = '<!DOCTYPE worksheet [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'

@@ -183,7 +183,7 @@ class DateColumn:
 
 
 def _read(by: DateFormat, texts: list[str | datetime]) -> NDArray[np.int64]:
-    # A workbook's own moment has no zone either; days are fractions there: the nearest millisecond is meant.
+    # A workbook's own moment has no zone either, and may be finer than ours: the nearest millisecond is meant.
     read, half = by.read, timedelta(microseconds=500)
     values = (read(at) if isinstance(at, str) else milliseconds(at.replace(tzinfo=UTC) + half) for at in texts)
     return np.fromiter((ABSENT if value is None else value for value in values), dtype=np.int64, count=len(texts))
