@@ -245,13 +245,11 @@ ERRORS = {
 def test_an_error_of_a_spreadsheet_in_a_column_that_is_read_makes_a_bad_row(tmp_path: Path):
     header = [*HEADER.split(","), "Currency"]
     good = ["001", AT, "Successful", "Payment", 961234567, "FRI:shop/USER", 100, 1, 99, "ZMW"]
-    wrong = [[error if name == heading else cell for name, cell in zip(header, good, strict=True)]
-             for heading, error in ERRORS.items()]  # fmt: skip
+    wrong = [[*(dict(zip(header, good, strict=True)) | {heading: error}).values()] for heading, error in ERRORS.items()]
     rows = read_statement(sheet(tmp_path, header, good, *wrong, ["#REF!"] * 10, good)).rows
     assert rows["line"].tolist() == [*range(2, len(ERRORS) + 5)]
     first, *problems, others, last = rows["problem"]
-    assert pd.isna(first)
-    assert pd.isna(last)
+    assert pd.isna([first, last]).all()
     for (heading, error), problem in zip(ERRORS.items(), problems, strict=True):
         assert heading in problem
         assert error in problem
