@@ -148,9 +148,8 @@ def write(books: Books, planting: Planting, out: Path, period: tuple[date, date]
                     answer(FILES[name], line, row.key, TIMING if is_new else row.code)
                 if row.decoy:
                     decoys.append(Decoy(FILES[name], line, row.key, row.decoy))
-            for each in planting.ledger_only:
-                if each.account == account:
-                    answer(FILES[name], None, each.key, each.code)
+            for key, code in planting.ledger_only[account]:
+                answer(FILES[name], None, key, code)
     return dict(sorted(counts.items())), decoys
 
 

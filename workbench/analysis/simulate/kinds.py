@@ -266,16 +266,13 @@ a night's sweeps that the bank credits as one, and a payout that it sends in tra
 """
 
 
-def by_default() -> dict[str, int]:
-    """Some of every kind, as far as there are rows for them."""
-    return {**{name: kind.by_default for name, kind in BREAKS.items()}, LATE_SUCCESS: 1}
-
-
-def checked(breaks: Mapping[str, int], payments: int) -> dict[str, int]:
-    """What was asked for, by kind; `all` stands for each that is not named.
+def checked(breaks: Mapping[str, int] | None, payments: int) -> dict[str, int]:
+    """What was asked for, by kind, or else some of each; `all` stands for each that is not named.
 
     Raises SimulationRefused: no such kind, no number of them, or more of one than there are payments.
     """
+    if breaks is None:
+        return {**{name: kind.by_default for name, kind in BREAKS.items()}, LATE_SUCCESS: 1}
     for name, number in breaks.items():
         if name not in (*PLANTABLE, ALL):
             near = difflib.get_close_matches(str(name), PLANTABLE, n=1)
@@ -311,14 +308,6 @@ KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 _SPARE: Final = 16
 
 
-class Answer(NamedTuple):
-    """A break that has no line: something that a statement should tell and does not."""
-
-    account: str
-    key: str | None
-    code: str
-
-
 class Planting:
     """Takes what is known row by row; `choose` then decides. It holds no more than the breaks asked for need.
 
@@ -340,7 +329,8 @@ class Planting:
         """Entries whose rows are not written as they are."""
         self.rows: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
         """What is written instead, in time order."""
-        self.ledger_only: list[Answer] = []
+        self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
+        """Key and code of the breaks that have no line: what a statement should tell and does not."""
         self.repeated: list[str] = []
         """Entries that are posted once more."""
         self.reversed: list[str] = []
@@ -397,7 +387,7 @@ class Planting:
         self._looks |= looks
         self.withheld.add(known.entry)
         self.rows[first.account] += planted.rows
-        self.ledger_only += [Answer(first.account, key, code) for key, code in planted.ledger_only]
+        self.ledger_only[first.account] += planted.ledger_only
         self.repeated += [known.entry] if planted.repeated else []
         self.reversed += [known.entry] if planted.reversed else []
         return True

@@ -242,7 +242,7 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
     _check_size(payments, days)
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: say with `out` where those go.")
-    asked = kinds.by_default() if breaks is None else kinds.checked(breaks, payments)
+    asked = kinds.checked(breaks, payments)
     gaps = _usable(session.control)
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(folder.prepared(Path(out)))
