@@ -313,10 +313,10 @@ def test_without_a_seed_it_follows_from_the_sandboxs(tmp_path: Path):
 
 
 def test_both_doors_tell_the_same_month(tmp_path: Path, serving: "Serving"):
-    one = simulated(tmp_path / "in_process", 5, payments=40, days=2)
+    one = simulated(tmp_path / "in_process", 3, payments=40, days=2)
     options = ("--port", "0", "--json", "--seed", "6", "--clock", "manual")
     with serving(*options) as server, Workbench.connect(**server.address) as bench:
-        other = bench.simulate(payments=40, days=2, seed=5, out=tmp_path / "served")
+        other = bench.simulate(payments=40, days=2, seed=3, out=tmp_path / "served")
     assert one.outcomes == other.outcomes
     # Keys are a sandbox's own.
     in_process, served = (
