@@ -1,4 +1,4 @@
-"""Every table to a file and back: nothing is lost, whatever stands in it."""
+"""Every table to a file and back: nothing is lost, whatever stands in it; and the same with its money to be read."""
 
 import csv
 from datetime import date
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench.analysis import files, shapes
-from workbench.analysis.frames import frame, table
+from workbench.analysis.frames import frame, money, table
 from workbench.analysis.shapes import DAY, MOMENT, Columns
 from workbench.domain.moments import moment
 
@@ -51,15 +51,6 @@ def test_every_empty_table_comes_back_with_its_types_and_no_column_is_a_float(tm
         back = files.read(path, columns)
         pd.testing.assert_frame_equal(back, empty)
         assert {column: str(kind) for column, kind in back.dtypes.items()} == dict(columns)
-
-
-def test_the_numbers_that_may_be_missing_are_these():
-    found = {table: " ".join(name for name in columns if columns[name] == "Int64") for table, columns in TABLES.items()}
-    assert {table: names for table, names in found.items() if names} == {
-        "STATEMENT_ROW": "amount_minor fee_minor balance_minor", "DELIVERIES": "last_status_code", "MATCH": "line",
-        "BREAK": "line ledger_minor statement_minor age_days", "CARRIED": "amount_minor fee_minor number line",
-        "CLOSED": "last_number", "ANSWER": "line",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -138,7 +129,7 @@ LEDGER_HEADER = "account,occurred_at,business_date,amount_minor"
 LEDGER_ROW = "bank:settlement,2026-01-05T08:00:00Z,2026-01-05,10000"
 
 
-def row(old: str = "", new: str = "") -> list[str]:
+def by_hand(old: str = "", new: str = "") -> list[str]:
     return [LEDGER_HEADER, LEDGER_ROW.replace(old, new) if old else LEDGER_ROW]
 
 
@@ -147,14 +138,14 @@ def row(old: str = "", new: str = "") -> list[str]:
     [
         ([], "it is empty"),
         ([LEDGER_HEADER.replace("amount_minor", "amount"), LEDGER_ROW], "no column amount_minor; it has account, occ"),
-        ([each.replace(",", ";") for each in row()], "parted by semicolons"),
-        (row("10000", '"10,000"'), "line 2, amount_minor: '10,000' is not a whole number"),
-        (row("10000", "100.00"), "an amount is in ngwee"),
-        (row("10000"), "line 2, amount_minor: '' is not a whole number"),
-        (row("2026-01-05,", "05/01/2026,"), "'05/01/2026' is not a day written as 2026-"),
-        (row("T08:00:00Z", " 08:00:00"), "is not a moment with its zone"),
-        ([*row(), "", "bank:settlement"], "line 4 has 1 cells and the header 4"),
-        (row("bank", "b\xe4nk"), "not text in UTF-8"),
+        ([each.replace(",", ";") for each in by_hand()], "parted by semicolons"),
+        (by_hand("10000", '"10,000"'), "line 2, amount_minor: '10,000' is not a whole number"),
+        (by_hand("10000", "100.00"), "an amount is in ngwee"),
+        (by_hand("10000"), "line 2, amount_minor: '' is not a whole number"),
+        (by_hand("2026-01-05,", "05/01/2026,"), "'05/01/2026' is not a day written as 2026-"),
+        (by_hand("T08:00:00Z", " 08:00:00"), "is not a moment with its zone"),
+        ([*by_hand(), "", "bank:settlement"], "line 4 has 1 cells and the header 4"),
+        (by_hand("bank", "b\xe4nk"), "not text in UTF-8"),
     ],
 )
 def test_what_was_written_by_hand_is_refused_with_the_line_and_what_belongs_there(
@@ -166,3 +157,31 @@ def test_what_was_written_by_hand_is_refused_with_the_line_and_what_belongs_ther
     with pytest.raises(ValueError, match=r"ledger\.csv is no table of these columns: ") as refused:
         files.read(path, columns)
     assert text in str(refused.value)
+
+
+MONEY = {"account": "string", "amount_minor": "int64", "variance_minor": "Int64", "currency": "category"}
+
+
+def row(amount_minor: int, variance_minor: int | None = None, currency: str | None = "ZMW") -> dict[str, object]:
+    return {"account": "a", "amount_minor": amount_minor, "variance_minor": variance_minor, "currency": currency}
+
+
+def test_amounts_are_shown_in_major_units_and_the_table_stays():
+    rows = frame([row(15_000, -1), row(123_450), row(2**63 - 1, -(2**63), "USD"), row(5, 0, None)], MONEY)
+    rows = rows.iloc[[2, 0, 1, 3]]
+    before = rows.copy()
+    shown = money(rows)
+    assert list(shown.columns) == list(money(frame([], MONEY)).columns) == ["account", "amount", "variance", "currency"]
+    assert shown["amount"].to_dict() == {2: "92,233,720,368,547,758.07", 0: "150.00", 1: "1,234.50", 3: "0.05"}
+    assert shown["variance"].fillna("none").tolist() == ["-92,233,720,368,547,758.08", "-0.01", "none", "0.00"]
+    assert str(shown["amount"].dtype) == "string"
+    pd.testing.assert_frame_equal(rows, before)
+    assert money(rows[["amount_minor"]])["amount"].tolist() == shown["amount"].tolist()
+    assert money(rows[["account"]])["account"].tolist() == ["a"] * 4
+
+
+@pytest.mark.parametrize("values", [[], ["b", "a", None, "b"], [None]])
+def test_categories_stand_in_the_order_of_the_alphabet(values: list[str | None]):
+    made = frame([{"state": each} for each in values], {"state": "category"})["state"]
+    assert made.cat.categories.tolist() == sorted({each for each in values if each})
+    assert [None if pd.isna(each) else each for each in made] == values

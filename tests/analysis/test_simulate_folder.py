@@ -1,13 +1,14 @@
-"""The folder of a simulated month: the same bytes again, statements that read back, answers that reconciling finds."""
+"""A simulated month: what the service and the books say of it; its folder, of which reconciling finds the answers."""
 
 import csv
-import hashlib
-import os
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 import pytest
@@ -19,9 +20,14 @@ from workbench.analysis.simulate import Simulation, Traffic, breaks_from
 from workbench.analysis.simulate.kinds import DECOYS, PLANTABLE
 from workbench.analysis.statements import Statement, read_statement
 from workbench.cli import app
+from workbench.domain.moments import moment
 from workbench.errors import SimulationRefused
 
+if TYPE_CHECKING:
+    from tests.conftest import Serving
+
 PAYMENTS, DAYS = 250, 5
+DRIVEN, DRIVEN_DAYS = 160, 9
 FILES = ["aggregator.csv", "airtel.xlsx", "mtn.csv", "zamtel.csv"]
 Row = tuple[str, str, str, str]
 LIMIT_S = 120
@@ -185,6 +191,8 @@ class TestRefused:
                 with pytest.raises(SimulationRefused, match=said):
                     bench.simulate(payments=30, days=2, out=tmp_path, breaks=breaks)
                 assert list(tmp_path.iterdir()) == []
+            bench.client.payment_intents.create(amount=Decimal(10))
+            assert len(bench.receiver.events) == 1, "webhooks are sent again"
 
     def test_breaks_without_a_folder_and_what_is_no_empty_folder(self, tmp_path: Path):
         mine = tmp_path / "mine.txt"
@@ -201,23 +209,16 @@ class TestRefused:
                     bench.simulate(payments=1, days=1, **options)
         assert mine.read_text() == "mine"
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-    def test_a_folder_that_may_not_be_written(self, tmp_path: Path):
-        tmp_path.chmod(0o500)
-        with Workbench(seed=7) as bench, pytest.raises(SimulationRefused, match="cannot be written to"):
-            bench.simulate(payments=1, days=1, out=tmp_path)
-
-    def test_a_text_that_asks_for_no_number_or_for_a_kind_twice(self):
-        for text in ("amount_mismatch", "amount_mismatch=", "amount_mismatch=x", "=-1", "all=1.5"):
-            with pytest.raises(SimulationRefused, match="KIND=NUMBER"):
-                breaks_from([text])
+    @pytest.mark.parametrize("text", ["amount_mismatch", "amount_mismatch=", "amount_mismatch=x", "=-1", "all=1.5"])
+    def test_a_text_that_asks_for_no_number_or_for_a_kind_twice(self, text: str):
+        with pytest.raises(SimulationRefused, match="KIND=NUMBER"):
+            breaks_from([text])
         with pytest.raises(SimulationRefused, match="twice"):
             breaks_from(["all=1", "all=2"])
 
 
-def digests(folder: Path) -> dict[str, str]:
-    files = (each for each in sorted(folder.rglob("*")) if each.is_file())
-    return {str(each.relative_to(folder)): hashlib.sha256(each.read_bytes()).hexdigest() for each in files}
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
 
 
 def run(*arguments: str) -> Result:
@@ -237,25 +238,134 @@ class TestCommand:
         assert "\x1b" not in done.stderr
         for name, seed in (("method", 9), ("other", 10)):
             simulated(tmp_path / name, seed, payments=30, days=3)
-        made, same, other = (digests(tmp_path / name) for name in ("command", "method", "other"))
+        made, same, other = (contents(tmp_path / name) for name in ("command", "method", "other"))
         assert made == same
         assert set(made) == {"ledger.parquet", "answers.csv", *(f"statements/{name}" for name in FILES)}
         assert all(made[name] != other[name] for name in made)
 
-    def test_what_cannot_be_is_one_line_and_status_2(self, tmp_path: Path):
+    def test_what_cannot_be_is_one_line_and_status_2_and_the_help_names_every_kind(self, tmp_path: Path):
         for *arguments, said in (
             ("--breaks", "nothing=1", "is no kind of break"),
-            ("--breaks", "amount_mismatch", "KIND=NUMBER"),
             ("--breaks", "payout_unpaid=3", "room for"),
-            ("--payments", "1000001", "1,000,000"),
-            ("--days", "0", "days is a whole number"),
             ("--days", "x", "not a valid integer"),
         ):
             done = run("--payments", "5", "--days", "2", "--out", str(tmp_path / "out"), *arguments)
             assert (done.exit_code, done.stdout) == (2, ""), arguments
             assert said in done.stderr
             assert "Traceback" not in done.stderr
-
-    def test_the_help_names_every_kind(self):
         text = " ".join(run("--help").stdout.split())
         assert all(name in text for name in PLANTABLE)
+
+
+@pytest.fixture(scope="module")
+def driven() -> Iterator[tuple[Workbench, Simulation]]:
+    traffic = Traffic(late_per_100k=4_000, unknown_per_100k=4_000, refunds_per_100k=8_000)
+    with Workbench(seed=7) as bench:
+        yield bench, bench.simulate(payments=DRIVEN, days=DRIVEN_DAYS, seed=1, traffic=traffic)
+
+
+def test_the_counts_are_what_the_service_lists_and_the_ledger_verifies(driven: tuple[Workbench, Simulation]):
+    bench, made = driven
+    listed = Counter(each.failure_code or each.status for each in bench.client.charges.each())
+    # What a charge says whose money came after it had failed, and one that nobody has answered.
+    names = {"late_success": "prompt_timeout", "operator_unknown": "pending", "open": "pending"}
+    reported: Counter[str] = Counter()
+    for outcome, number in made.outcomes.items():
+        reported[names.get(outcome, outcome)] += number
+    assert reported == listed
+    assert sum(made.outcomes.values()) == DRIVEN
+    assert {"succeeded", "late_success", "operator_unknown", "insufficient_funds"} <= made.outcomes.keys()
+    assert made.refunds == len(list(bench.client.refunds.each())) > 0
+    assert made.payouts == len(list(bench.client.payouts.each())) == 1
+    intents = list(bench.client.payment_intents.each())
+    assert len(intents) / DRIVEN == pytest.approx(0.3, abs=0.1)
+    assert any(each.status == "succeeded" for each in intents)
+    bench.ledger.verify()
+    balances = bench.ledger.trial_balance()
+    assert balances["debit_minor"].sum() == balances["credit_minor"].sum() > 0
+
+
+def test_it_ends_before_the_night_after_the_last_day(driven: tuple[Workbench, Simulation]):
+    bench, made = driven
+    assert bench.clock.now == datetime(2026, 1, 14, 21, 59, 59, 999_000, tzinfo=UTC)
+    assert (str(made.first_day), str(made.last_day)) == ("2026-01-06", "2026-01-14")
+    cleared = list(bench.ledger.entries.query("kind == 'cleared'")["occurred_at"])
+    assert {f"{at:%H:%M:%S.%f}" for at in cleared} == {"22:00:00.000000"}
+    assert len(cleared) == DRIVEN_DAYS - 1
+
+
+def test_it_tells_of_itself_and_webhooks_are_sent_again_when_it_is_over(driven: tuple[Workbench, Simulation]):
+    bench, made = driven
+    assert "160 payments from 2026-01-06 to 2026-01-14" in repr(made)
+    assert f'<td style="text-align:right">{made.refunds:,}</td>' in made._repr_mimebundle_()["text/html"]
+    assert bench.receiver.events == []
+    bench.client.payment_intents.create(amount=Decimal(10))
+    assert [each.type for each in bench.receiver.events] == ["payment_intent.created"]
+
+
+def test_without_a_seed_it_follows_from_the_sandboxs(tmp_path: Path):
+    made = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        with Workbench(seed=seed) as bench:
+            bench.simulate(payments=10, days=1, out=tmp_path / name)
+        made.append((tmp_path / name / "ledger.parquet").read_bytes())
+    assert made[0] == made[1] != made[2]
+
+
+def test_both_doors_tell_the_same_month(tmp_path: Path, serving: "Serving"):
+    one = simulated(tmp_path / "in_process", 3, payments=40, days=2)
+    options = ("--port", "0", "--json", "--seed", "6", "--clock", "manual")
+    with serving(*options) as server, Workbench.connect(**server.address) as bench:
+        other = bench.simulate(payments=40, days=2, seed=3, out=tmp_path / "served")
+    assert one.outcomes == other.outcomes
+    # Keys are a sandbox's own.
+    in_process, served = (
+        [(statement, line, code) for statement, line, _, code in answers_in(tmp_path / name)]
+        for name in ("in_process", "served")
+    )
+    assert in_process == served != []
+
+
+NEEDED = [("charge_amount_unit", "major"), ("client_secret_on_confirm", "always"), ("failure_triggers", "header")]
+
+
+def test_a_clock_that_runs_and_a_register_that_no_traffic_fits_are_refused(served_bench: Workbench):
+    with pytest.raises(SimulationRefused, match="--clock manual"):
+        served_bench.simulate(payments=1, days=1)
+    for name, value in NEEDED:
+        with Workbench(seed=7, gaps={name: value}) as bench, pytest.raises(SimulationRefused, match=name):
+            bench.simulate(payments=1, days=1)
+
+
+OTHERS = [
+    {"error_format": "plain", "declined_status": "200", "operator_fee": "none", "merchant_fee": "flat_1.00"},
+    {"prompt_timeout_s": 60, "pin_attempts": 1, "intent_fields": "minimal", "success_status": "201_created"},
+    {"error_format": "envelope", "amount_bounds": "1_to_20000", "required_fields": "with_reference",
+     "currency_case": "strict"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("gaps", OTHERS, ids="-".join)
+def test_any_other_register_will_do(gaps: dict[str, object]):
+    with Workbench(seed=7, gaps=gaps) as bench:
+        made = bench.simulate(payments=40, days=1, seed=2, traffic=Traffic(late_per_100k=5_000))
+        listed = Counter(each.failure_code or each.status for each in bench.client.charges.each())
+        assert listed["succeeded"] == made.outcomes["succeeded"]
+        bench.ledger.verify()
+
+
+PAYMENTS_FROM, DAYS_FROM = "payments is a whole number from 0 to 1,000,000", "days is a whole number from 1 to 366"
+SIZES = [
+    *((payments, 1, PAYMENTS_FROM) for payments in (-1, 1_000_001, True, 10.0)),
+    *((1, days, DAYS_FROM) for days in (0, 367)),
+]
+
+
+def test_sizes_that_cannot_be_are_refused_and_the_clock_begins_where_it_stood():
+    with Workbench(seed=7) as bench:
+        for payments, days, said in SIZES:
+            with pytest.raises(SimulationRefused, match=said):
+                bench.simulate(payments=payments, days=days)
+        assert bench.clock.now == datetime(2026, 1, 5, 6, tzinfo=UTC), "nothing was driven"
+        bench.clock.advance(days=3)
+        assert bench.simulate(payments=2, days=1).first_day == moment(bench.clock.now_ms).date() == date(2026, 1, 9)

@@ -95,6 +95,9 @@ class SingleCalls(SandboxControl):
 class Twice(SandboxControl):
     """Sends each slice twice, as who was not answered would."""
 
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench.control.client)
+
     def simulate(self, simulation: str, cursor: int, commands: Sequence[SimulatedCommand]) -> Simulated:
         first = super().simulate(simulation, cursor, commands)
         again = super().simulate(simulation, cursor, commands)
@@ -118,12 +121,10 @@ def differing(one: Tables, other: Tables) -> dict[str, set[str]]:
     return found
 
 
-def made(path: Path, control: type[SandboxControl] | None = None) -> tuple[Tables, Simulation]:
+def made(path: Path, control: type[SingleCalls] | type[Twice] | None = None) -> tuple[Tables, Simulation]:
     with Workbench(seed=7, store=path) as bench:
-        if control is SingleCalls:
-            bench.control = SingleCalls(bench)
-        elif control is not None:
-            bench.control = control(bench.control.client)
+        if control is not None:
+            bench.control = control(bench)
         month = bench.simulate(payments=PAYMENTS, days=DAYS, seed=1, traffic=TRAFFIC)
     return tables_in(path), month
 

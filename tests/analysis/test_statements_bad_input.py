@@ -81,12 +81,13 @@ def test_a_bad_row_is_kept_and_says_everything_that_is_wrong(file: File):
     assert pd.isna(good)
 
 
-def test_a_good_row_has_no_problem_and_an_empty_fee_is_none(file: File):
-    read = read_statement(file(HEADER, GOOD, with_cells(Fee="", Balance=""), "", ",,,,,,,,", "  "))
-    assert read.rows["problem"].isna().all()
-    assert read.rows["fee_minor"].tolist() == [100, 0]
-    assert read.rows["phone"].tolist() == ["+26096••••567"] * 2
-    assert read.rows["key"].tolist() == ["001", "001"]
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_good_row_has_no_problem_and_an_empty_fee_is_none(file: File, encoding: str):
+    lines = HEADER, GOOD, with_cells(Fee="", Balance=""), "", ",,,,,,,,", "  "
+    rows = read_statement(file(*lines, encoding=encoding)).rows
+    assert rows["problem"].isna().all()
+    assert rows["fee_minor"].tolist() == [100, 0]
+    assert rows["key"].tolist() == ["001", "001"]
 
 
 def test_a_number_is_masked_however_it_is_written(file: File):
@@ -103,28 +104,18 @@ def test_a_number_is_masked_however_it_is_written(file: File):
 def test_separators_of_thousands_are_read_where_the_layout_declares_them(file: File):
     begins = "05-Jan-2026 08:01:02,x,Failed"
     rows = (f'1,{begins},"1,234,567.80",Credit,"1,000",', f'2,{begins},"12,34.00",DR,,')
-    read = read_statement(file(AIRTEL, *rows))
-    assert read.rows["amount_minor"].tolist()[0] == 123_456_780
-    assert read.rows["fee_minor"].tolist()[0] == 100_000
-    assert "is not written as the layout declares" in read.rows["problem"].iloc[1]
+    first, second = read_statement(file(AIRTEL, *rows)).rows.to_dict("records")
+    assert (first["amount_minor"], first["fee_minor"]) == (123_456_780, 100_000)
+    assert "is not written as the layout declares" in second["problem"]
 
 
-def test_another_currency_is_kept_as_it_is(file: File):
-    read = read_statement(file(HEADER + ",Currency", GOOD + ",usd", GOOD + ",", GOOD + ",zmk", GOOD + ",kwacha"))
-    assert read.rows["currency"].tolist()[:3] == ["USD", "ZMW", "ZMK"]
-    assert read.rows["problem"].notna().tolist() == [False, False, False, True]
-
-
-def test_long_texts_and_formulas_stay_text(file: File):
-    texts = [*("=cmd|' /C calc'!A0" + "x" * length for length in (10_000, 200_000)), "@SUM(A1)"]
-    read = read_statement(file(HEADER + ",Message", *(f"{GOOD},{text}" for text in texts)))
-    assert read.rows["description"].tolist() == texts
-
-
-def test_text_is_read_in_utf_8_and_utf_16(file: File):
-    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
-        rows = read_statement(file(HEADER, GOOD, encoding=encoding)).rows
-        assert rows["problem"].isna().tolist() == [True], encoding
+def test_another_currency_is_kept_as_it_is_and_long_texts_and_formulas_stay_text(file: File):
+    texts = [*("=cmd|' /C calc'!A0" + "x" * length for length in (10_000, 200_000)), "@SUM(A1)", "x"]
+    lines = (f"{GOOD},{currency},{text}" for currency, text in zip(("usd", "", "zmk", "kwacha"), texts, strict=True))
+    rows = read_statement(file(HEADER + ",Currency,Message", *lines)).rows
+    assert rows["currency"].tolist()[:3] == ["USD", "ZMW", "ZMK"]
+    assert rows["problem"].notna().tolist() == [False, False, False, True]
+    assert rows["description"].tolist() == texts
 
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -181,6 +172,7 @@ def test_no_file_no_path_no_layout_and_no_statement_are_refused(file: File, tmp_
         (None, None, "path of a statement's file is wanted, not None"),
         (path, {"name": "own"}, "not a dict"),
         (path, "mtm", "'mtm' is not a layout"),
+        (path, "airtel", r"none of the layouts known \(airtel\)"),
     ):
         with pytest.raises(StatementRefused, match=words):
             read_statement(source, layout=layout)
@@ -195,8 +187,6 @@ def test_no_file_no_path_no_layout_and_no_statement_are_refused(file: File, tmp_
 def test_a_layout_that_is_named_may_have_more_columns(file: File):
     path = file(HEADER + ",Secret", GOOD + ",1", ",,,,,,,,,what stands there alone is no row to be lost")
     assert read_statement(path, layout="mtn").rows["problem"].isna().tolist() == [True, False]
-    with pytest.raises(StatementRefused, match="lacks Transaction ID"):
-        read_statement(path, layout="airtel")
 
 
 def test_headers_alone_are_a_statement_without_rows(file: File):
@@ -230,18 +220,20 @@ def sheet(tmp_path: Path, *rows: list[object], sheets: int = 1) -> Path:
     return path
 
 
-def test_numbers_and_moments_of_a_workbook_are_read_exactly(tmp_path: Path):
+def test_numbers_and_moments_of_a_workbook_are_read_exactly_and_from_one_sheet(tmp_path: Path):
     good = [260105000000042, AT, "Successful", "Payment", 961234567, "FRI:shop/USER", 1234567890.15, 0, 1.1]
     rows = good, [*good[:6], 0.125, -1, 1], [1234567890123456, *good[1:]], [*good[:6], 10**14, True, 1]
     read = read_statement(sheet(tmp_path, HEADER.split(","), *rows)).rows
     assert read["key"].tolist()[:2] == ["260105000000042", "260105000000042"]
     assert read["amount_minor"].iloc[0] == 123_456_789_015
     assert read["phone"].iloc[0] == "+26096••••567"
-    assert read["occurred_at"].iloc[0].isoformat() == "2026-01-05T06:01:02+00:00"
+    assert read["occurred_at"].astype(str).tolist() == ["2026-01-05 06:01:02+00:00"] * 4
     assert read["problem"].tolist()[1] == "Amount 0.125 is finer than 0.01; Fee '-1' is negative"
     assert "whose digits a spreadsheet has not kept" in read["problem"].iloc[2]
     assert "has more than 13 digits before the point; Fee 'TRUE' is not an amount" in read["problem"].iloc[3]
     assert read["line"].tolist() == [2, 3, 4, 5]
+    with pytest.raises(StatementRefused, match="in several ways"):
+        read_statement(sheet(tmp_path, HEADER.split(","), sheets=2))
 
 
 ERRORS = {
@@ -253,13 +245,11 @@ ERRORS = {
 def test_an_error_of_a_spreadsheet_in_a_column_that_is_read_makes_a_bad_row(tmp_path: Path):
     header = [*HEADER.split(","), "Currency"]
     good = ["001", AT, "Successful", "Payment", 961234567, "FRI:shop/USER", 100, 1, 99, "ZMW"]
-    wrong = [[error if name == heading else cell for name, cell in zip(header, good, strict=True)]
-             for heading, error in ERRORS.items()]  # fmt: skip
+    wrong = [[*(dict(zip(header, good, strict=True)) | {heading: error}).values()] for heading, error in ERRORS.items()]
     rows = read_statement(sheet(tmp_path, header, good, *wrong, ["#REF!"] * 10, good)).rows
     assert rows["line"].tolist() == [*range(2, len(ERRORS) + 5)]
     first, *problems, others, last = rows["problem"]
-    assert pd.isna(first)
-    assert pd.isna(last)
+    assert pd.isna([first, last]).all()
     for (heading, error), problem in zip(ERRORS.items(), problems, strict=True):
         assert heading in problem
         assert error in problem
@@ -269,8 +259,3 @@ def test_an_error_of_a_spreadsheet_in_a_column_that_is_read_makes_a_bad_row(tmp_
     rows = read_statement(sheet(tmp_path, [], *beside), layout="mtn").rows
     assert rows["line"].tolist() == [3]
     assert rows["problem"].isna().all()
-
-
-def test_two_sheets_with_rows_are_refused_as_one_would_be_lost(tmp_path: Path):
-    with pytest.raises(StatementRefused, match="in several ways"):
-        read_statement(sheet(tmp_path, HEADER.split(","), sheets=2))

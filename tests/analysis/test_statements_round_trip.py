@@ -2,7 +2,6 @@
 
 import csv
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -108,37 +107,21 @@ def test_the_preamble_is_read_and_holds_for_the_file(tmp_path: Path):
         assert read.rows["line"].tolist() == [9]
 
 
-def test_rows_are_taken_one_at_a_time_and_a_line_is_where_one_begins_in_the_file(tmp_path: Path):
-    path, taken = tmp_path / "mtn.csv", []
-
-    def rows() -> Iterator[dict[str, object]]:
-        for number, text in enumerate(("a\nb\r\nc", "d", "")):
-            taken.append(number)
-            yield row(key=str(number), description=text)
-
-    with statement_writer(path, LAYOUTS["mtn"]) as writer:
-        lines = [(writer.write(each), len(taken)) for each in rows()]
-    assert lines == [(2, 1), (5, 2), (6, 3)]
+def test_a_line_is_where_a_row_begins_in_the_file_and_numbers_are_written_as_operators_do(tmp_path: Path):
+    path = tmp_path / "mtn.csv"
+    rows = [row(key=str(number), description=text) for number, text in enumerate(("a\nb\r\nc", "d", ""))]
+    assert write_statement(rows, path, LAYOUTS["mtn"]) == 3
     assert read_statement(path).rows["line"].tolist() == [2, 5, 6]
     assert path.read_text("utf-8").splitlines()[4].startswith("1,2026-01-05 08:01:02,Successful,Payment,")
-    # Masked numbers stand there with stars, as operators write them.
     assert "FRI:26096****567/MSISDN" in path.read_text("utf-8")
 
 
-def test_money_in_a_workbook_is_exact_text_to_the_last_digit(tmp_path: Path):
+def test_money_in_a_workbook_is_exact_to_the_last_digit_and_a_formula_stays_text(tmp_path: Path):
     path = tmp_path / "airtel.xlsx"
     write_statement([row(amount_minor=999_999_999_999_999, description="=1+1")], path, LAYOUTS["airtel"])
     cells = [cell for line in openpyxl.load_workbook(path).active.iter_rows(min_row=2) for cell in line]
-    assert 9_999_999_999_999.99 in [cell.value for cell in cells]
-    assert {cell.data_type for cell in cells if cell.value == "=1+1"} == {"s"}
+    assert {("=1+1", "s"), (9_999_999_999_999.99, "n")} <= {(cell.value, cell.data_type) for cell in cells}
     assert read_statement(path).rows["amount_minor"].tolist() == [999_999_999_999_999]
-
-
-def test_a_bad_row_can_be_written_on_purpose(tmp_path: Path):
-    path = tmp_path / "zamtel.csv"
-    with statement_writer(path, LAYOUTS["zamtel"]) as writer:
-        writer.write(row(), cells={"credit": "many"})
-    assert read_statement(path).rows["problem"].tolist() == ["Paid In 'many' is not an amount"]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
-"""Tables to files and back without loss: Parquet, and CSV with its first fault named by line."""
+"""Tables to files and back without loss: Parquet, and CSV with its first fault named by line; files written whole."""
 
 import codecs
 import csv
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,7 @@ import pyarrow.parquet
 
 from workbench.analysis.frames import schema_of, typed, untyped
 from workbench.analysis.shapes import Columns
+from workbench.errors import ReportRefused
 
 PARQUET, CSV = ".parquet", ".csv"
 _MOST_SHOWN: Final = 40
@@ -141,3 +144,24 @@ def _ending(path: Path) -> str:
     if ending not in (PARQUET, CSV):
         raise ValueError(f"{path.name} ends in neither {PARQUET} nor {CSV}.")
     return ending
+
+
+@contextmanager
+def written_whole(path: Path, *, makes_folder: bool = False) -> Iterator[Path]:
+    """Where to write what is to be at `path`; nothing is left, and what was there stays, when writing fails.
+
+    Raises ReportRefused: the folder is not there, or the file cannot be written.
+    """
+    unfinished = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    try:
+        if makes_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        # Asked first: whoever writes for minutes is to know before.
+        unfinished.touch()
+        yield unfinished
+        unfinished.replace(path)
+    except OSError as error:
+        raise ReportRefused(f"{path} cannot be written: {error.strerror or error}.") from None
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)

@@ -31,7 +31,6 @@ _NULLABLE = {
 
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """What is taken as it is, without pandas' conversions, and what is never empty."""
-_MINOR = "_minor"
 _BATCH_ROWS = 20_000
 """So many rows at a time are Python objects; a table of ten million is none at once."""
 
@@ -61,16 +60,10 @@ def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     schema = schema_of(columns)
     # In one piece: a column in pieces keeps those that are empty, and behind such a one PySpark reads no row.
     whole = pa.concat_tables([schema.empty_table(), *pages]).combine_chunks()
-    small = [name for name, kind in columns.items() if kind == "category"]
-    others = {name: kind for name, kind in columns.items() if name not in small}
-    made = in_pandas(whole.select(list(others))).astype(others)
-    return pd.DataFrame({name: _category(whole[name]) if name in small else made[name] for name in columns})
-
-
-def in_pandas(rows: pa.Table) -> pd.DataFrame:
-    """An Arrow table of any columns as a DataFrame of nullable types: a null never turns a number into a float."""
-    made: pd.DataFrame = rows.to_pandas(types_mapper=_NULLABLE.get)
-    return made
+    others = {name: kind for name, kind in columns.items() if kind != "category"}
+    # Types that have a null: without them it turns a number into a float.
+    made = whole.select(list(others)).to_pandas(types_mapper=_NULLABLE.get).astype(others)
+    return pd.DataFrame({name: made[name] if name in others else _category(whole[name]) for name in columns})
 
 
 def python_rows(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
@@ -111,14 +104,14 @@ def money(rows: pd.DataFrame) -> pd.DataFrame:
     15000 of ZMW is "150.00", 123450 "1,234.50". Figures to work with stay in the table that was given.
     """
     shown = rows.copy()
-    for name in [each for each in rows.columns if str(each).endswith(_MINOR)]:
-        currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)
+    currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)
+    for name in [each for each in rows.columns if str(each).endswith("_minor")]:
         texts = [
             None if pd.isna(amount) else major_text(int(amount), None if pd.isna(code) else str(code))
             for amount, code in zip(rows[name], currencies, strict=True)
         ]
         shown[name] = pd.Series(texts, index=rows.index, dtype="string")
-    return shown.rename(columns={name: str(name).removesuffix(_MINOR) for name in rows.columns})
+    return shown.rename(columns=lambda name: str(name).removesuffix("_minor"))
 
 
 def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:
@@ -132,7 +125,5 @@ def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:
 
 def _category(column: pa.ChunkedArray) -> pd.Categorical:
     """The values that there are as categories, in the order of the alphabet."""
-    encoded = column.combine_chunks().dictionary_encode()
-    names = encoded.dictionary.to_pylist()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return pd.Categorical.from_codes(codes, categories=names).reorder_categories(sorted(names))
+    made: pd.Categorical = column.dictionary_encode().to_pandas().array
+    return made.reorder_categories(sorted(made.categories))

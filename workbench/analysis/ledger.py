@@ -1,8 +1,8 @@
 """The ledger as DataFrames and T-accounts, and breaks settled by posting what they propose."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from html import escape
 from itertools import zip_longest
@@ -100,11 +100,10 @@ def _bodies(item: object) -> list[dict[str, Any]]:
             "This proposes no entry, so nothing can be posted for it.",
             hint="Settle a row of `result.breaks` with a `proposal`; `settlement` tells what to do about the others.",
         )
-    try:
-        bodies = json.loads(proposal)
-    except json.JSONDecodeError:
-        bodies = None
-    if not (isinstance(bodies, list) and bodies and all(isinstance(each, dict) for each in bodies)):
+    bodies: list[dict[str, Any]] = []
+    with suppress(msgspec.DecodeError):
+        bodies = msgspec.json.decode(proposal, type=list[dict[str, Any]])
+    if not bodies:
         raise LedgerRefused(f"The proposal is no list of entries in JSON: {proposal[:60]!r}.")
     return bodies
 
@@ -130,11 +129,10 @@ class Ledger:
     @property
     def accounts(self) -> pd.DataFrame:
         """Each account posted to; `balance_minor` is positive on the account's normal side."""
-        rows = [asdict(each) for each in self._control.accounts()]
-        for row in rows:
-            row["normal_side"] = KIND_BY_CODE[row["code"]].normal_side
-            debit_less_credit = row["debit_minor"] - row["credit_minor"]
-            row["balance_minor"] = debit_less_credit if row["normal_side"] == DEBIT else -debit_less_credit
+        rows = []
+        for each in self._control.accounts():
+            side, net = KIND_BY_CODE[each.code].normal_side, each.debit_minor - each.credit_minor
+            rows.append({**asdict(each), "normal_side": side, "balance_minor": net if side == DEBIT else -net})
         return frame(rows, ACCOUNTS)
 
     @property

@@ -1,8 +1,8 @@
 """What a merchant did and what came of it, as DataFrames: payments, charges, refunds, payouts, events, deliveries."""
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from itertools import islice
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -77,21 +77,17 @@ class Tables:
         return _MINOR_OF[self._control.in_force()["charge_amount_unit"]]
 
 
-def _frame(found: Iterable[T], row_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
-    made = typed((table(map(row_of, each), columns) for each in _batches(found)), columns)
-    # A list begins with the newest.
-    return made.iloc[::-1].reset_index(drop=True)
+def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
+    """A row for each record: what is not made stands in an attribute of the column's name."""
 
+    def row(each: T) -> Row:
+        made = made_of(each)
+        return {name: made[name] if name in made else getattr(each, name) for name in columns}
 
-def _batches(found: Iterable[T]) -> Iterator[tuple[T, ...]]:
     rest = iter(found)
-    while batch := tuple(itertools.islice(rest, _PAGE)):
-        yield batch
-
-
-def _row(each: object, columns: Columns, **made: Any) -> Row:  # noqa: ANN401  cells are of any type
-    """A record: what is not made stands in an attribute of the column's name."""
-    return {name: made[name] if name in made else getattr(each, name) for name in columns}
+    pages = iter(lambda: tuple(islice(rest, _PAGE)), ())
+    # A list begins with the newest.
+    return typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
 
 
 def _payment(each: wire.PaymentIntent) -> Row:
@@ -101,68 +97,59 @@ def _payment(each: wire.PaymentIntent) -> Row:
         )
     wallet = each.payment_method.mobile_money if isinstance(each.payment_method, wire.MobileMoneyMethod) else None
     error = each.last_payment_error if isinstance(each.last_payment_error, wire.PaymentError) else None
-    unset = {name: _set(getattr(each, name)) for name in ("latest_charge", "description", "cancellation_reason")}
-    return _row(
-        each,
-        PAYMENTS,
-        amount_minor=_minor(each.amount, each.currency),
-        provider=wallet.provider if wallet else None,
-        phone=wallet.phone if wallet else None,
-        failure_code=error.code if error else None,
-        canceled_at=_at(_set(each.canceled_at)),
-        **unset,
+    return {
+        "amount_minor": _minor(each.amount, each.currency),
+        "provider": wallet.provider if wallet else None,
+        "phone": wallet.phone if wallet else None,
+        "failure_code": error.code if error else None,
+        "canceled_at": _at(_set(each.canceled_at)),
+        **{name: _set(getattr(each, name)) for name in ("latest_charge", "description", "cancellation_reason")},
         **_created(_set(each.created) or 0),
-    )
+    }
 
 
 def _charge(each: wire.Charge, unit_minor: int) -> Row:
-    return _row(
-        each,
-        CHARGES,
-        amount_minor=each.amount * unit_minor,
-        refunded_minor=each.amount_refunded * unit_minor,
-        currency=each.currency.upper(),
+    return {
+        "amount_minor": each.amount * unit_minor,
+        "refunded_minor": each.amount_refunded * unit_minor,
+        "currency": each.currency.upper(),
         **_created(each.created),
-    )
+    }
 
 
 def _refund(each: wire.Refund, unit_minor: int) -> Row:
     # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
     of_intent = each.currency.isupper()
     amount_minor = _minor(each.amount, each.currency) if of_intent else int(each.amount) * unit_minor
-    return _row(each, REFUNDS, amount_minor=amount_minor, currency=each.currency.upper(), **_created(each.created))
+    return {"amount_minor": amount_minor, "currency": each.currency.upper(), **_created(each.created)}
 
 
 def _payout(each: wire.Payout) -> Row:
-    return _row(each, PAYOUTS, amount_minor=_minor(each.amount, each.currency), **_created(each.created))
+    return {"amount_minor": _minor(each.amount, each.currency), **_created(each.created)}
 
 
 def _event(each: wire.Event) -> Row:
     about = each.data.object
-    return _row(
-        each,
-        EVENTS,
-        object=about.get("object"),
-        object_id=about.get("id"),
-        status=about.get("status"),
-        request=each.request.id,
-        created_at=each.timestamp,
-        business_date=business_date(milliseconds_in(each.timestamp, param="timestamp")),
-    )
+    return {
+        "object": about.get("object"),
+        "object_id": about.get("id"),
+        "status": about.get("status"),
+        "request": each.request.id,
+        "created_at": each.timestamp,
+        "business_date": business_date(milliseconds_in(each.timestamp, param="timestamp")),
+    }
 
 
 def _delivery(each: wire.Delivery) -> Row:
     last = each.attempts[-1] if each.attempts else None
-    return _row(
-        each,
-        DELIVERIES,
-        attempts=len(each.attempts),
-        last_status_code=last.status_code if last else None,
-        last_fault=last.fault if last else None,
-        last_attempt_at=_at(last.at) if last else None,
-        next_attempt_at=_at(each.next_attempt_at),
+    return {
+        "attempts": len(each.attempts),
+        "last_status_code": last.status_code if last else None,
+        "last_fault": last.fault if last else None,
+        "last_attempt_at": _at(last.at) if last else None,
+        "next_attempt_at": _at(each.next_attempt_at),
         **_created(each.created),
-    )
+    }
 
 
 def _created(seconds: int) -> Row:

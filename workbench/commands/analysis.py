@@ -171,13 +171,12 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
 
 
 def _report(result: "Reconciliation", written: Sequence[Path]) -> None:
-    from workbench.analysis.report import short_tables
-    from workbench.analysis.report.captions import headline
+    from workbench.analysis.report import captions
 
-    shown = [short_tables.accounts(result), short_tables.codes(result), short_tables.proof(result)]
-    click.echo("\n\n".join([visible(headline(result)), *(str(each) for each in shown if each.rows)]))
-    if unusable := short_tables.unusable(result).rows:
-        click.echo(f"\n{short_tables.unusable(result)}")
+    shown = [captions.accounts(result), captions.codes(result), captions.proof(result)]
+    click.echo("\n\n".join([visible(captions.headline(result)), *(str(each) for each in shown if each.rows)]))
+    if unusable := captions.unusable(result).rows:
+        click.echo(f"\n{captions.unusable(result)}")
     if written:
         click.echo("\nWritten: " + visible(", ".join(map(str, written))))
     elif unusable or not result.is_clean:
@@ -246,10 +245,9 @@ def _brought(folder: Path) -> "CarryForward":
 def _keep(carried: "CarryForward", folder: Path) -> None:
     from workbench.analysis import files
     from workbench.analysis.reconcile.carry_forward import KEPT
-    from workbench.analysis.report.source import written_whole
 
     for name, shape in KEPT.items():
-        with written_whole(folder / f"{name}{_TABLE}", makes_folder=True) as path:
+        with files.written_whole(folder / f"{name}{_TABLE}", makes_folder=True) as path:
             files.write(getattr(carried, name), path, shape)
 
 

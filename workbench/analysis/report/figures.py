@@ -12,8 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from workbench.analysis.report import totals
 from workbench.analysis.report.captions import counted
-from workbench.analysis.report.source import Reconciled
-from workbench.analysis.report.totals import Account, Net
+from workbench.analysis.report.totals import Account, Net, Reconciled
 from workbench.domain.money import decimals_of, major_text
 from workbench.render import Picture, percent, picture
 
@@ -36,22 +35,21 @@ def own_look() -> Iterator[None]:
         yield
 
 
-def ageing(buckets: Sequence[str], nets: Sequence[Net], currency: str) -> Figure:
+def ageing(nets: Mapping[str, Net], currency: str) -> Figure:
     """Variance of the open breaks by age, above and below zero, with the number of breaks below each bar."""
     figure, axes = _canvas()
-    _up_and_down(axes, nets, currency)
-    axes.set_xticks(
-        range(len(buckets)), [f"{bucket}\n{net.breaks:,}" for bucket, net in zip(buckets, nets, strict=True)]
-    )
+    _up_and_down(axes, range(len(nets)), [*nets.values()], currency)
+    axes.set_xticks(range(len(nets)), [f"{bucket}\n{net.breaks:,}" for bucket, net in nets.items()])
     axes.set_xlabel("age in days, and how many breaks")
     return figure
 
 
-def daily_variance(days: Sequence[date], nets: Sequence[Net], currency: str) -> Figure:
+def daily_variance(nets: Mapping[date, Net], currency: str) -> Figure:
     """Variance of the breaks by business date, above and below zero."""
     figure, axes = _canvas()
+    days = [*nets]
     places = [(day - days[0]).days for day in days]
-    _up_and_down(axes, nets, currency, places)
+    _up_and_down(axes, places, [*nets.values()], currency)
     if days:
         wanted = range(0, places[-1] + 1, -(-(places[-1] + 1) // _MAX_DATES))
         axes.set_xticks(wanted, [date.fromordinal(days[0].toordinal() + place).isoformat() for place in wanted])
@@ -91,15 +89,12 @@ def _canvas(height: float = _HEIGHT) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _up_and_down(axes: Axes, nets: Sequence[Net], currency: str, places: Sequence[int] | None = None) -> None:
-    places = range(len(nets)) if places is None else places
-    looks: tuple[dict[str, Any], ...] = (
-        {"color": _BLUE, "label": "the ledger has more"},
-        {"color": _ORANGE, "hatch": "////", "edgecolor": _INK, "linewidth": 0.6, "label": "the statement has more"},
-    )
-    heights = ([net.up_minor for net in nets], [net.down_minor for net in nets])
-    for each, look in zip(heights, looks, strict=True):
-        axes.bar(places, each, width=0.7, **look)
+def _up_and_down(axes: Axes, places: Sequence[int], nets: Sequence[Net], currency: str) -> None:
+    axes.bar(places, [net.up_minor for net in nets], width=0.7, color=_BLUE, label="the ledger has more")
+    axes.bar(
+        places, [net.down_minor for net in nets], width=0.7, color=_ORANGE, hatch="////", edgecolor=_INK, linewidth=0.6,
+        label="the statement has more",
+    )  # fmt: skip
     # The amounts at the ends of the bars, where there are few.
     for place, net in zip(places, nets, strict=True) if len(nets) <= _MAX_LABELS else ():
         for minor, offset, anchor in ((net.up_minor, 3, "bottom"), (net.down_minor, -3, "top")):
@@ -137,17 +132,15 @@ class Figures:
         currency = totals.currency_of(self._result, currency)
         found = totals.by_bucket(self._result, currency)
         named = {f"{bucket} days": net for bucket, net in found.items()}
-        figure = ageing(list(found), list(found.values()), currency)
-        return picture(figure, _caption(f"Open breaks by age, in {currency}", named, currency))
+        return picture(ageing(found, currency), _caption(f"Open breaks by age, in {currency}", named, currency))
 
     @own_look()
     def daily_variance(self, currency: str | None = None) -> Picture:
         """How far the sides are apart, by business date. Raises ReportRefused: as for `ageing`."""
         currency = totals.currency_of(self._result, currency)
         found = totals.by_day(self._result, currency)
-        named = {day.isoformat(): net for day, net in found.items()}
-        figure = daily_variance(list(found), list(found.values()), currency)
-        return picture(figure, _caption(f"Variance by business date, in {currency}", named, currency))
+        says = _caption(f"Variance by business date, in {currency}", found, currency)
+        return picture(daily_variance(found, currency), says)
 
     @own_look()
     def match_rate(self) -> Picture:
@@ -158,7 +151,7 @@ class Figures:
         return picture(match_rate(found), says)
 
 
-def _caption(title: str, nets: Mapping[str, Net], currency: str) -> str:
+def _caption(title: str, nets: Mapping[Any, Net], currency: str) -> str:
     """Each bar as text, or the largest where there are many."""
     if not nets:
         return f"{title}: none."

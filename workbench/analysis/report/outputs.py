@@ -9,7 +9,7 @@ import pandas as pd
 
 from workbench.analysis import files
 from workbench.analysis.report.page import write_page
-from workbench.analysis.report.source import Reconciled, written_whole
+from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS, begins_as_formula, write_workbook
 from workbench.analysis.shapes import BREAK
 from workbench.errors import ReportRefused
@@ -32,7 +32,7 @@ def write_breaks(result: Reconciled, path: Path | str, *, excel: bool = False) -
     target = Path(path)
     if excel and not is_csv(target):
         raise ReportRefused(f"{target} is not written for a spreadsheet's reader of text: that is for .csv files.")
-    with written_whole(target) as unfinished:
+    with files.written_whole(target) as unfinished:
         breaks = _disarmed(result.breaks) if excel else result.breaks
         files.write(breaks, unfinished, BREAK, marked=excel)
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from workbench.analysis.breaks import BREAK_CODES
+from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
-from workbench.analysis.report import short_tables, totals
-from workbench.analysis.report.captions import counted, headline, is_proven, proofs
+from workbench.analysis.report import captions, totals
+from workbench.analysis.report.captions import counted
 from workbench.analysis.report.figures import Figures
-from workbench.analysis.report.source import Reconciled, written_whole
+from workbench.analysis.report.totals import Reconciled
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
 from workbench.render import Picture
@@ -40,25 +41,25 @@ def page(result: Reconciled) -> str:
     currencies = sorted({each for (each,) in python_rows(result.proof, "currency")})
     return str(
         _template().render(
-            headline=headline(result),
-            is_proven=is_proven(result),
-            proofs=proofs(result),
-            accounts=short_tables.accounts(result),
-            proof=short_tables.proof(result),
-            codes=short_tables.codes(result),
+            headline=captions.headline(result),
+            is_proven=captions.is_proven(result),
+            proofs=captions.proofs(result),
+            accounts=captions.accounts(result),
+            proof=captions.proof(result),
+            codes=captions.codes(result),
             sections=list(_sections(result)),
             money=[
                 {
                     "currency": each,
-                    "ages": short_tables.ageing(result, each),
-                    "days": short_tables.days(result, each),
+                    "ages": captions.ageing(result, each),
+                    "days": captions.days(result, each),
                     "ageing": figures.ageing(each),
                     "daily": figures.daily_variance(each),
                 }
                 for each in currencies
             ],
             rates=figures.match_rate(),
-            inputs=short_tables.inputs(result),
+            inputs=captions.inputs(result),
             statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
         )
     )

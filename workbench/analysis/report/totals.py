@@ -3,14 +3,30 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
 from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, TIMING
 from workbench.analysis.frames import python_rows
-from workbench.analysis.report.source import Reconciled
 from workbench.errors import ReportRefused
+
+
+class Reconciled(Protocol):
+    """The results of a reconciliation, as frames with the columns of `analysis.shapes`."""
+
+    @property
+    def matches(self) -> pd.DataFrame: ...  # noqa: D102  the columns of MATCH
+    @property
+    def breaks(self) -> pd.DataFrame: ...  # noqa: D102  the columns of BREAK
+    @property
+    def summary(self) -> pd.DataFrame: ...  # noqa: D102  the columns of SUMMARY
+    @property
+    def ageing(self) -> pd.DataFrame: ...  # noqa: D102  the columns of AGEING
+    @property
+    def proof(self) -> pd.DataFrame: ...  # noqa: D102  the columns of PROOF
+    @property
+    def inputs(self) -> pd.DataFrame: ...  # noqa: D102  the columns of INPUTS
 
 
 class Account(NamedTuple):
@@ -115,11 +131,9 @@ def _in_currency(result: Reconciled, frame: pd.DataFrame, currency: str | None) 
 
 
 def _grouped(pairs: Iterable[tuple[Any, ...]]) -> dict[Any, Net]:
-    found: defaultdict[Any, list[int]] = defaultdict(list)
+    found: dict[Any, Net] = {}
     for key, variance in pairs:
         if key is not None:
-            found[key].append(variance)
-    return {
-        key: Net(len(each), sum(minor for minor in each if minor > 0), sum(minor for minor in each if minor < 0))
-        for key, each in found.items()
-    }
+            breaks, up_minor, down_minor = found.get(key, (0, 0, 0))
+            found[key] = Net(breaks + 1, up_minor + max(variance, 0), down_minor + min(variance, 0))
+    return found

@@ -14,8 +14,9 @@ from xlsxwriter.exceptions import XlsxWriterException
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
+from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
-from workbench.analysis.report.source import Reconciled, written_whole
+from workbench.analysis.report.totals import Reconciled
 from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
 

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from workbench.analysis.breaks import MISSING, TIMING
 from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import ANSWER, LEDGER_MOVEMENT
+from workbench.analysis.simulate.kinds import Planting
 from workbench.analysis.simulate.plan import Chances
-from workbench.analysis.simulate.planting import Planting
 from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Notes, Row, known_from, statement_row
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.domain.gaps import Gaps
@@ -148,9 +148,8 @@ def write(books: Books, planting: Planting, out: Path, period: tuple[date, date]
                     answer(FILES[name], line, row.key, TIMING if is_new else row.code)
                 if row.decoy:
                     decoys.append(Decoy(FILES[name], line, row.key, row.decoy))
-            for each in planting.ledger_only:
-                if each.account == account:
-                    answer(FILES[name], None, each.key, each.code)
+            for key, code in planting.ledger_only[account]:
+                answer(FILES[name], None, key, code)
     return dict(sorted(counts.items())), decoys
 
 

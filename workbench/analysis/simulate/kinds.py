@@ -1,17 +1,18 @@
-"""Every kind of break and decoy: on which rows it can be planted, what it makes of them, and how many are asked for."""
+"""Every kind of break and decoy: which rows can carry it, what it makes of them, and on which of them it is planted."""
 
 import difflib
+import heapq
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any, Final, NamedTuple
 
 from workbench.analysis import breaks as codes
 from workbench.analysis.breaks import LATE_SUCCESS
 from workbench.analysis.simulate.plan import Chances, day_of
-from workbench.analysis.simulate.rows import ACCOUNTS, PAID_OUT, SECURED, Known, Row
+from workbench.analysis.simulate.rows import ACCOUNTS, PAID_OUT, SECURED, Known, Row, own_key
 from workbench.analysis.statements import LAYOUTS, Layout
 from workbench.domain.ledger import OUT
-from workbench.domain.moments import DAY_MS, day_start_ms
+from workbench.domain.moments import DAY_MS, LUSAKA, day_start_ms, milliseconds
 from workbench.errors import SimulationRefused
 
 _SECOND_MS: Final = 1_000
@@ -265,16 +266,13 @@ a night's sweeps that the bank credits as one, and a payout that it sends in tra
 """
 
 
-def by_default() -> dict[str, int]:
-    """Some of every kind, as far as there are rows for them."""
-    return {**{name: kind.by_default for name, kind in BREAKS.items()}, LATE_SUCCESS: 1}
-
-
-def checked(breaks: Mapping[str, int], payments: int) -> dict[str, int]:
-    """What was asked for, by kind; `all` stands for each that is not named.
+def checked(breaks: Mapping[str, int] | None, payments: int) -> dict[str, int]:
+    """What was asked for, by kind, or else some of each; `all` stands for each that is not named.
 
     Raises SimulationRefused: no such kind, no number of them, or more of one than there are payments.
     """
+    if breaks is None:
+        return {**{name: kind.by_default for name, kind in BREAKS.items()}, LATE_SUCCESS: 1}
     for name, number in breaks.items():
         if name not in (*PLANTABLE, ALL):
             near = difflib.get_close_matches(str(name), PLANTABLE, n=1)
@@ -304,3 +302,96 @@ def breaks_from(texts: Iterable[str]) -> dict[str, int]:
             raise SimulationRefused(f"{name} is asked for twice.")
         breaks[name] = int(number)
     return breaks
+
+
+KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
+_SPARE: Final = 16
+
+
+class Planting:
+    """Takes what is known row by row; `choose` then decides. It holds no more than the breaks asked for need.
+
+    `wanted` is how many of each kind; where `exactly`, too few rows for one of them are refused.
+    """
+
+    def __init__(self, wanted: Mapping[str, int], chances: Chances, *, exactly: bool, first_key: int) -> None:
+        self._all_wanted = wanted
+        self._wanted = {name: wanted[name] for name in KINDS if wanted.get(name)}
+        self._chances = chances
+        self._exactly = exactly
+        self._first_key = first_key
+        self._room = 2 * sum(self._wanted.values()) + _SPARE
+        self._best: dict[str, list[tuple[int, str, Known]]] = {name: [] for name in self._wanted}
+        """For each kind, a heap of those of lowest rank; the highest of these is its first."""
+        self._looks: set[tuple[str, str, int, str | None]] = set()
+        self._keys = 0
+        self.withheld: set[str] = set()
+        """Entries whose rows are not written as they are."""
+        self.rows: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
+        """What is written instead, in time order."""
+        self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
+        """Key and code of the breaks that have no line: what a statement should tell and does not."""
+        self.repeated: list[str] = []
+        """Entries that are posted once more."""
+        self.reversed: list[str] = []
+        """Entries that are reversed."""
+
+    def consider(self, known: Known, closing: date) -> None:
+        """See whether a row is among the best for any kind."""
+        for name, best in self._best.items():
+            if KINDS[name].fits(known, closing):
+                item = (-self._chances.rank("plant", name, known.rows[0].natural_key), known.entry, known)
+                if len(best) < self._room:
+                    heapq.heappush(best, item)
+                else:
+                    heapq.heappushpop(best, item)
+
+    def choose(self, alone: Iterable[Row], closings: Mapping[str, date]) -> None:
+        """Plant. `alone` are rows that have no partner by themselves: none that looks the same is made another such.
+
+        Raises SimulationRefused: more are asked for than there are rows.
+        """
+        candidates = {known.rows[0].looks for best in self._best.values() for *_, known in best}
+        self._looks |= {row.looks for row in alone if row.looks in candidates}
+        for name, wanted in self._wanted.items():
+            chosen = 0
+            for *_, known in sorted(self._best[name], reverse=True):
+                if chosen == wanted:
+                    break
+                chosen += self._plant(name, known, closings)
+            if name in BREAKS:
+                self.expect(name, chosen)
+        for rows in self.rows.values():
+            rows.sort(key=lambda row: row.at_ms)
+
+    def expect(self, name: str, found: int) -> None:
+        """Raises SimulationRefused: of a kind that is to be there exactly so often, fewer were found."""
+        wanted = self._all_wanted.get(name, 0)
+        if self._exactly and found < wanted:
+            raise SimulationRefused(
+                f"{wanted} of {name} were asked for, and the month has room for {found}.",
+                hint="Ask for fewer, or for more payments or days.",
+                kind=name,
+                room=found,
+            )
+
+    def _plant(self, name: str, known: Known, closings: Mapping[str, date]) -> bool:
+        first = known.rows[0]
+        if known.entry in self.withheld or first.looks in self._looks:
+            return False
+        end_ms = milliseconds(datetime.combine(closings[first.account], time.max, LUSAKA))
+        planted = KINDS[name].plant(known, Making(name, self._chances, self._new_key, end_ms))
+        looks = {row.looks for row in (first, *planted.rows) if planted.alone}
+        if looks & self._looks:
+            return False
+        self._looks |= looks
+        self.withheld.add(known.entry)
+        self.rows[first.account] += planted.rows
+        self.ledger_only[first.account] += planted.ledger_only
+        self.repeated += [known.entry] if planted.repeated else []
+        self.reversed += [known.entry] if planted.reversed else []
+        return True
+
+    def _new_key(self, row: Row) -> str:
+        self._keys += 1
+        return own_key(ACCOUNTS[row.account], row.at_ms, self._first_key + self._keys)

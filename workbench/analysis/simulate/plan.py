@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import date
 from itertools import accumulate, count
 from statistics import NormalDist
@@ -34,10 +34,6 @@ class Chances(Draws):
         """A number above 0 and below 1. It decides how much money there is, and never holds any."""
         drawn = int.from_bytes(self.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
         return (drawn + 0.5) / (1 << _BITS)
-
-    def normal(self, *natural_key: str | int) -> float:
-        """A number of the standard normal distribution."""
-        return _NORMAL.inv_cdf(self.share(*natural_key))
 
     def rank(self, *natural_key: str | int) -> int:
         """Where something stands when all of its kind are shuffled: the lowest are taken first."""
@@ -147,30 +143,37 @@ class Payment(NamedTuple):
     refund_after_ms: int = 0
 
 
+@dataclass
 class Plan:
     """`payments` payments over `days` days from `start_ms`, which is midnight in Lusaka.
 
     The money of `late` of them comes late, besides those of which the traffic says so.
     """
 
-    def __init__(
-        self, chances: Chances, traffic: Traffic, *, payments: int, days: int, start_ms: int, late: int = 0
-    ) -> None:
-        self._chances = chances
-        self.traffic = traffic
-        self.payments = payments
-        self.days = days
-        self.start_ms = start_ms
-        total = sum(traffic.hourly_shares)
-        self._reached = [0.0, *accumulate(share / total for share in traffic.hourly_shares)]
-        others = {code: each.per_100k for code, each in traffic.failures.items()}
-        others |= {LATE: traffic.late_per_100k, UNKNOWN: traffic.unknown_per_100k}
-        self._late = self._chosen(late)
+    chances: Chances
+    traffic: Traffic
+    _: KW_ONLY
+    payments: int
+    days: int
+    start_ms: int
+    late: int = 0
+
+    def __post_init__(self) -> None:
+        total = sum(self.traffic.hourly_shares)
+        self._reached = [0.0, *accumulate(share / total for share in self.traffic.hourly_shares)]
+        others = {code: each.per_100k for code, each in self.traffic.failures.items()}
+        others |= {LATE: self.traffic.late_per_100k, UNKNOWN: self.traffic.unknown_per_100k}
+        # The last of the month may end too late for theirs to come.
+        early = max(1, self.payments - self.payments // 10) if self.payments else 0
+        places = (self.chances.below(early, "late", number) for number in count())
+        self._late: set[int] = set()
+        while len(self._late) < min(self.late, early):
+            self._late.add(next(places))
         self._scenarios = {APPROVE: max(0, 100_000 - sum(others.values())), **others}
 
     def pin_after_ms(self, payment: Payment) -> int:
         """How long after the prompt a customer types the PIN."""
-        return self._chances.between(self.traffic.pin_after_ms, "pin after", payment.number)
+        return self.chances.between(self.traffic.pin_after_ms, "pin after", payment.number)
 
     @property
     def end_ms(self) -> int:
@@ -181,17 +184,15 @@ class Plan:
         before: Payment | None = None
         for index, at_ms in enumerate(self._moments()):
             if before is not None and self._is_again(index):
-                wait_ms = self._chances.between(_AGAIN_MS, "again after", index)
-                soon_ms = min(at_ms, before.at_ms + wait_ms)
+                soon_ms = min(at_ms, before.at_ms + self.chances.between(_AGAIN_MS, "again after", index))
                 payment = self._payment(index, soon_ms, before.operator, before.phone, before.amount_minor)
                 # A second prompt would queue behind the first, so this one is charged in a call.
-                payment = payment._replace(way=CHARGE)
+                before = payment._replace(way=CHARGE)
             else:
-                operator = self._chances.one_of(self.traffic.operators, "operator", index)
-                phone = self._phone(operator, index)
-                payment = self._payment(index, at_ms, operator, phone, self._amount_minor(index))
-            yield payment
-            before = payment
+                operator = self.chances.one_of(self.traffic.operators, "operator", index)
+                phone, amount_minor = self._phone(operator, index), self._amount_minor(index)
+                before = self._payment(index, at_ms, operator, phone, amount_minor)
+            yield before
 
     def _moments(self) -> Iterator[int]:
         """Moments in order, without holding them: the smallest of n uniforms, then of the n - 1 above it, and on.
@@ -201,7 +202,7 @@ class Plan:
         """
         left = 0.0
         for index in range(self.payments):
-            left += math.log(self._chances.share("moment", index)) / (self.payments - index)
+            left += math.log(self.chances.share("moment", index)) / (self.payments - index)
             yield self._at_ms(-math.expm1(left))
 
     def _at_ms(self, share: float) -> int:
@@ -213,35 +214,26 @@ class Plan:
         offset_ms = int(day) * DAY_MS + hour * _HOUR_MS + int(into * _HOUR_MS)
         return self.start_ms + min(offset_ms, self.days * DAY_MS - 1)
 
-    def _chosen(self, number: int) -> set[int]:
-        """So many payments, or all; the last of the month may end too late for theirs to come."""
-        early = max(1, self.payments - self.payments // 10) if self.payments else 0
-        found: set[int] = set()
-        draws = count()
-        while len(found) < min(number, early):
-            found.add(self._chances.below(early, "late", next(draws)))
-        return found
-
     def _is_again(self, index: int) -> bool:
         """Whether this is the payment before once more; never a third time."""
         often = self.traffic.again_per_100k
-        return self._chances.happens(often, "again", index) and not self._chances.happens(often, "again", index - 1)
+        return self.chances.happens(often, "again", index) and not self.chances.happens(often, "again", index - 1)
 
     def _amount_minor(self, index: int) -> int:
         """Lognormal in whole ngwee: here, and only here, a drawn number is rounded to money."""
         traffic = self.traffic
         mu = math.log(traffic.mean_minor) - traffic.sigma**2 / 2
-        drawn = round(math.exp(mu + traffic.sigma * self._chances.normal("amount", index)))
+        drawn = round(math.exp(mu + traffic.sigma * _NORMAL.inv_cdf(self.chances.share("amount", index))))
         return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
 
     def _phone(self, operator: str, index: int) -> str:
         """A customer's number; the square of a share makes regulars of some."""
-        number = int(self._chances.share("customer", index) ** 2 * self.traffic.customers)
+        number = int(self.chances.share("customer", index) ** 2 * self.traffic.customers)
         prefix, suffix = divmod(number, _SUFFIXES)
-        return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self._chances)
+        return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)
 
     def _payment(self, index: int, at_ms: int, operator: str, phone: str, amount_minor: int) -> Payment:
-        chances, traffic = self._chances, self.traffic
+        chances, traffic = self.chances, self.traffic
         scenario = LATE if index in self._late else chances.one_of(self._scenarios, "fate", index)
         refunded = scenario == APPROVE and chances.happens(traffic.refunds_per_100k, "refund", index)
         return Payment(
@@ -257,9 +249,9 @@ class Plan:
         )
 
     def _refund_minor(self, index: int, amount_minor: int) -> int:
-        if self._chances.happens(self.traffic.full_refunds_per_100k, "full refund", index):
+        if self.chances.happens(self.traffic.full_refunds_per_100k, "full refund", index):
             return amount_minor
-        return max(1, amount_minor * self._chances.between((10, 90), "part", index) // 100)
+        return max(1, amount_minor * self.chances.between((10, 90), "part", index) // 100)
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:

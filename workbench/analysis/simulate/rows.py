@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from itertools import groupby
 from tempfile import TemporaryFile
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from workbench.analysis.breaks import LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate.plan import Chances, day_of, phone_of
+from workbench.closing import Closing
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, CREDITED, FLOAT, IN, IN_SUSPENSE
@@ -32,7 +33,7 @@ class StatementInfo(NamedTuple):
     scenario: str
 
 
-class Notes:
+class Notes(Closing):
     """In time order, in a file that vanishes, so that memory does not grow with them."""
 
     def __init__(self) -> None:
@@ -48,10 +49,8 @@ class Notes:
         every = (StatementInfo(*json.loads(line)) for line in self._file)
         return (each for each in every if each.operator == operator)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Let the file go."""
         self._file.close()
 
 
@@ -219,12 +218,8 @@ def _tranches(row: Row) -> tuple[Row, ...]:
     if parts == 1:
         return (row,)
     each_minor, over_minor = divmod(row.amount_minor, parts)
-    return tuple(
-        row._replace(
-            key=f"{row.key}-{part + 1}",
-            batch=row.key,
-            at_ms=row.at_ms + part * _TRANCHE_MS,
-            amount_minor=each_minor + (over_minor if part == 0 else 0),
-        )
-        for part in range(parts)
-    )
+    rows = []
+    for part in range(parts):
+        amount_minor, at_ms = each_minor + (over_minor if part == 0 else 0), row.at_ms + part * _TRANCHE_MS
+        rows.append(row._replace(key=f"{row.key}-{part + 1}", batch=row.key, at_ms=at_ms, amount_minor=amount_minor))
+    return tuple(rows)

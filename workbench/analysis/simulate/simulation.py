@@ -3,11 +3,10 @@
 import heapq
 import itertools
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from decimal import Decimal
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,9 +18,8 @@ from workbench.analysis.ledger import Ledger, verified
 from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate import folder, kinds
 from workbench.analysis.simulate.folder import Books, Decoy
-from workbench.analysis.simulate.kinds import DECOYS
+from workbench.analysis.simulate.kinds import DECOYS, Planting
 from workbench.analysis.simulate.plan import CHARGE, INTENT, Chances, Payment, Plan, Traffic, day_of
-from workbench.analysis.simulate.planting import Planting
 from workbench.analysis.simulate.rows import ACCOUNTS, Notes, StatementInfo
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
@@ -32,9 +30,6 @@ from workbench.errors import SimulationRefused
 from workbench.render import Column, bundle, table
 from workbench.session import Session
 
-_TENTHS: Final = 10
-_REFRESH: Final = 25
-"""A bar is told after so many payments: telling it takes as long as a hundredth of one."""
 _FEWEST: Final = 25
 """So many commands are sent at first, and then as many as are done in a call."""
 SUCCEEDED: Final = "succeeded"
@@ -63,15 +58,14 @@ Happens = Callable[[], Iterable[SimulatedCommand] | None]
 def shown(total: int) -> Iterator[Callable[[], None]]:
     """A function to call after each payment: it moves a bar on a terminal, and writes ten lines elsewhere."""
     payments = itertools.count(1)
+
+    def after(parts: int, tell: Callable[[int], object]) -> None:
+        done = next(payments)
+        if done * parts // total > (done - 1) * parts // total:
+            tell(done)
+
     if not sys.stderr.isatty():
-
-        def line() -> None:
-            done = next(payments)
-            if done * _TENTHS // total > (done - 1) * _TENTHS // total:
-                sys.stderr.write(f"{done:,} of {total:,} payments\n")
-                sys.stderr.flush()
-
-        yield line
+        yield lambda: after(10, lambda done: sys.stderr.write(f"{done:,} of {total:,} payments\n"))
         return
     # rich takes a tenth of a second to load, which a simulation without a bar does without.
     from rich.console import Console
@@ -80,13 +74,7 @@ def shown(total: int) -> Iterator[Callable[[], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("payments", total=total)
-
-        def step() -> None:
-            done = next(payments)
-            if done % _REFRESH == 0 or done == total:
-                progress.update(task, completed=done)
-
-        yield step
+        yield lambda: after(500, lambda done: progress.update(task, completed=done))
 
 
 class Month:
@@ -196,18 +184,17 @@ class Month:
 
 def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], step: Callable[[], object]) -> None:
     """Have the sandbox do a month's commands, as many as it does in a second at a time; `step` follows each payment."""
-    commands, ahead, cursor, size = iter(month), deque[SimulatedCommand](), 0, _FEWEST
-    while True:
-        ahead.extend(islice(commands, max(0, size - len(ahead))))
-        if not ahead:
-            return
-        done = session.control.simulate(name, cursor, [*islice(ahead, size)]).done
+    commands, cursor, size = iter(month), 0, _FEWEST
+    ahead: list[SimulatedCommand] = []
+    while ahead := [*ahead, *itertools.islice(commands, max(0, size - len(ahead)))]:
+        done = session.control.simulate(name, cursor, ahead[:size]).done
         cursor += done
         # What is sent and not done is read for nothing.
         size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
-        for _ in range(done):
-            if ahead.popleft().what in (CHARGE, INTENT):
+        for each in ahead[:done]:
+            if each.what in (CHARGE, INTENT):
                 step()
+        ahead = ahead[done:]
 
 
 class Simulation:
@@ -255,7 +242,7 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
     _check_size(payments, days)
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: say with `out` where those go.")
-    asked = kinds.by_default() if breaks is None else kinds.checked(breaks, payments)
+    asked = kinds.checked(breaks, payments)
     gaps = _usable(session.control)
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(folder.prepared(Path(out)))
@@ -294,10 +281,9 @@ def _at_midnight(session: Session) -> int:
 
 
 def _check_size(payments: int, days: int) -> None:
-    for name, given, most in (("payments", payments, MAX_PAYMENTS), ("days", days, MAX_DAYS)):
-        least = 0 if name == "payments" else 1
+    bounds = [("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more.")]
+    for name, given, least, most, hint in [*bounds, ("days", days, 1, MAX_DAYS, "")]:
         if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-            hint = "An operator's workbook holds no more." if name == "payments" else ""
             raise SimulationRefused(f"{name} is a whole number from {least} to {most:,}, not {given!r}.", hint=hint)
 
 
@@ -311,8 +297,9 @@ def _usable(control: SandboxControl) -> Gaps:
     in_force = control.in_force()
     for name, value in _NEEDED.items():
         if in_force[name] != value:
-            text = f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
-            raise SimulationRefused(text)
+            raise SimulationRefused(
+                f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
+            )
     return Gaps.chosen({name: in_force[name] for name in ("operator_fee", "prompt_timeout_s")})
 
 

@@ -101,7 +101,7 @@ class Amounts:
         sign, whole, part = found.groups()
         if not whole.isdecimal():
             whole = "".join(filter(str.isdecimal, whole))
-        if len(whole) > MAX_DIGITS and len(whole.lstrip("0")) > MAX_DIGITS:
+        if len(whole.lstrip("0")) > MAX_DIGITS:
             return Wrong(f"{shown(text)} has more than {MAX_DIGITS} digits before the point")
         minor = int(whole + (part or "").ljust(_DECIMALS, "0"))
         return -minor if sign == "-" else minor

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
@@ -57,9 +57,7 @@ class DateFormat:
 
     def read(self, text: str) -> int | None:
         """Milliseconds since 1970 as if the text were UTC; None where it is not of this format, or no day."""
-        if not self._gap:
-            return self._days[text]
-        day, _, time = text.rpartition(self._gap)
+        day, _, time = text.rpartition(self._gap) if self._gap else (text, "", "")
         day_ms, time_ms = self._days[day], self._times[time]
         return None if day_ms is None or time_ms is None else day_ms + time_ms
 
@@ -69,15 +67,12 @@ class DateFormat:
         day = local.replace(hour=0, minute=0, second=0, microsecond=0) if self._gap else local
         return self._texts[day] + self._write_time(local)
 
-    def __repr__(self) -> str:
-        return f"DateFormat({self.pattern!r})"
-
 
 def _check(pattern: str) -> None:
     pieces = [piece for piece in _PIECES.findall(pattern) if piece[0] == "%"]
     used = set(pieces)
     known = len(used) == len(pieces) and used <= DIRECTIVES.keys()
-    if not known or not {"%d"} < used or not {"%Y", "%y"} & used or not {"%m", "%b"} & used:
+    if not (known and "%d" in used and {"%Y", "%y"} & used and {"%m", "%b"} & used):
         raise StatementRefused(
             f"{pattern!r} is not a date format: it names a day, a month and a year, each once, "
             f"by {' '.join(DIRECTIVES)}.",
@@ -88,18 +83,12 @@ def _check(pattern: str) -> None:
 
 def _reader(pattern: str) -> Callable[[str], int | None]:
     """A function from text to milliseconds; 0 for a part that the pattern does not have."""
-    regex = re.compile(
-        "".join(
-            f"(?P<{piece[1]}>{DIRECTIVES[piece][0]})" if piece[0] == "%" else re.escape(piece)
-            for piece in _PIECES.findall(pattern)
-        )
+    parts = (
+        f"(?P<{piece[1]}>{DIRECTIVES[piece][0]})" if piece[0] == "%" else re.escape(piece)
+        for piece in _PIECES.findall(pattern)
     )
-
-    def read(text: str) -> int | None:
-        found = regex.fullmatch(text)
-        return _milliseconds(found.groupdict()) if found else None
-
-    return read
+    match = re.compile("".join(parts)).fullmatch
+    return lambda text: _milliseconds(found.groupdict()) if (found := match(text)) else None
 
 
 def _writer(pattern: str) -> Callable[[datetime], str]:
@@ -149,15 +138,14 @@ class DateColumn:
         """Read a piece by every format still possible; the places of bad dates, and why."""
         texts = [cell if isinstance(cell, datetime) else text_of(cell).strip() for cell in cells]
         read = {each: _read(each, texts) for each in self._alive}
-        anywhere = np.any([values != ABSENT for values in read.values()], axis=0)
-        out = [each for each in self._formats if each not in self._alive]
-        bad = [place for place in np.flatnonzero(~anywhere).tolist() if not _any_reads(out, texts[place])]
-        is_bad = np.zeros(len(texts), dtype=bool)
-        is_bad[bad] = True
+        is_date = np.any([values != ABSENT for values in read.values()], axis=0)
+        for place in np.flatnonzero(~is_date).tolist():
+            # Of a format that is out, too.
+            is_date[place] = any(each.read(str(texts[place])) is not None for each in self._formats)
         for each, values in read.items():
-            unread = np.flatnonzero((values == ABSENT) & ~is_bad)
-            if unread.size:
-                place = int(unread[0])
+            unread = is_date & (values == ABSENT)
+            if unread.any():
+                place = int(np.argmax(unread))
                 self._why_out.append(f"line {lines[place]} {str(texts[place])!r} is not {each.pattern}")
                 del self._alive[each]
             else:
@@ -169,12 +157,13 @@ class DateColumn:
                 hint="Pass the one that is meant, date_format='…'; rows in another are then kept as invalid.",
                 formats=tuple(each.pattern for each in self._formats),
             )
-        for first, second in itertools.combinations(self._alive, 2):
-            if (first, second) not in self._differ and (read[first] != read[second]).any():
-                at = int(np.argmax(read[first] != read[second]))
-                days = [_in_words(int(read[each][at])) for each in (first, second)]
-                self._differ[first, second] = lines[at], str(texts[at]), days
+        for pair in itertools.combinations(self._alive, 2):
+            differs = np.not_equal(*(read[each] for each in pair))
+            if pair not in self._differ and differs.any():
+                at = int(np.argmax(differs))
+                self._differ[pair] = lines[at], str(texts[at]), [_in_words(int(read[each][at])) for each in pair]
         why = f"is not a date written as {' or '.join(each.pattern for each in self._formats)}"
+        bad = np.flatnonzero(~is_date).tolist()
         return [(place, Wrong(f"{shown(texts[place])} {why}" if texts[place] else "is missing")) for place in bad]
 
     def decided(self) -> tuple[NDArray[np.int64], DateFormat]:
@@ -182,30 +171,19 @@ class DateColumn:
 
         Raises StatementRefused: two formats read the whole column, with different results.
         """
-        for pair in itertools.combinations(self._alive, 2):
-            if pair in self._differ:
-                line, text, days = self._differ[pair]
-                patterns = tuple(each.pattern for each in pair)
-                raise StatementRefused(
-                    f"{self._name}: {text} in line {line} is {' or '.join(days)}, and no other date of the file "
-                    f"decides it.",
-                    hint=f"Pass date_format='{patterns[0]}' or date_format='{patterns[1]}'.",
-                    file=self._name,
-                    line=line,
-                    text=text,
-                    formats=patterns,
-                    readings=tuple(days),
-                )
+        for pair in filter(self._differ.__contains__, itertools.combinations(self._alive, 2)):
+            line, text, days = self._differ[pair]
+            patterns = tuple(each.pattern for each in pair)
+            facts = {"file": self._name, "line": line, "text": text, "formats": patterns, "readings": tuple(days)}
+            hint = f"Pass date_format='{patterns[0]}' or date_format='{patterns[1]}'."
+            why = f"{text} in line {line} is {' or '.join(days)}, and no other date of the file decides it."
+            raise StatementRefused(f"{self._name}: {why}", hint=hint, **facts)
         chosen, parts = next(iter(self._alive.items()))
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), chosen
 
 
-def _any_reads(formats: Iterable[DateFormat], text: str | datetime) -> bool:
-    return isinstance(text, str) and any(each.read(text) is not None for each in formats)
-
-
 def _read(by: DateFormat, texts: list[str | datetime]) -> NDArray[np.int64]:
-    # A workbook's own moment has no zone either; days are fractions there: the nearest millisecond is meant.
+    # A workbook's own moment has no zone either, and may be finer than ours: the nearest millisecond is meant.
     read, half = by.read, timedelta(microseconds=500)
     values = (read(at) if isinstance(at, str) else milliseconds(at.replace(tzinfo=UTC) + half) for at in texts)
     return np.fromiter((ABSENT if value is None else value for value in values), dtype=np.int64, count=len(texts))

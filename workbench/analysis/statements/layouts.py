@@ -1,7 +1,8 @@
 """A layout: how one operator or bank writes its statements, declared as a table; those that ship, and TOML files."""
 
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from pathlib import Path
@@ -109,12 +110,17 @@ class Layout:
             unknown = [each for each in found if each not in known]
             self._demand(not unknown, f"{what} {', '.join(unknown)} does not exist; there are {', '.join(known)}")
         self._demand(not isinstance(self.dates, str), "dates are several: ('%d.%m.%Y',), with a comma")
-        self._check_columns()
-        self._demand(bool(self.dates), "no date format is declared")
+        missing = sorted({"key", "moment", *_WAYS[self.direction_by]} - (self.columns.keys() - self.optional))
+        self._demand(not missing, f"no column is declared for {', '.join(missing)}")
+        self._demand(self.direction_by != "words" or self.directions, "no words are declared for the direction")
+        self._demand(self.direction_by != "parties" or self.own, "own is not declared, so no direction is told")
+        self._demand("{phone}" in self.party, "party has no {phone}")
+        twice = sorted(key for key, count in Counter(self.known_headings).items() if count > 1)
+        self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
+        self._demand(self.dates, "no date format is declared")
         for pattern in (*self.dates, self.preamble_date):
             DateFormat(pattern)
-        marks = (self.delimiter, self.decimal)
-        self._demand(all(len(mark) == 1 for mark in marks), "delimiter and decimal are one character each")
+        self._demand(len(self.delimiter) == len(self.decimal) == 1, "delimiter and decimal are one character each")
         self._demand(len(self.thousands) <= 1, "thousands is one character, or none")
         self._demand(self.decimal != self.thousands, "decimal and thousands are the same character")
 
@@ -124,26 +130,21 @@ class Layout:
         return next(way for way, (first, *_) in _WAYS.items() if first in self.columns or way == "sign")
 
     @property
-    def known_headings(self) -> list[str]:
-        """The headings of all columns, of those that are not read too, as they are compared."""
-        return [heading_key(heading) for heading in (*self.columns.values(), *self.ignored)]
+    def keys(self) -> dict[str, str]:
+        """Field → heading, as it is compared."""
+        return {name: heading_key(heading) for name, heading in self.columns.items()}
 
     @property
-    def required(self) -> dict[str, str]:
-        """Field → heading, of the columns that a file must have."""
-        return {name: heading for name, heading in self.columns.items() if name not in self.optional}
+    def known_headings(self) -> list[str]:
+        """The headings of all columns, of those that are not read too, as they are compared."""
+        return [*self.keys.values(), *map(heading_key, self.ignored)]
 
-    def _check_columns(self) -> None:
-        missing = sorted({"key", "moment", *_WAYS[self.direction_by]} - set(self.required))
-        self._demand(not missing, f"no column is declared for {', '.join(missing)}")
-        self._demand(self.direction_by != "words" or bool(self.directions), "no words are declared for the direction")
-        self._demand(self.direction_by != "parties" or bool(self.own), "own is not declared, so no direction is told")
-        self._demand("{phone}" in self.party, "party has no {phone}")
-        headings = self.known_headings
-        twice = sorted({heading for heading in headings if headings.count(heading) > 1})
-        self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
+    def lacking(self, present: Container[str]) -> list[str]:
+        """The headings that a file must have and are not among these, which are as they are compared."""
+        required = {name: key for name, key in self.keys.items() if name not in self.optional}
+        return [self.columns[name] for name, key in required.items() if key not in present]
 
-    def _demand(self, holds: bool, otherwise: str) -> None:  # noqa: FBT001  the condition is the point
+    def _demand(self, holds: object, otherwise: str) -> None:
         if not holds:
             raise StatementRefused(f"The layout {self.name!r} cannot be used: {otherwise}.", layout=self.name)
 

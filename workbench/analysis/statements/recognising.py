@@ -21,7 +21,7 @@ class Head(NamedTuple):
 
     cell_rows: CellRows
     lines: list[Line]
-    failure: StatementRefused | None
+    failure: StatementRefused | None = None
 
     @property
     def is_cut(self) -> bool:
@@ -43,8 +43,7 @@ class Found(NamedTuple):
     def places(self) -> dict[str, int]:
         """Field → where in a line its column stands, of those that the file has."""
         headings = _headings(self.header)
-        compared = {name: heading_key(heading) for name, heading in self.layout.columns.items()}
-        return {name: headings.index(each) for name, each in compared.items() if each in headings}
+        return {name: headings.index(key) for name, key in self.layout.keys.items() if key in headings}
 
     def rows(self) -> Iterator[Line]:
         """The lines below the header."""
@@ -87,18 +86,17 @@ def _head(cell_rows: CellRows) -> Head:
         lines.extend(itertools.islice(cell_rows.lines(), _HEADER_WITHIN))
     except StatementRefused as failure:
         return Head(cell_rows, lines, failure)
-    return Head(cell_rows, lines, None)
+    return Head(cell_rows, lines)
 
 
 def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
     """The first line that has the headings of a layout."""
     if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
-    required = {*map(heading_key, layout.required.values())}
     for place, (line, cells) in enumerate(head.lines):
         headings = _headings(cells)
         present = set(headings) - {""}
-        if required <= present and (named or present.issubset(layout.known_headings)):
+        if not layout.lacking(present) and (named or present.issubset(layout.known_headings)):
             return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
 
@@ -117,14 +115,14 @@ def _headings(cells: list[Cell]) -> tuple[str, ...]:
 
 
 def _check(name: str, found: Found) -> None:
-    columns, headings = {*map(heading_key, found.layout.columns.values())}, _headings(found.header)
-    twice = sorted({heading for heading in headings if headings.count(heading) > 1} & columns)
+    headings = _headings(found.header)
+    twice = sorted({heading for heading in found.layout.keys.values() if headings.count(heading) > 1})
     if twice:
         text = f"has the heading {', '.join(map(repr, twice))} more than once in line {found.line}."
         raise refused(name, text, line=found.line, headings=headings)
     for line, cells in found.above:
         # A label and its value, a title: what has as many cells as a row may be one, and none is dropped.
-        if len([cell for cell in cells if cell != ""]) >= len(found.layout.required):
+        if len([cell for cell in cells if cell != ""]) >= len(found.layout.columns) - len(found.layout.optional):
             raise refused(name, f"has a row above its header, in line {line}.", line=line, header=found.line)
 
 
@@ -138,12 +136,12 @@ def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
 
 def _unknown(name: str, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:
     """Says the headings found, in the line most like a header, and what parts them from the nearest layout."""
-    known = [(layout, {*map(heading_key, layout.columns.values())}) for layout in layouts]
-    tried = [
-        (len(keys.intersection(map(heading_key, cut.headings))), layout.delimiter == cut.delimiter, cut, layout)
-        for cut in _cuts(heads)
-        for layout, keys in known
-    ]
+    tried = []
+    for cut in _cuts(heads):
+        compared = {*map(heading_key, cut.headings)}
+        for layout in layouts:
+            likeness = len(compared.intersection(layout.keys.values()))
+            tried.append((likeness, layout.delimiter == cut.delimiter, cut, layout))
     likeness, _, best, near = max(tried, key=lambda each: each[:2])
     line, headings = best.line, best.headings
     if not likeness:
@@ -186,12 +184,10 @@ def _cuts(heads: Sequence[Head]) -> Iterator[_Cut]:
 
 def _why_not(layout: Layout, cut: _Cut) -> str:
     """What stands between a header and the layout nearest to it."""
-    present = {*map(heading_key, cut.headings)}
-    lacking = [heading for heading in layout.required.values() if heading_key(heading) not in present]
+    lacking = layout.lacking({*map(heading_key, cut.headings)})
     extra = [heading[:40] for heading in cut.headings if heading_key(heading) not in layout.known_headings]
     parts = [f"lacks {', '.join(lacking)}"] if lacking else []
-    if extra:
-        parts.append(f"has besides {', '.join(extra)}")
+    parts += [f"has besides {', '.join(extra)}"] if extra else []
     if cut.delimiter and cut.delimiter != layout.delimiter:
         whose = f"LAYOUTS[{layout.name!r}]" if LAYOUTS.get(layout.name) is layout else layout.name
         parts.append(

@@ -1,6 +1,5 @@
 """A statement that was read: layout recognised, every row kept, dates decided, the running balance checked."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -17,7 +16,7 @@ from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
 from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
-from workbench.analysis.statements.fields import PIECE, FieldReader
+from workbench.analysis.statements.fields import PIECE, pieces_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
@@ -84,7 +83,6 @@ class Statement:
 
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
 """`line` is where the balance stands that does not follow."""
-_PIECE: Final = 20_000
 _HOUR_MS: Final = 3_600_000
 _LUSAKA_MS: Final = 2 * _HOUR_MS
 
@@ -131,14 +129,14 @@ def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | No
 
 def effects_of(rows: pd.DataFrame) -> tuple[Whole, NDArray[np.bool_]]:
     """What each row does to the account, signed, and whether that is known."""
-    moved: Any = rows["status"] == "completed"
     complete = rows[["direction", "amount_minor", "fee_minor", "status"]].notna().all(axis=1).to_numpy(dtype=bool)
-    amounts = rows["amount_minor"].fillna(0).to_numpy(dtype=np.int64)
-    fees = rows["fee_minor"].fillna(0).to_numpy(dtype=np.int64)
-    signed = np.where((rows["direction"] == "in").to_numpy(dtype=bool), amounts, -amounts) - fees
-    effects = np.where(complete & moved.to_numpy(dtype=bool), signed, np.int64(0))
-    still = rows["status"].isin(["failed", "pending"]).to_numpy(dtype=bool)
-    return effects, complete | still
+    moves, comes, stays = (
+        rows[name].isin(values).to_numpy(dtype=bool)
+        for name, values in (("status", ["completed"]), ("direction", ["in"]), ("status", ["failed", "pending"]))
+    )
+    amounts, fees = (rows[name].fillna(0).to_numpy(dtype=np.int64) for name in ("amount_minor", "fee_minor"))
+    signed = np.where(comes, amounts, -amounts) - fees
+    return np.where(complete & moves, signed, np.int64(0)), complete | stays
 
 
 def read_statement(
@@ -170,14 +168,13 @@ def read_statement(
     whole_currency = _agreed(source.name, "currency", passed, said.currency, found.layout.currency)
     formats = [DateFormat(each) for each in ([date_format] if date_format else found.layout.dates)]
     dates = DateColumn(source.name, formats)
-    reader = FieldReader(found, dates, whole_currency)
-    lines, pieces = _without_footers(found, formats), []
-    while piece := list(itertools.islice(lines, _PIECE)):
-        pieces.append(reader.read([line for line, _ in piece], [cells for _, cells in piece]))
+    pieces = list(pieces_of(_without_footers(found, formats), found, dates, whole_currency))
     local, chosen = dates.decided()
     rows = _frame(pieces, local, found.layout, chosen, {"statement": source.name, "account": account})
-    if currency or said.currency:
-        _refuse_other_currency(source.name, whole_currency, rows)
+    currencies = sorted(rows["currency"].dropna().unique())
+    if (currency or said.currency) and currencies and whole_currency not in currencies:
+        text = f"is said to be in {whole_currency}, and its rows are in {' and '.join(currencies)}."
+        raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
     read = local[local != ABSENT]
     newest_first = read.size > 1 and bool(np.all(np.diff(read) <= 0)) and read[0] > read[-1]
     opening, closing, findings = checked(rows, said, closing_line, newest_first=newest_first)
@@ -221,35 +218,24 @@ def _agreed(name: str, what: str, passed: str | None, declared: str | None, othe
     return value
 
 
-def _refuse_other_currency(name: str, currency: str, rows: pd.DataFrame) -> None:
-    """Raises StatementRefused: no row is in the currency that the file, or the caller, says it is in."""
-    found = sorted(rows["currency"].dropna().unique())
-    if found and currency not in found:
-        text = f"is said to be in {currency}, and its rows are in {' and '.join(found)}."
-        raise refused(name, text, passed=currency, found=tuple(found))
-
-
 def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Line]:
     """The rows; lines of totals are left out at the end. Elsewhere, or with a date, they are rows like others."""
     footers = tuple(heading_key(footer) for footer in found.layout.footers)
-    if not footers:
-        yield from found.rows()
-        return
     moments = found.places["moment"]
     held: list[Line] = []
+
+    def is_date(cell: Cell) -> bool:
+        return isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
+
     for line in found.rows():
-        begins = heading_key(next(text_of(cell) for cell in line[1] if cell != ""))
+        begins = heading_key(next(text_of(cell) for cell in line[1] if cell != "")) if footers else ""
         # A key may begin as a total does.
-        if begins.startswith(footers) and not any(_is_date(cell, formats) for cell in line[1][moments : moments + 1]):
+        if begins.startswith(footers) and not any(map(is_date, line[1][moments : moments + 1])):
             held.append(line)
             continue
         yield from held
         held.clear()
         yield line
-
-
-def _is_date(cell: Cell, formats: Sequence[DateFormat]) -> bool:
-    return isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
 
 
 def _frame(
@@ -271,6 +257,5 @@ def _frame(
 
 def _period(said: Preamble, rows: pd.DataFrame) -> tuple[date, date] | None:
     days = rows["business_date"].dropna()
-    first = said.first or (days.min() if len(days) else None)
-    last = said.last or (days.max() if len(days) else None)
+    first, last = (said.first or days.min(), said.last or days.max()) if len(days) else (said.first, said.last)
     return (first, last) if first and last else None

@@ -103,7 +103,10 @@ class _Inspection:
         """Whether a part can be told to have all its cells near A1, and no error in them, without being parsed."""
         near, rest, cells = True, b"", 0
         for block in self._blocks(part):
-            whole, rest = _cut(rest + block)
+            # The tags that are whole, and of the last one, of which more may follow, as much as tells what it is.
+            data = rest + block
+            last = max(data.rfind(b"<"), 0)
+            whole, rest = data[:last], data[last:] if len(data) - last < _BLOCK else data[last : last + _TAG]
             cells += whole.count(b"<c") + whole.count(b":c") + whole.count(b"<si")
             if cells > MOST_CELLS:
                 raise self._too_large(f"its part {part} has more than {MOST_CELLS:,} cells or texts")
@@ -133,28 +136,25 @@ class _Inspection:
         folder, _, file = main.rpartition("/")
         relations = self._relations(join(folder, "_rels", f"{file}.rels"), folder)
         sheets = [("", part) for kind, _, part in relations if kind.endswith(_TEXTS)]
-
-        def begin(tag: str, attributes: Mapping[str, str]) -> None:
-            if _local(tag) == "sheet":
-                keys = {value for name, value in attributes.items() if name.endswith(":id")}
-                sheets.extend((attributes.get("name", ""), part) for _, key, part in relations if key in keys)
-
-        self._parse(main, begin)
+        for each in self._elements(main, "sheet"):
+            keys = {value for name, value in each.items() if name.endswith(":id")}
+            sheets += [(each.get("name", ""), part) for _, key, part in relations if key in keys]
         return sheets
 
     def _relations(self, part: str, folder: str) -> list[tuple[str, str, str]]:
         """Kind, key and target of what a part refers to."""
         found: list[tuple[str, str, str]] = []
+        for each in self._elements(part, "Relationship") if part in self._members else ():
+            target = each.get("Target", "").lower()
+            # Some write `xl/worksheets/sheet1.xml` where `worksheets/sheet1.xml` is meant, and the reader takes it.
+            named = target if folder and target.startswith(f"{folder}/") else join("/", folder, target)
+            found.append((each.get("Type", ""), each.get("Id", ""), normpath(named).lstrip("/")))
+        return found
 
-        def begin(tag: str, attributes: Mapping[str, str]) -> None:
-            if _local(tag) == "Relationship":
-                target = attributes.get("Target", "").lower()
-                # Some write `xl/worksheets/sheet1.xml` where `worksheets/sheet1.xml` is meant, and the reader takes it.
-                named = target if folder and target.startswith(f"{folder}/") else join("/", folder, target)
-                found.append((attributes.get("Type", ""), attributes.get("Id", ""), normpath(named).lstrip("/")))
-
-        if part in self._members:
-            self._parse(part, begin)
+    def _elements(self, part: str, name: str) -> list[Mapping[str, str]]:
+        """The attributes of each element of that name."""
+        found: list[Mapping[str, str]] = []
+        self._parse(part, lambda tag, attributes: found.append(attributes) if _local(tag) == name else None)
         return found
 
     def _parse(self, part: str, begin: Callable[..., None], end: Any = None, text: Any = None) -> None:  # noqa: ANN401  handlers
@@ -222,13 +222,6 @@ class _Cells:
         if self._in_value and text.strip():
             row, column, _ = self._place
             self.failed[row][column] = self.failed[row].get(column, "") + text.strip()
-
-
-def _cut(data: bytes) -> tuple[bytes, bytes]:
-    """The tags that are whole, and the last one, of which more may follow."""
-    place = max(data.rfind(b"<"), 0)
-    rest = data[place:]
-    return data[:place], rest if len(rest) < _BLOCK else rest[:_TAG]
 
 
 def _file(part: str) -> str:

@@ -20,8 +20,7 @@ from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Pream
 from workbench.errors import StatementRefused
 
 Row = Mapping[str, Any]
-Minor = int
-Written = str | Minor
+Written = str | int
 """A text, or an amount in minor units."""
 _OWN_NAME: Final = "merchant"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
@@ -62,24 +61,23 @@ def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[s
 
     def cells(row: Row) -> dict[str, Written]:
         has = {name: value for name, value in row.items() if not absent(value)}
-        minor = {name: int(has[name]) if name in has else "" for name in _AMOUNTS}
-        amount, direction = minor["amount_minor"], has.get("direction")
+        amount, fee, balance = (int(has[name]) if name in has else "" for name in _AMOUNTS)
         # As operators write them: no plus, and stars where a number is masked.
-        phone = has["phone"].lstrip("+").replace("•", "*") if "phone" in has else None
-        party = "" if phone is None else layout.party.format(phone=phone)
-        is_less = layout.direction_by == "sign" and direction == "out"
+        party = layout.party.format(phone=has["phone"].lstrip("+").replace("•", "*")) if "phone" in has else ""
+        goes = has.get("direction", "")
+        is_less = layout.direction_by == "sign" and goes == "out"
         return {
             **{name: str(has.get(name, "")) for name in _TEXTS},
             **{name: word(name, str(has.get(name, ""))) for name in words},
             "moment": moment(has),
             "phone": party,
-            "from": "" if direction is None else own if direction == "out" else party,
-            "to": "" if direction is None else own if direction == "in" else party,
+            "from": {"in": party, "out": own}.get(goes, ""),
+            "to": {"in": own, "out": party}.get(goes, ""),
             "amount": -amount if is_less and isinstance(amount, int) else amount,
-            "debit": amount if direction == "out" else "",
-            "credit": amount if direction == "in" else "",
-            "fee": minor["fee_minor"],
-            "balance": minor["balance_minor"],
+            "debit": amount if goes == "out" else "",
+            "credit": amount if goes == "in" else "",
+            "fee": fee,
+            "balance": balance,
         }
 
     return cells
@@ -134,8 +132,14 @@ class StatementWriter:
         self._sink = sink
         self._fields = list(layout.columns)
         self._cells_of = _cells_of(layout, date_format)
-        for line in _preamble(layout, preamble):
-            sink(line)
+        day = DateFormat(layout.preamble_date)
+        declared = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
+        for name, label in layout.preamble.items():
+            value = declared[name]
+            if value is not None:
+                sink([label, day.write(value) if isinstance(value, date) else value])
+        if layout.preamble:
+            sink([])
         sink(list(layout.columns.values()))
 
     def write(self, row: Mapping[str, Any], *, cells: Mapping[str, str] | None = None) -> int:
@@ -146,18 +150,6 @@ class StatementWriter:
         """
         made = {**self._cells_of(row), **(cells or {})}
         return self._sink([made[name] for name in self._fields])
-
-
-def _preamble(layout: Layout, preamble: Preamble) -> Iterator[list[Written]]:
-    """Lines of a label and its value, and an empty one."""
-    day = DateFormat(layout.preamble_date)
-    text = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
-    for name, label in layout.preamble.items():
-        value = text[name]
-        if value is not None:
-            yield [label, day.write(value) if isinstance(value, date) else value]
-    if layout.preamble:
-        yield []
 
 
 @contextmanager
@@ -198,8 +190,4 @@ def write_statement(
     with a preamble has above its header. Raises StatementRefused: see `statement_writer`.
     """
     with statement_writer(path, layout, date_format=date_format, preamble=preamble) as writer:
-        count = 0
-        for row in rows:
-            writer.write(row)
-            count += 1
-    return count
+        return sum(writer.write(row) > 0 for row in rows)
