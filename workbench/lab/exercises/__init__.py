@@ -2,6 +2,7 @@
 
 import json
 import os
+import tomllib
 from functools import cache
 from pathlib import Path
 from textwrap import fill
@@ -25,8 +26,9 @@ _STATES = {State.NOT_YET: "not begun", State.WRONG: "tried", State.DONE: "✓ do
 _WIDTH = 100
 _hints_shown: dict[str, int] = {}
 
-_ALL = [each for file in (on_payments, on_books) for each in vars(file).values() if isinstance(each, Exercise)]
-EXERCISES = tuple(sorted(_ALL, key=lambda each: each.notebook))
+_ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
+_CHECKS = {**vars(on_payments), **vars(on_books)}
+EXERCISES = tuple(Exercise(name, check=_CHECKS[f"_{name}"], **row) for name, row in _ROWS.items())
 """In the order of the notebooks."""
 
 
