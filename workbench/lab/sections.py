@@ -45,12 +45,6 @@ NEWEST, NEWER, OLDER = "newest", "newer", "older"
 _CURSOR_GONE = "cursor_unknown"
 
 
-def lusaka(at: str) -> tuple[str, str]:
-    """The day and the time of day in Lusaka of a moment as the trace has it."""
-    there = datetime.fromisoformat(at).astimezone(LUSAKA)
-    return there.strftime("%Y-%m-%d"), there.strftime("%H:%M:%S")
-
-
 def whole_text(text: str) -> str:
     """Text that can be sent: half of a surrogate pair, which a browser may send, becomes a question mark."""
     return text.encode("utf-8", "replace").decode()
@@ -59,6 +53,11 @@ def whole_text(text: str) -> str:
 def when(at_s: float | None) -> str:
     """A moment in Lusaka, to the second; a dash for none."""
     return "-" if at_s is None else moment(int(at_s * 1000)).astimezone(LUSAKA).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def lusaka(at: str) -> list[str]:
+    """The day and the time of day in Lusaka of a moment as the trace has it."""
+    return when(datetime.fromisoformat(at).timestamp()).split()
 
 
 def span(seconds: float) -> str:
@@ -71,9 +70,9 @@ def span(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def counted(count: int, one: str) -> str:
     """`1 event`, `2 events`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    return f"{count} {one if count == 1 else f'{one}s'}"
 
 
 def short_path(path: str) -> str:
@@ -260,6 +259,8 @@ class BoardSection(ABC):
     id: ClassVar[str]
     title: ClassVar[str] = ""
     wide: ClassVar[bool] = False
+    _open = ""
+    """The row that is unfolded, by its id."""
 
     @abstractmethod
     def _items(self) -> Iterable[Item]:
@@ -275,6 +276,12 @@ class BoardSection(ABC):
     def handler(self, name: str) -> Handler | None:
         """What a button calls; None where there is no such button."""
         return getattr(self, f"_on_{name}", None)
+
+    def _unfolds(self, label: str, row: str) -> Action:
+        return Action("unfold", label, row, expanded="yes" if row == self._open else "no")
+
+    def _on_unfold(self, on: str, _values: Values) -> None:
+        self._open = "" if on == self._open else on
 
 
 class SessionSection(BoardSection):
@@ -318,26 +325,20 @@ class PagedSection(SessionSection, Generic[T]):
         self._last = ""
         self._has_more = False
         """Whether there are older rows than those of the page that was read last."""
-        self._open = ""
-        """The row that is unfolded."""
 
     def _rows(self, **filters: str | None) -> list[T]:
         """The page that is shown, as it is now; the newest one where its place is gone, as after a reset."""
+        after = self._after[-1] if self._after else None
         try:
-            page = self._page(**filters)
+            page: wire.List[T] = self._group.list(limit=self.page_size, starting_after=after, **filters)
         except NotFound as error:
             if error.code != _CURSOR_GONE:
                 raise
             self._after = []
-            page = self._page(**filters)
+            return self._rows(**filters)
         self._has_more = page.has_more
         self._last = page.data[-1].id if page.data else ""
         return page.data
-
-    def _page(self, **filters: str | None) -> wire.List[T]:
-        after = self._after[-1] if self._after else None
-        page: wire.List[T] = self._group.list(limit=self.page_size, starting_after=after, **filters)
-        return page
 
     def _on_turn(self, on: str, _values: Values) -> None:
         if on == OLDER and self._has_more and self._last:
@@ -347,15 +348,12 @@ class PagedSection(SessionSection, Generic[T]):
         elif on == NEWEST:
             self._after = []
 
-    def _on_unfold(self, on: str, _values: Values) -> None:
-        self._open = "" if on == self._open else on
-
     def _buttons(self, label: str) -> tuple[Item, ...]:
         """To turn the pages; none where there is but one."""
         if not self._after and not self._has_more:
             return ()
         first = "" if self._after else "This is the newest page."
         last = "" if self._has_more else "This is the oldest page."
-        ways = (("Newest", NEWEST, first), ("Newer", NEWER, first), ("Older", OLDER, last))
-        actions = tuple(Action("turn", text, where, off=off) for text, where, off in ways)
+        ways = ((NEWEST, first), (NEWER, first), (OLDER, last))
+        actions = tuple(Action("turn", where.capitalize(), where, off=off) for where, off in ways)
         return (Actions(f"{label}: page {len(self._after) + 1}", actions),)

@@ -1,17 +1,57 @@
 """The dashboard: what a merchant sees of payments, events, deliveries, endpoints, keys and the sandbox."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
+from workbench.domain import wire
+from workbench.lab import views
 from workbench.lab.board import Board
-from workbench.lab.dashboard.payments_tab import EventsSection, PaymentsSection
 from workbench.lab.dashboard.settings_tab import ClockSection, KeysSection, OperatorsSection
-from workbench.lab.dashboard.webhooks_tab import DeliveriesSection, EndpointsSection
-from workbench.lab.sections import BoardSection, Message, SessionSection, Values
+from workbench.lab.dashboard.webhooks_tab import DeliveriesSection, EndpointsSection, EventsSection
+from workbench.lab.sections import BoardSection, Message, PagedSection, SessionSection, Values, when
 from workbench.lab.views import PLAIN, Actions, Beside, Fold, Form, Item, Menu, Section
 from workbench.session import Session
+
+_FAILED, _STATUS_TEXTS = "requires_payment_method", {"succeeded": "✓ succeeded", "canceled": "✗ canceled"}
+
+
+class PaymentsSection(PagedSection[wire.PaymentIntent]):
+    """The balance and the payment intents, newest first."""
+
+    id, title, wide = "payments", "Payments", True
+    group = "payment_intents"
+    page_size = 10
+
+    def _items(self) -> Iterator[views.Item]:
+        balance = self._looking.balance.retrieve()
+        sums = (balance.available, balance.pending, balance.owed)
+        names = ("Available to pay out", "Pending, cleared at night", "Owed")
+        yield views.Facts(tuple(zip(names, map(_sum, sums), strict=True)))
+        columns = views.headings("Payment", "Amount", "Status", "Phone", "Made (Lusaka)", numeric=("Amount",))
+        yield views.Grid("Payment intents, newest first", columns, tuple(map(_row, self._rows())), cards=True)
+        yield from self._buttons("Payments")
+
+
+def _row(intent: wire.PaymentIntent) -> views.Row:
+    amount = "" if intent.amount is UNSET else f"{intent.amount:,.2f} {intent.currency}"
+    method = intent.payment_method
+    phone = method.mobile_money.phone if isinstance(method, wire.MobileMoneyMethod) else "-"
+    made = "" if intent.created is UNSET else when(intent.created)
+    return views.Row(intent.id, (intent.id, amount, _status(intent), phone, made))
+
+
+def _status(intent: wire.PaymentIntent) -> str:
+    error = intent.last_payment_error
+    if intent.status == _FAILED and isinstance(error, wire.PaymentError):
+        return f"✗ failed: {error.code}"
+    return _STATUS_TEXTS.get(intent.status, intent.status.replace("_", " "))
+
+
+def _sum(amounts: Sequence[wire.Amount]) -> str:
+    return ", ".join(f"{each.amount:,.2f} {each.currency}" for each in amounts) or "0.00"
 
 
 class MenuSection(BoardSection):

@@ -25,16 +25,8 @@ START: Final[Mapping[str, str]] = {
     "description": "Monstera",
     "key": SECRET,
 }
-FIELD_OF: Final[Mapping[str, str]] = {
-    "amount": "amount",
-    "phone": "phone",
-    "provider": "provider",
-    "channel": "provider",
-    "description": "description",
-    "reference": "description",
-    "Idempotency-Key": "idempotency_key",
-}
-"""The field of the form for the last name in an error's `param`."""
+_FIELDS: Final = {"channel": "provider", "reference": "description", "Idempotency-Key": "idempotency_key"}
+"""The field of the form for what a request calls otherwise."""
 MADE_ID: Final = "INTENT_ID"
 """Stands for the id that the first response will have."""
 _AMOUNT = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?")
@@ -145,7 +137,8 @@ def phone_hint(values: Mapping[str, str]) -> str:
 
 def field_of(param: str | None) -> str:
     """The field of the form that an error's `param` is about, if any."""
-    return FIELD_OF.get((param or "").rpartition(".")[2], "")
+    last = (param or "").rpartition(".")[2]
+    return last if last in START else _FIELDS.get(last, "")
 
 
 def _laid_out(body: Mapping[str, Any]) -> str:
@@ -156,8 +149,7 @@ def _once(texts: Sequence[str]) -> str:
     """Texts one after the other, what they begin with written once."""
     lines: list[str] = []
     for text in texts:
-        new = [line for line in text.split("\n") if line not in lines or not line.startswith(_ONCE)]
-        lines += new
+        lines += [line for line in text.split("\n") if line not in lines or not line.startswith(_ONCE)]
     return "\n".join(lines).replace("\n\n\n", "\n\n")
 
 
