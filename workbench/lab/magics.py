@@ -39,7 +39,7 @@ application/json; Content-Length is worked out. Lines that begin with # before t
 BENCH    the variable that holds the Workbench; `bench`, or the only one there is, if it is left out
 -o NAME  keep the httpx response in a variable; the last one is in _ anyway"""
 _MOST_TEXT = 2000
-_OF_THE_SERVER = {"date", "server", "content-length", "connection", "transfer-encoding"}
+_OF_THE_SERVER = {"date", "server", *COMPUTED}
 """Headers that are about the server and differ from run to run."""
 _ALONE = re.compile(r"%%http\b[^\n]*")
 _PIN = re.compile(r"/sandbox/phones/[^/]+/input")

@@ -217,6 +217,12 @@ def json_in(text: str) -> Any:  # noqa: ANN401  JSON is of any type
         return None
 
 
+def object_in(text: str) -> dict[str, Any]:
+    """The JSON object that a text holds; an empty one where it holds none."""
+    body = json_in(text)
+    return body if isinstance(body, dict) else {}
+
+
 def pretty(text: str) -> str:
     """JSON laid out for reading, every number as it was written; anything else as it is."""
     laid_out = indented(text)
@@ -282,6 +288,14 @@ class BoardSection(ABC):
 
     def _on_unfold(self, on: str, _values: Values) -> None:
         self._open = "" if on == self._open else on
+
+
+class DeskSection(BoardSection):
+    """A section that shows what was gathered, and acts with the session."""
+
+    def __init__(self, session: Session, gathered: Gathered) -> None:
+        self._session = session
+        self._gathered = gathered
 
 
 class SessionSection(BoardSection):

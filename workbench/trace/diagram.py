@@ -1,7 +1,7 @@
 """The trace as a sequence diagram: its rows as steps, drawn as SVG, or written a line a step."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
@@ -70,15 +70,14 @@ def _screen(row: dict[str, Any]) -> Step:
     return _step(row, PHONE, SERVICE, f"PIN {pressed}" if "•" in pressed else pressed, text)
 
 
-def _entry(row: dict[str, Any]) -> Step:
-    return _step(row, SERVICE, LEDGER, row["what"])
-
-
-def _webhook(row: dict[str, Any]) -> Step:
-    return _step(row, SERVICE, RECEIVER, row["what"], row["result"], is_bad=not row["result"].startswith("2"))
-
-
-_OF_KIND = {"call": _call, "screen": _screen, "entry": _entry, "webhook": _webhook}
+_OF_KIND: Final[Mapping[str, Callable[[dict[str, Any]], Step]]] = {
+    "call": _call,
+    "screen": _screen,
+    "entry": lambda row: _step(row, SERVICE, LEDGER, row["what"]),
+    "webhook": lambda row: _step(
+        row, SERVICE, RECEIVER, row["what"], row["result"], is_bad=not row["result"].startswith("2")
+    ),
+}
 
 
 def _step(

@@ -63,7 +63,12 @@ class KeysSection(PagedSection[wire.ApiKey]):
         is_own = self._is_own(key)
         status = f"{key.status}, this bench calls with it" if is_own else key.status
         cells = (key.masked, key.kind, when(key.created), status)
-        return views.Row(key.id, cells, _actions(key, is_own=is_own) if key.status == ACTIVE else ())
+        goes_on, kept = (" This bench goes over to the new one.", _KEPT) if is_own else ("", "")
+        actions = (
+            views.Action("roll", "Roll", key.id, confirm=f"The old key ends at once.{goes_on} Roll it?"),
+            views.Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept),
+        )
+        return views.Row(key.id, cells, actions if key.status == ACTIVE else ())
 
     def _holds(self, key_id: str) -> bool:
         return any(each.id == key_id and self._is_own(each) for each in self._looking.api_keys.each())
@@ -73,14 +78,6 @@ class KeysSection(PagedSection[wire.ApiKey]):
         held = self._session.secret_key if key.kind == "secret" else self._session.publishable_key
         begins, _, ends = key.masked.partition("••••")
         return key.status == ACTIVE and held.startswith(begins) and held.endswith(ends) and mask(held) != held
-
-
-def _actions(key: wire.ApiKey, *, is_own: bool) -> tuple[views.Action, ...]:
-    goes_on, kept = (" This bench goes over to the new one.", _KEPT) if is_own else ("", "")
-    return (
-        views.Action("roll", "Roll", key.id, confirm=f"The old key ends at once.{goes_on} Roll it?"),
-        views.Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept),
-    )
 
 
 def _reveal(key: wire.ApiKey) -> Reveal:

@@ -9,7 +9,7 @@ from workbench.domain import wire
 from workbench.domain.masking import shortened
 from workbench.domain.phones import OPERATORS, msisdn_from
 from workbench.errors import InvalidRequest
-from workbench.lab.sections import json_in, pretty
+from workbench.lab.sections import json_in, object_in, pretty
 from workbench.snippets import snippet
 
 INTENT, CHARGE = "intent", "charge"
@@ -116,10 +116,9 @@ def code_of(
 def phone_of(texts: Sequence[str]) -> str:
     """The number that bodies name; empty where they name none."""
     for text in texts:
-        body = json_in(text)
-        method = body.get("payment_method") if isinstance(body, dict) else None
-        money = method.get("mobile_money") if isinstance(method, dict) else None
-        for holder in (body, money):
+        body = object_in(text)
+        method = body.get("payment_method")
+        for holder in (body, method.get("mobile_money") if isinstance(method, dict) else None):
             if isinstance(holder, dict) and isinstance(holder.get("phone"), str):
                 return str(holder["phone"])
     return ""

@@ -10,20 +10,18 @@ from workbench.domain.wire.trace_rows import call_of, screen_of, webhook_of
 from workbench.lab import views
 from workbench.lab.sections import (
     LATEST,
-    BoardSection,
-    Gathered,
+    DeskSection,
     Message,
     Payment,
     Rows,
     TraceRow,
     Values,
-    json_in,
     lusaka,
+    object_in,
     pretty,
     short_path,
 )
 from workbench.receiver import Arrival
-from workbench.session import Session
 from workbench.snippets import snippet
 
 _AT_REST = {"requires_payment_method", "succeeded", "failed", "canceled", "refunded"}
@@ -128,14 +126,6 @@ def ship(event):
     print(event.data.object["id"])"""
 
 
-class DeskSection(BoardSection):
-    """A section that shows what was gathered, and acts with the session."""
-
-    def __init__(self, session: Session, gathered: Gathered) -> None:
-        self._session = session
-        self._gathered = gathered
-
-
 class WebhooksSection(DeskSection):
     """What was sent about a payment, and whether it was genuine."""
 
@@ -181,8 +171,7 @@ def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
 def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
     found: dict[str, list[Arrival]] = {}
     for each in arrivals:
-        body = json_in(each.body.decode("utf-8", "replace"))
-        name = body.get("id") if isinstance(body, dict) else None
+        name = object_in(each.body.decode("utf-8", "replace")).get("id")
         found.setdefault(str(name or each.headers.get("webhook-id", "")), []).append(each)
     return found
 
@@ -263,7 +252,10 @@ class PaymentSection(DeskSection):
         return Message(f"{seconds} seconds have passed.", code=code)
 
     def _choice(self) -> views.Form:
-        options = [(each.id, _label(each)) for each in self._gathered.payments]
+        options = [
+            (each.id, f"{each.money or 'an amount'} at {lusaka(each.at)[1]}, {short_id(each.id)}")
+            for each in self._gathered.payments
+        ]
         latest = (LATEST, f"the latest: {options[0][1]}")
         field = views.Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options))
         return views.Form("choice", "Which payment", (field,), follow=True)
@@ -277,10 +269,6 @@ def news(payment: Payment, *, is_verified: bool) -> Message | None:
     if payment.status == "canceled":
         return Message(f"{payment.money} was canceled.", views.WARN)
     return Message(f"Not paid: {payment.failure.replace('_', ' ')}.", views.BAD) if payment.failure else None
-
-
-def _label(payment: Payment) -> str:
-    return f"{payment.money or 'an amount'} at {lusaka(payment.at)[1]}, {short_id(payment.id)}"
 
 
 def _facts(payment: Payment) -> views.Facts:
