@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import chain, count
-from typing import Any, cast
+from typing import Any
 
 import httpx
 
@@ -71,50 +71,37 @@ def _title(call: TraceRow) -> str:
     return f"{method} {short_path(path)} → {status} {HTTPStatus(status).phrase}"
 
 
-def _by_client(session: Session, values: Mapping[str, str], unit_minor: int, key: str) -> Iterator[str]:
-    """Pay with the client, and yield the id of what was made once it is known."""
-    phone, provider, described = values["phone"], values["provider"], values["description"] or None
-    # What is no int was refused before; if it were not, it would be here.
-    amount = cast("int", draft.amount_of(values, unit_minor))
-    pay = session.client if values["key"] == draft.SECRET else session.client_with(session.publishable_key)
-    if values["operation"] == CHARGE:
-        yield pay.charges.create(
-            amount=amount, channel=provider, phone=phone, idempotency_key=key, reference=described
-        ).id
-        return
-    made = pay.payment_intents.create(amount=amount, description=described, idempotency_key=key or None).id
-    yield made
-    pay.payment_intents.confirm(made, phone=phone, provider=provider, idempotency_key=key or None)
-
-
-def _as_written(
-    session: Session, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str
-) -> Iterator[str]:
-    """Send the texts as they stand, and yield the id that the first response has, if it has one."""
+def _sending(session: Session, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str) -> Iterator[str]:
+    """Send one after the other, and yield the id that the first response has, if it has one."""
     made = ""
     for each in requests:
-        found = object_in(_post(session, values, each.path.replace(MADE_ID, made), each.text, key).text).get("id")
+        found = _send(session, values, each._replace(path=each.path.replace(MADE_ID, made)), key).get("id")
         made = made or (found if isinstance(found, str) else "")
         yield made
         if not made:
             return
 
 
-def _post(session: Session, values: Mapping[str, str], path: str, text: str, key: str) -> httpx.Response:
-    secret, is_basic = str(getattr(session, values["key"])), values["operation"] == CHARGE
+def _send(session: Session, values: Mapping[str, str], request: DraftRequest, key: str) -> dict[str, Any]:
+    """By the client, or the text as it was typed."""
+    is_charge, headers = values["operation"] == CHARGE, {"Idempotency-Key": key} if key else {}
+    url = f"{session.base_url}{request.path}"
+    if request.body is not None:
+        pay = session.client if values["key"] == draft.SECRET else session.client_with(session.publishable_key)
+        return pay.calls.send("POST", url, dict[str, Any], body=request.body, headers=headers, basic=is_charge)
     if session.http.is_closed:
         raise ServiceUnreachable("This Workbench is closed.")
-    headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
-    if not is_basic:
+    secret, headers["Content-Type"] = str(getattr(session, values["key"])), "application/json"
+    if not is_charge:
         headers["Authorization"] = f"Bearer {secret}"
-    auth = httpx.BasicAuth(secret, "") if is_basic else httpx.USE_CLIENT_DEFAULT
+    auth = httpx.BasicAuth(secret, "") if is_charge else httpx.USE_CLIENT_DEFAULT
     try:
-        response = session.http.post(path, content=text.encode(), headers=headers, auth=auth)
+        response = session.http.post(url, content=request.text.encode(), headers=headers, auth=auth)
     except httpx.TransportError as error:
-        raise ServiceUnreachable(f"POST {path} got no answer: {error}.") from error
+        raise ServiceUnreachable(f"POST {request.path} got no answer: {error}.") from error
     if response.status_code >= HTTPStatus.BAD_REQUEST:
         raise error_from(response)
-    return response
+    return object_in(response.text)
 
 
 _LONGEST = 20_000
@@ -205,15 +192,9 @@ class RequestSection(DeskSection):
         return Form(_JSON, "The same as raw JSON", tuple(fields), actions, follow=True)
 
     def _code(self, requests: tuple[DraftRequest, ...], idempotency_key: str, made_id: str = "") -> tuple[Item, ...]:
-        python, curl = draft.code_of(
-            requests,
-            idempotency_key=idempotency_key,
-            key=self.values["key"],
-            base_url=self._session.base_url,
-            as_written=self._texts is not None,
-            made_id=made_id,
-        )
-        return (Code("Python", python), Code("curl", curl))
+        key, base_url = self.values["key"], self._session.base_url
+        made = draft.code_of(requests, idempotency_key=idempotency_key, key=key, base_url=base_url, made_id=made_id)
+        return tuple(map(Code, ("Python", "curl"), made))
 
     def _requests(self) -> tuple[DraftRequest, ...]:
         requests = draft.requests_of(self.values, self._gathered.unit_minor)
@@ -305,11 +286,7 @@ class RequestSection(DeskSection):
         """Send one after the other, until one is refused: the id of what was made, if it was, and what was raised."""
         made = ""
         try:
-            if self._texts is None:
-                ids = _by_client(self._session, self.values, self._gathered.unit_minor, key)
-            else:
-                ids = _as_written(self._session, self.values, requests, key)
-            for latest in ids:
+            for latest in _sending(self._session, self.values, requests, key):
                 made = latest
         except (WorkbenchError, httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             facts = error.facts if isinstance(error, ApiError) else {}
