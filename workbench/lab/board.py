@@ -215,7 +215,6 @@ class Board:
         return with_widget(shown, lambda: self.widget)
 
     def _widgets(self, sections: tuple[Section, ...]) -> dict[str, str]:
-        """The model of each widget that has a place among these sections."""
         made: dict[str, str] = {}
         for place in slots(tuple(each for section in sections for each in section.items)):
             # Without its widget, what stands in its place is drawn.

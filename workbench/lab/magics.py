@@ -236,7 +236,6 @@ def _session(names: dict[str, Any], bench_name: str) -> Session:
 
 
 def _sent(session: Session, raw: RawRequest) -> httpx.Response:
-    """The response, which shows itself as an exchange."""
     if session.http.is_closed:
         raise Mistyped("This bench is closed. Make another: bench = Workbench()")
     headers = [(name.encode(), value.encode()) for name, value in raw.headers if name.lower() not in COMPUTED]

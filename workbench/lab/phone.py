@@ -159,7 +159,6 @@ class PhoneWidget(anywidget.AnyWidget):
             self.send({"answered": message.get("id"), "said": trouble, "kernel_ms": _kernel_ms()})
 
     def _pressed(self, what: str, message: Mapping[str, Any]) -> str:
-        """Press a key; what went wrong, in words."""
         press = _PRESSES.get(what)
         if press is None:
             return _UNKNOWN

@@ -103,7 +103,11 @@ class Gathered:
         self._session = session
         self._client = session.looking()
         self._control = session.untraced
-        self._reader = TraceReader(lambda seq: rows_of(self._control.trace(seq)), first=self._first)
+        self._reader = TraceReader(
+            lambda seq: rows_of(self._control.trace(seq)),
+            # Of a month of traffic, its last hours.
+            first=lambda: max(0, self.seq() - _MOST_READ),
+        )
         self.chosen = LATEST
         self.numbers: dict[str, str] = {}
         self.payments: tuple[Payment, ...] = ()
@@ -162,10 +166,6 @@ class Gathered:
         self.rows = by_payment.get(self.payment.id, [])
         self.accounts = self._control.accounts() if self.rows else []
         self.deliveries = self._delivered()
-
-    def _first(self) -> int:
-        """Where reading begins: of a month of traffic, its last hours."""
-        return max(0, self.seq() - _MOST_READ)
 
     def _money(self, call: TraceRow) -> str:
         """What the call that created a payment has of its amount."""
@@ -307,7 +307,6 @@ class SessionSection(BoardSection):
         self._looking = session.looking()
 
     def _now_s(self) -> int:
-        """The sandbox's moment, in seconds since 1970."""
         return self._session.untraced.clock().now_ms // 1000
 
     def _code(

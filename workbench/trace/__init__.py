@@ -57,10 +57,7 @@ class Trace(Sequence["dict[str, Any]"]):
     """
 
     def __init__(
-        self,
-        rows: Rows,
-        context: TraceContext | None = None,
-        widget: "Callable[[Trace], Widget] | None" = None,
+        self, rows: Rows, context: TraceContext | None = None, widget: "Callable[[Trace], Widget] | None" = None
     ) -> None:
         self._rows = rows
         self._context = context or TraceContext()

@@ -109,6 +109,10 @@ def _drawn(steps: Sequence[Step], note: str) -> str:
     width = max([_LEAST, *(x + _BESIDE + _RIGHT for x in lanes.values())])
     body, bottom = _arrows(steps, lanes, width)
     height = bottom + 20 + (_HEAD_BOX if bottom > _LONG else 0)
+    spoken = (
+        f"{each.at}: {each.source} to {each.target}: {each.label}{each.response and f', answered {each.response}'}."
+        for each in steps
+    )
     label = _text(f"{_TITLE}. {len(steps)} steps between {', '.join(lanes)}.")
     start = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
@@ -117,7 +121,7 @@ def _drawn(steps: Sequence[Step], note: str) -> str:
     parts = [
         start,
         _tag("title", _TITLE),
-        _tag("desc", " ".join(map(_spoken, steps))),
+        _tag("desc", " ".join(spoken)),
         _box(0.5, 0.5, width - 1, height - 1, _PAPER, _RULE),
         _label(16, 24, _TITLE, _INK, font_size=13, font_weight=600),
         _label(width - 16, 24, note, _FAINT, font_size=11, text_anchor="end"),
@@ -126,11 +130,6 @@ def _drawn(steps: Sequence[Step], note: str) -> str:
         "</svg>",
     ]
     return "\n".join(parts)
-
-
-def _spoken(step: Step) -> str:
-    response = f", answered {step.response}" if step.response else ""
-    return f"{step.at}: {step.source} to {step.target}: {step.label}{response}."
 
 
 def _placed(steps: Sequence[Step]) -> dict[str, int]:

@@ -40,7 +40,6 @@ class KeysSection(PagedSection[wire.ApiKey]):
         return Message(text, code=self._code("POST", _PATH, {"kind": kind}), reveal=_reveal(made))
 
     def _on_roll(self, on: str, _values: Values) -> Message:
-        """A new key in place of one; the bench goes on with the new one where it was its own."""
         is_own = self._holds(on)
         made = self._pay.api_keys.roll(on)
         if is_own:
@@ -53,7 +52,6 @@ class KeysSection(PagedSection[wire.ApiKey]):
         )
 
     def _on_revoke(self, on: str, _values: Values) -> Message:
-        """End a key, but for the one that the bench calls with."""
         if self._holds(on):
             return Message(_KEPT, views.BAD)
         ended = self._pay.api_keys.revoke(on)

@@ -108,7 +108,6 @@ class EventsSection(PagedSection[wire.Event]):
         return Message("All events are shown.", code=self._code("GET", _EVENTS_PATH))
 
     def _on_replay(self, on: str, _values: Values) -> Message:
-        """Send one again to every endpoint whose filter it passes."""
         sent = self._pay.events.replay(on)
         code = self._code("POST", f"{_EVENTS_PATH}/{on}/replay")
         if not sent.data:
@@ -236,7 +235,6 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         return Message(text, tone, self._code("POST", f"{_DELIVERIES}/{on}/replay"))
 
     def _on_replay_all(self, _on: str, _values: Values) -> Message:
-        """Send every dead letter again whose endpoint is enabled."""
         sent = self._pay.deliveries.replay_dead_letters()
         code = self._code("POST", "/v1/dead_letters/replay")
         if not sent.data:
@@ -300,14 +298,12 @@ class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
         return Message("Saved.", code=self._code("PATCH", f"{_ENDPOINTS}/{on}", {"url": url, "enabled_events": types}))
 
     def _on_pause(self, on: str, _values: Values) -> Message:
-        """Send nothing there for now."""
         return self._set_status(on, DISABLED, _PAUSED)
 
     def _on_enable(self, on: str, _values: Values) -> Message:
         return self._set_status(on, ENABLED, _ENABLED)
 
     def _on_roll(self, on: str, _values: Values) -> Message:
-        """A new secret; for a day messages are signed with both."""
         made = self._pay.webhook_endpoints.roll_secret(on)
         until = f" Until {when(made.secret_overlap_until)} messages are signed with the one before too."
         return Message(
@@ -380,7 +376,6 @@ def _manage(endpoint: wire.WebhookEndpoint, faults: list[str], *, is_own: bool) 
 
 
 def _filled_in(values: Values) -> tuple[str, list[str]]:
-    """The address and the types of events that a form holds."""
     types = [each.strip() for each in values.get("events", "").split(",") if each.strip()]
     return values.get("url", "").strip(), types
 

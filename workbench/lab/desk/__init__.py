@@ -70,7 +70,6 @@ def ledger(rows: Rows, accounts: Sequence[wire.LedgerAccount]) -> tuple[Item, ..
 
 
 def _proof(postings: Sequence[Mapping[str, Any]]) -> Note:
-    """That debits equal credits, in each currency."""
     sums: Counter[tuple[str, str]] = Counter()
     for row in postings:
         sums[row["currency"], row["side"]] += row["amount_minor"]

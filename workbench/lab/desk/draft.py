@@ -105,7 +105,9 @@ def code_of(
         curl.append(made.curl)
     if made_id or len(requests) == 1:
         return _once(python), "\n\n".join(curl)
-    return _python_of_two(*python), _shell_of_two(*curl)
+    reader = "python3 -c 'import json, sys; print(json.load(sys.stdin)[\"id\"])'"
+    shell = f"{MADE_ID}=$({curl[0]} \\\n  | {reader})\n\n{curl[1].replace(MADE_ID, f'${MADE_ID}')}"
+    return _python_of_two(*python), shell
 
 
 def phone_of(texts: Sequence[str]) -> str:
@@ -159,8 +161,3 @@ def _python_of_two(create: str, confirm: str) -> str:
         f'"/v1/payment_intents/{MADE_ID}/confirm"', f'f"/v1/payment_intents/{{{name}}}/confirm"'
     )
     return _once([create, confirm])
-
-
-def _shell_of_two(create: str, confirm: str) -> str:
-    reader = "python3 -c 'import json, sys; print(json.load(sys.stdin)[\"id\"])'"
-    return f"{MADE_ID}=$({create} \\\n  | {reader})\n\n{confirm.replace(MADE_ID, f'${MADE_ID}')}"

@@ -39,10 +39,14 @@ _DONE: Mapping[str, str] = {
 def timeline(rows: Rows) -> views.Grid:
     """A line for each row of the trace."""
     days = sorted({lusaka(row["at"])[0] for row in rows})
-    shown = tuple(_step_row(row, with_day=len(days) > 1) for row in rows)
+    shown = []
+    for row in rows:
+        what, result = _TEXTS[row["kind"]](row)
+        time = " ".join(lusaka(row["at"])) if len(days) > 1 else _time(row)
+        shown.append(views.Row(f"{row['seq']}{row['kind']}", (time, shortened(what, 96), shortened(result, 48))))
     caption = f"Timeline{f' on {days[0]}' if len(days) == 1 else ''}, time in Lusaka"
     columns = views.headings("time", "what", "result")
-    return views.Grid(caption, columns, shown, "Nothing yet: send a request.", cards=True)
+    return views.Grid(caption, columns, tuple(shown), "Nothing yet: send a request.", cards=True)
 
 
 def steps(rows: Rows, status: str, failure: str, verified: str) -> views.Steps:
@@ -74,13 +78,6 @@ def _first(rows: Rows, holds: Callable[[TraceRow], bool]) -> str:
 
 def _time(row: TraceRow) -> str:
     return lusaka(row["at"])[1]
-
-
-def _step_row(row: TraceRow, *, with_day: bool) -> views.Row:
-    day, time = lusaka(row["at"])
-    what, result = _TEXTS[row["kind"]](row)
-    cells = (f"{day} {time}" if with_day else time, shortened(what, 96), shortened(result, 48))
-    return views.Row(f"{row['seq']}{row['kind']}", cells)
 
 
 def _call(row: TraceRow) -> tuple[str, str]:
@@ -233,8 +230,15 @@ class PaymentSection(DeskSection):
         if gathered.payments:
             yield self._choice()
         yield steps(gathered.rows, payment.status, payment.failure, verified_at(gathered.rows, gathered.arrivals))
+        facts = {
+            "Payment": payment.id,
+            "Amount": payment.money,
+            "Status": payment.status.replace("_", " "),
+            "Failed for": payment.failure.replace("_", " "),
+            "Number": payment.phone,
+        }
         if payment.id:
-            yield _facts(payment)
+            yield views.Facts(tuple((name, value) for name, value in facts.items() if value))
         yield timeline(gathered.rows)
         yield views.Actions("Clock", tuple(views.Action("wait", label, span) for span, label in _SPANS))
 
@@ -244,7 +248,6 @@ class PaymentSection(DeskSection):
         self._gathered.read()
 
     def _on_wait(self, on: str, _values: Values) -> Message:
-        """Move the clock: what falls due on the way happens."""
         seconds = int(on) if on in dict(_SPANS) else int(_SPANS[0][0])
         self._session.clock.advance(seconds)
         same = snippet("POST", "/sandbox/clock/advance", {"seconds": seconds}, base_url=self._session.base_url)
@@ -269,14 +272,3 @@ def news(payment: Payment, *, is_verified: bool) -> Message | None:
     if payment.status == "canceled":
         return Message(f"{payment.money} was canceled.", views.WARN)
     return Message(f"Not paid: {payment.failure.replace('_', ' ')}.", views.BAD) if payment.failure else None
-
-
-def _facts(payment: Payment) -> views.Facts:
-    facts = {
-        "Payment": payment.id,
-        "Amount": payment.money,
-        "Status": payment.status.replace("_", " "),
-        "Failed for": payment.failure.replace("_", " "),
-        "Number": payment.phone,
-    }
-    return views.Facts(tuple((name, value) for name, value in facts.items() if value))

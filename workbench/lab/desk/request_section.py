@@ -169,7 +169,6 @@ class RequestSection(DeskSection):
         return f"Sent as {amount}, in whole {'ngwee' if self._gathered.unit_minor == 1 else 'kwacha'}."
 
     def _facts(self, requests: tuple[DraftRequest, ...]) -> Facts:
-        """Where it goes, and its headers."""
         first, *others = (each.path.replace(MADE_ID, "{id}") for each in requests)
         key = mask(str(getattr(self._session, self.values["key"])))
         is_charge = self.values["operation"] == CHARGE
@@ -220,7 +219,6 @@ class RequestSection(DeskSection):
         return self._send(self.values[_KEY])
 
     def _on_again(self, _on: str, values: Values) -> Message:
-        """Send what stands there with the key of before."""
         self._take(_without_key(values))
         if not self._last_key:
             return Message("Nothing was sent yet.", WARN)
@@ -294,7 +292,6 @@ class RequestSection(DeskSection):
         return made, None
 
     def _problem(self, key: str) -> Message | None:
-        """What cannot even be sent."""
         if not (key.isascii() and key.isprintable() and len(key) <= _MAX_KEY):
             self._errors[_KEY] = f"An idempotency key is 1 to {_MAX_KEY} printable ASCII characters."
         if self._texts is None and (wrong := draft.amount_problem(self.values, self._gathered.unit_minor)):

@@ -105,11 +105,9 @@ def check(name: str, *given: object) -> None:
         return
     verdict = verdict_on(exercise, given)
     progress().note(exercise.name, verdict.state)
-    lines = [f"{verdict.state.value}: {verdict.says}"]
+    _print(f"{verdict.state.value}: {verdict.says}")
     if verdict.state is not State.DONE:
-        lines.append(f'exercises.hint("{exercise.name}") helps.')
-    _print(*lines)
-    if verdict.state is not State.DONE:
+        _print(f'exercises.hint("{exercise.name}") helps.')
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
 
@@ -153,9 +151,8 @@ def _named(name: str) -> Exercise | None:
     return found
 
 
-def _print(*lines: str) -> None:
-    for line in lines:
-        print(fill(visible(line, lines=True), _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
+def _print(line: str) -> None:
+    print(fill(visible(line, lines=True), _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
 
 
 def _raise_where_it_must_be_done(message: str) -> None:

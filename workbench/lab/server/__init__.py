@@ -169,13 +169,7 @@ def _handset_in(notebook: Path) -> int | None:
 
 
 def launch(
-    folder: Path,
-    base_url: str,
-    *,
-    trusted: Iterable[str],
-    pages: Pages,
-    browser: bool,
-    tell: Callable[[str], None],
+    folder: Path, base_url: str, *, trusted: Iterable[str], pages: Pages, browser: bool, tell: Callable[[str], None]
 ) -> None:
     """Serve JupyterLab at this address of the machine until it is interrupted; its kernels end with it.
 
