@@ -14,7 +14,8 @@ from workbench import Workbench
 from workbench.control import SandboxControl
 from workbench.errors import WorkbenchError
 from workbench.lab.desk import Desk, draft
-from workbench.lab.sections import Gathered, Message
+from workbench.lab.desk.gathered import Gathered
+from workbench.lab.sections import Message
 from workbench.lab.views import BAD, Field, Fold, Form, Grid, Item, Section, Steps, as_data
 
 NUMBER, OTHER = "+260961234567", "+260971234567"

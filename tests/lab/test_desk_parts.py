@@ -9,9 +9,10 @@ from workbench.domain.wire import Delivery, DeliveryAttempt, LedgerAccount
 from workbench.lab import views
 from workbench.lab.board import Board, html
 from workbench.lab.desk import draft, ledger
-from workbench.lab.desk.progress_section import news, steps, timeline, verified_at, webhooks
+from workbench.lab.desk.gathered import Payment, news, pretty
+from workbench.lab.desk.progress_section import steps, timeline, verified_at, webhooks
 from workbench.lab.desk.request_section import responses, was_replayed
-from workbench.lab.sections import BoardSection, Message, Payment, pretty
+from workbench.lab.sections import BoardSection, Message
 from workbench.receiver import Arrival
 
 AT = "2026-01-05T06:00:00.000Z"

@@ -13,9 +13,10 @@ from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.trace_rows import entry_of
 from workbench.errors import WorkbenchError
 from workbench.lab.board import Board
-from workbench.lab.desk.progress_section import PaymentSection, WebhooksSection, news, verified_at
+from workbench.lab.desk.gathered import DeskSection, Gathered, Rows, news
+from workbench.lab.desk.progress_section import PaymentSection, WebhooksSection, verified_at
 from workbench.lab.desk.request_section import RequestSection, ResponseSection
-from workbench.lab.sections import DeskSection, Gathered, Message, Rows
+from workbench.lab.sections import Message
 from workbench.lab.views import BAD, GOOD, WARN, Beside, Code, Fold, Grid, Item, Note, Row, Slot, headings
 from workbench.session import Session
 from workbench.snippets import snippet

@@ -9,7 +9,7 @@ from workbench.domain import wire
 from workbench.domain.masking import shortened
 from workbench.domain.phones import OPERATORS, msisdn_from
 from workbench.errors import InvalidRequest
-from workbench.lab.sections import object_in, pretty
+from workbench.lab.desk.gathered import object_in, pretty
 from workbench.snippets import snippet
 
 INTENT, CHARGE = "intent", "charge"

@@ -8,19 +8,8 @@ from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.wire.trace_rows import call_of, screen_of, webhook_of
 from workbench.lab import views
-from workbench.lab.sections import (
-    LATEST,
-    DeskSection,
-    Message,
-    Payment,
-    Rows,
-    TraceRow,
-    Values,
-    lusaka,
-    object_in,
-    pretty,
-    short_path,
-)
+from workbench.lab.desk.gathered import LATEST, DeskSection, Rows, TraceRow, lusaka, object_in, pretty, short_path
+from workbench.lab.sections import Message, Values
 from workbench.receiver import Arrival
 from workbench.snippets import snippet
 
@@ -262,13 +251,3 @@ class PaymentSection(DeskSection):
         latest = (LATEST, f"the latest: {options[0][1]}")
         field = views.Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options))
         return views.Form("choice", "Which payment", (field,), follow=True)
-
-
-def news(payment: Payment, *, is_verified: bool) -> Message | None:
-    """The message about a payment that has come to an end; None while it has not."""
-    if payment.status == "succeeded":
-        webhook = ", and its webhook has come, its signature verified" if is_verified else ""
-        return Message(f"Paid: {payment.money} is booked in the ledger{webhook}.")
-    if payment.status == "canceled":
-        return Message(f"{payment.money} was canceled.", views.WARN)
-    return Message(f"Not paid: {payment.failure.replace('_', ' ')}.", views.BAD) if payment.failure else None

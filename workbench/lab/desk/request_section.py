@@ -15,19 +15,9 @@ from workbench.domain.wire.trace_rows import call_of
 from workbench.errors import ApiError, PaymentDeclined, ServiceUnreachable, WorkbenchError
 from workbench.lab.desk import draft
 from workbench.lab.desk.draft import CHARGE, INTENT, MADE_ID, DraftRequest
-from workbench.lab.desk.progress_section import news, verified_at
-from workbench.lab.sections import (
-    BoardSection,
-    DeskSection,
-    Gathered,
-    Message,
-    Rows,
-    TraceRow,
-    Values,
-    object_in,
-    pretty,
-    short_path,
-)
+from workbench.lab.desk.gathered import DeskSection, Gathered, Rows, TraceRow, news, object_in, pretty, short_path
+from workbench.lab.desk.progress_section import verified_at
+from workbench.lab.sections import BoardSection, Message, Values
 from workbench.lab.views import BAD, GOOD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Note
 from workbench.session import Session
 

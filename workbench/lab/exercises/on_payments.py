@@ -39,10 +39,11 @@ def _charges(bench: Bench, **fields: str) -> "list[Charge]":
     return [each for each in every if all(getattr(each, name) == value for name, value in fields.items())][::-1]
 
 
-def _best_of(tries: Iterable[Iterator[Verdict]]) -> Iterator[Verdict]:
-    """Of several tries the one that is right, else the newest, which is the last; nothing where there is none."""
+def _best_of(tries: Iterable[Iterator[Verdict]], none_yet: str) -> Iterator[Verdict]:
+    """Of several tries the one that is right, else the newest, which is the last."""
     verdicts = [next(each) for each in tries]
     yield from [each for each in verdicts if each.state is State.DONE] or verdicts[-1:]
+    yield not_yet(none_yet)
 
 
 def _best_sale(
@@ -51,8 +52,8 @@ def _best_sale(
     """The best of the intents with this description, judged by its attempts and by what failed in any of them."""
     found = [(each, _charges(bench, payment_intent=each.id)) for each in _intents(bench, description)]
     codes_met = {charge.failure_code for _, attempts in found for charge in attempts}
-    yield from _best_of(judge(intent, attempts, codes_met) for intent, attempts in found)
-    yield not_yet(f"No intent with the description {description} is there.")
+    tries = (judge(intent, attempts, codes_met) for intent, attempts in found)
+    yield from _best_of(tries, f"No intent with the description {description} is there.")
 
 
 def _calls_to(bench: Bench, target: str) -> "list[TracedCall]":
@@ -314,8 +315,8 @@ _REFUSALS = {
 def _own_message(bench: Bench) -> Iterator[Verdict]:
     receiver = bench.receiver
     mine = [each for each in receiver.arrivals if each.headers.get("webhook-id") == _OWN_ID]
-    yield from _best_of(_of_arrival(each, receiver.secrets[:1]) for each in mine)
-    yield not_yet(f"No message with the webhook-id {_OWN_ID} has reached the receiver.")
+    tries = (_of_arrival(each, receiver.secrets[:1]) for each in mine)
+    yield from _best_of(tries, f"No message with the webhook-id {_OWN_ID} has reached the receiver.")
 
 
 def _of_arrival(arrival: "Arrival", issued: list[str]) -> Iterator[Verdict]:
@@ -342,8 +343,7 @@ _MAX_ATTEMPTS = 10
 
 
 def _lost_and_found(bench: Bench) -> Iterator[Verdict]:
-    yield from _best_of(_of_rose(bench, each) for each in _intents(bench, "Rose"))
-    yield not_yet("No Rose has been sold.")
+    yield from _best_of((_of_rose(bench, each) for each in _intents(bench, "Rose")), "No Rose has been sold.")
 
 
 def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
