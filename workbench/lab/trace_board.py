@@ -24,8 +24,7 @@ _COLUMNS: Final = views.headings("seq", "moment (UTC)", "kind", "what", "result"
 _SAYS: Final = "Sequence diagram: who told whom what. The table beneath tells the same."
 
 
-def exchange(looked_at: Exchange) -> tuple[views.Item, ...]:
-    """Request and response side by side, how long it took, and the same call in code."""
+def _call(looked_at: Exchange) -> tuple[views.Item, ...]:
     known = [("status", str(looked_at.status))]
     if looked_at.latency_ms is not None:
         known.append(("answered in", f"{looked_at.latency_ms} ms"))
@@ -143,7 +142,7 @@ class TraceSection(BoardSection):
 def _beneath(one: Trace) -> tuple[views.Item, ...]:
     """What there is to see of a trace of one row."""
     (row,) = one
-    return _DETAILS[row["kind"]](row) if row["kind"] in _DETAILS else exchange(one.exchanges[0])
+    return _DETAILS[row["kind"]](row) if row["kind"] in _DETAILS else _call(one.exchanges[0])
 
 
 def trace_board(trace: Trace, session: Session) -> Board:

@@ -35,42 +35,20 @@ class PaymentsSection(PagedSection[wire.PaymentIntent]):
         yield from self._buttons("Payments")
 
 
+def _sum(amounts: Sequence[wire.Amount]) -> str:
+    return ", ".join(f"{each.amount:,.2f} {each.currency}" for each in amounts) or "0.00"
+
+
 def _row(intent: wire.PaymentIntent) -> views.Row:
     amount = "" if intent.amount is UNSET else f"{intent.amount:,.2f} {intent.currency}"
     method = intent.payment_method
     phone = method.mobile_money.phone if isinstance(method, wire.MobileMoneyMethod) else "-"
     made = "" if intent.created is UNSET else when(intent.created)
-    return views.Row(intent.id, (intent.id, amount, _status(intent), phone, made))
-
-
-def _status(intent: wire.PaymentIntent) -> str:
+    status = _STATUS_TEXTS.get(intent.status, intent.status.replace("_", " "))
     error = intent.last_payment_error
     if intent.status == _FAILED and isinstance(error, wire.PaymentError):
-        return f"✗ failed: {error.code}"
-    return _STATUS_TEXTS.get(intent.status, intent.status.replace("_", " "))
-
-
-def _sum(amounts: Sequence[wire.Amount]) -> str:
-    return ", ".join(f"{each.amount:,.2f} {each.currency}" for each in amounts) or "0.00"
-
-
-class MenuSection(BoardSection):
-    """What there is to see, by id and label, and what is chosen."""
-
-    id, wide = "menu", True
-
-    def __init__(self, label: str, choices: tuple[tuple[str, str], ...]) -> None:
-        self._label = label
-        self._choices = choices
-        self.chosen = choices[0][0]
-
-    def _items(self) -> Iterator[Item]:
-        yield Menu(self._label, self._choices, self.chosen)
-
-    def _on_show(self, on: str, _values: Values) -> Message:
-        if on in dict(self._choices):
-            self.chosen = on
-        return Message("", PLAIN)
+        status = f"✗ failed: {error.code}"
+    return views.Row(intent.id, (intent.id, amount, status, phone, made))
 
 
 _SECTIONS: Final[dict[type[SessionSection], str]] = {
@@ -84,11 +62,26 @@ _SECTIONS: Final[dict[type[SessionSection], str]] = {
 """What can be chosen in the menu, and its label there."""
 
 
+class MenuSection(BoardSection):
+    """What can be chosen, and what is."""
+
+    id, wide = "menu", True
+    chosen = PaymentsSection.id
+
+    def _items(self) -> Iterator[Item]:
+        yield Menu("Dashboard", tuple((each.id, label) for each, label in _SECTIONS.items()), self.chosen)
+
+    def _on_show(self, on: str, _values: Values) -> Message:
+        if on in {each.id for each in _SECTIONS}:
+            self.chosen = on
+        return Message("", PLAIN)
+
+
 class Dashboard(Board):
     """All of it as text and HTML; live, the clock and what is chosen, so that only this is asked for."""
 
     def __init__(self, session: Session) -> None:
-        self._menu = MenuSection("Dashboard", tuple((each.id, label) for each, label in _SECTIONS.items()))
+        self._menu = MenuSection()
         self._always = (ClockSection(session), self._menu)
         self._chosen = tuple(each(session) for each in _SECTIONS)
         super().__init__("Merchant dashboard", (*self._always, *self._chosen), session.watch)

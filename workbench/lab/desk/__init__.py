@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from workbench.domain import wire
-from workbench.domain.ledger import CREDIT, DEBIT, Side, TAccount, t_accounts
+from workbench.domain.ledger import CREDIT, DEBIT, TAccount, t_accounts
 from workbench.domain.money import Money
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.trace_rows import entry_of
@@ -84,8 +84,10 @@ def _proof(postings: Sequence[Mapping[str, Any]]) -> Note:
 
 
 def _grid(account: TAccount, balances: Mapping[tuple[str, str], int]) -> Grid:
-    pairs = zip_longest(account.debits, account.credits)
-    rows = [Row(f"{place}", _cells(*pair)) for place, pair in enumerate(pairs)]
+    rows = []
+    for place, (debit, credit) in enumerate(zip_longest(account.debits, account.credits)):
+        sides = (debit.money.plain if debit else "", credit.money.plain if credit else "")
+        rows.append(Row(f"{place}", ((debit or credit).entry, *sides)))
     rows.append(Row("balance", ("balance", *account.balance)))
     in_all = balances.get((account.account, account.currency), account.balance_minor)
     if in_all != account.balance_minor:
@@ -94,11 +96,6 @@ def _grid(account: TAccount, balances: Mapping[tuple[str, str], int]) -> Grid:
     meaning = f" — {_MEANINGS[account.code]}" if account.code in _MEANINGS else ""
     caption = f"{account.code} {account.account}{meaning} ({account.currency})"
     return Grid(caption, headings("entry", "debit", "credit", numeric=("debit", "credit")), tuple(rows))
-
-
-def _cells(debit: Side | None, credit: Side | None) -> tuple[str, str, str]:
-    entry = (debit or credit or Side("", Money(0))).entry
-    return entry, debit.money.plain if debit else "", credit.money.plain if credit else ""
 
 
 _KEYS = (("The PIN", "input", {"text": SANDBOX_PIN}), ("Cancel", "cancel", None), ("Ignore", "ignore", None))
