@@ -252,11 +252,6 @@ def quiet(settings: Path) -> None:
     (folder / "notification.jupyterlab-settings").write_text(json.dumps(news))
 
 
-@pytest.fixture(scope="session")
-def flags() -> tuple[str, ...]:
-    return FLAGS
-
-
 @pytest.fixture(scope="module")
 def browser(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator["Browser"]:
     """Chromium, for the tests of a file: Playwright's loop must not run beside the tests of others."""

@@ -70,9 +70,7 @@ def test_the_pin_is_left_to_whoever_looks_and_an_attempt_that_ended_says_how_to_
     assert "A prompt waits on the phone." in kernel(RING, LOOK)
     assert "succeeded" in kernel('bench.phone(phone).enter_pin("1234")', LOOK)
     for order in ORDERS.values():
-        for source in order:
-            said = kernel(source)
-        assert "the intent is" in said
+        assert "the intent is" in kernel(*order)
 
 
 @pytest.mark.parametrize("order", ORDERS)

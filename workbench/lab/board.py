@@ -66,14 +66,6 @@ def _table(grid: views.Grid) -> Table:
     return Table(grid.caption, columns, tuple(row.cells for row in grid.rows))
 
 
-def _grid_text(grid: views.Grid) -> str:
-    return str(_table(grid)) if grid.rows else f"{grid.caption}: {grid.empty}"
-
-
-def _grid_html(grid: views.Grid) -> str:
-    return _table(grid).html() if grid.rows else f"<p>{escape(grid.caption)}: {escape(grid.empty)}</p>"
-
-
 def _step(steps: views.Steps) -> str:
     return " → ".join(
         f"{_STATES[each.state]} {each.text}{f' ({each.note})' if each.note else ''}" for each in steps.steps
@@ -108,7 +100,7 @@ _TEXT: Mapping[type, Callable[[Any], str]] = {
     **dict.fromkeys((views.Actions, views.Fold, views.Menu), lambda _: ""),
     Note: _signed,
     views.Facts: lambda facts: "\n".join(visible(f"{name}: {value}") for name, value in facts.pairs),
-    views.Grid: _grid_text,
+    views.Grid: lambda grid: str(_table(grid)) if grid.rows else f"{grid.caption}: {grid.empty}",
     views.Form: _form_text,
     views.Code: lambda code: f"{code.label}:\n{code.text}",
     views.Picture: lambda picture: picture.says,
@@ -122,7 +114,7 @@ _HTML: Mapping[type, Callable[[Any], str]] = {
     **dict.fromkeys((views.Actions, views.Menu), lambda _: ""),
     Note: lambda note: f"<p>{escape(_signed(note))}</p>",
     views.Facts: lambda facts: pairs("", dict(facts.pairs)).html(),
-    views.Grid: _grid_html,
+    views.Grid: lambda grid: _table(grid).html() if grid.rows else f"<p>{escape(f'{grid.caption}: {grid.empty}')}</p>",
     views.Form: _form_html,
     views.Code: lambda code: f"<p>{escape(code.label)}</p>{preformatted(code.text, code.label)}",
     views.Picture: lambda picture: f"<figure>{picture.svg}<figcaption>{escape(picture.says)}</figcaption></figure>",
@@ -131,10 +123,6 @@ _HTML: Mapping[type, Callable[[Any], str]] = {
     views.Steps: lambda steps: f"<p>{escape(steps.label)}: {escape(_step(steps))}</p>",
     views.Slot: lambda slot: _htmls(slot.instead),
 }
-
-
-def _no_widget(on: str) -> Widget:
-    raise WorkbenchError(f"Nothing is known of {on!r}.")
 
 
 class Board:
@@ -152,7 +140,7 @@ class Board:
         *,
         name: str = "",
         read: Callable[[], object] = lambda: None,
-        slot: Callable[[str], Widget] = _no_widget,
+        slot: Callable[[str], Widget] | None = None,
     ) -> None:
         self.title = title
         self.name = name
@@ -183,7 +171,7 @@ class Board:
             return (*unread, *(each.section() for each in self._sections.values()))
 
     @property
-    def widget(self) -> Widget:
+    def widget(self) -> "BoardWidget":
         """The board to touch, for JupyterLab; one, however often it is shown."""
         if self._widget is None:
             from workbench.lab.board_widget import BoardWidget
@@ -227,13 +215,11 @@ class Board:
         return with_widget(shown, lambda: self.widget)
 
     def _widgets(self, sections: tuple[Section, ...]) -> dict[str, str]:
-        """The model of each widget that has a place among these sections."""
         made: dict[str, str] = {}
-        for section in sections:
-            for place in slots(section.items):
-                # Without its widget, what stands in its place is drawn.
-                with suppress(WorkbenchError):
-                    made[place.on] = self._slot(place.on).model_id
+        for place in slots(tuple(each for section in sections for each in section.items)):
+            # Without its widget, what stands in its place is drawn.
+            with suppress(WorkbenchError):
+                made |= {place.on: self._slot(place.on).model_id} if self._slot else {}
         return made
 
     def _status(self) -> dict[str, Any]:
@@ -247,15 +233,16 @@ class Board:
                 on = str(pressed.get("on") or "")
                 message = self.do(str(pressed.get("part")), str(pressed.get("do")), on, **values)
                 self.refresh()
-                if self._widget is not None and message is not None and message.reveal is not None:
-                    self._widget.reveal(message.reveal)
+                if message is not None and message.reveal is not None:
+                    self.widget.reveal(message.reveal)
             except Exception:
-                self._fail()
+                # Over what was drawn last: to draw anew may be what failed.
+                self.say(Message(BROKEN, BAD))
+                self.widget.show({**self.widget.view, **self._status()})
                 raise
             finally:
                 # A button that is not acknowledged waits, and then blames the kernel.
-                if self._widget is not None:
-                    self._widget.answered = int(pressed.get("id") or 0)
+                self.widget.answered = int(pressed.get("id") or 0)
 
     def _shown(self, *, is_shown: bool) -> None:
         """Follow what happens while somebody looks: a cell that is run again leaves a board that nobody sees."""
@@ -266,12 +253,6 @@ class Board:
             elif not is_shown and self._unwatch is not None:
                 self._unwatch()
                 self._unwatch = None
-
-    def _fail(self) -> None:
-        """Say that something broke, over what was drawn last: to draw anew may be what failed."""
-        self.say(Message(BROKEN, BAD))
-        if self._widget is not None:
-            self._widget.show({**self._widget.view, **self._status()})
 
     def _handle(self, section: str, name: str, on: str, values: dict[str, str]) -> Message | None:
         found = self._sections.get(section)

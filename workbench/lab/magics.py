@@ -38,7 +38,7 @@ application/json; Content-Length is worked out. Lines that begin with # before t
 BENCH    the variable that holds the Workbench; `bench`, or the only one there is, if it is left out
 -o NAME  keep the httpx response in a variable; the last one is in _ anyway"""
 _MOST_TEXT = 2000
-_OF_THE_SERVER = {"date", "server", "content-length", "connection", "transfer-encoding"}
+_OF_THE_SERVER = {"date", "server", *COMPUTED}
 """Headers that are about the server and differ from run to run."""
 _ALONE = re.compile(r"%%http\b[^\n]*")
 _PIN = re.compile(r"/sandbox/phones/[^/]+/input")
@@ -169,10 +169,18 @@ def load(shell: InteractiveShell) -> None:
 
     def http(line: str, cell: str = "") -> httpx.Response | None:
         try:
-            return _run(shell, line, cell)
+            bench_name, keep_as, wants_help = _options(line)
+            if wants_help:
+                print(HELP)  # noqa: T201  a person asked for it
+                return None
+            session = _session(shell.user_ns, bench_name)
+            response = _sent(session, read(cell, shell.user_ns, session.base_url))
         except Mistyped as error:
             # Shown as one line and without a traceback; a notebook that is run headlessly stops there.
             raise UsageError(visible(str(error))) from None
+        if keep_as:
+            shell.user_ns[keep_as] = response
+        return response
 
     http.__doc__ = HELP
     shell.magics_manager.register_function(http, magic_kind="line_cell", magic_name="http")
@@ -184,18 +192,6 @@ def _with_a_body(lines: list[str]) -> list[str]:
     """A cell of `%%http` alone reaches it too, to be helped: IPython itself refuses a cell magic without a body."""
     written = "".join(lines).strip()
     return [f"{written[1:]}\n"] if _ALONE.fullmatch(written) else lines
-
-
-def _run(shell: InteractiveShell, line: str, cell: str) -> httpx.Response | None:
-    bench_name, keep_as, wants_help = _options(line)
-    if wants_help:
-        print(HELP)  # noqa: T201  a person asked for it
-        return None
-    session = _session(shell.user_ns, bench_name)
-    response = _sent(session, read(cell, shell.user_ns, session.base_url))
-    if keep_as:
-        shell.user_ns[keep_as] = response
-    return response
 
 
 def _options(line: str) -> tuple[str, str, bool]:
@@ -236,7 +232,6 @@ def _session(names: dict[str, Any], bench_name: str) -> Session:
 
 
 def _sent(session: Session, raw: RawRequest) -> httpx.Response:
-    """The response, which shows itself as an exchange."""
     if session.http.is_closed:
         raise Mistyped("This bench is closed. Make another: bench = Workbench()")
     headers = [(name.encode(), value.encode()) for name, value in raw.headers if name.lower() not in COMPUTED]

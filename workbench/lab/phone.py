@@ -70,8 +70,8 @@ def view_of(state: PhoneState, before: View) -> View:
     Where a prompt waits, `left_ms` is how long on a clock that stands still, and `ends_ms` the moment on the kernel's
     clock at which the time is up on one that runs.
     """
-    handset = state.handset
-    return {
+    handset, messages, now = state
+    view = {
         **EMPTY,
         "name": mask_phone(handset.phone),
         "operator": OPERATORS[handset.operator].name,
@@ -79,18 +79,16 @@ def view_of(state: PhoneState, before: View) -> View:
         "outcome": OUTCOMES.get(handset.state, ""),
         "messages": [
             {"seq": each.seq, "from": visible(each.sender), "text": visible(mask(each.text), lines=True)}
-            for each in state.messages[-MOST_MESSAGES:]
+            for each in messages[-MOST_MESSAGES:]
         ],
-        **(_waiting(handset, handset.expires_at, state.now, before) if handset.expires_at and state.now else {}),
     }
-
-
-def _waiting(handset: wire.Handset, expires_at: int, now: Now, before: View) -> View:
-    left_ms = expires_at * 1000 - now.sandbox_ms
+    if not handset.expires_at or not now:
+        return view
+    left_ms = handset.expires_at * 1000 - now.sandbox_ms
     running = now.mode == RUNNING
     ends_ms = now.kernel_ms + left_ms
     is_same = before["prompt"] == handset.charge and abs(before["ends_ms"] - ends_ms) < _SAME_MS
-    return {
+    return view | {
         "waiting": True,
         "prompt": handset.charge,
         "tries_left": handset.tries_left,
@@ -159,7 +157,6 @@ class PhoneWidget(anywidget.AnyWidget):
             self.send({"answered": message.get("id"), "said": trouble, "kernel_ms": _kernel_ms()})
 
     def _pressed(self, what: str, message: Mapping[str, Any]) -> str:
-        """Press a key; what went wrong, in words."""
         press = _PRESSES.get(what)
         if press is None:
             return _UNKNOWN

@@ -24,26 +24,16 @@ _COLUMNS: Final = views.headings("seq", "moment (UTC)", "kind", "what", "result"
 _SAYS: Final = "Sequence diagram: who told whom what. The table beneath tells the same."
 
 
-def exchange(looked_at: Exchange) -> tuple[views.Item, ...]:
-    """Request and response side by side, how long it took, and the same call in code."""
+def _call(looked_at: Exchange) -> tuple[views.Item, ...]:
     known = [("status", str(looked_at.status))]
     if looked_at.latency_ms is not None:
         known.append(("answered in", f"{looked_at.latency_ms} ms"))
-    copies = (
-        views.Code("curl", looked_at.curl),
-        views.Code("httpx", looked_at.httpx),
-        views.Code("Python", looked_at.python),
-    )
+    texts = {"curl": looked_at.curl, "httpx": looked_at.httpx, "Python": looked_at.python}
     return (
         views.Facts(tuple(known)),
         views.Beside((views.Code("Request", looked_at.request), views.Code("Answer", looked_at.response))),
-        views.Fold("code", "The same call in curl, httpx and Python", copies),
+        views.Fold("code", "The same call in curl, httpx and Python", tuple(map(views.Code, texts, texts.values()))),
     )
-
-
-def details(row: Mapping[str, Any]) -> tuple[views.Item, ...]:
-    """Of a row that is no call."""
-    return _DETAILS[row["kind"]](row)
 
 
 def _screen(row: Mapping[str, Any]) -> tuple[views.Item, ...]:
@@ -71,6 +61,7 @@ def _webhook(row: Mapping[str, Any]) -> tuple[views.Item, ...]:
 
 
 _DETAILS = {"screen": _screen, "entry": _entry, "webhook": _webhook}
+"""Of a row that is no call."""
 
 
 class TraceSection(BoardSection):
@@ -86,7 +77,6 @@ class TraceSection(BoardSection):
         self._kind = _ALL
         self._end: int | None = None
         """How many of the rows that were chosen come before the end of the page; None for the latest page."""
-        self._open = ""
         self.grow(trace)
 
     def grow(self, trace: Trace) -> None:
@@ -101,17 +91,16 @@ class TraceSection(BoardSection):
         yield self._choice()
         if len(shown):
             yield views.Fold("diagram", "Who told whom what", (views.Picture(shown.sequence.svg, _SAYS),), open=True)
-        yield views.Grid("Trace, in order, secrets masked", _COLUMNS, self._rows(shown))
+        yield views.Grid("Trace, in order, secrets masked", _COLUMNS, tuple(self._rows(shown)))
         if len(chosen) > PAGE:
-            yield _turns(is_first=last >= len(chosen), is_last=last <= PAGE)
+            newer = views.Action("turn", "Newer", "newer", off="These are the newest." if last >= len(chosen) else "")
+            older = views.Action("turn", "Older", "older", off="These are the oldest." if last <= PAGE else "")
+            yield views.Actions("Pages of the trace", (newer, older))
 
     def _on_follow(self, _on: str, values: Values) -> None:
         self._payment = values.get("payment", _ALL) if values.get("payment") in self._payments else _ALL
         self._kind = values.get("of_kind", _ALL) if values.get("of_kind") in KINDS else _ALL
         self._end = None
-
-    def _on_unfold(self, on: str, _values: Values) -> None:
-        self._open = "" if on == self._open else on
 
     def _on_turn(self, on: str, _values: Values) -> None:
         self._open = ""
@@ -143,24 +132,17 @@ class TraceSection(BoardSection):
         )
         return views.Form("choice", "Which rows", fields, follow=True, row=True)
 
-    def _rows(self, shown: Trace) -> tuple[views.Row, ...]:
-        calls = iter(shown.exchanges)
-        by_seq = {row["seq"]: next(calls) for row in shown if row["kind"] == "call"}
-        cells = shown.as_dicts()
-        return tuple(self._row(row, texts, by_seq) for row, texts in zip(shown, cells, strict=True))
-
-    def _row(self, row: Mapping[str, Any], texts: Mapping[str, str], calls: Mapping[int, Exchange]) -> views.Row:
-        identifier = str(row["seq"])
-        is_open = identifier == self._open
-        beneath = () if not is_open else exchange(calls[row["seq"]]) if row["kind"] == "call" else details(row)
-        look = views.Action("unfold", "Look", identifier, expanded="yes" if is_open else "no")
-        return views.Row(identifier, tuple(texts.values()), (look,), beneath=beneath)
+    def _rows(self, shown: Trace) -> Iterator[views.Row]:
+        for place, texts in enumerate(shown.as_dicts()):
+            identifier = str(shown[place]["seq"])
+            beneath = _beneath(shown[place : place + 1]) if identifier == self._open else ()
+            yield views.Row(identifier, tuple(texts.values()), (self._unfolds("Look", identifier),), beneath=beneath)
 
 
-def _turns(*, is_first: bool, is_last: bool) -> views.Actions:
-    newer = views.Action("turn", "Newer", "newer", off="These are the newest." if is_first else "")
-    older = views.Action("turn", "Older", "older", off="These are the oldest." if is_last else "")
-    return views.Actions("Pages of the trace", (newer, older))
+def _beneath(one: Trace) -> tuple[views.Item, ...]:
+    """What there is to see of a trace of one row."""
+    (row,) = one
+    return _DETAILS[row["kind"]](row) if row["kind"] in _DETAILS else _call(one.exchanges[0])
 
 
 def trace_board(trace: Trace, session: Session) -> Board:

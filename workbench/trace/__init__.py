@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 from msgspec.structs import asdict
 
@@ -50,13 +50,6 @@ class TraceReader:
         self.rows = fresh if known is None else self.rows[:-1] + fresh
 
 
-class Chosen(NamedTuple):
-    """How the rows of a trace were chosen: among which, and by which filters in turn; None for a slice."""
-
-    among: Rows
-    by: tuple[Choice, ...] | None = ()
-
-
 class Trace(Sequence["dict[str, Any]"]):
     """What happened, row by row: a snapshot; ask for it again to see more. Its board in JupyterLab is kept up to date.
 
@@ -64,16 +57,14 @@ class Trace(Sequence["dict[str, Any]"]):
     """
 
     def __init__(
-        self,
-        rows: Rows,
-        context: TraceContext | None = None,
-        widget: "Callable[[Trace], Widget] | None" = None,
-        chosen: Chosen | None = None,
+        self, rows: Rows, context: TraceContext | None = None, widget: "Callable[[Trace], Widget] | None" = None
     ) -> None:
         self._rows = rows
         self._context = context or TraceContext()
         self._make_widget = widget
-        self._chosen = chosen or Chosen(rows)
+        self._choices: tuple[Choice, ...] = ()
+        self.whole: Rows | None = rows
+        """All rows among which these were chosen; None for a slice, whose rows stay the same."""
 
     def for_(self, payment: str) -> "Trace":
         """The rows of one payment, by the id of its intent, its charge or a refund of it; or those of one payout."""
@@ -86,15 +77,10 @@ class Trace(Sequence["dict[str, Any]"]):
             raise ValueError(message)
         return self._choose(lambda rows: [row for row in rows if row["kind"] in kinds])
 
-    @property
-    def whole(self) -> Rows | None:
-        """All rows among which these were chosen; None for a slice, whose rows stay the same."""
-        return None if self._chosen.by is None else self._chosen.among
-
     def among(self, rows: Rows) -> "Trace":
         """The same choice among other rows."""
-        found = reduce(lambda left, choose: choose(left), self._chosen.by or (), rows)
-        return self._with(found, Chosen(rows, self._chosen.by))
+        found = reduce(lambda left, choose: choose(left), self._choices, rows)
+        return self._with(found, rows, self._choices)
 
     @property
     def exchanges(self) -> list[Exchange]:
@@ -117,7 +103,7 @@ class Trace(Sequence["dict[str, Any]"]):
     def __getitem__(self, place: int | slice) -> "dict[str, Any] | Trace":
         if isinstance(place, int):
             return self._rows[place]
-        return self._with(self._rows[place], self._chosen._replace(by=None))
+        return self._with(self._rows[place], None, ())
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -126,14 +112,15 @@ class Trace(Sequence["dict[str, Any]"]):
         return str(self._table())
 
     def _choose(self, choice: Choice) -> "Trace":
-        by = None if self._chosen.by is None else (*self._chosen.by, choice)
-        return self._with(choice(self._rows), self._chosen._replace(by=by))
+        return self._with(choice(self._rows), self.whole, (*self._choices, choice))
 
-    def _with(self, rows: Rows, chosen: Chosen) -> "Trace":
-        return Trace(rows, self._context, self._make_widget, chosen)
+    def _with(self, rows: Rows, whole: Rows | None, choices: tuple[Choice, ...]) -> "Trace":
+        made = Trace(rows, self._context, self._make_widget)
+        made.whole, made._choices = whole, choices
+        return made
 
     def _table(self) -> Table:
-        return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, [_cells(row) for row in self._rows])
+        return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, map(_cells, self._rows))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         made = self._table()

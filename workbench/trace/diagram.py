@@ -1,7 +1,7 @@
 """The trace as a sequence diagram: its rows as steps, drawn as SVG, or written a line a step."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
@@ -26,12 +26,9 @@ def clock_of(at: str) -> str:
     return at[:19].replace("T", " ")
 
 
-MERCHANT: Final = "your server"
-SERVICE: Final = "payment service"
-PHONE: Final = "customer's phone"
-LEDGER: Final = "ledger"
-RECEIVER: Final = "webhook receiver"
-LANES: Final[tuple[str, ...]] = (MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER)
+MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER = LANES = (
+    "your server", "payment service", "customer's phone", "ledger", "webhook receiver",
+)  # fmt: skip
 """From left to right."""
 LONGEST: Final = 52
 _OK: Final = range(200, 400)
@@ -73,15 +70,14 @@ def _screen(row: dict[str, Any]) -> Step:
     return _step(row, PHONE, SERVICE, f"PIN {pressed}" if "•" in pressed else pressed, text)
 
 
-def _entry(row: dict[str, Any]) -> Step:
-    return _step(row, SERVICE, LEDGER, row["what"])
-
-
-def _webhook(row: dict[str, Any]) -> Step:
-    return _step(row, SERVICE, RECEIVER, row["what"], row["result"], is_bad=not row["result"].startswith("2"))
-
-
-_OF_KIND = {"call": _call, "screen": _screen, "entry": _entry, "webhook": _webhook}
+_OF_KIND: Final[Mapping[str, Callable[[dict[str, Any]], Step]]] = {
+    "call": _call,
+    "screen": _screen,
+    "entry": lambda row: _step(row, SERVICE, LEDGER, row["what"]),
+    "webhook": lambda row: _step(
+        row, SERVICE, RECEIVER, row["what"], row["result"], is_bad=not row["result"].startswith("2")
+    ),
+}
 
 
 def _step(
@@ -102,6 +98,8 @@ _LONG: Final = 900
 """A picture of this height repeats the names of the lanes at its end."""
 _PAPER, _INK, _FAINT, _RULE, _BAD = "#fdfcf9", "#22262b", "#5c6670", "#c9ced4", "#b3261e"
 _COLOURS: Final = {"call": "#1a5fa8", "screen": "#7a3e9d", "entry": "#1b6e45", "webhook": "#94500a"}
+_HALO: Final = {"stroke": _PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
+"""Around a text: it keeps the line behind it from running through it."""
 _FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 
 
@@ -111,29 +109,27 @@ def _drawn(steps: Sequence[Step], note: str) -> str:
     width = max([_LEAST, *(x + _BESIDE + _RIGHT for x in lanes.values())])
     body, bottom = _arrows(steps, lanes, width)
     height = bottom + 20 + (_HEAD_BOX if bottom > _LONG else 0)
-    label = f"{_TITLE}. {len(steps)} steps between {', '.join(lanes)}."
+    spoken = (
+        f"{each.at}: {each.source} to {each.target}: {each.label}{each.response and f', answered {each.response}'}."
+        for each in steps
+    )
+    label = _text(f"{_TITLE}. {len(steps)} steps between {', '.join(lanes)}.")
     start = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img" aria-label="{_text(label)}" '
-        f'font-family="{_FONT}" font-size="12" style="max-width:100%;height:auto">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="{label}" font-family="{_FONT}" font-size="12" style="max-width:100%;height:auto">'
     )
     parts = [
         start,
-        f"<title>{_TITLE}</title>",
-        f"<desc>{_text(' '.join(map(_spoken, steps)))}</desc>",
-        _box(0.5, 0.5, width - 1, height - 1, fill=_PAPER, stroke=_RULE),
-        _label(16, 24, _TITLE, _INK, size=13, weight=600),
-        _label(width - 16, 24, note, _FAINT, size=11, anchor="end"),
+        _tag("title", _TITLE),
+        _tag("desc", " ".join(spoken)),
+        _box(0.5, 0.5, width - 1, height - 1, _PAPER, _RULE),
+        _label(16, 24, _TITLE, _INK, font_size=13, font_weight=600),
+        _label(width - 16, 24, note, _FAINT, font_size=11, text_anchor="end"),
         *_lifelines(lanes, bottom),
         *body,
         "</svg>",
     ]
     return "\n".join(parts)
-
-
-def _spoken(step: Step) -> str:
-    response = f", answered {step.response}" if step.response else ""
-    return f"{step.at}: {step.source} to {step.target}: {step.label}{response}."
 
 
 def _placed(steps: Sequence[Step]) -> dict[str, int]:
@@ -160,15 +156,11 @@ def _lifelines(lanes: Mapping[str, int], bottom: int) -> list[str]:
     parts = []
     for name, x in lanes.items():
         half = _width(name) // 2 + 14
-        parts.append(f'<line x1="{x}" y1="{_HEAD}" x2="{x}" y2="{bottom}" stroke="{_RULE}" stroke-width="1.5"/>')
+        parts.append(_line(x, _HEAD, x, bottom, _RULE, stroke_width=1.5))
         for y in heads:
-            parts.append(_box(x - half, y, 2 * half, _HEAD_BOX, fill="#ffffff", stroke=_INK))
-            parts.append(_label(x, y + 19, name, _INK, weight=600, anchor="middle"))
+            parts.append(_box(x - half, y, 2 * half, _HEAD_BOX, "#ffffff", _INK))
+            parts.append(_label(x, y + 19, name, _INK, font_weight=600, text_anchor="middle"))
     return parts
-
-
-def _box(x: float, y: float, width: int, height: int, *, fill: str, stroke: str) -> str:
-    return f'<rect x="{x:g}" y="{y:g}" width="{width}" height="{height}" rx="6" fill="{fill}" stroke="{stroke}"/>'
 
 
 def _arrows(steps: Sequence[Step], lanes: Mapping[str, int], width: int) -> tuple[list[str], int]:
@@ -179,13 +171,12 @@ def _arrows(steps: Sequence[Step], lanes: Mapping[str, int], width: int) -> tupl
         if step.at[:10] != day:
             day, time = step.at[:10], ""
             y += _DAY
-            line = f'<line x1="{_LEFT - 8}" y1="{y - 12}" x2="{width - 16}" y2="{y - 12}"'
-            parts.append(f'{line} stroke="{_RULE}" stroke-dasharray="1 4"/>')
-            parts.append(_label(16, y - 8, day, _FAINT, size=11, weight=600))
+            parts.append(_line(_LEFT - 8, y - 12, width - 16, y - 12, _RULE, stroke_dasharray="1 4"))
+            parts.append(_label(16, y - 8, day, _FAINT, font_size=11, font_weight=600))
         y += _STEP
         if step.at[11:] != time:
             time = step.at[11:]
-            parts.append(_label(16, y + 4, time, _FAINT, size=11))
+            parts.append(_label(16, y + 4, time, _FAINT, font_size=11))
         parts += _arrow(step, y, lanes)
         if step.response:
             y += _RESPONSE
@@ -203,33 +194,33 @@ def _arrow(step: Step, y: int, lanes: Mapping[str, int], *, is_response: bool = 
     is_bad = step.is_bad and (is_response or not step.response)
     colour = _BAD if is_bad else _COLOURS[step.kind]
     text = step.response if is_response else step.label
-    dashes = ' stroke-dasharray="6 4"' if is_response else ""
+    dashes = {"stroke_dasharray": "6 4"} if is_response else {}
     tip = f"{end},{y} {end - sign * 9},{y - 4.5:g} {end - sign * 9},{y + 4.5:g}"
     return [
-        f'<line x1="{start}" y1="{y}" x2="{end - sign * 8}" y2="{y}" stroke="{colour}" stroke-width="1.6"{dashes}/>',
-        f'<polygon points="{tip}" fill="{colour}"/>',
-        f'<circle cx="{start}" cy="{y}" r="3.2" fill="{colour}"/>',
-        _label((start + end) // 2, y - 7, f"✗ {text}" if is_bad else text, colour, anchor="middle", halo=True),
+        _line(start, y, end - sign * 8, y, colour, stroke_width=1.6, **dashes),
+        _tag("polygon", points=tip, fill=colour),
+        _tag("circle", cx=start, cy=y, r=3.2, fill=colour),
+        _label((start + end) // 2, y - 7, f"✗ {text}" if is_bad else text, colour, text_anchor="middle", **_HALO),
     ]
 
 
-def _label(  # noqa: PLR0913  one argument per attribute
-    x: int,
-    y: int,
-    text: str,
-    fill: str,
-    *,
-    size: int = 12,
-    weight: int = 400,
-    anchor: str = "start",
-    halo: bool = False,
-) -> str:
-    """Text; a halo keeps the line behind it from running through it."""
-    behind = f' stroke="{_PAPER}" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
-    return (
-        f'<text x="{x}" y="{y}" fill="{fill}" font-size="{size}" font-weight="{weight}" '
-        f'text-anchor="{anchor}"{behind}>{_text(text)}</text>'
-    )
+def _tag(name: str, text: str | None = None, /, **attributes: object) -> str:
+    """An element, with this text in it; `_` in the name of an attribute stands for a hyphen."""
+    written = "".join(f' {each.replace("_", "-")}="{value}"' for each, value in attributes.items())
+    return f"<{name}{written}/>" if text is None else f"<{name}{written}>{_text(text)}</{name}>"
+
+
+def _box(x: float, y: float, width: int, height: int, fill: str, stroke: str) -> str:
+    return _tag("rect", x=f"{x:g}", y=f"{y:g}", width=width, height=height, rx=6, fill=fill, stroke=stroke)
+
+
+def _line(x1: int, y1: int, x2: int, y2: int, stroke: str, **more: object) -> str:
+    return _tag("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, **more)
+
+
+def _label(x: int, y: int, text: str, fill: str, **more: object) -> str:
+    usual = {"font_size": 12, "font_weight": 400, "text_anchor": "start"}
+    return _tag("text", text, x=x, y=y, fill=fill, **{**usual, **more})
 
 
 def _text(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from http import HTTPStatus
+from http.client import responses
 from typing import Any
 from urllib.parse import quote
 
@@ -46,12 +46,8 @@ class Exchange:
     @property
     def response(self) -> str:
         """Status line, headers, body."""
-        first_line = f"HTTP/1.1 {self.status} {self._reason}".rstrip()
+        first_line = f"HTTP/1.1 {self.status} {responses.get(self.status, '')}".rstrip()
         return message(first_line, self._call.response.headers, self._call.response.body)
-
-    @property
-    def _reason(self) -> str:
-        return HTTPStatus(self.status).phrase if self.status in list(HTTPStatus) else ""
 
     @property
     def status(self) -> int:
@@ -108,15 +104,8 @@ class Exchange:
         headers = {**({"Content-Type": ""} if body else {}), **self._call.request.headers}
         scheme, _, credential = headers.get("Authorization", "").partition(" ")
         key = next((name for start, name in _OWN_KEYS if credential.startswith(start)), "secret_key")
-        return snippet(
-            method,
-            path,
-            body,
-            headers=headers,
-            scheme=scheme.title() if scheme.title() in {"Bearer", "Basic"} else "none",
-            key=key,
-            base_url=self._context.base_url,
-        )
+        named = scheme.title() if scheme.title() in {"Bearer", "Basic"} else "none"
+        return snippet(method, path, body, headers=headers, scheme=named, key=key, base_url=self._context.base_url)
 
     def __repr__(self) -> str:
         return visible(f"{self.request}\n\n{self.response}", lines=True)

@@ -1,36 +1,54 @@
 """The dashboard: what a merchant sees of payments, events, deliveries, endpoints, keys and the sandbox."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
+from workbench.domain import wire
+from workbench.lab import views
 from workbench.lab.board import Board
-from workbench.lab.dashboard.payments_tab import EventsSection, PaymentsSection
 from workbench.lab.dashboard.settings_tab import ClockSection, KeysSection, OperatorsSection
-from workbench.lab.dashboard.webhooks_tab import DeliveriesSection, EndpointsSection
-from workbench.lab.sections import BoardSection, Message, SessionSection, Values
+from workbench.lab.dashboard.webhooks_tab import DeliveriesSection, EndpointsSection, EventsSection
+from workbench.lab.sections import BoardSection, Message, PagedSection, SessionSection, Values, when
 from workbench.lab.views import PLAIN, Actions, Beside, Fold, Form, Item, Menu, Section
 from workbench.session import Session
 
+_FAILED, _STATUS_TEXTS = "requires_payment_method", {"succeeded": "✓ succeeded", "canceled": "✗ canceled"}
 
-class MenuSection(BoardSection):
-    """What there is to see, by id and label, and what is chosen."""
 
-    id, wide = "menu", True
+class PaymentsSection(PagedSection[wire.PaymentIntent]):
+    """The balance and the payment intents, newest first."""
 
-    def __init__(self, label: str, choices: tuple[tuple[str, str], ...]) -> None:
-        self._label = label
-        self._choices = choices
-        self.chosen = choices[0][0]
+    id, title, wide = "payments", "Payments", True
+    group = "payment_intents"
+    page_size = 10
 
-    def _items(self) -> Iterator[Item]:
-        yield Menu(self._label, self._choices, self.chosen)
+    def _items(self) -> Iterator[views.Item]:
+        balance = self._looking.balance.retrieve()
+        sums = (balance.available, balance.pending, balance.owed)
+        names = ("Available to pay out", "Pending, cleared at night", "Owed")
+        yield views.Facts(tuple(zip(names, map(_sum, sums), strict=True)))
+        columns = views.headings("Payment", "Amount", "Status", "Phone", "Made (Lusaka)", numeric=("Amount",))
+        yield views.Grid("Payment intents, newest first", columns, tuple(map(_row, self._rows())), cards=True)
+        yield from self._buttons("Payments")
 
-    def _on_show(self, on: str, _values: Values) -> Message:
-        if on in dict(self._choices):
-            self.chosen = on
-        return Message("", PLAIN)
+
+def _sum(amounts: Sequence[wire.Amount]) -> str:
+    return ", ".join(f"{each.amount:,.2f} {each.currency}" for each in amounts) or "0.00"
+
+
+def _row(intent: wire.PaymentIntent) -> views.Row:
+    amount = "" if intent.amount is UNSET else f"{intent.amount:,.2f} {intent.currency}"
+    method = intent.payment_method
+    phone = method.mobile_money.phone if isinstance(method, wire.MobileMoneyMethod) else "-"
+    made = "" if intent.created is UNSET else when(intent.created)
+    status = _STATUS_TEXTS.get(intent.status, intent.status.replace("_", " "))
+    error = intent.last_payment_error
+    if intent.status == _FAILED and isinstance(error, wire.PaymentError):
+        status = f"✗ failed: {error.code}"
+    return views.Row(intent.id, (intent.id, amount, status, phone, made))
 
 
 _SECTIONS: Final[dict[type[SessionSection], str]] = {
@@ -44,11 +62,26 @@ _SECTIONS: Final[dict[type[SessionSection], str]] = {
 """What can be chosen in the menu, and its label there."""
 
 
+class MenuSection(BoardSection):
+    """What can be chosen, and what is."""
+
+    id, wide = "menu", True
+    chosen = PaymentsSection.id
+
+    def _items(self) -> Iterator[Item]:
+        yield Menu("Dashboard", tuple((each.id, label) for each, label in _SECTIONS.items()), self.chosen)
+
+    def _on_show(self, on: str, _values: Values) -> Message:
+        if on in {each.id for each in _SECTIONS}:
+            self.chosen = on
+        return Message("", PLAIN)
+
+
 class Dashboard(Board):
     """All of it as text and HTML; live, the clock and what is chosen, so that only this is asked for."""
 
     def __init__(self, session: Session) -> None:
-        self._menu = MenuSection("Dashboard", tuple((each.id, label) for each, label in _SECTIONS.items()))
+        self._menu = MenuSection()
         self._always = (ClockSection(session), self._menu)
         self._chosen = tuple(each(session) for each in _SECTIONS)
         super().__init__("Merchant dashboard", (*self._always, *self._chosen), session.watch)

@@ -40,7 +40,6 @@ class KeysSection(PagedSection[wire.ApiKey]):
         return Message(text, code=self._code("POST", _PATH, {"kind": kind}), reveal=_reveal(made))
 
     def _on_roll(self, on: str, _values: Values) -> Message:
-        """A new key in place of one; the bench goes on with the new one where it was its own."""
         is_own = self._holds(on)
         made = self._pay.api_keys.roll(on)
         if is_own:
@@ -53,7 +52,6 @@ class KeysSection(PagedSection[wire.ApiKey]):
         )
 
     def _on_revoke(self, on: str, _values: Values) -> Message:
-        """End a key, but for the one that the bench calls with."""
         if self._holds(on):
             return Message(_KEPT, views.BAD)
         ended = self._pay.api_keys.revoke(on)
@@ -63,7 +61,12 @@ class KeysSection(PagedSection[wire.ApiKey]):
         is_own = self._is_own(key)
         status = f"{key.status}, this bench calls with it" if is_own else key.status
         cells = (key.masked, key.kind, when(key.created), status)
-        return views.Row(key.id, cells, _actions(key, is_own=is_own) if key.status == ACTIVE else ())
+        goes_on, kept = (" This bench goes over to the new one.", _KEPT) if is_own else ("", "")
+        actions = (
+            views.Action("roll", "Roll", key.id, confirm=f"The old key ends at once.{goes_on} Roll it?"),
+            views.Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept),
+        )
+        return views.Row(key.id, cells, actions if key.status == ACTIVE else ())
 
     def _holds(self, key_id: str) -> bool:
         return any(each.id == key_id and self._is_own(each) for each in self._looking.api_keys.each())
@@ -73,14 +76,6 @@ class KeysSection(PagedSection[wire.ApiKey]):
         held = self._session.secret_key if key.kind == "secret" else self._session.publishable_key
         begins, _, ends = key.masked.partition("••••")
         return key.status == ACTIVE and held.startswith(begins) and held.endswith(ends) and mask(held) != held
-
-
-def _actions(key: wire.ApiKey, *, is_own: bool) -> tuple[views.Action, ...]:
-    goes_on, kept = (" This bench goes over to the new one.", _KEPT) if is_own else ("", "")
-    return (
-        views.Action("roll", "Roll", key.id, confirm=f"The old key ends at once.{goes_on} Roll it?"),
-        views.Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept),
-    )
 
 
 def _reveal(key: wire.ApiKey) -> Reveal:

@@ -1,30 +1,31 @@
-"""The dashboard's deliveries and endpoints, with the attempts of each delivery."""
+"""The dashboard's events, their deliveries with each attempt, and the endpoints."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from workbench.domain import wire
 from workbench.domain.ids import short_id
 from workbench.domain.masking import Secret, mask, shortened
-from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, FAULTS, PENDING
+from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339
+from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, EVENT_TYPES, FAULTS, PENDING
+from workbench.errors import InvalidRequest, NotFound
 from workbench.lab import views
 from workbench.lab.sections import Message, PagedSection, Reveal, Values, counted, span, when
+from workbench.render import indented
 
 _MAX_RESPONSE: Final = 300
 """So many characters are shown of a receiver's response."""
-STATUS_TEXTS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
+_DELIVERY_TEXTS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
 
 
-def deliveries_grid(caption: str, rows: Sequence[views.Row]) -> views.Grid:
-    """A table of deliveries."""
-    return views.Grid(
-        caption, views.headings("Delivery", "Event, and where to", "Status"), tuple(rows), "None.", cards=True
-    )
+def _deliveries(caption: str, rows: Sequence[views.Row]) -> views.Grid:
+    columns = views.headings("Delivery", "Event, and where to", "Status")
+    return views.Grid(caption, columns, tuple(rows), "None.", cards=True)
 
 
-def delivery_cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
-    """A delivery's cells in that table."""
-    status = [STATUS_TEXTS.get(delivery.status, delivery.status)]
+def _cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
+    status = [_DELIVERY_TEXTS.get(delivery.status, delivery.status)]
     if delivery.status != DELIVERED or len(delivery.attempts) > 1:
         status.append(counted(len(delivery.attempts), "attempt"))
     if delivery.next_attempt_at is not None:
@@ -33,14 +34,12 @@ def delivery_cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
     return (short_id(delivery.id), f"{delivery.event_type} to {place}", ", ".join(status))
 
 
-def attempts_of(delivery: wire.Delivery, now_s: int) -> tuple[views.Item, ...]:
+def _attempts(delivery: wire.Delivery, now_s: int) -> tuple[views.Item, ...]:
     """Each attempt, and what follows."""
     rows = tuple(_attempt(each) for each in delivery.attempts)
     columns = views.headings("No.", "Time (Lusaka)", "Status", "Took", "Answer", numeric=("No.", "Took"))
-    return (
-        views.Grid(f"Attempts at delivery {delivery.id}", columns, rows, "None yet.", cards=True),
-        _next(delivery, now_s),
-    )
+    grid = views.Grid(f"Attempts at delivery {delivery.id}", columns, rows, "None yet.", cards=True)
+    return grid, _next(delivery, now_s)
 
 
 def _attempt(attempt: wire.DeliveryAttempt) -> views.Row:
@@ -59,6 +58,129 @@ def _next(delivery: wire.Delivery, now_s: int) -> views.Note:
         return views.Note("It is being sent.")
     left = span(delivery.next_attempt_at - now_s)
     return views.Note(f"The next attempt is due at {when(delivery.next_attempt_at)} in Lusaka, in {left}.")
+
+
+_EVENTS_PATH: Final = "/v1/events"
+_FAMILIES: Final = tuple(dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES))
+_TYPES: Final = (("", "all types"), *((each, each) for each in (*_FAMILIES, *EVENT_TYPES)))
+_NO_MOMENT: Final = "A moment in Lusaka, such as 2026-01-05 or 2026-01-05 08:30."
+_MAX_SEARCH: Final = 100
+
+
+class EventsSection(PagedSection[wire.Event]):
+    """A page of events, newest first, as they are filtered; one of them unfolded."""
+
+    id, title, wide = "events", "Developers: events", True
+    group = "events"
+    _filter: Values = dict.fromkeys(("search", "type", "since"), "")
+    """As it was typed."""
+
+    def _items(self) -> Iterator[views.Item]:
+        query, error = self._query()
+        yield self._form(error)
+        columns = views.headings("Event", "Type", "Payment", "Time (Lusaka)")
+        caption = f"Events{', as filtered' if query else ''}, newest first"
+        try:
+            rows = tuple(self._row(each) for each in self._rows(**query))
+            yield views.Grid(caption, columns, rows, "None found." if query else "None yet.")
+            yield from self._buttons("Events")
+        except InvalidRequest as refused:
+            # The filter can still be changed.
+            yield views.Note(str(refused), views.BAD)
+
+    def _on_search(self, on: str, values: Values) -> Message:
+        self._on_follow(on, values)
+        query, error = self._query()
+        if error:
+            return Message(error, views.BAD)
+        found = len(self._rows(**query))
+        more = ", and there are more" if self._has_more else ""
+        return Message(f"{counted(found, 'event')} found{more}.", code=self._code("GET", _EVENTS_PATH, query=query))
+
+    def _on_follow(self, _on: str, values: Values) -> None:
+        event_filter = {name: values.get(name, "") for name in self._filter}
+        if event_filter != self._filter:
+            self._filter = event_filter
+            self._after = []
+
+    def _on_clear(self, on: str, _values: Values) -> Message:
+        self._on_follow(on, {})
+        return Message("All events are shown.", code=self._code("GET", _EVENTS_PATH))
+
+    def _on_replay(self, on: str, _values: Values) -> Message:
+        sent = self._pay.events.replay(on)
+        code = self._code("POST", f"{_EVENTS_PATH}/{on}/replay")
+        if not sent.data:
+            return Message("No endpoint that is enabled wants it.", views.WARN, code)
+        return Message(f"Sent again to {counted(len(sent.data), 'endpoint')}.", code=code)
+
+    def _on_replay_one(self, on: str, _values: Values) -> Message:
+        self._pay.deliveries.replay(on)
+        return Message("Sent again.", code=self._code("POST", f"/v1/deliveries/{on}/replay"))
+
+    def _query(self) -> tuple[dict[str, str], str]:
+        """The parameters of the list, and what is wrong with the filter."""
+        try:
+            since, error = _in_lusaka(self._filter["since"].strip()), ""
+        except (ValueError, OverflowError):
+            since, error = "", _NO_MOMENT
+        search = self._filter["search"].strip()[:_MAX_SEARCH]
+        parameters = {"type": self._filter["type"], "created_since": since, "search": search}
+        return {name: value for name, value in parameters.items() if value}, error
+
+    def _form(self, error: str) -> views.Form:
+        search, kind, since = self._filter.values()
+        fields = (
+            views.Field("search", "Search", search, "search", hint="An id, a reference, a number's last digits"),
+            views.Field("type", "Type", kind, "select", _TYPES),
+            views.Field("since", "Since (Lusaka)", since, hint="Such as 2026-01-05 08:30", error=error),
+        )
+        buttons = (views.Action("search", "Search", primary=True), views.Action("clear", "Clear"))
+        return views.Form("filter", "Which events", fields, buttons, follow=True, row=True)
+
+    def _row(self, event: wire.Event) -> views.Row:
+        at = when(datetime.fromisoformat(event.timestamp).timestamp())
+        cells = (short_id(event.id), event.type, short_id(_payment(event)), at)
+        beneath = self._details(event) if event.id == self._open else ()
+        return views.Row(event.id, cells, (self._unfolds("Details", event.id),), beneath=beneath)
+
+    def _details(self, event: wire.Event) -> tuple[views.Item, ...]:
+        try:
+            sent = self._looking.deliveries.list(event=event.id, limit=100).data
+        except NotFound:
+            sent = []
+        now_s = self._now_s()
+        rows = [
+            views.Row(
+                each.id, _cells(each, now_s), (views.Action("replay_one", "Replay", each.id),),
+                more=_attempts(each, now_s), more_label="Attempts",
+            )
+            for each in sent
+        ]  # fmt: skip
+        caused_by = ("Caused by the call", event.request.id or "none")
+        return (
+            views.Facts((("Event", event.id), ("Payment", _payment(event)), caused_by)),
+            views.Code("Payload, numbers masked", mask(indented(wire.to_json(event).decode()))),
+            _deliveries("Sent to", rows) if rows else views.Note("It was sent nowhere: no endpoint wanted it."),
+            views.Actions("This event", (views.Action("replay", "Replay to every endpoint", event.id),)),
+        )
+
+
+def _in_lusaka(text: str) -> str:
+    """A moment in Lusaka, or in the zone that it names, as the service takes it; ValueError or OverflowError: none."""
+    if not text:
+        return ""
+    at = datetime.fromisoformat(text)
+    taken = rfc3339(milliseconds(at if at.tzinfo else at.replace(tzinfo=LUSAKA)))
+    if not RFC3339.fullmatch(taken):
+        raise ValueError(_NO_MOMENT)
+    return taken
+
+
+def _payment(event: wire.Event) -> str:
+    """The payment that an event's object belongs to, or is."""
+    about = event.data.object
+    return str(about.get("payment_intent") or about.get("charge") or about.get("id", "-"))
 
 
 _FILTERS: Final = {"": "all", PENDING: "on their way", DELIVERED: "delivered", DEAD_LETTER: "dead letters"}
@@ -90,18 +212,20 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         rows = [self._row(each, now_s) for each in self._rows(status=self._status or None)]
         dead = self._looking.deliveries.list(status=DEAD_LETTER, limit=1).data
         yield from (self._form(), *(_DEAD_LETTERS if dead else _NO_DEAD_LETTERS))
-        yield deliveries_grid(f"Deliveries: {_FILTERS[self._status]}", rows)
+        yield _deliveries(f"Deliveries: {_FILTERS[self._status]}", rows)
         yield from self._buttons("Deliveries")
 
     def _on_show(self, on: str, values: Values) -> Message:
-        self._status = values.get("status", on)
-        self._after = []
+        if values.get("status", on) not in _FILTERS:
+            return Message("No delivery has this status.", views.BAD)
+        self._on_follow(on, values)
         query = {"status": self._status} if self._status else {}
-        return Message(f"Shown: {_FILTERS.get(self._status, '')}.", code=self._code("GET", _DELIVERIES, query=query))
+        return Message(f"Shown: {_FILTERS[self._status]}.", code=self._code("GET", _DELIVERIES, query=query))
 
-    def _on_follow(self, _on: str, values: Values) -> None:
-        if values.get("status", "") in _FILTERS:
-            self._status = values["status"]
+    def _on_follow(self, on: str, values: Values) -> None:
+        status = values.get("status", on)
+        if status in _FILTERS:
+            self._status = status
             self._after = []
 
     def _on_replay(self, on: str, _values: Values) -> Message:
@@ -111,7 +235,6 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         return Message(text, tone, self._code("POST", f"{_DELIVERIES}/{on}/replay"))
 
     def _on_replay_all(self, _on: str, _values: Values) -> Message:
-        """Send every dead letter again whose endpoint is enabled."""
         sent = self._pay.deliveries.replay_dead_letters()
         code = self._code("POST", "/v1/dead_letters/replay")
         if not sent.data:
@@ -124,11 +247,9 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         return views.Form("filter", "Which deliveries", (status,), (show,), follow=True, row=True)
 
     def _row(self, delivery: wire.Delivery, now_s: int) -> views.Row:
-        is_open = delivery.id == self._open
-        unfold = views.Action("unfold", "Attempts", delivery.id, expanded="yes" if is_open else "no")
-        beneath = attempts_of(delivery, now_s) if is_open else ()
-        actions = (unfold, views.Action("replay", "Replay", delivery.id))
-        return views.Row(delivery.id, delivery_cells(delivery, now_s), actions, beneath=beneath)
+        beneath = _attempts(delivery, now_s) if delivery.id == self._open else ()
+        actions = (self._unfolds("Attempts", delivery.id), views.Action("replay", "Replay", delivery.id))
+        return views.Row(delivery.id, _cells(delivery, now_s), actions, beneath=beneath)
 
 
 _ENDPOINTS: Final = "/v1/webhook_endpoints"
@@ -177,14 +298,12 @@ class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
         return Message("Saved.", code=self._code("PATCH", f"{_ENDPOINTS}/{on}", {"url": url, "enabled_events": types}))
 
     def _on_pause(self, on: str, _values: Values) -> Message:
-        """Send nothing there for now."""
         return self._set_status(on, DISABLED, _PAUSED)
 
     def _on_enable(self, on: str, _values: Values) -> Message:
         return self._set_status(on, ENABLED, _ENABLED)
 
     def _on_roll(self, on: str, _values: Values) -> Message:
-        """A new secret; for a day messages are signed with both."""
         made = self._pay.webhook_endpoints.roll_secret(on)
         until = f" Until {when(made.secret_overlap_until)} messages are signed with the one before too."
         return Message(
@@ -240,27 +359,23 @@ def _manage(endpoint: wire.WebhookEndpoint, faults: list[str], *, is_own: bool) 
     checks = tuple(views.Field(each, _FAULT_LABELS[each], "yes" if each in faults else "", "check") for each in FAULTS)
     save = views.Action("save", "Save", endpoint.id, primary=True)
     misbehave = views.Action("misbehave", "Set faults", endpoint.id)
+    switch, label = ("pause", "Pause") if endpoint.status == ENABLED else ("enable", "Enable")
+    roll = "A new secret; for a day the old one signs too. Roll it?"
+    deaf = " The bench's own receiver would hear nothing more." if is_own else ""
+    actions = (
+        views.Action(switch, label, endpoint.id),
+        views.Action("roll", "Roll secret", endpoint.id, confirm=roll),
+        views.Action("delete", "Delete", endpoint.id, confirm=f"Nothing more is sent there.{deaf} Delete it?"),
+    )
     return (
         views.Facts(tuple(facts)),
         views.Form(f"edit-{endpoint.id}", "Address and filter", fields, (save,), row=True),
         views.Form(f"faults-{endpoint.id}", "To test a receiver", checks, (misbehave,), row=True),
-        views.Actions("This endpoint", _actions(endpoint, is_own=is_own)),
-    )
-
-
-def _actions(endpoint: wire.WebhookEndpoint, *, is_own: bool) -> tuple[views.Action, ...]:
-    switch, label = ("pause", "Pause") if endpoint.status == ENABLED else ("enable", "Enable")
-    own = " The bench's own receiver would hear nothing more." if is_own else ""
-    roll = "A new secret; for a day the old one signs too. Roll it?"
-    return (
-        views.Action(switch, label, endpoint.id),
-        views.Action("roll", "Roll secret", endpoint.id, confirm=roll),
-        views.Action("delete", "Delete", endpoint.id, confirm=f"Nothing more is sent there.{own} Delete it?"),
+        views.Actions("This endpoint", actions),
     )
 
 
 def _filled_in(values: Values) -> tuple[str, list[str]]:
-    """The address and the types of events that a form holds."""
     types = [each.strip() for each in values.get("events", "").split(",") if each.strip()]
     return values.get("url", "").strip(), types
 

@@ -1,26 +1,22 @@
 """The desk: one payment from its request to its ledger, with the handset between; put together from its sections."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
 from workbench.domain import wire
-from workbench.domain.ledger import Side, TAccount, t_accounts
+from workbench.domain.ledger import CREDIT, DEBIT, TAccount, t_accounts
 from workbench.domain.money import Money
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.trace_rows import entry_of
 from workbench.errors import WorkbenchError
 from workbench.lab.board import Board
-from workbench.lab.desk.progress_section import (
-    DeskSection,
-    PaymentSection,
-    WebhooksSection,
-    news,
-    verified_at,
-)
+from workbench.lab.desk.gathered import DeskSection, Gathered, Rows, news
+from workbench.lab.desk.progress_section import PaymentSection, WebhooksSection, verified_at
 from workbench.lab.desk.request_section import RequestSection, ResponseSection
-from workbench.lab.sections import Gathered, Message, Rows
+from workbench.lab.sections import Message
 from workbench.lab.views import BAD, GOOD, WARN, Beside, Code, Fold, Grid, Item, Note, Row, Slot, headings
 from workbench.session import Session
 from workbench.snippets import snippet
@@ -75,22 +71,23 @@ def ledger(rows: Rows, accounts: Sequence[wire.LedgerAccount]) -> tuple[Item, ..
 
 
 def _proof(postings: Sequence[Mapping[str, Any]]) -> Note:
-    """That debits equal credits, in each currency."""
-    sums = {row["currency"]: {"debit": 0, "credit": 0} for row in postings}
+    sums: Counter[tuple[str, str]] = Counter()
     for row in postings:
-        sums[row["currency"]][row["side"]] += row["amount_minor"]
+        sums[row["currency"], row["side"]] += row["amount_minor"]
+    sides = {code: (sums[code, DEBIT], sums[code, CREDIT]) for code, _ in sorted(sums)}
     text = "; ".join(
-        f"debits {Money(each['debit'], code)}, credits {Money(each['credit'], code)}"
-        for code, each in sorted(sums.items())
+        f"debits {Money(debit, code)}, credits {Money(credit, code)}" for code, (debit, credit) in sides.items()
     )
-    if all(each["debit"] == each["credit"] for each in sums.values()):
+    if all(debit == credit for debit, credit in sides.values()):
         return Note(f"Debits equal credits: {text}.", GOOD)
     return Note(f"It does not balance: {text}.", BAD)
 
 
 def _grid(account: TAccount, balances: Mapping[tuple[str, str], int]) -> Grid:
-    pairs = zip_longest(account.debits, account.credits)
-    rows = [Row(f"{place}", _cells(*pair)) for place, pair in enumerate(pairs)]
+    rows = []
+    for place, (debit, credit) in enumerate(zip_longest(account.debits, account.credits)):
+        sides = (debit.money.plain if debit else "", credit.money.plain if credit else "")
+        rows.append(Row(f"{place}", ((debit or credit).entry, *sides)))
     rows.append(Row("balance", ("balance", *account.balance)))
     in_all = balances.get((account.account, account.currency), account.balance_minor)
     if in_all != account.balance_minor:
@@ -99,11 +96,6 @@ def _grid(account: TAccount, balances: Mapping[tuple[str, str], int]) -> Grid:
     meaning = f" — {_MEANINGS[account.code]}" if account.code in _MEANINGS else ""
     caption = f"{account.code} {account.account}{meaning} ({account.currency})"
     return Grid(caption, headings("entry", "debit", "credit", numeric=("debit", "credit")), tuple(rows))
-
-
-def _cells(debit: Side | None, credit: Side | None) -> tuple[str, str, str]:
-    entry = (debit or credit or Side("", Money(0))).entry
-    return entry, debit.money.plain if debit else "", credit.money.plain if credit else ""
 
 
 _KEYS = (("The PIN", "input", {"text": SANDBOX_PIN}), ("Cancel", "cancel", None), ("Ignore", "ignore", None))

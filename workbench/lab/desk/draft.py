@@ -9,7 +9,7 @@ from workbench.domain import wire
 from workbench.domain.masking import shortened
 from workbench.domain.phones import OPERATORS, msisdn_from
 from workbench.errors import InvalidRequest
-from workbench.lab.sections import json_in, pretty
+from workbench.lab.desk.gathered import object_in, pretty
 from workbench.snippets import snippet
 
 INTENT, CHARGE = "intent", "charge"
@@ -25,16 +25,8 @@ START: Final[Mapping[str, str]] = {
     "description": "Monstera",
     "key": SECRET,
 }
-FIELD_OF: Final[Mapping[str, str]] = {
-    "amount": "amount",
-    "phone": "phone",
-    "provider": "provider",
-    "channel": "provider",
-    "description": "description",
-    "reference": "description",
-    "Idempotency-Key": "idempotency_key",
-}
-"""The field of the form for the last name in an error's `param`."""
+_FIELDS: Final = {"channel": "provider", "reference": "description", "Idempotency-Key": "idempotency_key"}
+"""The field of the form for what a request calls otherwise."""
 MADE_ID: Final = "INTENT_ID"
 """Stands for the id that the first response will have."""
 _AMOUNT = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?")
@@ -45,10 +37,11 @@ _ONCE = ("from ", "import ", "pay =")
 
 
 class DraftRequest(NamedTuple):
-    """One request: where it goes, and its body as it is to be sent, laid out for reading."""
+    """One request: where it goes, its body laid out for reading, and the same as values; None where it is typed."""
 
     path: str
     text: str
+    body: Mapping[str, Any] | None = None
 
 
 def amount_problem(values: Mapping[str, str], unit_minor: int) -> str:
@@ -88,46 +81,41 @@ def requests_of(values: Mapping[str, str], unit_minor: int) -> tuple[DraftReques
     if values["operation"] == CHARGE:
         body = {"amount": amount, "currency": "zmw", "type": "mobile_money", "channel": values["provider"],
                 "phone": values["phone"], "reference": described}  # fmt: skip
-        return (DraftRequest("/v1/charges", _laid_out(body)),)
+        return (_request("/v1/charges", body),)
     create = {"amount": amount, "currency": "ZMW", "payment_method_types": ["mobile_money"], "description": described}
     method = {"type": "mobile_money", "mobile_money": {"phone": values["phone"], "provider": values["provider"]}}
     return (
-        DraftRequest("/v1/payment_intents", _laid_out(create)),
-        DraftRequest(f"/v1/payment_intents/{MADE_ID}/confirm", _laid_out({"payment_method": method})),
+        _request("/v1/payment_intents", create),
+        _request(f"/v1/payment_intents/{MADE_ID}/confirm", {"payment_method": method}),
     )
 
 
 def code_of(
-    requests: Sequence[DraftRequest],
-    *,
-    idempotency_key: str,
-    key: str,
-    base_url: str,
-    as_written: bool,
-    made_id: str = "",
+    requests: Sequence[DraftRequest], *, idempotency_key: str, key: str, base_url: str, made_id: str = ""
 ) -> tuple[str, str]:
     """The same in Python and for a shell: with the id that was made, or with a variable for it."""
     headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
     python, curl = [], []
     for each in requests:
         path = each.path.replace(MADE_ID, made_id or MADE_ID)
-        body = each.text if as_written else json_in(each.text)
+        body = each.text if each.body is None else object_in(each.text)
         made = snippet("POST", path, body, headers=headers, key=key, base_url=base_url)
-        # The client would write the JSON in its own way.
-        python.append(made.httpx if as_written else made.python)
+        # The client would write JSON that was typed in its own way.
+        python.append(made.httpx if each.body is None else made.python)
         curl.append(made.curl)
     if made_id or len(requests) == 1:
         return _once(python), "\n\n".join(curl)
-    return _python_of_two(*python), _shell_of_two(*curl)
+    reader = "python3 -c 'import json, sys; print(json.load(sys.stdin)[\"id\"])'"
+    shell = f"{MADE_ID}=$({curl[0]} \\\n  | {reader})\n\n{curl[1].replace(MADE_ID, f'${MADE_ID}')}"
+    return _python_of_two(*python), shell
 
 
 def phone_of(texts: Sequence[str]) -> str:
     """The number that bodies name; empty where they name none."""
     for text in texts:
-        body = json_in(text)
-        method = body.get("payment_method") if isinstance(body, dict) else None
-        money = method.get("mobile_money") if isinstance(method, dict) else None
-        for holder in (body, money):
+        body = object_in(text)
+        method = body.get("payment_method")
+        for holder in (body, method.get("mobile_money") if isinstance(method, dict) else None):
             if isinstance(holder, dict) and isinstance(holder.get("phone"), str):
                 return str(holder["phone"])
     return ""
@@ -145,19 +133,20 @@ def phone_hint(values: Mapping[str, str]) -> str:
 
 def field_of(param: str | None) -> str:
     """The field of the form that an error's `param` is about, if any."""
-    return FIELD_OF.get((param or "").rpartition(".")[2], "")
+    last = (param or "").rpartition(".")[2]
+    return last if last in START else _FIELDS.get(last, "")
 
 
-def _laid_out(body: Mapping[str, Any]) -> str:
-    return pretty(wire.to_json({name: value for name, value in body.items() if value is not None}).decode())
+def _request(path: str, body: Mapping[str, Any]) -> DraftRequest:
+    body = {name: value for name, value in body.items() if value is not None}
+    return DraftRequest(path, pretty(wire.to_json(body).decode()), body)
 
 
 def _once(texts: Sequence[str]) -> str:
     """Texts one after the other, what they begin with written once."""
     lines: list[str] = []
     for text in texts:
-        new = [line for line in text.split("\n") if line not in lines or not line.startswith(_ONCE)]
-        lines += new
+        lines += [line for line in text.split("\n") if line not in lines or not line.startswith(_ONCE)]
     return "\n".join(lines).replace("\n\n\n", "\n\n")
 
 
@@ -172,8 +161,3 @@ def _python_of_two(create: str, confirm: str) -> str:
         f'"/v1/payment_intents/{MADE_ID}/confirm"', f'f"/v1/payment_intents/{{{name}}}/confirm"'
     )
     return _once([create, confirm])
-
-
-def _shell_of_two(create: str, confirm: str) -> str:
-    reader = "python3 -c 'import json, sys; print(json.load(sys.stdin)[\"id\"])'"
-    return f"{MADE_ID}=$({create} \\\n  | {reader})\n\n{confirm.replace(MADE_ID, f'${MADE_ID}')}"

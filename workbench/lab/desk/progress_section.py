@@ -8,22 +8,9 @@ from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.wire.trace_rows import call_of, screen_of, webhook_of
 from workbench.lab import views
-from workbench.lab.sections import (
-    LATEST,
-    BoardSection,
-    Gathered,
-    Message,
-    Payment,
-    Rows,
-    TraceRow,
-    Values,
-    json_in,
-    lusaka,
-    pretty,
-    short_path,
-)
+from workbench.lab.desk.gathered import LATEST, DeskSection, Rows, TraceRow, lusaka, object_in, pretty, short_path
+from workbench.lab.sections import Message, Values
 from workbench.receiver import Arrival
-from workbench.session import Session
 from workbench.snippets import snippet
 
 _AT_REST = {"requires_payment_method", "succeeded", "failed", "canceled", "refunded"}
@@ -41,10 +28,14 @@ _DONE: Mapping[str, str] = {
 def timeline(rows: Rows) -> views.Grid:
     """A line for each row of the trace."""
     days = sorted({lusaka(row["at"])[0] for row in rows})
-    shown = tuple(_step_row(row, with_day=len(days) > 1) for row in rows)
+    shown = []
+    for row in rows:
+        what, result = _TEXTS[row["kind"]](row)
+        time = " ".join(lusaka(row["at"])) if len(days) > 1 else _time(row)
+        shown.append(views.Row(f"{row['seq']}{row['kind']}", (time, shortened(what, 96), shortened(result, 48))))
     caption = f"Timeline{f' on {days[0]}' if len(days) == 1 else ''}, time in Lusaka"
     columns = views.headings("time", "what", "result")
-    return views.Grid(caption, columns, shown, "Nothing yet: send a request.", cards=True)
+    return views.Grid(caption, columns, tuple(shown), "Nothing yet: send a request.", cards=True)
 
 
 def steps(rows: Rows, status: str, failure: str, verified: str) -> views.Steps:
@@ -76,13 +67,6 @@ def _first(rows: Rows, holds: Callable[[TraceRow], bool]) -> str:
 
 def _time(row: TraceRow) -> str:
     return lusaka(row["at"])[1]
-
-
-def _step_row(row: TraceRow, *, with_day: bool) -> views.Row:
-    day, time = lusaka(row["at"])
-    what, result = _TEXTS[row["kind"]](row)
-    cells = (f"{day} {time}" if with_day else time, shortened(what, 96), shortened(result, 48))
-    return views.Row(f"{row['seq']}{row['kind']}", cells)
 
 
 def _call(row: TraceRow) -> tuple[str, str]:
@@ -126,14 +110,6 @@ _CODE = """bench.receiver
 @bench.receiver.on("payment_intent.succeeded")
 def ship(event):
     print(event.data.object["id"])"""
-
-
-class DeskSection(BoardSection):
-    """A section that shows what was gathered, and acts with the session."""
-
-    def __init__(self, session: Session, gathered: Gathered) -> None:
-        self._session = session
-        self._gathered = gathered
 
 
 class WebhooksSection(DeskSection):
@@ -181,8 +157,7 @@ def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
 def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
     found: dict[str, list[Arrival]] = {}
     for each in arrivals:
-        body = json_in(each.body.decode("utf-8", "replace"))
-        name = body.get("id") if isinstance(body, dict) else None
+        name = object_in(each.body.decode("utf-8", "replace")).get("id")
         found.setdefault(str(name or each.headers.get("webhook-id", "")), []).append(each)
     return found
 
@@ -244,8 +219,15 @@ class PaymentSection(DeskSection):
         if gathered.payments:
             yield self._choice()
         yield steps(gathered.rows, payment.status, payment.failure, verified_at(gathered.rows, gathered.arrivals))
+        facts = {
+            "Payment": payment.id,
+            "Amount": payment.money,
+            "Status": payment.status.replace("_", " "),
+            "Failed for": payment.failure.replace("_", " "),
+            "Number": payment.phone,
+        }
         if payment.id:
-            yield _facts(payment)
+            yield views.Facts(tuple((name, value) for name, value in facts.items() if value))
         yield timeline(gathered.rows)
         yield views.Actions("Clock", tuple(views.Action("wait", label, span) for span, label in _SPANS))
 
@@ -255,7 +237,6 @@ class PaymentSection(DeskSection):
         self._gathered.read()
 
     def _on_wait(self, on: str, _values: Values) -> Message:
-        """Move the clock: what falls due on the way happens."""
         seconds = int(on) if on in dict(_SPANS) else int(_SPANS[0][0])
         self._session.clock.advance(seconds)
         same = snippet("POST", "/sandbox/clock/advance", {"seconds": seconds}, base_url=self._session.base_url)
@@ -263,32 +244,10 @@ class PaymentSection(DeskSection):
         return Message(f"{seconds} seconds have passed.", code=code)
 
     def _choice(self) -> views.Form:
-        options = [(each.id, _label(each)) for each in self._gathered.payments]
+        options = [
+            (each.id, f"{each.money or 'an amount'} at {lusaka(each.at)[1]}, {short_id(each.id)}")
+            for each in self._gathered.payments
+        ]
         latest = (LATEST, f"the latest: {options[0][1]}")
         field = views.Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options))
         return views.Form("choice", "Which payment", (field,), follow=True)
-
-
-def news(payment: Payment, *, is_verified: bool) -> Message | None:
-    """The message about a payment that has come to an end; None while it has not."""
-    if payment.status == "succeeded":
-        webhook = ", and its webhook has come, its signature verified" if is_verified else ""
-        return Message(f"Paid: {payment.money} is booked in the ledger{webhook}.")
-    if payment.status == "canceled":
-        return Message(f"{payment.money} was canceled.", views.WARN)
-    return Message(f"Not paid: {payment.failure.replace('_', ' ')}.", views.BAD) if payment.failure else None
-
-
-def _label(payment: Payment) -> str:
-    return f"{payment.money or 'an amount'} at {lusaka(payment.at)[1]}, {short_id(payment.id)}"
-
-
-def _facts(payment: Payment) -> views.Facts:
-    facts = {
-        "Payment": payment.id,
-        "Amount": payment.money,
-        "Status": payment.status.replace("_", " "),
-        "Failed for": payment.failure.replace("_", " "),
-        "Number": payment.phone,
-    }
-    return views.Facts(tuple((name, value) for name, value in facts.items() if value))

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import chain, count
-from typing import Any, cast
+from typing import Any
 
 import httpx
 
@@ -15,8 +15,9 @@ from workbench.domain.wire.trace_rows import call_of
 from workbench.errors import ApiError, PaymentDeclined, ServiceUnreachable, WorkbenchError
 from workbench.lab.desk import draft
 from workbench.lab.desk.draft import CHARGE, INTENT, MADE_ID, DraftRequest
-from workbench.lab.desk.progress_section import DeskSection, news, verified_at
-from workbench.lab.sections import BoardSection, Gathered, Message, Rows, TraceRow, Values, json_in, pretty, short_path
+from workbench.lab.desk.gathered import DeskSection, Gathered, Rows, TraceRow, news, object_in, pretty, short_path
+from workbench.lab.desk.progress_section import verified_at
+from workbench.lab.sections import BoardSection, Message, Values
 from workbench.lab.views import BAD, GOOD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Note
 from workbench.session import Session
 
@@ -42,9 +43,9 @@ def _response(call: TraceRow) -> tuple[Item, ...]:
     request, response = call_of(call).request, call_of(call).response
     is_good = response.status < HTTPStatus.BAD_REQUEST
     items: list[Item] = [Note(_title(call), GOOD if is_good else BAD)]
-    body = json_in(response.body)
-    if not is_good and isinstance(body, dict) and isinstance(body.get("param"), str):
-        items.append(Note(f"The field is {body['param']}.", WARN))
+    param = object_in(response.body).get("param")
+    if not is_good and isinstance(param, str):
+        items.append(Note(f"The field is {param}.", WARN))
     if was_replayed([call]):
         items.append(Note(_AGAIN))
     head = [f"{name}: {response.headers[name]}" for name in _HEADERS if name in response.headers]
@@ -60,75 +61,46 @@ def _title(call: TraceRow) -> str:
     return f"{method} {short_path(path)} → {status} {HTTPStatus(status).phrase}"
 
 
-def _by_client(session: Session, values: Mapping[str, str], unit_minor: int, key: str) -> Iterator[str]:
-    """Pay with the client, and yield the id of what was made once it is known."""
-    phone, provider, described = values["phone"], values["provider"], values["description"] or None
-    # What is no int was refused before; if it were not, it would be here.
-    amount = cast("int", draft.amount_of(values, unit_minor))
-    pay = session.client if values["key"] == draft.SECRET else session.client_with(session.publishable_key)
-    if values["operation"] == CHARGE:
-        yield pay.charges.create(
-            amount=amount, channel=provider, phone=phone, idempotency_key=key, reference=described
-        ).id
-        return
-    made = pay.payment_intents.create(
-        amount=amount,
-        currency="ZMW",
-        payment_method_types=["mobile_money"],
-        description=described,
-        idempotency_key=key or None,
-    ).id
-    yield made
-    pay.payment_intents.confirm(made, phone=phone, provider=provider, idempotency_key=key or None)
-
-
-def _as_written(
-    session: Session, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str
-) -> Iterator[str]:
-    """Send the texts as they stand, and yield the id that the first response has, if it has one."""
+def _sending(session: Session, values: Mapping[str, str], requests: Sequence[DraftRequest], key: str) -> Iterator[str]:
+    """Send one after the other, and yield the id that the first response has, if it has one."""
     made = ""
     for each in requests:
-        body = json_in(_post(session, values, each.path.replace(MADE_ID, made), each.text, key).text)
-        found = body.get("id") if isinstance(body, dict) else None
+        found = _send(session, values, each._replace(path=each.path.replace(MADE_ID, made)), key).get("id")
         made = made or (found if isinstance(found, str) else "")
         yield made
         if not made:
             return
 
 
-def _post(session: Session, values: Mapping[str, str], path: str, text: str, key: str) -> httpx.Response:
-    secret, is_basic = str(getattr(session, values["key"])), values["operation"] == CHARGE
+def _send(session: Session, values: Mapping[str, str], request: DraftRequest, key: str) -> dict[str, Any]:
+    """By the client, or the text as it was typed."""
+    is_charge, headers = values["operation"] == CHARGE, {"Idempotency-Key": key} if key else {}
+    url = f"{session.base_url}{request.path}"
+    if request.body is not None:
+        pay = session.client if values["key"] == draft.SECRET else session.client_with(session.publishable_key)
+        return pay.calls.send("POST", url, dict[str, Any], body=request.body, headers=headers, basic=is_charge)
     if session.http.is_closed:
         raise ServiceUnreachable("This Workbench is closed.")
-    headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
-    if not is_basic:
+    secret, headers["Content-Type"] = str(getattr(session, values["key"])), "application/json"
+    if not is_charge:
         headers["Authorization"] = f"Bearer {secret}"
-    auth = httpx.BasicAuth(secret, "") if is_basic else httpx.USE_CLIENT_DEFAULT
+    auth = httpx.BasicAuth(secret, "") if is_charge else httpx.USE_CLIENT_DEFAULT
     try:
-        response = session.http.post(path, content=text.encode(), headers=headers, auth=auth)
+        response = session.http.post(url, content=request.text.encode(), headers=headers, auth=auth)
     except httpx.TransportError as error:
-        raise ServiceUnreachable(f"POST {path} got no answer: {error}.") from error
+        raise ServiceUnreachable(f"POST {request.path} got no answer: {error}.") from error
     if response.status_code >= HTTPStatus.BAD_REQUEST:
         raise error_from(response)
-    return response
-
-
-def _is_ours(row: TraceRow, key: str) -> bool:
-    sent = {name.lower(): value for name, value in call_of(row).request.headers.items()}
-    return str(sent.get("idempotency-key", "")) == mask(key)
+    return object_in(response.text)
 
 
 _LONGEST = 20_000
 """What is endless is cut."""
 _KEY = "idempotency_key"
-_KEY_PROBLEM = "An idempotency key is 1 to 255 printable ASCII characters."
 _MAX_KEY = 255
-_FORM, _JSON = "form", "json"
-_PROMPTED = "its handset shows the prompt. Type the PIN there; it is 1234."
-_WAITS = "no handset shows a prompt yet. Let time pass to see what comes of it."
 _FOLLOWS = "Follows the form. What you write here is sent as it stands."
 _WRITTEN = "Written by hand: sent as it stands. Typing in the form replaces it."
-_BACK = "Take the form's again"
+_FORM, _JSON = "form", "json"
 
 
 class RequestSection(DeskSection):
@@ -142,7 +114,6 @@ class RequestSection(DeskSection):
         self._texts: tuple[str, ...] | None = None
         """The bodies as somebody wrote them; None while they follow the form."""
         self._errors: dict[str, str] = {}
-        self._has_key = False
         self._drawn: set[str] = set()
         self._last_key = ""
         """The idempotency key of what was sent last."""
@@ -188,7 +159,6 @@ class RequestSection(DeskSection):
         return f"Sent as {amount}, in whole {'ngwee' if self._gathered.unit_minor == 1 else 'kwacha'}."
 
     def _facts(self, requests: tuple[DraftRequest, ...]) -> Facts:
-        """Where it goes, and its headers."""
         first, *others = (each.path.replace(MADE_ID, "{id}") for each in requests)
         key = mask(str(getattr(self._session, self.values["key"])))
         is_charge = self.values["operation"] == CHARGE
@@ -203,22 +173,17 @@ class RequestSection(DeskSection):
 
     def _json(self, requests: tuple[DraftRequest, ...]) -> Form:
         first, *others = requests
-        hint, back = (_FOLLOWS, ()) if self._texts is None else (_WRITTEN, (Action("follow_form", _BACK),))
+        back = Action("follow_form", "Take the form's again")
+        hint, actions = (_FOLLOWS, ()) if self._texts is None else (_WRITTEN, (back,))
         label, error = "JSON to create it" if others else "JSON", self._errors.get(_JSON, "")
         fields = [Field("body0", label, first.text, "area", hint=hint, error=error)]
         fields += [Field("body1", "JSON to confirm it", each.text, "area") for each in others]
-        return Form(_JSON, "The same as raw JSON", tuple(fields), back, follow=True)
+        return Form(_JSON, "The same as raw JSON", tuple(fields), actions, follow=True)
 
     def _code(self, requests: tuple[DraftRequest, ...], idempotency_key: str, made_id: str = "") -> tuple[Item, ...]:
-        python, curl = draft.code_of(
-            requests,
-            idempotency_key=idempotency_key,
-            key=self.values["key"],
-            base_url=self._session.base_url,
-            as_written=self._texts is not None,
-            made_id=made_id,
-        )
-        return (Code("Python", python), Code("curl", curl))
+        key, base_url = self.values["key"], self._session.base_url
+        made = draft.code_of(requests, idempotency_key=idempotency_key, key=key, base_url=base_url, made_id=made_id)
+        return tuple(map(Code, ("Python", "curl"), made))
 
     def _requests(self) -> tuple[DraftRequest, ...]:
         requests = draft.requests_of(self.values, self._gathered.unit_minor)
@@ -230,17 +195,20 @@ class RequestSection(DeskSection):
 
     def _on_follow(self, on: str, values: Values) -> None:
         """What is typed: the JSON follows the form, until it is written by hand."""
-        if on == _JSON:
-            self._take_texts(values)
-        else:
+        if on != _JSON:
             self._take(values)
+            return
+        requests = self._requests()
+        texts = tuple(values.get(f"body{place}", each.text)[:_LONGEST] for place, each in enumerate(requests))
+        if texts != tuple(each.text for each in requests):
+            self._texts = texts
+            self._errors.pop(_JSON, None)
 
     def _on_send(self, _on: str, values: Values) -> Message:
         self._take(values)
         return self._send(self.values[_KEY])
 
     def _on_again(self, _on: str, values: Values) -> Message:
-        """Send what stands there with the key of before."""
         self._take(_without_key(values))
         if not self._last_key:
             return Message("Nothing was sent yet.", WARN)
@@ -259,8 +227,7 @@ class RequestSection(DeskSection):
 
     def _draw_first(self) -> None:
         """The first key is drawn when it is first needed; who empties the field afterwards wants none."""
-        if not self._has_key:
-            self._has_key = True
+        if not self._drawn:
             self.values[_KEY] = self._draw_key()
 
     def _draw_key(self) -> str:
@@ -283,13 +250,6 @@ class RequestSection(DeskSection):
             self._texts = None
             self._errors.pop(_JSON, None)
 
-    def _take_texts(self, values: Values) -> None:
-        requests = self._requests()
-        texts = tuple(values.get(f"body{place}", each.text)[:_LONGEST] for place, each in enumerate(requests))
-        if texts != tuple(each.text for each in requests):
-            self._texts = texts
-            self._errors.pop(_JSON, None)
-
     # What comes of it
 
     def _send(self, key: str) -> Message:
@@ -298,7 +258,8 @@ class RequestSection(DeskSection):
             return problem
         requests, before = self._requests(), self._gathered.seq()
         made, error = self._sent(requests, key)
-        self.calls = [row for row in self._gathered.calls_since(before) if _is_ours(row, key)]
+        calls = self._gathered.calls_since(before)
+        self.calls = [row for row in calls if call_of(row).request.headers.get("Idempotency-Key", "") == mask(key)]
         self._last_key = key
         code = self._code(requests, key, made)
         if made:
@@ -313,11 +274,7 @@ class RequestSection(DeskSection):
         """Send one after the other, until one is refused: the id of what was made, if it was, and what was raised."""
         made = ""
         try:
-            if self._texts is None:
-                ids = _by_client(self._session, self.values, self._gathered.unit_minor, key)
-            else:
-                ids = _as_written(self._session, self.values, requests, key)
-            for latest in ids:
+            for latest in _sending(self._session, self.values, requests, key):
                 made = latest
         except (WorkbenchError, httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             facts = error.facts if isinstance(error, ApiError) else {}
@@ -325,9 +282,8 @@ class RequestSection(DeskSection):
         return made, None
 
     def _problem(self, key: str) -> Message | None:
-        """What cannot even be sent."""
         if not (key.isascii() and key.isprintable() and len(key) <= _MAX_KEY):
-            self._errors[_KEY] = _KEY_PROBLEM
+            self._errors[_KEY] = f"An idempotency key is 1 to {_MAX_KEY} printable ASCII characters."
         if self._texts is None and (wrong := draft.amount_problem(self.values, self._gathered.unit_minor)):
             self._errors["amount"] = wrong
         if not self._errors:
@@ -351,8 +307,11 @@ class RequestSection(DeskSection):
             return Message("Sent.")
         if payment.status == "requires_action":
             number = mask_phone(gathered.numbers.get(payment.id, ""))
-            is_shown = any(row["kind"] == "screen" for row in gathered.rows)
-            return Message(f"{payment.money} asked of {number}: {_PROMPTED if is_shown else _WAITS}")
+            if any(row["kind"] == "screen" for row in gathered.rows):
+                then = "its handset shows the prompt. Type the PIN there; it is 1234."
+            else:
+                then = "no handset shows a prompt yet. Let time pass to see what comes of it."
+            return Message(f"{payment.money} asked of {number}: {then}")
         ended = news(payment, is_verified=bool(verified_at(gathered.rows, gathered.arrivals)))
         return ended or Message(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tomllib
 from functools import cache
 from pathlib import Path
 from textwrap import fill
@@ -25,8 +26,9 @@ _STATES = {State.NOT_YET: "not begun", State.WRONG: "tried", State.DONE: "✓ do
 _WIDTH = 100
 _hints_shown: dict[str, int] = {}
 
-_ALL = [each for file in (on_payments, on_books) for each in vars(file).values() if isinstance(each, Exercise)]
-EXERCISES = tuple(sorted(_ALL, key=lambda each: each.notebook))
+_ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
+_CHECKS = {**vars(on_payments), **vars(on_books)}
+EXERCISES = tuple(Exercise(name, check=_CHECKS[f"_{name}"], **row) for name, row in _ROWS.items())
 """In the order of the notebooks."""
 
 
@@ -103,11 +105,9 @@ def check(name: str, *given: object) -> None:
         return
     verdict = verdict_on(exercise, given)
     progress().note(exercise.name, verdict.state)
-    lines = [f"{verdict.state.value}: {verdict.says}"]
+    _print(f"{verdict.state.value}: {verdict.says}")
     if verdict.state is not State.DONE:
-        lines.append(f'exercises.hint("{exercise.name}") helps.')
-    _print(*lines)
-    if verdict.state is not State.DONE:
+        _print(f'exercises.hint("{exercise.name}") helps.')
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
 
@@ -151,9 +151,8 @@ def _named(name: str) -> Exercise | None:
     return found
 
 
-def _print(*lines: str) -> None:
-    for line in lines:
-        print(fill(visible(line, lines=True), _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
+def _print(line: str) -> None:
+    print(fill(visible(line, lines=True), _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
 
 
 def _raise_where_it_must_be_done(message: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, SupportsIndex
 
-from workbench.lab.exercises.shape import Bench, Reconciled, Verdict, done, exercise, kwacha, not_yet, wrong
+from workbench.lab.exercises.shape import Bench, Reconciled, Verdict, done, kwacha, not_yet, wrong
 
 _MTN_FLOAT = "operator:mtn:float"
 _SATURDAY, _SUNDAY = 5, 6
@@ -21,19 +21,6 @@ def _posted(bench: Bench, code: int, side: str) -> dict[int, int]:
     return {int(number): int(minor) for number, minor in zip(rows["number"], rows["amount_minor"], strict=True)}
 
 
-@exercise(
-    "03_read_the_ledger",
-    hints=(
-        "Work backwards: the merchant keeps 97.5 percent.",
-        "Step 4 has the fee: 2.5 percent, rounded half up. 3900 ngwee are what is left of 4000.",
-        "A number ending in 0000001 pays by itself: confirm on it, then pay.wait.",
-    ),
-    solution="""\
-sale = pay.payment_intents.create(amount=Decimal("40.00"), currency="ZMW")
-pay.payment_intents.confirm(sale.id, phone=prefixes[provider] + "0000001", provider=provider)
-pay.wait(sale.id)
-""",
-)
 def _net_of_39(bench: Bench) -> Iterator[Verdict]:
     gross, owed = _posted(bench, _FLOAT, "debit"), _posted(bench, _OWED, "credit")
     refunded = [each.payment_intent or each.id for each in bench.looking().charges.each() if each.amount_refunded]
@@ -50,18 +37,6 @@ def _net_of_39(bench: Bench) -> Iterator[Verdict]:
     yield not_yet("No payment in the books leaves the merchant with K39.00.")
 
 
-@exercise(
-    "03_read_the_ledger",
-    hints=(
-        "Half a ngwee is rounded up to one.",
-        "One percent of which amount is half a ngwee? Try it, and try one ngwee less.",
-    ),
-    solution="""\
-sale = pay.payment_intents.create(amount=Decimal("0.50"), currency="ZMW")
-pay.payment_intents.confirm(sale.id, phone=prefixes[provider] + "0000001", provider=provider)
-pay.wait(sale.id)
-""",
-)
 def _smallest_fee(bench: Bench) -> Iterator[Verdict]:
     fees = _posted(bench, _OPERATORS_FEE, "debit")
     small = {number: minor for number, minor in _posted(bench, _FLOAT, "debit").items() if minor in _SMALL}
@@ -75,18 +50,6 @@ def _smallest_fee(bench: Bench) -> Iterator[Verdict]:
     yield not_yet("No payment that small is in the books.")
 
 
-@exercise(
-    "11_explore_a_month",
-    hints=(
-        "Only charges that succeeded count: step 3 calls them paid.",
-        'pd.to_datetime(paid["business_date"]).dt.day_of_week is 5 on a Saturday and 6 on a Sunday.',
-        'Choose the rows with .loc and a condition, and sum up "amount_minor".',
-    ),
-    solution="""\
-day_of_week = pd.to_datetime(paid["business_date"]).dt.day_of_week
-weekend_minor = paid.loc[day_of_week >= 5, "amount_minor"].sum()
-""",
-)
 def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     if isinstance(weekend_minor, float) or not hasattr(weekend_minor, "__index__"):
         yield wrong(f"The answer is a {type(weekend_minor).__name__}. Money is a whole number of ngwee: an int.")
@@ -117,18 +80,6 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     yield wrong(f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}")
 
 
-@exercise(
-    "12_reconcile_a_statement",
-    hints=(
-        "Take the rows of that account first: result.breaks.query(\"account == 'operator:mtn:float'\").",
-        "A variance may be negative: compare its size without the sign.",
-        'sort_values("variance_minor", key=abs) puts the largest last, and .iloc[-1] is the last row.',
-    ),
-    solution="""\
-of_mtn = result.breaks.query("account == 'operator:mtn:float'")
-largest = of_mtn.sort_values("variance_minor", key=abs).iloc[-1]
-""",
-)
 def _largest_break(result: Reconciled, largest: Any) -> Iterator[Verdict]:  # noqa: ANN401  a row of pandas, or a first try
     if getattr(largest, "ndim", 0) == 2:  # noqa: PLR2004  a table: of one row it is as good as the row
         largest = largest.iloc[0] if len(largest) == 1 else largest
@@ -148,18 +99,6 @@ def _largest_break(result: Reconciled, largest: Any) -> Iterator[Verdict]:  # no
     yield done(f"{largest['code']}, {kwacha(size)}: begin with this one.")
 
 
-@exercise(
-    "13_when_the_data_outgrows_the_laptop",
-    hints=(
-        "Step 3 copies rows from one Parquet file into another with duckdb.sql.",
-        "COPY (FROM '…' WHERE account = 'operator:mtn:float') TO '…' (FORMAT parquet)",
-    ),
-    solution="""\
-mine = folder / "mtn.parquet"
-duckdb.sql(f"COPY (FROM '{statements}' WHERE account = 'operator:mtn:float') TO '{mine}' (FORMAT parquet)")
-one = reconcile(ledger, mine)
-""",
-)
 def _one_account(result: Reconciled, one: Reconciled) -> Iterator[Verdict]:
     if type(one) is not type(result) or not hasattr(one, "proof"):
         yield wrong(f"The answer is a {type(one).__name__}, and should be what reconcile returns.")

@@ -5,7 +5,7 @@ import json
 import re
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from functools import cache, partial
 from pathlib import Path
@@ -50,7 +50,7 @@ class Exercise(NamedTuple):
     name: str
     notebook: str
     """The file's name without its ending."""
-    hints: tuple[str, ...]
+    hints: Sequence[str]
     """From a nudge to nearly all of it."""
     solution: str
     """Code for the cell, above its check. It may be run twice."""
@@ -80,13 +80,6 @@ def _written(notebook: str, name: str) -> tuple[str, str]:
     place = next(place for place, source in enumerate(sources) if f'exercises.check("{name}"' in source)
     ((title, task),) = re.findall(r"^\*\*(.+)\.\*\* (.+)$", sources[place - 1], re.MULTILINE)
     return str(title), str(task)
-
-
-def exercise(
-    notebook: str, *, hints: tuple[str, ...], solution: str
-) -> Callable[[Callable[..., Iterator[Verdict]]], Exercise]:
-    """Make a check the exercise that is named after it."""
-    return lambda check: Exercise(check.__name__.removeprefix("_"), notebook, hints, solution, check)
 
 
 class Bench(Protocol):

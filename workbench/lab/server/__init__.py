@@ -25,14 +25,9 @@ START: Final = "00_start_here.ipynb"
 HANDSET: Final = "handset"
 _BROUGHT: Final = "brought.json"
 """Name → SHA-256 of each notebook as it was last brought: what still has it was not changed since."""
-_SHARES: Final = (0.66, 0.34)
-"""Of the width: notebook and handset."""
-_EXTENSIONS: Final = Path(__file__).with_name("extension")
-_SETTINGS: Final = Path(__file__).with_name("settings")
+_HERE: Final = Path(__file__).parent
 _ERRORS: Final = 40
 """The lowest level that is printed."""
-_TOKEN_BYTES: Final = 24
-_EVERY_HOST: Final = ".*$"
 
 Pages = Mapping[str, Callable[[str], tuple[str, Mapping[str, str], bytes]]]
 """Path → the content type, further headers and body that are served, given what stands for `{name}` in the path.
@@ -156,7 +151,7 @@ def layout(notebook: Path) -> dict[str, Any]:
     if place is not None:
         views[f"cloned-outputs:{notebook.name}:{place}"] = {"path": notebook.name, "index": place}
     areas = [{"type": "tab-area", "currentIndex": 0, "widgets": [name]} for name in views]
-    sizes = _SHARES if len(areas) > 1 else (1,)
+    sizes = (0.66, 0.34) if len(areas) > 1 else (1,)
     dock = {"type": "split-area", "orientation": "horizontal", "sizes": sizes, "children": areas}
     restored = {"main": {"dock": dock, "current": next(iter(views))}}
     data = {"layout-restorer:data": restored, **{name: {"data": view} for name, view in views.items()}}
@@ -174,13 +169,7 @@ def _handset_in(notebook: Path) -> int | None:
 
 
 def launch(
-    folder: Path,
-    base_url: str,
-    *,
-    trusted: Iterable[str],
-    pages: Pages,
-    browser: bool,
-    tell: Callable[[str], None],
+    folder: Path, base_url: str, *, trusted: Iterable[str], pages: Pages, browser: bool, tell: Callable[[str], None]
 ) -> None:
     """Serve JupyterLab at this address of the machine until it is interrupted; its kernels end with it.
 
@@ -191,8 +180,11 @@ def launch(
     """
     notebook = first_notebook(folder)
     workspaces = folder / OURS / "workspaces"
-    _lay_out(workspaces, notebook)
-    token = secrets.token_hex(_TOKEN_BYTES)
+    # The layout that JupyterLab has kept since is left alone.
+    if not any(workspaces.glob("*")):
+        workspaces.mkdir(parents=True, exist_ok=True)
+        WorkspacesManager(str(workspaces)).save("default", json.dumps(layout(notebook)))
+    token = secrets.token_hex(24)
     path = f"/lab/tree/{quote(notebook.name)}"
     LabApp.clear_instance()
     config = _config(folder, workspaces, base_url, token=token, path=path, browser=browser)
@@ -200,7 +192,7 @@ def launch(
     for name in trusted:
         server.contents_manager.notary.sign(nbformat.read(folder / name, as_version=nbformat.NO_CONVERT))
     shown = [(each.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for each, show in pages.items()]
-    server.web_app.add_handlers(_EVERY_HOST, shown)
+    server.web_app.add_handlers(".*$", shown)
     tell(f"{base_url}{path}?token={token}")
     server.start()
 
@@ -226,20 +218,13 @@ def _config(folder: Path, workspaces: Path, base_url: str, *, token: str, path: 
             "log_level": _ERRORS,
             "default_url": path,
             "open_browser": browser,
-            "extra_labextensions_path": [str(_EXTENSIONS)],
+            "extra_labextensions_path": [str(_HERE / "extension")],
             "workspaces_dir": str(workspaces),
             # A notebook that is opened again shows its widgets as they were last; else it would show errors.
-            "app_settings_dir": str(_SETTINGS),
+            "app_settings_dir": str(_HERE / "settings"),
             # Nothing is asked of other machines: no news, no newer versions, no lists of extensions.
             "news_url": None,
             "check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
             "extension_manager": "readonly",
         },
     })  # fmt: skip
-
-
-def _lay_out(workspaces: Path, notebook: Path) -> None:
-    """The first layout; the one that JupyterLab has kept since is left alone."""
-    if not any(workspaces.glob("*")):
-        workspaces.mkdir(parents=True, exist_ok=True)
-        WorkspacesManager(str(workspaces)).save("default", json.dumps(layout(notebook)))
