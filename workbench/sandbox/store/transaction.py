@@ -3,10 +3,10 @@
 import hashlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -27,7 +27,6 @@ _SAME_PAYMENT: Final = """OR object_id IN (
     SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
 )"""
-CLOCK: Final = "mode, manual_ms, offset_ms"
 _READS_OF_AN_OPENING: Final = 1 << 40
 """So many numbers there are for what only reads, from one opening of a kept file to the next."""
 _FORGOTTEN: Final = (
@@ -55,12 +54,6 @@ def key_value(draws: Draws, kind: str, identifier: str) -> str:
 def digest_of(secret: str) -> str:
     """What is stored of a key or token: its SHA-256."""
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def moment_of(clock: Sequence[Any], wall_ms: Callable[[], int]) -> int:
-    """What a clock shows, in milliseconds since 1970; `clock` has the columns of `CLOCK`."""
-    mode, manual_ms, offset_ms = clock
-    return int(manual_ms) if mode == "manual" else wall_ms() + int(offset_ms)
 
 
 def since(at_ms: int) -> Condition:
@@ -93,7 +86,7 @@ class Transaction:
         self._connection = connection
         self._wall_ms = wall_ms
         self._version: int | None = None
-        self._clock: tuple[Any, ...] | None = None
+        self._clock: tuple[str, int, int] | None = None
         self._counters: dict[str, int] = {}
         self._counted: set[str] = set()
         """Counters that the command has changed."""
@@ -119,7 +112,7 @@ class Transaction:
         self.events = Table(connection, "event", webhooks.StoredEvent)
         self.deliveries = Table(connection, "delivery", webhooks.Delivery)
         self.attempts = Table(connection, "attempt", webhooks.Attempt)
-        self.jobs = Table(connection, "job", records.Job, key="seq")
+        self.jobs = Table(connection, "job", records.Job, key="seq", few=True)
         self.scripts = Table(connection, "script", records.Script, key="seq", few=True)
         self.outages = Table(connection, "outage", records.Outage, key="provider", few=True)
         self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
@@ -129,16 +122,22 @@ class Transaction:
 
     def begin(self, *, reads_only: bool = False) -> None:
         """Begin a command, or a read: what is remembered holds unless somebody else has written since."""
-        version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
-        if version != self._version:
-            self.drop_memory()
-            self._version = version
-        self.now_ms = moment_of(self._clock_row(), self._wall_ms)
+        self.now_ms = self.look()
         self.reads_only = reads_only
         self._read = None
         if not reads_only:
             for call in self._later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
+
+    def look(self) -> int:
+        """The moment, in milliseconds since 1970; what is remembered is dropped if somebody else has written."""
+        if self._shared:
+            version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+            if version != self._version:
+                self.drop_memory()
+                self._version = version
+        mode, manual_ms, offset_ms = self._clock_row()
+        return manual_ms if mode == "manual" else self._wall_ms() + offset_ms
 
     def end(self) -> None:
         """What was done is done: a command's work is in the file, or a read has been answered."""
@@ -190,15 +189,14 @@ class Transaction:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Undo what the block did if it raises, and nothing that the command did before."""
-        now_ms = self.now_ms
-        self.write_counters()
+        before = self.now_ms, self._clock, self._counters.copy(), self._counted.copy()
         self._connection.execute("SAVEPOINT step")
         try:
             yield
         except BaseException:
             self._connection.execute("ROLLBACK TO step")
             self.drop_memory()
-            self.now_ms = now_ms
+            self.now_ms, self._clock, self._counters, self._counted = before
             raise
         finally:
             self._connection.execute("RELEASE step")
@@ -211,9 +209,9 @@ class Transaction:
         for each in self._remember:
             each.forget()
 
-    def _clock_row(self) -> tuple[Any, ...]:
+    def _clock_row(self) -> tuple[str, int, int]:
         if self._clock is None:
-            self._clock = tuple(self._connection.execute(f"SELECT {CLOCK} FROM clock").fetchone())
+            self._clock = self._connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
         return self._clock
 
     def next_seq(self) -> int:
@@ -295,13 +293,20 @@ class Transaction:
 
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
-        job = self.jobs.first(order="due_ms, seq", claimed=0)
+        return self._earliest(until_ms, claimed=0)
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether any job is due; what is in hand counts, as it may be a driver's that died."""
+        return any(self._earliest(now_ms, claimed=each) for each in (0, 1))
+
+    def _earliest(self, until_ms: int, *, claimed: int) -> records.Job | None:
+        job = self.jobs.first(order="due_ms, seq", claimed=claimed)
         return job if job and job.due_ms <= until_ms else None
 
     def release_claims(self) -> None:
         """What a driver that died had in hand is due again."""
-        self._connection.execute("UPDATE job SET claimed = 0 WHERE claimed = 1")
-        self.jobs.forget()
+        for job in self.jobs.all(claimed=1):
+            self.jobs.put(job, claimed=0)
 
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
