@@ -180,6 +180,8 @@ def _host_of(url: str) -> str:
 
 def seconds_asked(retry_after: str, now_s: int) -> int | None:
     """How long a Retry-After asks to wait from `now_s` on, in seconds or as a date (RFC 9110 §10.2.3)."""
+    if not retry_after:
+        return None
     if retry_after.isascii() and retry_after.isdigit():
         return int(retry_after) if len(retry_after) <= _MOST_DIGITS else None
     try:
@@ -232,7 +234,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         return  # the sandbox was reset meanwhile
     number = delivery.attempts + 1
     _write_down(tx, sending, reply, number)
-    if tx.jobs.first(seq=sending.job.seq) is None:
+    if tx.jobs.get(sending.job.seq) is None:
         # Replayed meanwhile: what is due now decides.
         tx.deliveries.put(delivery, attempts=number)
         return

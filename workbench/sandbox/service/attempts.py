@@ -88,13 +88,13 @@ def move_intent(
     *,
     prompt: UssdSession | None = None,
     **changes: str | int | None,
-) -> PaymentIntent:
-    """Take an intent along its table, with `changes`, and tell of it."""
+) -> wire.PaymentIntent:
+    """Take an intent along its table, with `changes`, and tell of it; its view."""
     before = intent.status
     moved = tx.intents.put(intent, status=next_state(INTENT_TRANSITIONS, before, event), **changes)
-    shown = views.payment_intent(moved, tx.gaps, prompt=prompt, secret=False)
+    shown = views.payment_intent(moved, tx.gaps, prompt)
     emit(tx, cause, intent.account, event_type, shown, before={"status": before})
-    return moved
+    return shown
 
 
 def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
@@ -212,6 +212,7 @@ def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorS
 def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
     """Hold the amount and send the prompt; its time-out is due from now on."""
     hold(tx, charge)
+    merchant = tx.accounts.get(charge.account)
     scenario = scenario_for(tx, charge, phone, asked=caller.scenario)
     session = tx.sessions.add(
         UssdSession(
@@ -220,7 +221,7 @@ def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refere
             charge=charge.id,
             phone=charge.phone,
             operator=phone.operator.name,
-            merchant=caller.account_name,
+            merchant=merchant.name if merchant else "",
             amount_minor=charge.amount_minor,
             currency=charge.currency,
             reference=reference,
@@ -280,7 +281,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     clearing.expect(tx)
     emit(tx, BY_ITSELF, charge.account, "charge.late_success", views.charge(charge, tx.gaps))
     if intent := _intent_of(tx, charge):
-        shown = views.payment_intent(intent, tx.gaps, secret=False)
+        shown = views.payment_intent(intent, tx.gaps)
         emit(tx, BY_ITSELF, charge.account, "payment_intent.late_success", shown)
 
 

@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 import msgspec
+from msgspec import UNSET
 
 from workbench.domain import webhooks, wire
 from workbench.domain.moments import milliseconds_in, rfc3339
@@ -26,7 +27,12 @@ Told = wire.PaymentIntent | wire.Charge | wire.Refund | wire.Payout | wire.Webho
 def emit(
     tx: Transaction, cause: Cause, account: str, event_type: str, shown: Told, *, before: dict[str, Any] | None = None
 ) -> None:
-    """Record that something happened to `shown`; `before` holds the values that it changed from."""
+    """Record that something happened to `shown`; `before` holds the values that it changed from.
+
+    An event goes to every endpoint: it holds no client secret.
+    """
+    if isinstance(shown, wire.PaymentIntent):
+        shown = msgspec.structs.replace(shown, client_secret=UNSET)
     event = wire.Event(
         id=tx.new_id("evt"),
         type=event_type,

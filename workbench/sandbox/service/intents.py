@@ -42,9 +42,9 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
             created_ms=tx.now_ms,
         )
     )
-    shown = views.payment_intent(intent, tx.gaps, secret=False)
+    shown = views.payment_intent(intent, tx.gaps)
     emit(tx, caller.cause, caller.account, "payment_intent.created", shown)
-    return views.payment_intent(intent, tx.gaps)
+    return shown
 
 
 def confirm(
@@ -75,11 +75,11 @@ def confirm(
     )
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
     session = attempts.begin(tx, caller, charge, phone, intent.description)
-    intent = attempts.move_intent(
+    shown = attempts.move_intent(
         tx, caller.cause, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
     )
     attempts.let_act(tx, session)
-    return views.payment_intent(intent, tx.gaps, prompt=session)
+    return shown
 
 
 def cancel(
@@ -91,10 +91,9 @@ def cancel(
     if prompt := _prompt_of(tx, intent):
         attempts.press(tx, caller.cause, prompt, "withdraw")
     why = body.cancellation_reason
-    canceled = attempts.move_intent(
+    return attempts.move_intent(
         tx, caller.cause, intent, "cancel", "payment_intent.canceled", cancellation_reason=why, canceled_ms=tx.now_ms
     )
-    return views.payment_intent(canceled, tx.gaps)
 
 
 def retrieve(
@@ -103,14 +102,14 @@ def retrieve(
     """GET /v1/payment_intents/{intent_id}: an intent as it is now."""
     intent = found(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
-    return views.payment_intent(intent, tx.gaps, prompt=_prompt_of(tx, intent))
+    return views.payment_intent(intent, tx.gaps, _prompt_of(tx, intent))
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.PaymentIntent]:
     """GET /v1/payment_intents: the intents, newest first."""
 
     def shown(intent: PaymentIntent) -> wire.PaymentIntent:
-        return views.payment_intent(intent, tx.gaps, prompt=_prompt_of(tx, intent))
+        return views.payment_intent(intent, tx.gaps, _prompt_of(tx, intent))
 
     return lists.page(caller, tx.intents, query, URL, shown)
 

@@ -5,11 +5,10 @@ import shutil
 import sqlite3
 import stat
 import tempfile
-import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -124,14 +123,13 @@ class Store:
         self._forget = weakref.finalize(self, shutil.rmtree, own, ignore_errors=True) if own else None
         self._wall_ms = wall_ms
         self.gaps = settings.gaps
-        self._writer = threading.Lock()
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
         """Close the file; a private one is removed, a kept one holds everything by itself once nobody has it open."""
         if self._durable:
             self.write_calls()
-        with self._writer:
+        with self._transaction.turn:
             if self._durable:
                 self._fold()
             self._connection.close()
@@ -140,7 +138,7 @@ class Store:
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Begin a command: all of it is committed, or none when the block raises."""
-        return self._begun("BEGIN IMMEDIATE", reads_only=False)
+        return self._transaction.begun(reads_only=False)
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin what writes nothing: it sees one moment of the file, and neither waits for a writer nor is in its way.
@@ -152,24 +150,7 @@ class Store:
         if not self._transaction.can_number_reads:
             with self.transaction() as tx:
                 tx.new_read_id("req")
-        return self._begun("BEGIN", reads_only=True)
-
-    @contextmanager
-    def _begun(self, how: str, *, reads_only: bool) -> Iterator[Transaction]:
-        connection, tx = self._connection, self._transaction
-        with self._writer:
-            connection.execute(how)
-            try:
-                tx.begin(reads_only=reads_only)
-                yield tx
-                tx.write_counters()
-                connection.execute("COMMIT")
-                tx.end()
-            except BaseException:
-                tx.drop_memory()
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        return self._transaction.begun(reads_only=True)
 
     @property
     def calls_wait(self) -> bool:
@@ -184,14 +165,11 @@ class Store:
 
     def now_ms(self) -> int:
         """The moment, in milliseconds since 1970, for who looks at the clock outside of a command."""
-        with self._writer:
-            return self._transaction.look()
+        return self._transaction.moment()
 
     def clock_if_due(self) -> str | None:
         """How the clock goes, if any job is due; asked without a command."""
-        with self._writer:
-            now_ms = self._transaction.look()
-            return self._transaction.clock_mode() if self._transaction.is_due(now_ms) else None
+        return self._transaction.clock_if_due()
 
     def key(self, kind: str) -> str:
         """The merchant's oldest active test key, `secret` or `publishable`: drawn from the seed, never stored.

@@ -3,10 +3,11 @@
 import hashlib
 import re
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -84,6 +85,8 @@ class Transaction:
         self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
     ) -> None:
         self._connection = connection
+        self.turn = threading.Lock()
+        """Held by the one thread of the process whose command or read it is."""
         self._wall_ms = wall_ms
         self._version: int | None = None
         self._clock: tuple[str, int, int] | None = None
@@ -120,16 +123,44 @@ class Transaction:
         self.journal = Journal(connection)
         self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
 
+    @contextmanager
+    def begun(self, *, reads_only: bool) -> Iterator[Self]:
+        """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file."""
+        with self.turn:
+            self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
+            try:
+                self.begin(reads_only=reads_only)
+                yield self
+                self.write_counters()
+                self._connection.execute("COMMIT")
+                self._end()
+            except BaseException:
+                self.drop_memory()
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
     def begin(self, *, reads_only: bool = False) -> None:
         """Begin a command, or a read: what is remembered holds unless somebody else has written since."""
-        self.now_ms = self.look()
+        self.now_ms = self._look()
         self.reads_only = reads_only
         self._read = None
         if not reads_only:
             for call in self._later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
-    def look(self) -> int:
+    def moment(self) -> int:
+        """The moment, in milliseconds since 1970, for who looks at the clock outside of a command."""
+        with self.turn:
+            return self._look()
+
+    def clock_if_due(self) -> str | None:
+        """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died."""
+        with self.turn:
+            now_ms = self._look()
+            return self.clock_mode() if any(self._earliest(now_ms, claimed=each) for each in (0, 1)) else None
+
+    def _look(self) -> int:
         """The moment, in milliseconds since 1970; what is remembered is dropped if somebody else has written."""
         if self._shared:
             version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
@@ -139,7 +170,7 @@ class Transaction:
         mode, manual_ms, offset_ms = self._clock_row()
         return manual_ms if mode == "manual" else self._wall_ms() + offset_ms
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """What was done is done: a command's work is in the file, or a read has been answered."""
         if not self.reads_only:
             self._later.clear()
@@ -294,10 +325,6 @@ class Transaction:
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
         return self._earliest(until_ms, claimed=0)
-
-    def is_due(self, now_ms: int) -> bool:
-        """Whether any job is due; what is in hand counts, as it may be a driver's that died."""
-        return any(self._earliest(now_ms, claimed=each) for each in (0, 1))
 
     def _earliest(self, until_ms: int, *, claimed: int) -> records.Job | None:
         job = self.jobs.first(order="due_ms, seq", claimed=claimed)
