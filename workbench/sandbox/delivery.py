@@ -118,8 +118,11 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
         try:
             destination = resolved(url)
             target = str(httpx.URL(url).copy_with(host=destination.address))
-            host = {"Host": urlsplit(url).netloc}
-            return _response(client, target, {**headers, **host}, body, {"sni_hostname": destination.host})
+            sent = {**headers, "Host": urlsplit(url).netloc}
+            sni = {"sni_hostname": destination.host}
+            with client.stream("POST", target, headers=sent, content=body, extensions=sni) as response:
+                answer = _beginning(response.iter_raw())
+            return _reply(response.status_code, answer, response.headers.get("retry-after", ""))
         except httpx.TimeoutException:
             # Whichever of the two bounds is noticed first, it is one fault.
             return too_long
@@ -129,14 +132,6 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
         sending.start()
         sending.join(timeout_s)
     return replies[0] if replies else too_long
-
-
-def _response(
-    client: httpx.Client, url: str, headers: Mapping[str, str], body: bytes, extensions: dict[str, str] | None = None
-) -> Reply:
-    with client.stream("POST", url, headers=headers, content=body, extensions=extensions) as response:
-        answer = _beginning(response.iter_raw())
-    return _reply(response.status_code, answer, response.headers.get("retry-after", ""))
 
 
 def _beginning(chunks: Iterable[bytes]) -> bytes:
@@ -264,7 +259,7 @@ def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
     patience_ms = tx.gaps.endpoint_disable_after_s * 1000
     too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
     if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
-        disabled = views.webhook_endpoint(tx.endpoints.put(endpoint, status=webhooks.DISABLED), tx.now_ms, secret=False)
+        disabled = views.webhook_endpoint(tx.endpoints.put(endpoint, status=webhooks.DISABLED), tx.now_ms)
         emit(tx, BY_ITSELF, endpoint.account, "webhook_endpoint.disabled", disabled)
 
 

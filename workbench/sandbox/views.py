@@ -84,7 +84,7 @@ def _alike(stored: payments.Charge | payments.Refund | payments.Payout) -> dict[
     }  # fmt: skip
 
 
-def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool) -> wire.WebhookEndpoint:
+def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool = False) -> wire.WebhookEndpoint:
     """An endpoint's answer; `secret` True only when it is created or rolled."""
     ends_ms = [each.until_ms for each in stored.overlapping(now_ms)]
     return wire.WebhookEndpoint(

@@ -59,12 +59,8 @@ def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
     """
     session = tx.sessions.first(charge=charge.id)
     if charge.status != payments.PENDING or session is None or session.screen != ussd.APPROVED:
-        raise StateConflict(
-            f"The charge is {charge.status} and waits for no answer of the operator.",
-            code="nothing_to_ask",
-            param="charge",
-            current=charge.status,
-        )
+        message = f"The charge is {charge.status} and waits for no answer of the operator."
+        raise StateConflict(message, code="nothing_to_ask", param="charge", current=charge.status)
     # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
     secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
@@ -175,13 +171,8 @@ def _down_until_ms(tx: Transaction, provider: str) -> int | None:
 def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:  # noqa: ARG001  one signature
     """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
     phone = msisdn_from(body.phone, param="phone").e164
-    for response in body.answers:
-        if response not in scenarios.SCRIPTABLE:
-            raise InvalidRequest(
-                f"{response[:40]!r} cannot be scripted; what can is {', '.join(scenarios.SCRIPTABLE)}.",
-                code="scenario_unknown",
-                param="answers",
-            )
+    says = "cannot be scripted; what can is"
+    checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > control.MAX_ANSWERS:
         raise InvalidRequest(f"answers are at most {control.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for each in tx.scripts.all(phone=phone):

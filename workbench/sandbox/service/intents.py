@@ -27,19 +27,16 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
         money = every.read(checks.intent_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
         every.read(checks.check_method_types, tx.gaps, body.payment_method_types)
-    identifier = tx.new_id("pi")
+    made = tx.made("pi", caller.account)
     intent = tx.intents.add(
         PaymentIntent(
-            id=identifier,
-            seq=tx.next_seq(),
-            account=caller.account,
-            client_secret=f"{identifier}_secret_{tx.draws.token('client_secret', identifier)}",
+            **made,
+            client_secret=f"{made['id']}_secret_{tx.draws.token('client_secret', made['id'])}",
             amount_minor=money.amount_minor,
             currency=money.currency,
             description=body.description,
             payment_method_types=tuple(body.payment_method_types),
             metadata=body.metadata,
-            created_ms=tx.now_ms,
         )
     )
     shown = views.payment_intent(intent, tx.gaps)
@@ -60,9 +57,7 @@ def confirm(
     _check_takes(intent, "confirm")
     charge = tx.charges.add(
         Charge(
-            id=tx.new_id("ch"),
-            seq=tx.next_seq(),
-            account=intent.account,
+            **tx.made("ch", intent.account),
             amount_minor=intent.amount_minor,
             currency=intent.currency,
             channel=asked.id,
@@ -70,7 +65,6 @@ def confirm(
             phone=phone.e164,
             payment_intent=intent.id,
             warnings=warnings,
-            created_ms=tx.now_ms,
         )
     )
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
@@ -107,11 +101,9 @@ def retrieve(
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.PaymentIntent]:
     """GET /v1/payment_intents: the intents, newest first."""
-
-    def shown(intent: PaymentIntent) -> wire.PaymentIntent:
-        return views.payment_intent(intent, tx.gaps, _prompt_of(tx, intent))
-
-    return lists.page(caller, tx.intents, query, URL, shown)
+    return lists.page(
+        caller, tx.intents, query, URL, lambda each: views.payment_intent(each, tx.gaps, _prompt_of(tx, each))
+    )
 
 
 def found(tx: Transaction, caller: Caller, intent_id: str, *, param: str = "id") -> PaymentIntent:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from workbench.domain.gaps import Gaps
@@ -136,10 +136,6 @@ class Store:
         if self._forget:
             self._forget()
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Begin a command: all of it is committed, or none when the block raises."""
-        return self._transaction.begun(reads_only=False)
-
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin what writes nothing: it sees one moment of the file, and neither waits for a writer nor is in its way.
 
@@ -162,14 +158,6 @@ class Store:
         if self.calls_wait:
             with self.transaction():
                 pass
-
-    def now_ms(self) -> int:
-        """The moment, in milliseconds since 1970, for who looks at the clock outside of a command."""
-        return self._transaction.moment()
-
-    def clock_if_due(self) -> str | None:
-        """How the clock goes, if any job is due; asked without a command."""
-        return self._transaction.clock_if_due()
 
     def key(self, kind: str) -> str:
         """The merchant's oldest active test key, `secret` or `publishable`: drawn from the seed, never stored.
@@ -232,6 +220,9 @@ class Store:
             self._migrate(connection, version)
         self.draws = Draws(connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
         tx = self._transaction = Transaction(connection, self.draws, self.gaps, self._wall_ms, shared=self._durable)
+        self.transaction = partial(tx.begun, reads_only=False)
+        """Begin a command: all of it is committed, or none when the block raises."""
+        self.now_ms, self.clock_if_due = tx.moment, tx.clock_if_due
         tx.begin()
         for kind in KEY_PREFIXES if is_new else ():
             tx.new_key(MERCHANT_ID, kind)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -253,20 +253,16 @@ class Transaction:
         """The next identifier of a kind."""
         return self.draws.identifier(prefix, self.count_up(prefix))
 
+    def made(self, prefix: str, account: str) -> dict[str, Any]:
+        """What a stored object of an account begins with: the next id of its kind, its place, and when it was made."""
+        return {"id": self.new_id(prefix), "seq": self.next_seq(), "account": account, "created_ms": self.now_ms}
+
     def new_key(self, account: str, kind: str) -> tuple[records.ApiKey, str]:
         """Another key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
-        identifier = self.new_id("key")
-        value = key_value(self.draws, kind, identifier)
-        made = records.ApiKey(
-            id=identifier,
-            seq=self.next_seq(),
-            digest=digest_of(value),
-            account=account,
-            kind=kind,
-            masked=f"{KEY_PREFIXES[kind]}••••{value[-4:]}",
-            created_ms=self.now_ms,
-        )
-        return self.api_keys.add(made), value
+        made = self.made("key", account)
+        value = key_value(self.draws, kind, made["id"])
+        masked = f"{KEY_PREFIXES[kind]}••••{value[-4:]}"
+        return self.api_keys.add(records.ApiKey(**made, digest=digest_of(value), kind=kind, masked=masked)), value
 
     def post(  # noqa: PLR0913  the columns of an entry
         self,
