@@ -180,7 +180,7 @@ def _known(tx: Transaction, credential: Credential) -> Caller:
             raise AuthenticationFailed("The token was replaced by a newer one.", code="token_replaced")
         if tx.now_ms >= pair.issued_ms + LIFETIME_MS:
             raise AuthenticationFailed("The token has expired; refresh it.", code="token_expired")
-        return Caller("token", pair.account, credential.value)
+        return Caller("token", pair.account)
     raise AuthenticationFailed("The key is not one of this sandbox.", code="key_invalid")
 
 
