@@ -34,6 +34,7 @@ def test_an_event_arrives_signed_on_the_sandboxes_clock(sandbox: "Sandbox", merc
     assert verify(arrival.body, arrival.headers, [secret], now_s=START_MS // 1000 + 1_000, tolerance_s=0) == arrival.id
     assert arrival.headers["content-type"] == "application/json"
     assert arrival.event["id"] == arrival.id
+    assert "client_secret" not in arrival.event["data"]["object"]
     assert sandbox.outcomes() == [("delivered", 1)]
 
 

@@ -516,3 +516,33 @@ def test_a_row_that_is_remembered_is_the_one_in_the_file(store_path: Path):
         with store.transaction() as tx:
             tx.jobs.remove(job)
             assert tx.jobs.get(job.seq) is None
+
+
+def test_what_a_step_counted_and_what_it_made_of_the_clock_are_undone_with_it(store_path: Path):
+    with closing(opened(store_path)) as store:
+        with store.transaction() as tx:
+            assert tx.count_up("kind") == 1
+            with suppress(KeyError), tx.savepoint():
+                tx.move_clock(tx.now_ms + tx.count_up("kind"))
+                raise KeyError
+            assert (tx.count_up("kind"), tx.now_ms) == (2, START_MS)
+        assert store.now_ms() == START_MS
+    with closing(opened(store_path)) as store, store.transaction() as tx:
+        assert (tx.last("kind"), tx.now_ms) == (2, START_MS)
+
+
+def test_what_another_made_due_is_seen_and_what_is_in_hand_counts(store_path: Path):
+    with closing(opened(store_path)) as store, closing(opened(store_path)) as other:
+        assert store.clock_if_due() is None
+        with other.transaction() as tx:
+            tx.schedule("night", "night")
+            (job,) = tx.jobs.all()
+        assert store.clock_if_due() == "manual"
+        with other.transaction() as tx:
+            tx.jobs.put(job, claimed=1)
+        assert store.clock_if_due() == "manual"
+        with other.transaction() as tx:
+            tx.release_claims()
+            assert tx.earliest_job(tx.now_ms) == job
+            tx.jobs.put(job, due_ms=job.due_ms + 1)
+        assert store.clock_if_due() is None

@@ -148,13 +148,12 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
     credential = credential_in(request)
     if not operation.schemes:
         return NOBODY._replace(bearer=credential.value if credential else None)
-    ways = " or ".join(_WAYS[scheme] for scheme in operation.schemes)
     if credential is None:
-        message = f"The Authorization header is missing; this operation takes {ways}."
+        message = f"The Authorization header is missing; this operation takes {_ways(operation)}."
         raise AuthenticationFailed(message, code="key_missing")
     accepted = operation.schemes if tx.gaps.auth_schemes == "as_documented" else EITHER
     if credential.scheme not in accepted:
-        raise AuthenticationFailed(f"This operation takes {ways}.", code="scheme_wrong")
+        raise AuthenticationFailed(f"This operation takes {_ways(operation)}.", code="scheme_wrong")
     if credential.password:
         raise AuthenticationFailed("The key is the user name; the password stays empty.", code="key_invalid")
     caller = _known(tx, credential)
@@ -175,19 +174,18 @@ def _known(tx: Transaction, credential: Credential) -> Caller:
             raise AuthenticationFailed(message, code="key_rolled", hint=hint)
         if key.status == REVOKED:
             raise AuthenticationFailed("The key was revoked.", code="key_revoked")
-        return _caller(tx, key.kind, key.account)
+        return Caller(key.kind, key.account)
     if credential.scheme == "Bearer" and (pair := tx.tokens.first(access_digest=digest)):
         if pair.retired:
             raise AuthenticationFailed("The token was replaced by a newer one.", code="token_replaced")
         if tx.now_ms >= pair.issued_ms + LIFETIME_MS:
             raise AuthenticationFailed("The token has expired; refresh it.", code="token_expired")
-        return _caller(tx, "token", pair.account)._replace(bearer=credential.value)
+        return Caller("token", pair.account)
     raise AuthenticationFailed("The key is not one of this sandbox.", code="key_invalid")
 
 
-def _caller(tx: Transaction, kind: str, account: str) -> Caller:
-    found = tx.accounts.get(account)
-    return Caller(kind, account, found.name if found else "")
+def _ways(operation: Operation) -> str:
+    return " or ".join(_WAYS[scheme] for scheme in operation.schemes)
 
 
 def challenges(operation: Operation | None) -> str:

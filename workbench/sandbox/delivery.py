@@ -118,8 +118,11 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
         try:
             destination = resolved(url)
             target = str(httpx.URL(url).copy_with(host=destination.address))
-            host = {"Host": urlsplit(url).netloc}
-            return _response(client, target, {**headers, **host}, body, {"sni_hostname": destination.host})
+            sent = {**headers, "Host": urlsplit(url).netloc}
+            sni = {"sni_hostname": destination.host}
+            with client.stream("POST", target, headers=sent, content=body, extensions=sni) as response:
+                answer = _beginning(response.iter_raw())
+            return _reply(response.status_code, answer, response.headers.get("retry-after", ""))
         except httpx.TimeoutException:
             # Whichever of the two bounds is noticed first, it is one fault.
             return too_long
@@ -129,14 +132,6 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
         sending.start()
         sending.join(timeout_s)
     return replies[0] if replies else too_long
-
-
-def _response(
-    client: httpx.Client, url: str, headers: Mapping[str, str], body: bytes, extensions: dict[str, str] | None = None
-) -> Reply:
-    with client.stream("POST", url, headers=headers, content=body, extensions=extensions) as response:
-        answer = _beginning(response.iter_raw())
-    return _reply(response.status_code, answer, response.headers.get("retry-after", ""))
 
 
 def _beginning(chunks: Iterable[bytes]) -> bytes:
@@ -180,6 +175,8 @@ def _host_of(url: str) -> str:
 
 def seconds_asked(retry_after: str, now_s: int) -> int | None:
     """How long a Retry-After asks to wait from `now_s` on, in seconds or as a date (RFC 9110 §10.2.3)."""
+    if not retry_after:
+        return None
     if retry_after.isascii() and retry_after.isdigit():
         return int(retry_after) if len(retry_after) <= _MOST_DIGITS else None
     try:
@@ -232,7 +229,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         return  # the sandbox was reset meanwhile
     number = delivery.attempts + 1
     _write_down(tx, sending, reply, number)
-    if tx.jobs.first(seq=sending.job.seq) is None:
+    if tx.jobs.get(sending.job.seq) is None:
         # Replayed meanwhile: what is due now decides.
         tx.deliveries.put(delivery, attempts=number)
         return
@@ -262,7 +259,7 @@ def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
     patience_ms = tx.gaps.endpoint_disable_after_s * 1000
     too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
     if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
-        disabled = views.webhook_endpoint(tx.endpoints.put(endpoint, status=webhooks.DISABLED), tx.now_ms, secret=False)
+        disabled = views.webhook_endpoint(tx.endpoints.put(endpoint, status=webhooks.DISABLED), tx.now_ms)
         emit(tx, BY_ITSELF, endpoint.account, "webhook_endpoint.disabled", disabled)
 
 

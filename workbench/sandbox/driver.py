@@ -4,7 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -179,7 +179,7 @@ class Driver:
         """The job that is next, done but for what is to be sent. After the last one the clock goes to the end."""
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms)
         if job is not None:
-            return job, self._guarded(tx, job, partial(self._begun, tx, job), until_ms)
+            return job, self._guarded(tx, job, partial(self._begun, tx, job), until_ms, writes=job.kind != DELIVER)
         if until_ms is not None and until_ms > tx.now_ms:
             tx.move_clock(until_ms)
         return None, None
@@ -215,7 +215,7 @@ class Driver:
             if stored is not None and not dispatch.has_room(stored.endpoint):
                 dispatch.put_behind(stored.endpoint, tx.jobs.put(job, claimed=1))
             else:
-                sending = self._guarded(tx, job, partial(self._begun, tx, job))
+                sending = self._guarded(tx, job, partial(self._begun, tx, job), writes=job.kind != DELIVER)
                 if sending is not None:
                     # In hand until it is recorded: others are sent meanwhile. Where one is sent at a time, the turn
                     # alone sees to that.
@@ -247,13 +247,15 @@ class Driver:
             bug, self._bug = self._bug, None
             raise bug
 
-    def _guarded(self, tx: Transaction, job: Job, do: Callable[[], R], until_ms: int | None = None) -> R | None:
-        """What is done about a job. If it raises, it is undone, and the job tried again in a minute.
+    def _guarded(
+        self, tx: Transaction, job: Job, do: Callable[[], R], until_ms: int | None = None, *, writes: bool = True
+    ) -> R | None:
+        """What is done about a job. If it raises, what it wrote is undone, and the job tried again in a minute.
 
         Of an `advance`, in a minute from its end.
         """
         try:
-            with tx.savepoint():
+            with tx.savepoint() if writes else nullcontext():
                 return do()
         except Exception as error:  # noqa: BLE001  whatever a job raises, the others go on
             if self._raise_bugs:

@@ -1,5 +1,6 @@
 """The running parts of one sandbox: the store, what is due, and the service as a WSGI application."""
 
+import io
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -117,7 +118,7 @@ class Engine:
         self.store.close()
 
 
-class InProcess(httpx.WSGITransport):
+class InProcess(httpx.BaseTransport):
     """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
 
     When that is done `watchers` are notified. Neither happens for a call that only looks: a GET that asks to leave no
@@ -125,25 +126,37 @@ class InProcess(httpx.WSGITransport):
     """
 
     def __init__(self, engine: Engine, watchers: Watchers) -> None:
-        super().__init__(app=engine.app)
         self._engine = engine
         self._watchers = watchers
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
         try:
-            response = super().handle_request(request)
+            status, headers, body = self._engine.app.respond(_environ_of(request))
         except UnicodeError:
-            # httpx reads headers and paths as ASCII here; over a socket a server answers such a request.
+            # Over a socket a server answers such a request.
             message = "The request's headers and path must be ASCII."
             members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
             return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
-        response.read()
         is_unseen = wire.UNSEEN in request.headers or self._watchers.is_watching()
         if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
             self._watchers.notify()
-        return response
+        return httpx.Response(status, headers=headers, content=body)
+
+
+def _environ_of(request: httpx.Request) -> WSGIEnvironment:
+    """What the application reads of a request that came over no socket. Raises UnicodeError: it is not ASCII."""
+    environ: WSGIEnvironment = {
+        "REQUEST_METHOD": request.method,
+        "PATH_INFO": request.url.path,
+        "QUERY_STRING": request.url.query.decode("ascii"),
+        "wsgi.input": io.BytesIO(request.read()),
+    }
+    for name, value in request.headers.raw:
+        key = name.decode("ascii").upper().replace("-", "_")
+        environ[key if key.startswith("CONTENT_") else f"HTTP_{key}"] = value.decode("ascii")
+    return environ
 
 
 class _Application:
@@ -155,16 +168,21 @@ class _Application:
         self._hosts = hosts
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        response = self._response(_request_of(environ), environ)
+        status, headers, body = self.respond(environ)
+        start_response(f"{status} {HTTPStatus(status).phrase}", headers)
+        return [body]
+
+    def respond(self, environ: WSGIEnvironment) -> tuple[int, list[tuple[str, str]], bytes]:
+        """Status, headers and body of the response."""
+        response = self._response(environ)
         headers = [("content-type", response.content_type)]
         headers += [(name.lower(), value) for name, value in response.headers.items()]
         headers.append(("content-length", str(len(response.body))))
-        start_response(f"{response.status} {HTTPStatus(response.status).phrase}", headers)
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.body]
+        return response.status, headers, b"" if environ["REQUEST_METHOD"] == "HEAD" else response.body
 
-    def _response(self, request: Request, environ: WSGIEnvironment) -> Response:
+    def _response(self, environ: WSGIEnvironment) -> Response:
         """Who may not come in is turned away first; a path or a method that there is not, after that."""
-        methods, path_params = _found(request.path)
+        request, methods = _request_of(environ)
         asked = methods.get(request.method)
         operation = asked if isinstance(asked, Operation) else None
         try:
@@ -176,8 +194,6 @@ class _Application:
         except ApiError as error:
             # A refusal where there is an operation is one of its responses.
             return self._exchanges.refuse(request, error, operation, whoever=True)
-        if path_params:
-            request = request._replace(path_params=path_params)
         if isinstance(asked, Operation):
             return self._run(asked, request)
         if asked is None:
@@ -240,7 +256,8 @@ def _none(request: Request, methods: _Methods) -> ApiError:
     return MethodNotAllowed(f"{request.method} is not offered on this path, which takes {allowed}.", allow=allowed)
 
 
-def _request_of(environ: WSGIEnvironment) -> Request:
+def _request_of(environ: WSGIEnvironment) -> tuple[Request, _Methods]:
+    """The request, and what there is at its path by method."""
     path = environ["PATH_INFO"] or "/"
     if not path.isascii():
         path = path.encode("latin-1").decode("utf-8", "replace")
@@ -249,16 +266,19 @@ def _request_of(environ: WSGIEnvironment) -> Request:
     query: dict[str, str | list[str]] = {}
     for name, value in pairs:
         query[name] = [*query[name], value] if name in query else value
-    return Request(
+    methods, path_params = _found(path)
+    request = Request(
         method=environ["REQUEST_METHOD"],
         path=path,
         query=query,
         target=f"{path}?{'&'.join(map('='.join, pairs))}" if pairs else path,
         headers={name: environ[key] for key, name in _NOTED_HEADERS.items() if key in environ},
         body=environ["wsgi.input"].read(_length_of(environ) or 0),
+        path_params=path_params,
         # In whatever header.
         live=holds_live_key("\n".join([text, *(environ[each] for each in environ if each.startswith(_HEADERS))])),
     )
+    return request, methods
 
 
 def _length_of(environ: WSGIEnvironment) -> int | None:

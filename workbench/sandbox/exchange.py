@@ -172,7 +172,8 @@ def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -
         raise _of_body(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
     check_version(tx, request)
     asked = _scenario_of(request, operation)
-    key = idempotency.key_of(tx, request, operation)
+    keyed = operation.needs_idempotency_key or "Idempotency-Key" in request.headers
+    key = idempotency.key_of(tx, request, operation) if keyed else None
     # What a person does through `/sandbox` is no request of the merchant's: events name no request for it.
     caller = caller._replace(cause=Cause(None if call.seq is None else call.request_id, key), scenario=asked)
     return _once(tx, call, request, operation, caller)

@@ -1,6 +1,7 @@
 """The trace: each call written down with its secrets masked, and what has happened read back in one order."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from workbench.domain.masking import mask, mask_beginning, mask_values
 from workbench.domain.moments import rfc3339
@@ -37,7 +38,7 @@ def write_down(
             method=request.method,
             path=mask(request.target)[:MAX_KEPT_TEXT],
             payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
-            request_headers=mask_values(request.headers),
+            request_headers={name: _kept_header(value) for name, value in request.headers.items()},
             request_body=_kept_request(request, operation),
             status=response.status,
             response_headers={"Content-Type": response.content_type, **response.headers},
@@ -56,6 +57,12 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
         if not isinstance(fields, dict) or any(isinstance(each, list | dict) for each in fields.values()):
             return _NOT_KEPT
     return _kept_text(request.body)
+
+
+@lru_cache(maxsize=64)
+def _kept_header(value: str) -> str:
+    """A header's value masked; most come again with every call."""
+    return mask_values({"": value})[""]
 
 
 def _kept_text(body: bytes) -> str:

@@ -23,14 +23,11 @@ _OF_A_PATH = "/:@!$&'()*+,;="
 """What stands in a URI's path as it is, beside letters and digits (RFC 3986 §3.3)."""
 
 
-def payment_intent(
-    intent: payments.PaymentIntent, gaps: Gaps, *, prompt: UssdSession | None = None, secret: bool = True
-) -> wire.PaymentIntent:
-    """An intent's answer; `prompt` while one is open, `secret` False in events."""
-    client_secret = intent.client_secret if secret else UNSET
+def payment_intent(intent: payments.PaymentIntent, gaps: Gaps, prompt: UssdSession | None = None) -> wire.PaymentIntent:
+    """An intent's answer; `prompt` while one is open."""
     if gaps.intent_fields == "minimal":
         return wire.PaymentIntent(
-            id=intent.id, client_secret=client_secret, status=intent.status, object=UNSET, livemode=UNSET
+            id=intent.id, client_secret=intent.client_secret, status=intent.status, object=UNSET, livemode=UNSET
         )
     method = action = error = None
     if intent.phone is not None and intent.provider is not None:
@@ -42,7 +39,7 @@ def payment_intent(
         error = wire.PaymentError(intent.failure_code, FAILURES[intent.failure_code], intent.latest_charge)
     return wire.PaymentIntent(
         id=intent.id,
-        client_secret=client_secret,
+        client_secret=intent.client_secret,
         amount=Money(intent.amount_minor, intent.currency).major,
         currency=intent.currency,
         status=intent.status,
@@ -87,7 +84,7 @@ def _alike(stored: payments.Charge | payments.Refund | payments.Payout) -> dict[
     }  # fmt: skip
 
 
-def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool) -> wire.WebhookEndpoint:
+def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool = False) -> wire.WebhookEndpoint:
     """An endpoint's answer; `secret` True only when it is created or rolled."""
     ends_ms = [each.until_ms for each in stored.overlapping(now_ms)]
     return wire.WebhookEndpoint(

@@ -59,12 +59,8 @@ def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
     """
     session = tx.sessions.first(charge=charge.id)
     if charge.status != payments.PENDING or session is None or session.screen != ussd.APPROVED:
-        raise StateConflict(
-            f"The charge is {charge.status} and waits for no answer of the operator.",
-            code="nothing_to_ask",
-            param="charge",
-            current=charge.status,
-        )
+        message = f"The charge is {charge.status} and waits for no answer of the operator."
+        raise StateConflict(message, code="nothing_to_ask", param="charge", current=charge.status)
     # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
     secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
@@ -88,13 +84,13 @@ def move_intent(
     *,
     prompt: UssdSession | None = None,
     **changes: str | int | None,
-) -> PaymentIntent:
-    """Take an intent along its table, with `changes`, and tell of it."""
+) -> wire.PaymentIntent:
+    """Take an intent along its table, with `changes`, and tell of it; its view."""
     before = intent.status
     moved = tx.intents.put(intent, status=next_state(INTENT_TRANSITIONS, before, event), **changes)
-    shown = views.payment_intent(moved, tx.gaps, prompt=prompt, secret=False)
+    shown = views.payment_intent(moved, tx.gaps, prompt)
     emit(tx, cause, intent.account, event_type, shown, before={"status": before})
-    return moved
+    return shown
 
 
 def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
@@ -175,13 +171,8 @@ def _down_until_ms(tx: Transaction, provider: str) -> int | None:
 def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:  # noqa: ARG001  one signature
     """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
     phone = msisdn_from(body.phone, param="phone").e164
-    for response in body.answers:
-        if response not in scenarios.SCRIPTABLE:
-            raise InvalidRequest(
-                f"{response[:40]!r} cannot be scripted; what can is {', '.join(scenarios.SCRIPTABLE)}.",
-                code="scenario_unknown",
-                param="answers",
-            )
+    says = "cannot be scripted; what can is"
+    checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > control.MAX_ANSWERS:
         raise InvalidRequest(f"answers are at most {control.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for each in tx.scripts.all(phone=phone):
@@ -212,6 +203,7 @@ def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorS
 def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
     """Hold the amount and send the prompt; its time-out is due from now on."""
     hold(tx, charge)
+    merchant = tx.accounts.get(charge.account)
     scenario = scenario_for(tx, charge, phone, asked=caller.scenario)
     session = tx.sessions.add(
         UssdSession(
@@ -220,7 +212,7 @@ def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refere
             charge=charge.id,
             phone=charge.phone,
             operator=phone.operator.name,
-            merchant=caller.account_name,
+            merchant=merchant.name if merchant else "",
             amount_minor=charge.amount_minor,
             currency=charge.currency,
             reference=reference,
@@ -280,7 +272,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     clearing.expect(tx)
     emit(tx, BY_ITSELF, charge.account, "charge.late_success", views.charge(charge, tx.gaps))
     if intent := _intent_of(tx, charge):
-        shown = views.payment_intent(intent, tx.gaps, secret=False)
+        shown = views.payment_intent(intent, tx.gaps)
         emit(tx, BY_ITSELF, charge.account, "payment_intent.late_success", shown)
 
 

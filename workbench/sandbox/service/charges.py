@@ -24,9 +24,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
         every.read(checks.check_reference, tx.gaps, body.reference)
     charge = tx.charges.add(
         Charge(
-            id=tx.new_id("ch"),
-            seq=tx.next_seq(),
-            account=caller.account,
+            **tx.made("ch", caller.account),
             amount_minor=money.amount_minor,
             currency=money.currency,
             channel=asked.id,
@@ -35,7 +33,6 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
             reference=body.reference,
             metadata=body.metadata,
             warnings=checks.warnings_of(tx.gaps, asked, phone, "channel"),
-            created_ms=tx.now_ms,
         )
     )
     session = attempts.begin(tx, caller, charge, phone, body.reference)

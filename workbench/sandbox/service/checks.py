@@ -1,7 +1,7 @@
 """The checks of a request beyond its types: what it names is there, its values by the register, no live key."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from typing import ParamSpec, Self, TypeVar, cast
 
@@ -122,21 +122,15 @@ def check_reference(gaps: Gaps, reference: str | None) -> None:
 def check_whole(gaps: Gaps, money: Money) -> None:
     """Raises InvalidRequest: the charge of this intent could not tell its amount in whole units."""
     if money.amount_minor % UNITS_MINOR[gaps.charge_amount_unit]:
-        raise InvalidRequest(
-            f"{money} is not whole, and charges count in whole units of {money.currency} here.",
-            code="amount_too_precise",
-            param="amount",
-        )
+        message = f"{money} is not whole, and charges count in whole units of {money.currency} here."
+        raise InvalidRequest(message, code="amount_too_precise", param="amount")
 
 
 def check_method_types(gaps: Gaps, types: list[str]) -> None:
     """Raises InvalidRequest: mobile_money is not there, or not alone where it must be."""
     if MOBILE_MONEY not in types or (gaps.payment_method_types == "only" and set(types) != {MOBILE_MONEY}):
-        raise InvalidRequest(
-            f"payment_method_types must include {MOBILE_MONEY!r}.",
-            code="parameter_invalid",
-            param="payment_method_types",
-        )
+        message = f"payment_method_types must include {MOBILE_MONEY!r}."
+        raise InvalidRequest(message, code="parameter_invalid", param="payment_method_types")
 
 
 def check_type(text: str, param: str) -> None:
@@ -168,6 +162,15 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
     if gaps.operator_mismatch == "refused":
         raise InvalidRequest(f"{mismatch}.", code="operator_mismatch", param=param)
     return (f"{mismatch}, which is asked for the money.",)
+
+
+def check_known(
+    asked: Iterable[str], known: Collection[str], says: str, *, param: str, code: str = "parameter_invalid"
+) -> None:
+    """Raises InvalidRequest: one of those asked for is not known; `says` stands between it and those that are."""
+    for each in asked:
+        if each not in known:
+            raise InvalidRequest(f"{each[:40]!r} {says} {', '.join(known)}.", code=code, param=param)
 
 
 def whole_ms(seconds: Decimal, most_s: int) -> int:

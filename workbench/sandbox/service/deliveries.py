@@ -3,11 +3,12 @@
 from typing import Any, cast
 
 import msgspec
+from msgspec import UNSET
 
 from workbench.domain import webhooks, wire
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.webhooks import OUT_OF_ORDER, Delivery, Endpoint, StoredEvent
-from workbench.errors import InvalidRequest, StateConflict
+from workbench.errors import StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import checks, lists
 from workbench.sandbox.service.lists import Caller, Cause
@@ -26,25 +27,22 @@ Told = wire.PaymentIntent | wire.Charge | wire.Refund | wire.Payout | wire.Webho
 def emit(
     tx: Transaction, cause: Cause, account: str, event_type: str, shown: Told, *, before: dict[str, Any] | None = None
 ) -> None:
-    """Record that something happened to `shown`; `before` holds the values that it changed from."""
+    """Record that something happened to `shown`; `before` holds the values that it changed from.
+
+    An event goes to every endpoint: it holds no client secret.
+    """
+    if isinstance(shown, wire.PaymentIntent):
+        shown = msgspec.structs.replace(shown, client_secret=UNSET)
+    made = tx.made("evt", account)
     event = wire.Event(
-        id=tx.new_id("evt"),
+        id=made["id"],
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
         data=wire.EventData(cast("dict[str, Any]", shown), before or {}),
         request=wire.EventRequest(cause.request_id, cause.idempotency_key),
     )
-    stored = tx.events.add(
-        StoredEvent(
-            id=event.id,
-            seq=tx.next_seq(),
-            account=account,
-            type=event_type,
-            object_id=shown.id,
-            body=wire.to_json(event).decode(),
-            created_ms=tx.now_ms,
-        )
-    )
+    body = wire.to_json(event).decode()
+    stored = tx.events.add(StoredEvent(**made, type=event_type, object_id=shown.id, body=body))
     for endpoint in tx.endpoints.all(account=account):
         if endpoint.wants(event_type):
             new_delivery(tx, stored, endpoint)
@@ -52,16 +50,7 @@ def emit(
 
 def new_delivery(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
     """Put an event on its way to an endpoint, now; every other one later where it asked for disorder."""
-    delivery = tx.deliveries.add(
-        Delivery(
-            id=tx.new_id("del"),
-            seq=tx.next_seq(),
-            account=event.account,
-            event=event.id,
-            endpoint=endpoint.id,
-            created_ms=tx.now_ms,
-        )
-    )
+    delivery = tx.deliveries.add(Delivery(**tx.made("del", event.account), event=event.id, endpoint=endpoint.id))
     held_back = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
     tx.schedule(DELIVER, delivery.id, in_ms=HELD_BACK_MS if held_back else 0)
     return delivery
@@ -69,7 +58,7 @@ def new_delivery(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Del
 
 def event(tx: Transaction, caller: Caller, *, event_id: wire.PathEvent) -> msgspec.Raw:
     """GET /v1/events/{event_id}: an event, to the byte as it is sent."""
-    return msgspec.Raw(_event(tx, caller, event_id).body.encode())
+    return _sent(_event(tx, caller, event_id))
 
 
 def events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> wire.List[msgspec.Raw]:
@@ -82,11 +71,7 @@ def events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> wire.
         also.append(transaction.since(milliseconds_in(query.created_since, param="created_since")))
     if query.search is not None:
         also.append(transaction.about(query.search))
-
-    def shown(stored: StoredEvent) -> msgspec.Raw:
-        return msgspec.Raw(stored.body.encode())
-
-    return lists.page(caller, tx.events, query, EVENTS_URL, shown, also, **equals)
+    return lists.page(caller, tx.events, query, EVENTS_URL, _sent, also, **equals)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, delivery_id: wire.PathDelivery) -> wire.Delivery:
@@ -96,7 +81,8 @@ def retrieve(tx: Transaction, caller: Caller, *, delivery_id: wire.PathDelivery)
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> wire.List[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, in some states, of one event or to one endpoint."""
-    status = None if query.status is None else _states(query.status)
+    status = None if query.status is None else tuple(query.status.split(","))
+    checks.check_known(status or (), STATES, "is no state of a delivery; they are", param="status")
     asked = {"status": status, "event": query.event, "endpoint": query.endpoint}
     equals = {name: value for name, value in asked.items() if value is not None}
     return lists.page(caller, tx.deliveries, query, URL, lambda each: _shown(tx, each), **equals)
@@ -107,12 +93,9 @@ def replay(tx: Transaction, caller: Caller, *, delivery_id: wire.PathDelivery) -
     delivery = _found(tx, caller, delivery_id)
     endpoint = tx.endpoints.get(delivery.endpoint)
     if endpoint is None or endpoint.status != webhooks.ENABLED:
-        raise StateConflict(
-            f"The endpoint is {endpoint.status if endpoint else webhooks.DELETED}.",
-            code="endpoint_not_enabled",
-            param="endpoint",
-            hint="Enable it first: PATCH its status.",
-        )
+        message = f"The endpoint is {endpoint.status if endpoint else webhooks.DELETED}."
+        hint = "Enable it first: PATCH its status."
+        raise StateConflict(message, code="endpoint_not_enabled", param="endpoint", hint=hint)
     return _shown(tx, _again(tx, delivery))
 
 
@@ -155,15 +138,8 @@ def _shown(tx: Transaction, delivery: Delivery) -> wire.Delivery:
     )
 
 
-def _states(text: str) -> tuple[str, ...]:
-    asked = tuple(text.split(","))
-    if unknown := [each for each in asked if each not in STATES]:
-        raise InvalidRequest(
-            f"{unknown[0][:40]!r} is no state of a delivery; they are {', '.join(STATES)}.",
-            code="parameter_invalid",
-            param="status",
-        )
-    return asked
+def _sent(event: StoredEvent) -> msgspec.Raw:
+    return msgspec.Raw(event.body.encode())
 
 
 def _event(tx: Transaction, caller: Caller, event_id: str) -> StoredEvent:

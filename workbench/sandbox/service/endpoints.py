@@ -21,33 +21,22 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) ->
     with checks.EveryFault() as every:
         every.read(check_url, body.url)
         every.read(check_filter, body.enabled_events)
-    identifier = tx.new_id("we")
-    stored = tx.endpoints.add(
-        Endpoint(
-            id=identifier,
-            seq=tx.next_seq(),
-            account=caller.account,
-            url=body.url,
-            secret=tx.draws.webhook_secret(identifier, 1),
-            enabled_events=tuple(body.enabled_events),
-            created_ms=tx.now_ms,
-        )
-    )
+    made = tx.made("we", caller.account)
+    secret = tx.draws.webhook_secret(made["id"], 1)
+    stored = tx.endpoints.add(Endpoint(**made, url=body.url, secret=secret, enabled_events=tuple(body.enabled_events)))
     return views.webhook_endpoint(stored, tx.now_ms, secret=True)
 
 
 def retrieve(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.WebhookEndpoint:
     """GET /v1/webhook_endpoints/{endpoint_id}: an endpoint, without its secret."""
-    return views.webhook_endpoint(found(tx, caller, endpoint_id), tx.now_ms, secret=False)
+    return views.webhook_endpoint(found(tx, caller, endpoint_id), tx.now_ms)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.WebhookEndpoint]:
     """GET /v1/webhook_endpoints: the endpoints, newest first."""
-
-    def shown(stored: Endpoint) -> wire.WebhookEndpoint:
-        return views.webhook_endpoint(stored, tx.now_ms, secret=False)
-
-    return lists.page(caller, tx.endpoints, query, URL, shown, status=_KEPT)
+    return lists.page(
+        caller, tx.endpoints, query, URL, lambda each: views.webhook_endpoint(each, tx.now_ms), status=_KEPT
+    )
 
 
 def update(
@@ -65,7 +54,7 @@ def update(
         if body.status not in _KEPT:
             raise InvalidRequest(f"status is {' or '.join(_KEPT)}.", code="parameter_invalid", param="status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
-    return views.webhook_endpoint(stored, tx.now_ms, secret=False)
+    return views.webhook_endpoint(stored, tx.now_ms)
 
 
 def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.WebhookEndpoint:
@@ -90,13 +79,7 @@ def delivery_faults(
     tx: Transaction, caller: Caller, body: control.DeliveryFaults, *, endpoint_id: wire.PathEndpoint
 ) -> control.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
-    unknown = [each for each in body.faults if each not in webhooks.FAULTS]
-    if unknown:
-        raise InvalidRequest(
-            f"{unknown[0][:40]!r} is no fault; they are {', '.join(webhooks.FAULTS)}.",
-            code="parameter_invalid",
-            param="faults",
-        )
+    checks.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
     stored = tx.endpoints.put(found(tx, caller, endpoint_id), faults=tuple(body.faults))
     return control.FaultyEndpoint(stored.id, list(stored.faults))
 

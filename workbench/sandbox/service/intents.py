@@ -27,24 +27,21 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> w
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
         money = every.read(checks.intent_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
         every.read(checks.check_method_types, tx.gaps, body.payment_method_types)
-    identifier = tx.new_id("pi")
+    made = tx.made("pi", caller.account)
     intent = tx.intents.add(
         PaymentIntent(
-            id=identifier,
-            seq=tx.next_seq(),
-            account=caller.account,
-            client_secret=f"{identifier}_secret_{tx.draws.token('client_secret', identifier)}",
+            **made,
+            client_secret=f"{made['id']}_secret_{tx.draws.token('client_secret', made['id'])}",
             amount_minor=money.amount_minor,
             currency=money.currency,
             description=body.description,
             payment_method_types=tuple(body.payment_method_types),
             metadata=body.metadata,
-            created_ms=tx.now_ms,
         )
     )
-    shown = views.payment_intent(intent, tx.gaps, secret=False)
+    shown = views.payment_intent(intent, tx.gaps)
     emit(tx, caller.cause, caller.account, "payment_intent.created", shown)
-    return views.payment_intent(intent, tx.gaps)
+    return shown
 
 
 def confirm(
@@ -60,9 +57,7 @@ def confirm(
     _check_takes(intent, "confirm")
     charge = tx.charges.add(
         Charge(
-            id=tx.new_id("ch"),
-            seq=tx.next_seq(),
-            account=intent.account,
+            **tx.made("ch", intent.account),
             amount_minor=intent.amount_minor,
             currency=intent.currency,
             channel=asked.id,
@@ -70,16 +65,15 @@ def confirm(
             phone=phone.e164,
             payment_intent=intent.id,
             warnings=warnings,
-            created_ms=tx.now_ms,
         )
     )
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
     session = attempts.begin(tx, caller, charge, phone, intent.description)
-    intent = attempts.move_intent(
+    shown = attempts.move_intent(
         tx, caller.cause, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
     )
     attempts.let_act(tx, session)
-    return views.payment_intent(intent, tx.gaps, prompt=session)
+    return shown
 
 
 def cancel(
@@ -91,10 +85,9 @@ def cancel(
     if prompt := _prompt_of(tx, intent):
         attempts.press(tx, caller.cause, prompt, "withdraw")
     why = body.cancellation_reason
-    canceled = attempts.move_intent(
+    return attempts.move_intent(
         tx, caller.cause, intent, "cancel", "payment_intent.canceled", cancellation_reason=why, canceled_ms=tx.now_ms
     )
-    return views.payment_intent(canceled, tx.gaps)
 
 
 def retrieve(
@@ -103,16 +96,14 @@ def retrieve(
     """GET /v1/payment_intents/{intent_id}: an intent as it is now."""
     intent = found(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
-    return views.payment_intent(intent, tx.gaps, prompt=_prompt_of(tx, intent))
+    return views.payment_intent(intent, tx.gaps, _prompt_of(tx, intent))
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.PaymentIntent]:
     """GET /v1/payment_intents: the intents, newest first."""
-
-    def shown(intent: PaymentIntent) -> wire.PaymentIntent:
-        return views.payment_intent(intent, tx.gaps, prompt=_prompt_of(tx, intent))
-
-    return lists.page(caller, tx.intents, query, URL, shown)
+    return lists.page(
+        caller, tx.intents, query, URL, lambda each: views.payment_intent(each, tx.gaps, _prompt_of(tx, each))
+    )
 
 
 def found(tx: Transaction, caller: Caller, intent_id: str, *, param: str = "id") -> PaymentIntent:

@@ -93,11 +93,8 @@ def refresh(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.
     else:
         raise InvalidRequest("refresh_token is required.", code="parameter_missing", param="refresh_token")
     if pair is None or pair.retired:
-        raise AuthenticationFailed(
-            "The refresh token is unknown or was used before; ask for a new token.",
-            code="refresh_token_invalid",
-            param="refresh_token",
-        )
+        message = "The refresh token is unknown or was used before; ask for a new token."
+        raise AuthenticationFailed(message, code="refresh_token_invalid", param="refresh_token")
     tx.tokens.put(pair, retired=1)
     return _new_pair(tx, pair.account)
 

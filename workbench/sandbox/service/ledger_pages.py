@@ -73,12 +73,8 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> control.L
     """
     entry = settling.found(tx, entry_id, param="entry_id")
     if entry.external_reference is None or entry.reverses or entry.settles:
-        raise StateConflict(
-            f"{entry.id} is of the kind {entry.kind}, which nobody could learn of twice.",
-            code="entry_unsuitable",
-            param="entry_id",
-            current=entry.kind,
-        )
+        message = f"{entry.id} is of the kind {entry.kind}, which nobody could learn of twice."
+        raise StateConflict(message, code="entry_unsuitable", param="entry_id", current=entry.kind)
     clearing.expect(tx)
     # As if its movement had been learnt of twice.
     words, known_as = f"{entry.description}: once more", entry.external_reference

@@ -24,7 +24,6 @@ class Caller(NamedTuple):
 
     kind: str
     account: str
-    account_name: str = ""
     bearer: str | None = None
     """The access token itself, for the operation that refreshes it."""
     cause: Cause = BY_ITSELF

@@ -24,23 +24,17 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
         money = every.read(money_from_major, body.amount, checks.currency_or_only(body.currency))
     available = clearing.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
-        raise StateConflict(
-            f"{money} is more than the {Money(max(0, available), money.currency)} that are available.",
-            code="balance_insufficient",
-            param="amount",
-            hint="What was paid today becomes available at midnight in Lusaka.",
-        )
+        message = f"{money} is more than the {Money(max(0, available), money.currency)} that are available."
+        hint = "What was paid today becomes available at midnight in Lusaka."
+        raise StateConflict(message, code="balance_insufficient", param="amount", hint=hint)
     payout = tx.payouts.add(
         Payout(
-            id=tx.new_id("po"),
-            seq=tx.next_seq(),
-            account=caller.account,
+            **tx.made("po", caller.account),
             amount_minor=money.amount_minor,
             currency=money.currency,
             destination=body.destination,
             scenario=caller.scenario if caller.scenario in scenarios.OF_PAYOUTS else None,
             metadata=body.metadata,
-            created_ms=tx.now_ms,
         )
     )
     _post(tx, payout, "payout_asked", f"{money} to be paid out")
@@ -108,12 +102,8 @@ def paid(tx: Transaction, payout_id: str) -> Payout:
     """
     payout = tx.payouts.get(payout_id)
     if payout is None or payout.status != payments.PAID:
-        raise StateConflict(
-            f"The payout is {payout.status if payout else 'gone'}; only a paid one can be returned.",
-            code="already_settled",
-            param="entry",
-            current=payout.status if payout else "",
-        )
+        message = f"The payout is {payout.status if payout else 'gone'}; only a paid one can be returned."
+        raise StateConflict(message, code="already_settled", param="entry", current=payout.status if payout else "")
     return payout
 
 

@@ -22,19 +22,13 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
     """POST /v1/refunds: give money of a charge back; pending until the operator has sent it."""
     charge = _charge_of(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
-        raise StateConflict(
-            f"The charge is {charge.status}; only a succeeded one can be refunded.",
-            code="charge_not_refundable",
-            param="charge",
-            current=charge.status,
-        )
+        message = f"The charge is {charge.status}; only a succeeded one can be refunded."
+        raise StateConflict(message, code="charge_not_refundable", param="charge", current=charge.status)
     amount_minor = _amount(tx, charge, body)
     entry = _take(tx, charge, amount_minor)
     refund = tx.refunds.add(
         Refund(
-            id=tx.new_id("re"),
-            seq=tx.next_seq(),
-            account=caller.account,
+            **tx.made("re", caller.account),
             charge=charge.id,
             of_intent=int(body.payment_intent is not None),
             payment_intent=charge.payment_intent,
@@ -44,7 +38,6 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
             reason=body.reason,
             scenario=caller.scenario if caller.scenario in scenarios.OF_REFUNDS else None,
             metadata=body.metadata,
-            created_ms=tx.now_ms,
         )
     )
     charge = tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
@@ -112,12 +105,8 @@ def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Char
     intent = intents.found(tx, caller, body.payment_intent or "", param="payment_intent")
     charge = tx.charges.get(intent.latest_charge) if intent.latest_charge else None
     if charge is None:
-        raise StateConflict(
-            f"The intent is {intent.status}: nothing was paid.",
-            code="charge_not_refundable",
-            param="payment_intent",
-            current=intent.status,
-        )
+        message = f"The intent is {intent.status}: nothing was paid."
+        raise StateConflict(message, code="charge_not_refundable", param="payment_intent", current=intent.status)
     return charge
 
 

@@ -89,13 +89,9 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
     take. Raises NotFound: no such entry. Raises StateConflict: settled already, not of the kind that the
     recipe settles, or at a moment before what it settles or still to come.
     """
-    row = SETTLEMENTS.get(body.recipe)
-    if row is None:
-        raise InvalidRequest(
-            f"{body.recipe[:40]!r} settles nothing; the recipes are {', '.join(SETTLEMENTS)}.",
-            code="recipe_unknown",
-            param="recipe",
-        )
+    says = "settles nothing; the recipes are"
+    checks.check_known([body.recipe], SETTLEMENTS, says, param="recipe", code="recipe_unknown")
+    row = SETTLEMENTS[body.recipe]
     currency = checks.read_currency(tx.gaps, body.currency, str.upper).code
     occurred_ms = tx.now_ms if body.occurred_at is None else milliseconds_in(body.occurred_at, param="occurred_at")
     posted = (
@@ -131,25 +127,16 @@ def _told(body: Settle, row: Settlement) -> tuple[str, str]:
     Raises InvalidRequest: one is missing or cannot be.
     """
     if body.account is None or body.account not in TRACKED:
-        raise InvalidRequest(
-            f"account is one that somebody else keeps books of too: {', '.join(TRACKED)}.",
-            code="account_unknown",
-            param="account",
-        )
+        message = f"account is one that somebody else keeps books of too: {', '.join(TRACKED)}."
+        raise InvalidRequest(message, code="account_unknown", param="account")
     if not body.reference:
-        raise InvalidRequest(
-            "reference is required: the id by which the other side knows the movement.",
-            code="parameter_missing",
-            param="reference",
-        )
+        message = "reference is required: the id by which the other side knows the movement."
+        raise InvalidRequest(message, code="parameter_missing", param="reference")
     if not body.amount_minor:
         raise InvalidRequest("amount_minor is not more than zero.", code="amount_not_positive", param="amount_minor")
     if body.fee_minor and not row.takes_fee:
-        raise InvalidRequest(
-            f"{body.recipe} takes no fee_minor: the amount is the fee, or there is none.",
-            code="parameter_invalid",
-            param="fee_minor",
-        )
+        message = f"{body.recipe} takes no fee_minor: the amount is the fee, or there is none."
+        raise InvalidRequest(message, code="parameter_invalid", param="fee_minor")
     return body.account, body.reference
 
 
@@ -167,12 +154,8 @@ def _of_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) 
         raise InvalidRequest("entry is required: the one that is settled.", code="parameter_missing", param="entry")
     entry = found(tx, body.entry)
     if row.of is not None and entry.kind not in row.of:
-        raise StateConflict(
-            f"{entry.id} is of the kind {entry.kind}; {body.recipe} settles {' or '.join(row.of)}.",
-            code="entry_unsuitable",
-            param="entry",
-            current=entry.kind,
-        )
+        message = f"{entry.id} is of the kind {entry.kind}; {body.recipe} settles {' or '.join(row.of)}."
+        raise StateConflict(message, code="entry_unsuitable", param="entry", current=entry.kind)
     _check_open(tx, entry, body)
     # What is told anew may have been earlier; what undoes or answers an entry comes after it.
     repeats = body.recipe == REPOSTED
@@ -228,11 +211,8 @@ def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> No
     """Raises StateConflict: the moment lies before `first_ms`, or is still to come."""
     is_early = first_ms is not None and occurred_ms < first_ms
     if is_early or occurred_ms > tx.now_ms:
-        raise StateConflict(
-            "occurred_at lies before what is settled." if is_early else "occurred_at is still to come.",
-            code="moment_impossible",
-            param="occurred_at",
-        )
+        message = "occurred_at lies before what is settled." if is_early else "occurred_at is still to come."
+        raise StateConflict(message, code="moment_impossible", param="occurred_at")
 
 
 def _to_merchant(tx: Transaction, entry: JournalEntry) -> Settled:

@@ -5,12 +5,12 @@ import shutil
 import sqlite3
 import stat
 import tempfile
-import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 
 from workbench.domain.gaps import Gaps
@@ -18,7 +18,7 @@ from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.transaction import CLOCK, Transaction, create, key_value, moment_of
+from workbench.sandbox.store.transaction import Transaction, create, key_value
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
@@ -44,8 +44,7 @@ _MOST_CALLS_WAIT = 100
 """More calls that only read are written without a command, so that a caller who does nothing else fills no memory."""
 BESIDE = ("-driver", "-next")
 """What the names of the locks beside the file end with."""
-_DUE = f"""SELECT {CLOCK}, (SELECT min(due_ms) FROM job WHERE claimed = 0),
-    (SELECT min(due_ms) FROM job WHERE claimed = 1) FROM clock"""
+_THROWN_AWAY = ("synchronous = OFF", "locking_mode = EXCLUSIVE", "journal_mode = MEMORY")
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
 """What the names of all files of a store end with: its own, SQLite's and the locks."""
 _OWNERS_ALONE = 0o600
@@ -98,6 +97,14 @@ def keep_private(store: Path) -> None:
             _LOG.warning("%s can be read by others, and holds signing secrets: %s.", visible(str(path)), error.strerror)
 
 
+@cache
+def _empty() -> bytes:
+    """The file of a store that holds nothing yet: to copy it takes a quarter of what its sixty statements take."""
+    with sqlite3.connect(":memory:", isolation_level=None) as connection:
+        create(connection)
+        return connection.serialize()
+
+
 class Store:
     """One sandbox's file. The threads of a process take turns at it; other processes wait at the file."""
 
@@ -116,23 +123,18 @@ class Store:
         self._forget = weakref.finalize(self, shutil.rmtree, own, ignore_errors=True) if own else None
         self._wall_ms = wall_ms
         self.gaps = settings.gaps
-        self._writer = threading.Lock()
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
         """Close the file; a private one is removed, a kept one holds everything by itself once nobody has it open."""
         if self._durable:
             self.write_calls()
-        with self._writer:
+        with self._transaction.turn:
             if self._durable:
                 self._fold()
             self._connection.close()
         if self._forget:
             self._forget()
-
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Begin a command: all of it is committed, or none when the block raises."""
-        return self._begun("BEGIN IMMEDIATE", reads_only=False)
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin what writes nothing: it sees one moment of the file, and neither waits for a writer nor is in its way.
@@ -144,24 +146,7 @@ class Store:
         if not self._transaction.can_number_reads:
             with self.transaction() as tx:
                 tx.new_read_id("req")
-        return self._begun("BEGIN", reads_only=True)
-
-    @contextmanager
-    def _begun(self, how: str, *, reads_only: bool) -> Iterator[Transaction]:
-        connection, tx = self._connection, self._transaction
-        with self._writer:
-            connection.execute(how)
-            try:
-                tx.begin(reads_only=reads_only)
-                yield tx
-                tx.write_counters()
-                connection.execute("COMMIT")
-                tx.end()
-            except BaseException:
-                tx.drop_memory()
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        return self._transaction.begun(reads_only=True)
 
     @property
     def calls_wait(self) -> bool:
@@ -173,21 +158,6 @@ class Store:
         if self.calls_wait:
             with self.transaction():
                 pass
-
-    def now_ms(self) -> int:
-        """The moment, in milliseconds since 1970, for who looks at the clock outside of a command."""
-        with self._writer:
-            return moment_of(self._connection.execute(f"SELECT {CLOCK} FROM clock").fetchone(), self._wall_ms)
-
-    def clock_if_due(self) -> str | None:
-        """How the clock goes, if any job is due; asked in one statement, without a command.
-
-        What is in hand counts: it may be a driver's that died.
-        """
-        with self._writer:
-            *clock, ready_ms, in_hand_ms = self._connection.execute(_DUE).fetchone()
-        now_ms = moment_of(clock, self._wall_ms)
-        return clock[0] if any(each is not None and each <= now_ms for each in (ready_ms, in_hand_ms)) else None
 
     def key(self, kind: str) -> str:
         """The merchant's oldest active test key, `secret` or `publishable`: drawn from the seed, never stored.
@@ -214,8 +184,10 @@ class Store:
         connection = sqlite3.connect(
             self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._durable else 'OFF'}")
-        connection.execute("PRAGMA foreign_keys = ON")
+        # What is thrown away is opened once, and need not outlive a killed process: it is undone from memory.
+        ways = ("synchronous = NORMAL",) if self._durable else _THROWN_AWAY
+        for way in (*ways, "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {way}")
         return connection
 
     def _prepare(self, settings: Settings, new_seed: Callable[[], str]) -> None:
@@ -225,31 +197,40 @@ class Store:
         if not self.path.parent.is_dir():
             raise self._refused(f"There is no folder {self.path.parent} to keep {self.path.name} in.")
         make_private(self.path)
+        if not self._durable:
+            self.path.write_bytes(_empty())
         try:
-            with closing(self._connected()) as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                is_new = self._is_new(connection)
-                if not is_new:
-                    self._check(connection, settings)
-                # Of a file that is ours, and before a secret is in it.
-                keep_private(self.path)
-                if is_new:
-                    self._create(connection, settings, new_seed)
-                elif (version := connection.execute("PRAGMA user_version").fetchone()[0]) in _MIGRATIONS:
-                    self._migrate(connection, version)
-                connection.execute("COMMIT")
-            self._connection = self._connected()
-            # What is thrown away need not outlive a killed process: it is undone from memory, and written once.
-            self._connection.execute(f"PRAGMA journal_mode = {'WAL' if self._durable else 'MEMORY'}")
-            seed = str(self._connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
-            self.draws = Draws(seed)
-            self._transaction = Transaction(
-                self._connection, self.draws, self.gaps, self._wall_ms, shared=self._durable
-            )
-            with self.transaction() as tx:
-                tx.set_clock_mode(settings.clock)
+            with ExitStack() as at_fault:
+                self._connection = at_fault.enter_context(closing(self._connected()))
+                self._open(self._connection, settings, new_seed)
+                at_fault.pop_all()
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
             raise self._refused(f"{self.path} cannot be used as a store: {error}.") from None
+
+    def _open(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        is_new = not self._durable or self._is_new(connection)
+        if not is_new:
+            self._check(connection, settings)
+        # Of a file that is ours, and before a secret is in it.
+        keep_private(self.path)
+        if is_new:
+            self._create(connection, settings, new_seed)
+        elif (version := connection.execute("PRAGMA user_version").fetchone()[0]) in _MIGRATIONS:
+            self._migrate(connection, version)
+        self.draws = Draws(connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
+        tx = self._transaction = Transaction(connection, self.draws, self.gaps, self._wall_ms, shared=self._durable)
+        self.transaction = partial(tx.begun, reads_only=False)
+        """Begin a command: all of it is committed, or none when the block raises."""
+        self.now_ms, self.clock_if_due = tx.moment, tx.clock_if_due
+        tx.begin()
+        for kind in KEY_PREFIXES if is_new else ():
+            tx.new_key(MERCHANT_ID, kind)
+        tx.set_clock_mode(settings.clock)
+        tx.write_counters()
+        connection.execute("COMMIT")
+        if self._durable:
+            connection.execute("PRAGMA journal_mode = WAL")
 
     def _refused(self, message: str, *, hint: str = "", **facts: int) -> StoreRefused:
         return StoreRefused(message, hint=hint, path=str(self.path), **facts)
@@ -286,18 +267,13 @@ class Store:
                 raise self._refused(f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.")
 
     def _create(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
-        create(connection)
+        if self._durable:
+            create(connection)
         seed = settings.seed if settings.seed is not None else new_seed()
         manual_ms = milliseconds(START) if settings.start_ms is None else settings.start_ms
         start_ms = manual_ms if settings.clock == "manual" else self._wall_ms()
         connection.execute("INSERT INTO meta VALUES ('seed', ?), ('start_ms', ?)", (seed, str(start_ms)))
         connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
         connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
-        self.draws = Draws(seed)
-        tx = Transaction(connection, self.draws, self.gaps, self._wall_ms, shared=self._durable)
-        tx.begin()
-        for kind in KEY_PREFIXES:
-            tx.new_key(MERCHANT_ID, kind)
-        tx.write_counters()
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

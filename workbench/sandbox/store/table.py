@@ -4,13 +4,12 @@ import sqlite3
 from collections.abc import Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 R = TypeVar("R", bound=msgspec.Struct)
 _PLAIN = (str, int, str | None, int | None)
-_VALUES = (str, int)
 _fields = cache(msgspec.structs.fields)  # the same for every connection
 _MOST_KNOWN = 256
 """So many questions are remembered: anybody may ask for a key that there is not."""
@@ -30,31 +29,20 @@ def _to_json(value: object) -> str:
 
 
 @cache
-def _equal(names: tuple[str, ...]) -> str:
-    """The condition that columns equal one value each."""
-    return " AND ".join(f"{name} = ?" for name in names) or "1"
-
-
-@cache
-def _terms(filters: tuple[tuple[str, int | None], ...]) -> str:
+def _terms(*filters: tuple[str, int | None]) -> str:
     """The condition that columns equal one of so many values, or are null."""
-    terms = [
-        f"{name} IS NULL" if places is None else f"{name} IN ({', '.join('?' * places)})" for name, places in filters
-    ]
+    terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
     return " AND ".join(terms) or "1"
 
 
 def _where(equals: dict[str, Filters]) -> tuple[str, tuple[str | int, ...]]:
     """The condition that columns equal these, and the values for its places."""
-    given = tuple(equals.values())
-    if all(type(each) in _VALUES for each in given):
-        return _equal(tuple(equals)), cast("tuple[str | int, ...]", given)
     places, values = list[tuple[str, int | None]](), list[str | int]()
     for name, filters in equals.items():
         several = filters if isinstance(filters, tuple) else () if filters is None else (filters,)
         places.append((name, None if filters is None else len(several)))
         values += several
-    return _terms(tuple(places)), tuple(values)
+    return _terms(*places), tuple(values)
 
 
 class Table(Generic[R]):

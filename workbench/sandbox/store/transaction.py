@@ -3,10 +3,11 @@
 import hashlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -27,7 +28,6 @@ _SAME_PAYMENT: Final = """OR object_id IN (
     SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
 )"""
-CLOCK: Final = "mode, manual_ms, offset_ms"
 _READS_OF_AN_OPENING: Final = 1 << 40
 """So many numbers there are for what only reads, from one opening of a kept file to the next."""
 _FORGOTTEN: Final = (
@@ -55,12 +55,6 @@ def key_value(draws: Draws, kind: str, identifier: str) -> str:
 def digest_of(secret: str) -> str:
     """What is stored of a key or token: its SHA-256."""
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def moment_of(clock: Sequence[Any], wall_ms: Callable[[], int]) -> int:
-    """What a clock shows, in milliseconds since 1970; `clock` has the columns of `CLOCK`."""
-    mode, manual_ms, offset_ms = clock
-    return int(manual_ms) if mode == "manual" else wall_ms() + int(offset_ms)
 
 
 def since(at_ms: int) -> Condition:
@@ -91,9 +85,11 @@ class Transaction:
         self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
     ) -> None:
         self._connection = connection
+        self.turn = threading.Lock()
+        """Held by the one thread of the process whose command or read it is."""
         self._wall_ms = wall_ms
         self._version: int | None = None
-        self._clock: tuple[Any, ...] | None = None
+        self._clock: tuple[str, int, int] | None = None
         self._counters: dict[str, int] = {}
         self._counted: set[str] = set()
         """Counters that the command has changed."""
@@ -119,7 +115,7 @@ class Transaction:
         self.events = Table(connection, "event", webhooks.StoredEvent)
         self.deliveries = Table(connection, "delivery", webhooks.Delivery)
         self.attempts = Table(connection, "attempt", webhooks.Attempt)
-        self.jobs = Table(connection, "job", records.Job, key="seq")
+        self.jobs = Table(connection, "job", records.Job, key="seq", few=True)
         self.scripts = Table(connection, "script", records.Script, key="seq", few=True)
         self.outages = Table(connection, "outage", records.Outage, key="provider", few=True)
         self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
@@ -127,20 +123,54 @@ class Transaction:
         self.journal = Journal(connection)
         self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
 
+    @contextmanager
+    def begun(self, *, reads_only: bool) -> Iterator[Self]:
+        """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file."""
+        with self.turn:
+            self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
+            try:
+                self.begin(reads_only=reads_only)
+                yield self
+                self.write_counters()
+                self._connection.execute("COMMIT")
+                self._end()
+            except BaseException:
+                self.drop_memory()
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
     def begin(self, *, reads_only: bool = False) -> None:
         """Begin a command, or a read: what is remembered holds unless somebody else has written since."""
-        version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
-        if version != self._version:
-            self.drop_memory()
-            self._version = version
-        self.now_ms = moment_of(self._clock_row(), self._wall_ms)
+        self.now_ms = self._look()
         self.reads_only = reads_only
         self._read = None
         if not reads_only:
             for call in self._later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
-    def end(self) -> None:
+    def moment(self) -> int:
+        """The moment, in milliseconds since 1970, for who looks at the clock outside of a command."""
+        with self.turn:
+            return self._look()
+
+    def clock_if_due(self) -> str | None:
+        """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died."""
+        with self.turn:
+            now_ms = self._look()
+            return self.clock_mode() if any(self._earliest(now_ms, claimed=each) for each in (0, 1)) else None
+
+    def _look(self) -> int:
+        """The moment, in milliseconds since 1970; what is remembered is dropped if somebody else has written."""
+        if self._shared:
+            version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+            if version != self._version:
+                self.drop_memory()
+                self._version = version
+        mode, manual_ms, offset_ms = self._clock_row()
+        return manual_ms if mode == "manual" else self._wall_ms() + offset_ms
+
+    def _end(self) -> None:
         """What was done is done: a command's work is in the file, or a read has been answered."""
         if not self.reads_only:
             self._later.clear()
@@ -190,15 +220,14 @@ class Transaction:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Undo what the block did if it raises, and nothing that the command did before."""
-        now_ms = self.now_ms
-        self.write_counters()
+        before = self.now_ms, self._clock, self._counters.copy(), self._counted.copy()
         self._connection.execute("SAVEPOINT step")
         try:
             yield
         except BaseException:
             self._connection.execute("ROLLBACK TO step")
             self.drop_memory()
-            self.now_ms = now_ms
+            self.now_ms, self._clock, self._counters, self._counted = before
             raise
         finally:
             self._connection.execute("RELEASE step")
@@ -211,9 +240,9 @@ class Transaction:
         for each in self._remember:
             each.forget()
 
-    def _clock_row(self) -> tuple[Any, ...]:
+    def _clock_row(self) -> tuple[str, int, int]:
         if self._clock is None:
-            self._clock = tuple(self._connection.execute(f"SELECT {CLOCK} FROM clock").fetchone())
+            self._clock = self._connection.execute("SELECT mode, manual_ms, offset_ms FROM clock").fetchone()
         return self._clock
 
     def next_seq(self) -> int:
@@ -224,20 +253,16 @@ class Transaction:
         """The next identifier of a kind."""
         return self.draws.identifier(prefix, self.count_up(prefix))
 
+    def made(self, prefix: str, account: str) -> dict[str, Any]:
+        """What a stored object of an account begins with: the next id of its kind, its place, and when it was made."""
+        return {"id": self.new_id(prefix), "seq": self.next_seq(), "account": account, "created_ms": self.now_ms}
+
     def new_key(self, account: str, kind: str) -> tuple[records.ApiKey, str]:
         """Another key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
-        identifier = self.new_id("key")
-        value = key_value(self.draws, kind, identifier)
-        made = records.ApiKey(
-            id=identifier,
-            seq=self.next_seq(),
-            digest=digest_of(value),
-            account=account,
-            kind=kind,
-            masked=f"{KEY_PREFIXES[kind]}••••{value[-4:]}",
-            created_ms=self.now_ms,
-        )
-        return self.api_keys.add(made), value
+        made = self.made("key", account)
+        value = key_value(self.draws, kind, made["id"])
+        masked = f"{KEY_PREFIXES[kind]}••••{value[-4:]}"
+        return self.api_keys.add(records.ApiKey(**made, digest=digest_of(value), kind=kind, masked=masked)), value
 
     def post(  # noqa: PLR0913  the columns of an entry
         self,
@@ -295,13 +320,16 @@ class Transaction:
 
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
-        job = self.jobs.first(order="due_ms, seq", claimed=0)
+        return self._earliest(until_ms, claimed=0)
+
+    def _earliest(self, until_ms: int, *, claimed: int) -> records.Job | None:
+        job = self.jobs.first(order="due_ms, seq", claimed=claimed)
         return job if job and job.due_ms <= until_ms else None
 
     def release_claims(self) -> None:
         """What a driver that died had in hand is due again."""
-        self._connection.execute("UPDATE job SET claimed = 0 WHERE claimed = 1")
-        self.jobs.forget()
+        for job in self.jobs.all(claimed=1):
+            self.jobs.put(job, claimed=0)
 
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
