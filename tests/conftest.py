@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -222,8 +223,7 @@ class Shop:
     def __init__(self, bench: Workbench, new_number: Callable[..., str]) -> None:
         self.bench = bench
         self.new_number = new_number
-        bearer = {"Authorization": f"Bearer {bench.secret_key}"}
-        made = bench.http.post("/sandbox/accounts", json={"name": "SHOP"}, headers=bearer).json()
+        made = bench.http.post("/sandbox/accounts", json={"name": "SHOP"}, headers=bearer(bench)).json()
         self.id: str = made["id"]
         self.key: str = made["secret_key"]
         self.publishable: str = made["publishable_key"]
@@ -310,19 +310,21 @@ def shop(bench: Workbench, new_number: Callable[..., str]) -> Shop:
     return Shop(bench, new_number)
 
 
-@pytest.fixture(scope="session")
-def shop_class() -> type[Shop]:
-    return Shop
+def bearer(bench: Workbench) -> dict[str, str]:
+    """The header with the key of a bench."""
+    return {"Authorization": f"Bearer {bench.secret_key}"}
 
 
-@pytest.fixture
-def new_shop(new_number: Callable[..., str]) -> Callable[[Workbench], Shop]:
-    """Shops by hand, where a test opens sandboxes of its own."""
-    return lambda bench: Shop(bench, new_number)
+def is_true_soon(condition: Callable[[], bool], within_s: float = 10) -> bool:
+    """Whether it is by then, looked at again and again; for what another thread or process does."""
+    until = time.monotonic() + within_s
+    while not (met := condition()) and time.monotonic() < until:
+        time.sleep(0.005)
+    return met
 
 
 def panel(bench: Workbench, path: str) -> httpx.Response:
-    return bench.http.get(f"/sandbox/{path}", headers={"Authorization": f"Bearer {bench.secret_key}"})
+    return bench.http.get(f"/sandbox/{path}", headers=bearer(bench))
 
 
 def check_books(bench: Workbench) -> None:

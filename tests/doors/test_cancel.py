@@ -1,23 +1,19 @@
 """Canceling an intent, in each of its states."""
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.conftest import Shop
 from workbench.errors import StateConflict
-
-if TYPE_CHECKING:
-    from tests.conftest import Shop
 
 ASKED = ["payment_intent.created", "payment_intent.requires_action"]
 WITHDRAWN = ["charge.failed", "payment_intent.canceled"]
 
 
-def cancel(shop: "Shop", intent: str, **body: str):
+def cancel(shop: Shop, intent: str, **body: str):
     return shop.post(f"/v1/payment_intents/{intent}/cancel", body or None)
 
 
-def test_before_it_is_confirmed(shop: "Shop"):
+def test_before_it_is_confirmed(shop: Shop):
     answer = cancel(shop, shop.intent(), cancellation_reason="out of stock")
     body = answer.json()
     assert (answer.status_code, body["status"], body["cancellation_reason"]) == (200, "canceled", "out of stock")
@@ -28,7 +24,7 @@ def test_before_it_is_confirmed(shop: "Shop"):
     assert told["previous_attributes"] == {"status": "requires_payment_method"}
 
 
-def test_an_open_prompt_is_withdrawn_and_one_that_was_put_away_too(shop: "Shop"):
+def test_an_open_prompt_is_withdrawn_and_one_that_was_put_away_too(shop: Shop):
     phone = shop.new_number()
     handset = shop.bench.phone(phone)
     for put_away in (False, True):
@@ -48,7 +44,7 @@ def test_an_open_prompt_is_withdrawn_and_one_that_was_put_away_too(shop: "Shop")
     assert shop.events() == 2 * (ASKED + WITHDRAWN)
 
 
-def test_before_a_number_acts_or_the_operator_refuses_nothing_more_comes_of_it(shop: "Shop"):
+def test_before_a_number_acts_or_the_operator_refuses_nothing_more_comes_of_it(shop: Shop):
     for ending in ("0000001", "0000005", "0000010", "0000012"):
         intent = shop.intent()
         shop.confirm(intent, f"+26096{ending}")
@@ -63,7 +59,7 @@ def test_before_a_number_acts_or_the_operator_refuses_nothing_more_comes_of_it(s
     assert shop.balance() == (0, 0, 0)
 
 
-def asked_on(shop: "Shop", ending: str) -> str:
+def asked_on(shop: Shop, ending: str) -> str:
     """An intent, confirmed on a test number five seconds ago."""
     intent = shop.intent()
     shop.confirm(intent, f"+26096{ending}")
@@ -71,7 +67,7 @@ def asked_on(shop: "Shop", ending: str) -> str:
     return intent
 
 
-def test_after_a_failed_attempt_and_where_it_is_too_late(shop: "Shop"):
+def test_after_a_failed_attempt_and_where_it_is_too_late(shop: Shop):
     failed = asked_on(shop, "0000004")
     body = cancel(shop, failed).json()
     assert (body["status"], body["last_payment_error"]["code"]) == ("canceled", "declined_by_customer")
@@ -84,7 +80,7 @@ def test_after_a_failed_attempt_and_where_it_is_too_late(shop: "Shop"):
     assert shop.events() == before
 
 
-def test_money_that_comes_late_to_a_canceled_intent_is_told_of(shop: "Shop"):
+def test_money_that_comes_late_to_a_canceled_intent_is_told_of(shop: Shop):
     intent = shop.intent()
     shop.confirm(intent, "+260960000010")
     shop.advance(300)

@@ -4,20 +4,16 @@ import json
 import time
 from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.doors.conftest import Wire
 from workbench import PaymentsClient, Workbench
 from workbench.domain.phones import mask_phone
 from workbench.domain.wire import PaymentIntent
 from workbench.errors import AuthenticationFailed, WaitExpired
 
-if TYPE_CHECKING:
-    from tests.doors.conftest import Wire
-
 NewNumber = Callable[..., str]
-DAY_S = 86_400
 
 
 def confirmed(bench: Workbench, phone: str, description: str = "Monstera") -> PaymentIntent:
@@ -34,7 +30,7 @@ def test_the_answer_to_confirm_says_what_comes_next_and_masks_the_number(bench: 
     assert intent.payment_method.mobile_money.phone == intent.next_action.ussd_prompt.phone == masked
 
 
-def test_a_token_is_refreshed_replaced_and_ends_on_the_clock(bench: Workbench):
+def test_a_token_is_refreshed_once_and_replaced(bench: Workbench):
     auth, plant = bench.client.auth, {"id": 1, "name": "Monstera"}
     old = auth.token(email="ada@example.com", password="green")
     new = auth.refresh(old.refresh_token)
@@ -44,9 +40,6 @@ def test_a_token_is_refreshed_replaced_and_ends_on_the_clock(bench: Workbench):
         bench.client_with(old.access_token).plants.create(**plant)
     with pytest.raises(AuthenticationFailed, match="used before"):
         auth.refresh(old.refresh_token)
-    bench.clock.advance(seconds=DAY_S)
-    with pytest.raises(AuthenticationFailed, match="expired"):
-        holder.plants.create(**plant)
 
 
 def test_a_handset_shows_itself_as_text_and_html(bench: Workbench, new_number: NewNumber):
@@ -93,7 +86,7 @@ def test_over_http_wait_keeps_to_its_limit_where_the_clock_stands_still_and_a_co
 
 
 class TestAdvanceOverHttp:
-    def test_each_unit_is_taken_and_all_add_up(self, wire: "Wire"):
+    def test_each_unit_is_taken_and_all_add_up(self, wire: Wire):
         for body, seconds in (
             ({"seconds": 1.5}, 1.5), ({"minutes": 2}, 120), ({"days": 0}, 0),
             ({"days": 1, "hours": 1, "minutes": 1, "seconds": 1}, 90_061),
@@ -103,20 +96,8 @@ class TestAdvanceOverHttp:
             assert answer.status_code == 200, answer.text
             assert seconds * 1000 <= answer.json()["now_ms"] - before_ms < seconds * 1000 + 5_000
 
-    def test_nonsense_is_refused_by_name(self, wire: "Wire"):
-        units = ("seconds", "minutes", "hours", "days")
-        for body, words in (
-            ({}, units), ({"day": 3}, units), ({"days": "3"}, ("days",)), ({"days": -1}, ("days",)),
-            ({"hours": 1.5}, ("hours",)), ({"minutes": None}, ("minutes",)), ({"seconds": 0.0001}, ("seconds",)),
-            ({"days": 10**6}, ("days",)),
-        ):  # fmt: skip
-            refused = wire.post("/sandbox/clock/advance", json.dumps(body).encode(), wire.bearer)
-            assert refused.status_code == 400
-            assert all(each in refused.json()["detail"] for each in words)
-            assert refused.json()["param"] in words
 
-
-def test_an_exchange_in_the_trace_keeps_every_number_as_it_was_written(wire: "Wire"):
+def test_an_exchange_in_the_trace_keeps_every_number_as_it_was_written(wire: Wire):
     made = {amount: wire.intent(amount=amount).json()["id"] for amount in ("150.00", "150.0", "150", "1.5e2")}
     trace = wire.bench.trace
     for amount, intent_id in made.items():

@@ -1,36 +1,35 @@
 """What operators text to a handset, through both doors: it agrees with what happened to the money."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tests.conftest import Shop
+from tests.conftest import Shop
 
 
-def inbox(shop: "Shop", phone: str) -> list[dict[str, Any]]:
+def inbox(shop: Shop, phone: str) -> list[dict[str, Any]]:
     return shop.read(f"/sandbox/phones/{phone}/messages")["data"]
 
 
-def kinds(shop: "Shop", phone: str) -> list[str]:
+def kinds(shop: Shop, phone: str) -> list[str]:
     return [each["kind"] for each in inbox(shop, phone)]
 
 
-def prompt(shop: "Shop", phone: str, **more: str) -> str:
+def prompt(shop: Shop, phone: str, **more: str) -> str:
     intent_id = shop.intent()
     assert shop.confirm(intent_id, phone, **more).status_code == 200
     return intent_id
 
 
-def press(shop: "Shop", phone: str, *pins: str) -> None:
+def press(shop: Shop, phone: str, *pins: str) -> None:
     for pin in pins:
         assert shop.post(f"/sandbox/phones/{phone}/input", {"text": pin}).status_code == 200
 
 
-def entries(shop: "Shop", kind: str, payment: str) -> list[dict[str, Any]]:
+def entries(shop: Shop, kind: str, payment: str) -> list[dict[str, Any]]:
     rows = shop.read("/sandbox/ledger/entries")["data"]
     return [each for each in rows if each["kind"] == kind and each["payment"] == payment]
 
 
-def test_a_payment_is_told_with_the_reference_by_which_the_ledger_knows_it(shop: "Shop"):
+def test_a_payment_is_told_with_the_reference_by_which_the_ledger_knows_it(shop: Shop):
     """What each scenario is told with is in test_scenarios.py."""
     for prefix in ("96", "97", "95"):
         phone = shop.new_number(prefix)
@@ -43,11 +42,9 @@ def test_a_payment_is_told_with_the_reference_by_which_the_ledger_knows_it(shop:
         assert (message["kind"], message["transaction"]) == ("paid", entry["external_reference"])
         assert (message["amount_minor"], message["currency"], message["merchant"]) == (10_000, "ZMW", "SHOP")
         assert "1234" not in message["text"].replace(message["transaction"], "")
-    refused = shop.get("/sandbox/phones/+260211234567/messages")
-    assert (refused.status_code, refused.json()["code"]) == (400, "phone_without_wallet")
 
 
-def test_messages_stand_in_their_order_in_a_table_which_a_reset_empties(shop: "Shop"):
+def test_messages_stand_in_their_order_in_a_table_which_a_reset_empties(shop: Shop):
     phone = shop.new_number()
     prompt(shop, phone)
     press(shop, phone, "0000", "0000", "0000")
@@ -62,7 +59,7 @@ def test_messages_stand_in_their_order_in_a_table_which_a_reset_empties(shop: "S
         assert inbox(shop, phone) == []
 
 
-def test_money_that_the_operator_never_told_of_keeps_its_reference_when_it_is_asked(shop: "Shop"):
+def test_money_that_the_operator_never_told_of_keeps_its_reference_when_it_is_asked(shop: Shop):
     phone = shop.new_number("97")
     intent_id = prompt(shop, phone, Sandbox_Scenario="operator_unknown")
     shop.advance(90)
@@ -74,7 +71,7 @@ def test_money_that_the_operator_never_told_of_keeps_its_reference_when_it_is_as
     assert before[0]["transaction"] == entry["external_reference"]
 
 
-def test_each_piece_that_is_refunded_is_told_when_it_was_sent(shop: "Shop"):
+def test_each_piece_that_is_refunded_is_told_when_it_was_sent(shop: Shop):
     phone = shop.new_number()
     charge = shop.charge(10_000, phone)
     for minor in (2_500, 1_000):
@@ -89,7 +86,7 @@ def test_each_piece_that_is_refunded_is_told_when_it_was_sent(shop: "Shop"):
     assert [each["transaction"] for each in told[1:]] == [each["external_reference"] for each in sent]
 
 
-def test_late_money_that_is_given_back_is_told_to_the_one_whose_it_was(shop: "Shop"):
+def test_late_money_that_is_given_back_is_told_to_the_one_whose_it_was(shop: Shop):
     late, other = shop.new_number(), shop.new_number()
     intent_id = prompt(shop, late, Sandbox_Scenario="late_success")
     shop.advance(400)

@@ -1,19 +1,19 @@
 """Refunds through both doors: of intents in kwacha, of charges in whole units, never more than was paid."""
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.conftest import Shop
+from tests.conftest import Shop
+from workbench.errors import InvalidRequest
 
 DR, CR = "debit", "credit"
 ASKED = ["refund.created"]
 SENT = ["refund.succeeded", "charge.refunded"]
 
 
-def refund(shop: "Shop", **body: Any) -> Any:  # noqa: ANN401  an httpx response
+def refund(shop: Shop, **body: Any) -> Any:  # noqa: ANN401  an httpx response
     return shop.post("/v1/refunds", body)
 
 
@@ -23,7 +23,7 @@ def code(answer: Any) -> tuple[int, str, str]:  # noqa: ANN401  an httpx respons
 
 
 class TestWhatIsRefunded:
-    def test_all_of_a_charge(self, shop: "Shop"):
+    def test_all_of_a_charge(self, shop: Shop):
         charge = shop.charge(10_000)
         made = refund(shop, charge=charge).json()
         assert (made["status"], made["amount"], made["currency"], made["charge"]) == ("pending", 10_000, "zmw", charge)
@@ -40,7 +40,7 @@ class TestWhatIsRefunded:
         assert (shown["status"], shown["amount_refunded"], shown["refunded"]) == ("succeeded", 10_000, True)
         assert shop.balance() == (0, 0, 250)
 
-    def test_a_part_of_an_intent_in_kwacha(self, shop: "Shop"):
+    def test_a_part_of_an_intent_in_kwacha(self, shop: Shop):
         intent = shop.paid_intent("100.00")
         asked = {"payment_intent": intent, "amount": 33.33, "reason": "late"}
         made = refund(shop, **asked).json()
@@ -53,7 +53,7 @@ class TestWhatIsRefunded:
         assert refund(shop, charge=made["charge"], amount=667).json()["amount"] == 667
         assert refund(shop, payment_intent=intent).json()["amount"] == 60
 
-    def test_several_parts_until_nothing_is_left(self, shop: "Shop"):
+    def test_several_parts_until_nothing_is_left(self, shop: Shop):
         charge = shop.charge(10_000)
         for amount, left in ((1, 9_999), (4_999, 5_000), (5_000, 0)):
             assert refund(shop, charge=charge, amount=amount).status_code == 200
@@ -65,6 +65,20 @@ class TestWhatIsRefunded:
         assert [each["amount"] for each in shop.read(f"/v1/refunds?charge={charge}")["data"]] == [5_000, 4_999, 1]
         assert shop.read(f"/v1/charges/{charge}")["refunded"] is True
         assert [kind for kind, _ in shop.entries(charge)].count("refund_sent") == 3
+
+    def test_by_the_client_a_part_of_a_charge_is_an_int_and_one_of_an_intent_in_kwacha(self, shop: Shop):
+        pay, charge = shop.bench.client_with(shop.key), shop.charge(10_000)
+        for amount in (Decimal("10.00"), Decimal(10), 10.0, True):
+            with pytest.raises(InvalidRequest, match=r"ngwee.*as an int") as refused:
+                pay.refunds.create(charge=charge, amount=amount)
+            assert refused.value.code == "amount_not_exact"
+        intent = shop.paid_intent("100.00")
+        with pytest.raises(InvalidRequest, match=r'Decimal\("150.00"\)'):
+            pay.refunds.create(payment_intent=intent, amount=10.0)
+        assert list(pay.refunds.each()) == []
+        assert pay.refunds.create(payment_intent=intent, amount=Decimal("10.00")).amount == 10
+        refund = pay.refunds.create(charge=charge, amount=1_000)
+        assert [each.id for each in pay.refunds.each(charge=charge)] == [refund.id]
 
 
 class TestWhereItIsTakenFrom:
@@ -79,7 +93,7 @@ class TestWhereItIsTakenFrom:
         ],
     )
     def test_available_then_pending_then_owed(
-        self, shop: "Shop", available: int, pending: int, taken: list[tuple[str, int, int]]
+        self, shop: Shop, available: int, pending: int, taken: list[tuple[str, int, int]]
     ):
         charge = shop.charge(10_000)
         if available:
@@ -96,7 +110,7 @@ class TestWhereItIsTakenFrom:
 
 class TestWhatFails:
     @pytest.mark.parametrize("scenario", ["payer_not_found", "limit_reached", "operator_unavailable"])
-    def test_a_refund_that_could_not_be_sent_is_mirrored_and_can_be_asked_again(self, shop: "Shop", scenario: str):
+    def test_a_refund_that_could_not_be_sent_is_mirrored_and_can_be_asked_again(self, shop: Shop, scenario: str):
         charge = shop.charge(10_000)
         before = shop.balance()
         made = shop.post("/v1/refunds", {"charge": charge, "amount": 4_000}, Sandbox_Scenario=scenario).json()
@@ -112,7 +126,7 @@ class TestWhatFails:
         assert shop.balance() == before
         assert refund(shop, charge=charge).json()["amount"] == 10_000
 
-    def test_what_a_night_took_for_a_refund_that_failed_is_given_back(self, shop: "Shop"):
+    def test_what_a_night_took_for_a_refund_that_failed_is_given_back(self, shop: Shop):
         """Asked seconds before midnight, recovered at midnight, failed after it."""
         old = shop.charge(10_000)
         shop.to_midnight()
@@ -128,7 +142,7 @@ class TestWhatFails:
         assert shop.balance() == (0, 975, 0)
         assert [kind for kind, _ in shop.entries(old)][1:] == ["refund_asked", "refund_failed", "recovery_returned"]
 
-    def test_what_did_not_succeed(self, shop: "Shop"):
+    def test_what_did_not_succeed(self, shop: Shop):
         for ending, current in (("0000002", "failed"), ("0000005", "pending"), ("0000012", "pending")):
             answer = refund(shop, charge=shop.charge(10_000, f"+26096{ending}"))
             assert code(answer) == (409, "charge_not_refundable", "charge")
@@ -140,7 +154,7 @@ class TestWhatFails:
         assert code(refund(shop, payment_intent=intent)) == (409, "charge_not_refundable", "charge")
         assert shop.read("/v1/refunds")["data"] == []
 
-    def test_what_names_nothing(self, shop: "Shop"):
+    def test_what_names_nothing(self, shop: Shop):
         for body, said in (
             ({}, (400, "parameter_missing", "charge")),
             ({"charge": "ch_x", "payment_intent": "pi_x"}, (400, "parameter_missing", "charge")),
@@ -150,7 +164,7 @@ class TestWhatFails:
             assert code(refund(shop, **body)) == said
         assert code(shop.get("/v1/refunds/re_x")) == (404, "refund_not_found", "id")
 
-    def test_an_amount_of_a_charge_that_is_none(self, shop: "Shop"):
+    def test_an_amount_of_a_charge_that_is_none(self, shop: Shop):
         charge = shop.charge(10_000)
         headers = {"Authorization": f"Bearer {shop.key}", "Content-Type": "application/json"}
         for amount, said in {

@@ -79,18 +79,6 @@ def test_what_a_callback_raises_is_logged_and_the_others_are_told(bench: Workben
         stop()
 
 
-def test_a_backend_on_a_port_is_news_too_and_a_closed_bench_leaves_no_thread():
-    before = threading.active_count()
-    with Workbench(seed=1) as bench:
-        seen = Seen()
-        bench.watch(seen)
-        with bench.serve() as served, Workbench.connect(served.base_url, served.secret_key) as backend:
-            seen.within(_WHILE_S)
-            something_happens(backend)
-            assert seen.within(SOON_S)
-    assert threading.active_count() == before
-
-
 def test_looking_leaves_no_trace_but_what_changes_something_is_seen_whoever_asks(bench: Workbench):
     looking = bench.looking()
     before = len(bench.trace), clock_of(bench)["seq"]

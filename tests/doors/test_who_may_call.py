@@ -5,17 +5,15 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.conftest import Serving
 from workbench import Workbench
 from workbench.errors import ServeRefused
 from workbench.sandbox.messages import BODY_S
-
-if TYPE_CHECKING:
-    from tests.conftest import Serving
 
 HOME = ["127.0.0.1", "[::1]", "localhost", "LocalHost", "a.b.localhost", "[0:0:0:0:0:0:0:1]", "allowed.example",
         "ALLOWED.example", "192.0.2.7"]  # fmt: skip
@@ -140,7 +138,7 @@ class TestAllowed:
             assert door.send(door.head("/docs", "Host: shop"))[0] == 200
             assert door.send(door.head("/docs", "Host: s"))[0] == 421
 
-    def test_bound_to_every_address_it_answers_by_that_one_beside_the_loopbacks_names(self, serving: "Serving"):
+    def test_bound_to_every_address_it_answers_by_that_one_beside_the_loopbacks_names(self, serving: Serving):
         answered, refused = ["0.0.0.0", "127.0.0.1", "shop"], ["192.168.1.7", "evil.example"]  # noqa: S104  what is tested
         with serving("--port", "0", "--json", "--host", answered[0], "--allow-host", "shop") as server:
             url = urlsplit(server.address["base_url"])

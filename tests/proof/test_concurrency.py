@@ -7,16 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
 
+from tests.conftest import Serving
+from tests.proof.conftest import StoreFile
 from workbench import Workbench
-
-if TYPE_CHECKING:
-    from tests.conftest import Serving
-    from tests.proof.conftest import StoreFile
 
 CALLERS = 64
 
@@ -49,7 +47,7 @@ class Door(NamedTuple):
 
 
 @contextmanager
-def opened(serving: "Serving", store: "StoreFile", workers: int) -> Iterator[Door]:
+def opened(serving: Serving, store: StoreFile, workers: int) -> Iterator[Door]:
     """A sandbox in this process for no worker, else so many worker processes that serve one file at one port."""
     if not workers:
         with Workbench(seed=7, store=store.path) as bench:
@@ -64,7 +62,7 @@ def opened(serving: "Serving", store: "StoreFile", workers: int) -> Iterator[Doo
 
 
 @pytest.fixture(params=[0, 1, pytest.param(4, marks=pytest.mark.thorough)], ids=lambda count: f"{count} workers")
-def door(request: pytest.FixtureRequest, serving: "Serving", store: "StoreFile") -> Iterator[Door]:
+def door(request: pytest.FixtureRequest, serving: Serving, store: StoreFile) -> Iterator[Door]:
     """After every test the chain holds, debits equal credits, and the file is whole."""
     with opened(serving, store, request.param) as door:
         yield door
@@ -83,7 +81,7 @@ def entries(door: Door) -> list[tuple[int, str, str]]:
     return [(row["number"], row["kind"], row["payment"]) for row in door.get("/sandbox/ledger/entries")["data"]]
 
 
-def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: "StoreFile", new_number: Callable[[], str]):
+def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: StoreFile, new_number: Callable[[], str]):
     phone = new_number()
     one = one_body(door, phone)
     assert entries(door) == [(1, "funds_secured", one)]
@@ -121,7 +119,7 @@ def many_bodies(door: Door, phone: str) -> tuple[str, int]:
     return taken["id"], taken["amount"]
 
 
-def many_keys(door: Door, store: "StoreFile", new_number: Callable[[], str]) -> set[str]:
+def many_keys(door: Door, store: StoreFile, new_number: Callable[[], str]) -> set[str]:
     """Many keys are as many charges, each told of by its own request: their ids."""
     before = store.rows("SELECT body FROM event")
     answers = door.at_once([(f"order-{3 + number}", body_of(new_number())) for number in range(CALLERS)])

@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from tests.conftest import Server, Serving
+from tests.proof.conftest import StoreFile
 from workbench import Receiver, Workbench
-
-if TYPE_CHECKING:
-    from tests.conftest import Server, Serving
-    from tests.proof.conftest import StoreFile
 
 CHARGING, CONFIRMING = 3, 2
 """How many clients charge, and how many take the three steps of an intent."""
@@ -134,7 +132,7 @@ class Seen(set[str]):
         return found
 
 
-def kill(server: "Server", victim: str, up: threading.Event) -> None:
+def kill(server: Server, victim: str, up: threading.Event) -> None:
     """SIGKILL, and wait until the other process has found out: the port and the store are free then."""
     (worker,) = server.workers
     (server.process if victim == "parent" else worker).kill()
@@ -152,7 +150,7 @@ def until(holds: Callable[[], bool], limit_s: float) -> bool:
 
 @pytest.mark.thorough
 def test_what_was_answered_is_kept_and_nothing_happens_twice(
-    pytestconfig: pytest.Config, serving: "Serving", store: "StoreFile", new_number: Callable[[], str]
+    pytestconfig: pytest.Config, serving: Serving, store: StoreFile, new_number: Callable[[], str]
 ):
     kills, chosen = pytestconfig.getoption("--kills"), pytestconfig.getoption("--seed")
     seed = random.SystemRandom().randrange(1 << 32) if chosen is None else chosen
@@ -207,7 +205,7 @@ def check_answers(load: Load, http: httpx.Client) -> None:
         assert (again.headers["Idempotent-Replayed"], again.json()) == ("true", charge)
 
 
-def check_books(load: Load, http: httpx.Client, store: "StoreFile") -> None:
+def check_books(load: Load, http: httpx.Client, store: StoreFile) -> None:
     """One entry for each payment that succeeded, none for another; the chain holds; debits equal credits."""
     secured = Counter(payment for (payment,) in store.rows("SELECT payment FROM entry WHERE kind = 'funds_secured'"))
     charges = {charge["id"] for charge in load.answered.values()}
@@ -225,7 +223,7 @@ def check_books(load: Load, http: httpx.Client, store: "StoreFile") -> None:
     assert sum(row["debit_minor"] for row in sums) == sum(row["credit_minor"] for row in sums) > 0
 
 
-def check_deliveries(http: httpx.Client, store: "StoreFile", receiver: Receiver) -> None:
+def check_deliveries(http: httpx.Client, store: StoreFile, receiver: Receiver) -> None:
     """Every event reached the receiver, which verified and took it."""
     waiting = "SELECT count(*) FROM delivery WHERE status = 'pending'"
     due = f"{waiting} AND attempts = 0"

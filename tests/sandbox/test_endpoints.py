@@ -1,32 +1,30 @@
 """Several endpoints of a merchant: filters, disabling, rolled secrets, deliveries read back, replay, faults."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.sandbox.conftest import Hook, Sandbox
 from workbench import verify
 from workbench.domain.signatures import sign
 from workbench.errors import SignatureRefused
-
-if TYPE_CHECKING:
-    from tests.sandbox.conftest import Hook, Sandbox
 
 DAY_S = 86_400
 
 
 @pytest.fixture
-def hook(sandbox: "Sandbox") -> "Hook":
+def hook(sandbox: Sandbox) -> Hook:
     return sandbox.hook("/a", "charge.succeeded")
 
 
 @pytest.fixture
-def failing(hook: "Hook") -> "Hook":
+def failing(hook: Hook) -> Hook:
     hook.sandbox.merchant.answers["/a"] = [500]
     return hook
 
 
 class TestSeveral:
-    def test_each_gets_what_it_wants_under_its_own_secret(self, sandbox: "Sandbox"):
+    def test_each_gets_what_it_wants_under_its_own_secret(self, sandbox: Sandbox):
         wanted = {"/all": ("*",), "/paid": ("charge.succeeded",), "/refunds": ("refund.*", "payout.*")}
         hooks = [sandbox.hook(path, *events) for path, events in wanted.items()]
         sandbox.pay()
@@ -41,7 +39,7 @@ class TestSeveral:
         with pytest.raises(SignatureRefused):
             verify(arrival.body, arrival.headers, [hooks[0].secret], now_s=sandbox.now_s)
 
-    def test_a_change_is_in_force_at_once_and_shows_no_secret(self, sandbox: "Sandbox"):
+    def test_a_change_is_in_force_at_once_and_shows_no_secret(self, sandbox: Sandbox):
         hook, other = sandbox.hook("/a"), sandbox.hook("/b", "refund.*")
         changed = sandbox.call("PATCH", hook.url, {"enabled_events": ["charge.*"]}).json()
         assert (changed["enabled_events"], "secret" in changed) == (["charge.*"], False)
@@ -60,7 +58,7 @@ class TestSeveral:
             assert sandbox.call("PATCH", hook.url, body).json()["param"] == param
         assert sandbox.call("PATCH", hook.url, {}).json() == sandbox.call("GET", hook.url).json() == before
 
-    def test_a_disabled_one_gets_nothing_until_it_is_enabled(self, sandbox: "Sandbox"):
+    def test_a_disabled_one_gets_nothing_until_it_is_enabled(self, sandbox: Sandbox):
         hook = sandbox.hook("/a", "charge.*")
         sandbox.merchant.answers["/a"] = [500]
         sandbox.pay()
@@ -81,7 +79,7 @@ class TestSeveral:
         assert hook.types() == ["charge.succeeded"] * 2
         assert hook.deliveries()[0]["status"] == "delivered"
 
-    def test_a_deleted_one_is_gone(self, sandbox: "Sandbox"):
+    def test_a_deleted_one_is_gone(self, sandbox: Sandbox):
         hook = sandbox.hook("/a")
         sandbox.merchant.answers["/a"] = [500]
         sandbox.pay()
@@ -94,13 +92,13 @@ class TestSeveral:
 
 
 class TestRolledSecrets:
-    def roll(self, hook: "Hook") -> str:
+    def roll(self, hook: Hook) -> str:
         rolled = hook.sandbox.call("POST", f"{hook.url}/roll_secret")
         assert rolled.headers["Cache-Control"] == "no-store"
         assert rolled.json()["secret_overlap_until"] == hook.sandbox.now_s + DAY_S
         return str(rolled.json()["secret"])
 
-    def test_each_secret_signs_for_its_whole_day_however_often_it_is_rolled(self, sandbox: "Sandbox", hook: "Hook"):
+    def test_each_secret_signs_for_its_whole_day_however_often_it_is_rolled(self, sandbox: Sandbox, hook: Hook):
         secrets = [hook.secret, self.roll(hook)]
         sandbox.advance(DAY_S // 2)
         secrets.append(self.roll(hook))
@@ -117,7 +115,7 @@ class TestRolledSecrets:
 
 
 class TestDeliveriesReadBack:
-    def test_each_attempt_is_shown(self, sandbox: "Sandbox", hook: "Hook"):
+    def test_each_attempt_is_shown(self, sandbox: Sandbox, hook: Hook):
         sandbox.merchant.answers["/a"], sandbox.merchant.answer = [503], b"later"
         start_s = sandbox.now_s
         sandbox.pay()
@@ -134,7 +132,7 @@ class TestDeliveriesReadBack:
         assert [(each["number"], each["status_code"]) for each in one["attempts"]] == [(1, 503), (2, 204)]
         assert (one["status"], one["next_attempt_at"]) == ("delivered", None)
 
-    def test_five_days_on_end_without_a_success_disable_it(self, sandbox: "Sandbox", failing: "Hook"):
+    def test_five_days_on_end_without_a_success_disable_it(self, sandbox: Sandbox, failing: Hook):
         other = sandbox.hook("/b", "webhook_endpoint.disabled")
         sandbox.pay()
         sandbox.advance(days=3)
@@ -151,7 +149,7 @@ class TestDeliveriesReadBack:
 
 
 class TestReplay:
-    def test_a_delivery_again_is_the_same_message_signed_anew(self, sandbox: "Sandbox", hook: "Hook"):
+    def test_a_delivery_again_is_the_same_message_signed_anew(self, sandbox: Sandbox, hook: Hook):
         sandbox.pay()
         sandbox.advance(1_000)
         (found,) = hook.deliveries()
@@ -164,7 +162,7 @@ class TestReplay:
         verify(second.body, second.headers, [hook.secret], now_s=sandbox.now_s, tolerance_s=0)
         assert hook.deliveries()[0]["status"] == "delivered"
 
-    def test_the_schedule_begins_anew(self, sandbox: "Sandbox", failing: "Hook"):
+    def test_the_schedule_begins_anew(self, sandbox: Sandbox, failing: Hook):
         sandbox.pay()
         sandbox.advance(days=4)
         (found,) = failing.deliveries("&status=dead_letter")
@@ -178,7 +176,7 @@ class TestReplay:
         assert len(failing.arrivals) == 20
         assert failing.deliveries()[0]["status"] == "dead_letter"
 
-    def test_an_event_goes_to_every_endpoint_that_wants_it_now(self, sandbox: "Sandbox"):
+    def test_an_event_goes_to_every_endpoint_that_wants_it_now(self, sandbox: Sandbox):
         first = sandbox.hook("/first")
         sandbox.pay()
         (event,) = sandbox.call("GET", "/v1/events").json()["data"]
@@ -192,10 +190,10 @@ class TestReplay:
 
 
 class TestFaults:
-    def faults(self, hook: "Hook", *faults: str) -> Any:  # noqa: ANN401  an httpx response
+    def faults(self, hook: Hook, *faults: str) -> Any:  # noqa: ANN401  an httpx response
         return hook.sandbox.call("POST", f"/sandbox/webhook_endpoints/{hook.id}/faults", {"faults": list(faults)})
 
-    def test_duplicates_come_twice_and_once_again_when_it_is_over(self, sandbox: "Sandbox", hook: "Hook"):
+    def test_duplicates_come_twice_and_once_again_when_it_is_over(self, sandbox: Sandbox, hook: Hook):
         assert self.faults(hook, "duplicate").json()["faults"] == ["duplicate"]
         sandbox.pay()
         sandbox.advance(days=1)
@@ -207,7 +205,7 @@ class TestFaults:
         assert len(hook.arrivals) == 3
         assert self.faults(hook, "lost").json()["param"] == "faults"
 
-    def test_events_come_out_of_order_and_none_is_lost(self, sandbox: "Sandbox"):
+    def test_events_come_out_of_order_and_none_is_lost(self, sandbox: Sandbox):
         hook = sandbox.hook("/a")
         self.faults(hook, "out_of_order")
         intent = sandbox.client.payment_intents.create(amount=1)
