@@ -196,14 +196,6 @@ def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
         check_books(bench)
 
 
-@pytest.fixture(scope="module", params=DOORS)
-def lone_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    """A sandbox through each door for one file alone: in it nothing falls due that the tests of others left."""
-    is_served = request.param == "served"
-    with served(request.getfixturevalue("serving")) if is_served else Workbench(seed=7) as bench:
-        yield bench
-
-
 @pytest.fixture
 def bench(shared_bench: Workbench) -> Workbench:
     """The file's sandbox."""

@@ -63,11 +63,8 @@ def test_a_page_that_is_none_and_a_cursor_of_another_list_or_account(shop: Shop)
             refused = shop.get(f"/v1/{name}?limit={limit}")
             assert (refused.status_code, refused.json()["param"]) == (400, "limit")
         assert shop.get(f"/v1/{name}?limit=1&limit=2").json()["code"] == "parameter_repeated"
-        for caller, cursor in (
-            (shop, "x"),
-            (shop, ids(other.read(f"/v1/{name}"))[0]),
-            (other, ids(other.read(f"/v1/{elsewhere[name]}"))[0]),
-        ):
+        theirs, of_another_list = (ids(other.read(f"/v1/{each}"))[0] for each in (name, elsewhere[name]))
+        for caller, cursor in ((shop, "x"), (shop, theirs), (other, of_another_list)):
             for param in ("starting_after", "ending_before"):
                 refused = caller.get(f"/v1/{name}?{param}={cursor}").json()
                 assert (refused["status"], refused["code"], refused["param"]) == (404, "cursor_unknown", param)
@@ -79,12 +76,11 @@ def test_events_are_filtered_by_a_type_or_a_family_page_by_page(shop: Shop):
     every = shop.events()
     for wanted in ("charge.succeeded", "charge.*", "payment_intent.*", "refund.*", "payout.*", "*"):
         found: list[str] = []
-        page = {"has_more": True}
-        cursor = ""
-        while page["has_more"]:
-            page = shop.read(f"/v1/events?type={wanted}&limit=2{cursor}")
-            found += [each["type"] for each in page["data"]]
-            cursor = f"&starting_after={page['data'][-1]['id']}" if page["data"] else ""
+        has_more, cursor = True, ""
+        while has_more:
+            data, has_more = map(shop.read(f"/v1/events?type={wanted}&limit=2{cursor}").get, ("data", "has_more"))
+            found += [each["type"] for each in data]
+            cursor = f"&starting_after={data[-1]['id']}" if data else ""
         assert found[::-1] == [each for each in every if wanted in ("*", each, f"{each.partition('.')[0]}.*")]
     for unknown in ("charge", "charge.", "charge.*.x", "Charge.succeeded", "**"):
         refused = shop.get(f"/v1/events?type={unknown}").json()
@@ -101,19 +97,17 @@ def test_deliveries_are_filtered_by_state_event_and_endpoint(shop: Shop):
         found = shop.read(f"/v1/deliveries?endpoint={hook}")["data"]
         assert [each["event"] for each in found] == events
     assert {each["endpoint"] for each in shop.read(f"/v1/deliveries?event={events[0]}")["data"]} == {*hooks}
-    for query, count in (
-        ("", 4), ("status=pending", 4), ("status=pending,dead_letter", 4), ("status=delivered,dead_letter", 0),
-        (f"status=pending&event={events[0]}&endpoint={hooks[0]}", 1),
-    ):  # fmt: skip
-        assert len(ids(shop.read(f"/v1/deliveries?{query}"))) == count
+    counts = {"": 4, "status=pending": 4, "status=pending,dead_letter": 4, "status=delivered,dead_letter": 0,
+              f"status=pending&event={events[0]}&endpoint={hooks[0]}": 1}  # fmt: skip
+    assert {query: len(ids(shop.read(f"/v1/deliveries?{query}"))) for query in counts} == counts
     for status in ("done", "pending,", "Pending"):
         refused = shop.get(f"/v1/deliveries?status={status}").json()
         assert (refused["code"], refused["param"]) == ("parameter_invalid", "status")
 
 
 @pytest.fixture
-def pay(shop: Shop, bench: Workbench) -> PaymentsClient:
-    return PaymentsClient(bench.base_url, shop.key, http=bench.http)
+def pay(shop: Shop) -> PaymentsClient:
+    return shop.bench.client_with(shop.key)
 
 
 def test_a_filter_that_there_is_not_is_no_argument(pay: PaymentsClient):

@@ -81,33 +81,6 @@ class TestWhatIsRefunded:
         assert [each.id for each in pay.refunds.each(charge=charge)] == [refund.id]
 
 
-class TestWhereItIsTakenFrom:
-    @pytest.mark.parametrize(
-        ("available", "pending", "taken"),
-        [
-            (20_000, 0, [(DR, 2010, 10_000)]),
-            (20_000, 10_000, [(DR, 2010, 10_000)]),
-            (4_000, 20_000, [(DR, 2010, 3_900), (DR, 2000, 6_100)]),
-            (0, 20_000, [(DR, 2000, 10_000)]),
-            (4_000, 2_000, [(DR, 2010, 3_900), (DR, 2000, 1_950), (DR, 1310, 4_150)]),
-        ],
-    )
-    def test_available_then_pending_then_owed(
-        self, shop: Shop, available: int, pending: int, taken: list[tuple[str, int, int]]
-    ):
-        charge = shop.charge(10_000)
-        if available:
-            shop.charge(available)
-        shop.to_midnight()
-        shop.advance(60)
-        assert shop.post("/v1/payouts", {"amount": 97.5, "currency": "ZMW"}).status_code == 200
-        if pending:
-            shop.charge(pending)
-        refund(shop, charge=charge)
-        kind, lines = next(each for each in shop.entries(charge) if each[0] == "refund_asked")
-        assert (kind, lines) == ("refund_asked", [*taken, (CR, 2100, 10_000)])
-
-
 class TestWhatFails:
     @pytest.mark.parametrize("scenario", ["payer_not_found", "limit_reached", "operator_unavailable"])
     def test_a_refund_that_could_not_be_sent_is_mirrored_and_can_be_asked_again(self, shop: Shop, scenario: str):

@@ -2,20 +2,24 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 import pytest
 
+from tests.conftest import DOORS, bearer, served
 from workbench import Workbench
 from workbench.domain.wire import UNSEEN
 
 pytestmark = pytest.mark.socket
 
 
-@pytest.fixture(scope="module")
-def shared_bench(lone_bench: Workbench) -> Workbench:
-    return lone_bench
+@pytest.fixture(scope="module", params=DOORS)
+def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    """For this file alone: in it nothing falls due that the tests of others left."""
+    is_served = request.param == "served"
+    with served(request.getfixturevalue("serving")) if is_served else Workbench(seed=7) as bench:
+        yield bench
 
 
 SOON_S = 5
@@ -53,7 +57,7 @@ def test_what_happens_is_told_in_another_thread_until_it_is_ended_and_looking_is
 
     stop = bench.watch(look)
     bench.looking().api_keys.list()
-    bench.http.get("/v1/api_keys", headers={**key_of(bench), UNSEEN: "true"})
+    bench.http.get("/v1/api_keys", headers={**bearer(bench), UNSEEN: "true"})
     assert not seen.within(_WHILE_S), "nothing has happened"
     something_happens(bench)
     assert seen.within(SOON_S)
@@ -124,4 +128,4 @@ def key_of(bench: Workbench) -> dict[str, str]:
 
 
 def clock_of(bench: Workbench) -> dict[str, int]:
-    return bench.http.get("/sandbox/clock", headers=key_of(bench)).json()
+    return bench.http.get("/sandbox/clock", headers=bearer(bench)).json()

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.conftest import Server, Serving
+from tests.conftest import Server, Serving, is_true_soon
 from tests.proof.conftest import StoreFile
 from workbench import Receiver, Workbench
 
@@ -138,14 +138,9 @@ def kill(server: Server, victim: str, up: threading.Event) -> None:
     (server.process if victim == "parent" else worker).kill()
     up.clear()
     server.process.wait(GONE_S)
-    assert until(lambda: not server.is_alive(worker), GONE_S), f"after the {victim} was killed, the worker ran on"
-
-
-def until(holds: Callable[[], bool], limit_s: float) -> bool:
-    end = time.monotonic() + limit_s
-    while not (held := holds()) and time.monotonic() < end:
-        time.sleep(0.01)
-    return held
+    assert is_true_soon(lambda: not server.is_alive(worker), GONE_S), (
+        f"after the {victim} was killed, the worker ran on"
+    )
 
 
 @pytest.mark.thorough
@@ -227,7 +222,7 @@ def check_deliveries(http: httpx.Client, store: StoreFile, receiver: Receiver) -
     """Every event reached the receiver, which verified and took it."""
     waiting = "SELECT count(*) FROM delivery WHERE status = 'pending'"
     due = f"{waiting} AND attempts = 0"
-    assert until(lambda: store.rows(due) == [(0,)], DELIVERED_S)
+    assert is_true_soon(lambda: store.rows(due) == [(0,)], DELIVERED_S)
     if store.rows(waiting) != [(0,)]:
         # An attempt that failed is repeated after its wait, which a sandbox does not sit out.
         http.post("/sandbox/clock/advance", json={"seconds": 86_400}, timeout=60).raise_for_status()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from workbench import Workbench
 from workbench.domain.ledger import postings_for
+from workbench.domain.moments import DAY_MS, day_start_ms
 from workbench.sandbox.store import Settings, Store, Transaction
 from workbench.sandbox.store.records import Outage
 
@@ -31,6 +32,17 @@ def earlier(tmp_path: Path) -> Path:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(EARLIER.read_text())
     return path
+
+
+def test_a_balance_before_a_day_is_of_what_occurred_before_it_whenever_it_was_recorded():
+    with closing(opened()) as store, store.transaction() as tx:
+        postings = postings_for("unknown_credit", {"gross": 100}, "ZMW", operator="mtn")
+        for days_ago in (0, 1, 2):
+            occurred_ms = tx.now_ms - days_ago * DAY_MS
+            tx.post("unknown_credit", postings, description="", payment=None, occurred_ms=occurred_ms)
+        bounds = [None, *(day_start_ms(tx.now_ms, days_on=-days) for days in (0, 1, 2))]
+        held = [tx.journal.balance("operator:mtn:float", "ZMW", before_day_ms=bound) for bound in bounds]
+        assert held == [300, 200, 100, 0]
 
 
 def test_a_store_of_an_earlier_schema_goes_on_as_one_of_this(earlier: Path):
@@ -120,12 +132,13 @@ def read_anew(path: Path) -> tuple[Any, ...]:
         "SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1",
         "SELECT id, status FROM api_key ORDER BY seq",
         "SELECT provider, until_ms FROM outage ORDER BY provider",
+        "SELECT seq, claimed FROM job ORDER BY seq",
     )
     with closing(sqlite3.connect(path)) as connection:
         return tuple(connection.execute(each).fetchall() for each in questions)
 
 
-def as_remembered(tx: Transaction, kinds: list[str]) -> tuple[Any, ...]:
+def as_remembered(tx: Transaction, kinds: list[str], jobs: list[int]) -> tuple[Any, ...]:
     number, head = tx.journal.head()
     return (
         [(tx.now_ms,)],
@@ -133,6 +146,7 @@ def as_remembered(tx: Transaction, kinds: list[str]) -> tuple[Any, ...]:
         [(number, head)] if number else [],
         [(each.id, each.status) for each in tx.api_keys.all(account="plants")],
         [(each.provider, each.until_ms) for each in tx.outages.all(order="provider")],
+        [(seq, job.claimed) for seq in jobs if (job := tx.jobs.get(seq))],
     )
 
 
@@ -142,7 +156,7 @@ def post(tx: Transaction) -> None:
 
 
 def break_down(tx: Transaction) -> None:
-    for act in (post, *ACTS[:-1]):
+    for act in (post, *ACTS[:-2]):
         act(tx)
     raise RuntimeError("after all that")
 
@@ -158,6 +172,22 @@ def end_outages(tx: Transaction) -> None:
         tx.outages.remove(each)
 
 
+def claim(tx: Transaction) -> None:
+    """The first job, by a statement of the table's own, and all of them by one of the transaction's."""
+    job = tx.jobs.first(order="seq")
+    if job is None:
+        tx.schedule("night", "night")
+    elif job.claimed:
+        tx.release_claims()
+    else:
+        tx.jobs.put(job, claimed=1)
+
+
+def undo(tx: Transaction) -> None:
+    with suppress(RuntimeError), tx.savepoint():
+        break_down(tx)
+
+
 ACTS: tuple[Callable[[Transaction], object], ...] = (
     post,
     revoke,
@@ -166,6 +196,9 @@ ACTS: tuple[Callable[[Transaction], object], ...] = (
     lambda tx: tx.new_id("pi"),
     lambda tx: tx.outages.get("mtn") or tx.outages.add(Outage(provider="mtn", until_ms=tx.now_ms)),
     lambda tx: tx.forget(),
+    claim,
+    lambda tx: tx.unschedule("night"),
+    undo,
     break_down,
 )
 
@@ -183,4 +216,4 @@ def test_two_that_write_to_one_file_know_what_it_holds(
             known = read_anew(path)
             for store in (one, other):
                 with store.transaction() as tx:
-                    assert as_remembered(tx, [kind for kind, _ in known[1]]) == known
+                    assert as_remembered(tx, [kind for kind, _ in known[1]], [seq for seq, _ in known[-1]]) == known

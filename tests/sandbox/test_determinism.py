@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.conftest import bearer
 from workbench import Workbench
 from workbench.domain.wire import Event
 from workbench.errors import ApiError
@@ -31,10 +32,6 @@ class History(NamedTuple):
 
 def nothing(_: Workbench) -> None:
     pass
-
-
-def bearer(bench: Workbench) -> dict[str, str]:
-    return {"Authorization": f"Bearer {bench.secret_key!s}"}
 
 
 def look_around(bench: Workbench) -> None:
@@ -145,6 +142,7 @@ def test_another_seed_is_another_history_of_the_same_facts(tmp_path: Path, first
 SHORT = """
 import sys
 from decimal import Decimal
+from tests.conftest import bearer
 from workbench import Workbench
 with Workbench(seed=7, store=sys.argv[1]) as bench:
     intent = bench.client.payment_intents.create(amount=Decimal("150.00"), metadata={"b": "1", "a": "2"})

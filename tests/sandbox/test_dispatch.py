@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import is_true_soon
 from tests.sandbox.conftest import Merchant, Sandbox
 from workbench.sandbox import driver
 from workbench.sandbox.delivery import MAX_IN_FLIGHT
@@ -19,13 +20,6 @@ from workbench.sandbox.delivery import MAX_IN_FLIGHT
 NewSandbox = Callable[..., Sandbox]
 
 SOON_S = 10
-
-
-def is_true_soon(condition: Callable[[], bool]) -> bool:
-    until = time.monotonic() + SOON_S
-    while not (met := condition()) and time.monotonic() < until:
-        time.sleep(0.005)
-    return met
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import bearer
 from workbench import Workbench
 from workbench.sandbox import control, operations
 from workbench.sandbox.store.files import _MOST_CALLS_WAIT
@@ -17,10 +18,6 @@ READS = [each for each in (*operations.OPERATIONS, *control.OPERATIONS) if each.
 PHONE = "+260961234567"
 NAMED = ("delivery_id", "event_id", "key_id", "payout_id", "refund_id")
 WRITES, READS_BALANCE, LOOKS = range(3)
-
-
-def key_of(bench: Workbench) -> dict[str, str]:
-    return {"Authorization": f"Bearer {bench.secret_key!s}"}
 
 
 def test_a_read_waits_for_nobody_and_writes_nothing(tmp_path: Path):
@@ -34,7 +31,7 @@ def test_a_read_waits_for_nobody_and_writes_nothing(tmp_path: Path):
                 bench.session.control.clock()  # what was read before is written
                 writer.execute("BEGIN IMMEDIATE")
                 asked = each.path.format_map(dict.fromkeys(NAMED, "none") | known)
-                response = bench.http.get(asked, headers=key_of(bench))
+                response = bench.http.get(asked, headers=bearer(bench))
                 writer.execute("ROLLBACK")
                 assert response.status_code in (200, 404), each.id
 
@@ -51,7 +48,7 @@ def test_of_two_with_one_file_each_sees_its_own_calls_in_order_and_nothing_comes
         for who, act in [*steps, (0, LOOKS), (1, LOOKS)]:
             http = benches[who].http
             if act == LOOKS:
-                rows = http.get("/sandbox/trace", headers=key_of(benches[who])).json()["data"]
+                rows = http.get("/sandbox/trace", headers=bearer(benches[who])).json()["data"]
                 calls = {
                     row["detail"]["response"]["headers"]["Request-Id"]: row["seq"]
                     for row in rows
@@ -61,10 +58,10 @@ def test_of_two_with_one_file_each_sees_its_own_calls_in_order_and_nothing_comes
                 assert [call for call in calls if call in made[who]] == made[who]
                 seen, latest = calls, max(row["seq"] for row in rows)
             elif act == READS_BALANCE:
-                made[who].append(http.get("/v1/balance", headers=key_of(benches[who])).headers["Request-Id"])
+                made[who].append(http.get("/v1/balance", headers=bearer(benches[who])).headers["Request-Id"])
             else:
                 intents = {"amount": 2_000, "currency": "ZMW"}
-                response = http.post("/v1/payment_intents", json=intents, headers=key_of(benches[who]))
+                response = http.post("/v1/payment_intents", json=intents, headers=bearer(benches[who]))
                 made[who].append(response.headers["Request-Id"])
     assert len({*made[0], *made[1]}) == len(made[0]) + len(made[1])
 
