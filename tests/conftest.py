@@ -5,13 +5,14 @@ import itertools
 import json
 import select
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -200,6 +201,26 @@ def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
 def bench(shared_bench: Workbench) -> Workbench:
     """The file's sandbox."""
     return shared_bench
+
+
+class StoreFile(NamedTuple):
+    """A store's file, read beside the sandbox that writes it."""
+
+    path: Path
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+            return connection.execute(sql).fetchall()
+
+    def is_whole(self) -> bool:
+        """What SQLite itself says of every page and index of the file."""
+        return self.rows("PRAGMA integrity_check") == [("ok",)] and not self.rows("PRAGMA foreign_key_check")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> StoreFile:
+    """Where a store will be, once a sandbox has made it."""
+    return StoreFile(tmp_path / "store.db")
 
 
 @pytest.fixture(scope="session")

@@ -135,30 +135,24 @@ class TestAnotherAccount:
         key = shop.read("/v1/api_keys")["data"][0]["id"]
         method = {"type": "mobile_money", "mobile_money": {"phone": "+260961234567", "provider": "mtn"}}
         other, before = Shop(shop.bench, shop.new_number), shop.events()
-        for verb, path, body in (
-            ("GET", f"/v1/payment_intents/{intent}", None),
-            ("POST", f"/v1/payment_intents/{intent}/confirm", {"payment_method": method}),
-            ("POST", f"/v1/payment_intents/{intent}/cancel", None),
-            ("GET", f"/v1/charges/{charge}", None),
-            ("POST", "/v1/refunds", {"charge": charge}),
-            ("POST", "/v1/refunds", {"payment_intent": intent}),
-            ("GET", f"/v1/refunds/{refund}", None),
-            ("GET", f"/v1/payouts/{payout}", None),
-            ("GET", f"/v1/events/{event}", None),
-            ("POST", f"/v1/events/{event}/replay", None),
-            ("GET", f"/v1/webhook_endpoints/{hook}", None),
-            ("PATCH", f"/v1/webhook_endpoints/{hook}", {"status": "disabled"}),
-            ("DELETE", f"/v1/webhook_endpoints/{hook}", None),
-            ("POST", f"/v1/webhook_endpoints/{hook}/roll_secret", None),
-            ("GET", f"/v1/deliveries/{delivery}", None),
-            ("POST", f"/v1/deliveries/{delivery}/replay", None),
-            ("POST", f"/v1/api_keys/{key}/roll", None),
-            ("DELETE", f"/v1/api_keys/{key}", None),
-            ("POST", f"/sandbox/webhook_endpoints/{hook}/faults", {"faults": []}),
-            ("POST", "/sandbox/operator/query", {"charge": charge}),
-        ):
-            refused = other.call(verb, path, body)
-            assert refused.status_code == 404, (verb, path, refused.text)
+        objects = (f"payment_intents/{intent}", f"charges/{charge}", f"refunds/{refund}", f"payouts/{payout}",
+                   f"events/{event}", f"webhook_endpoints/{hook}", f"deliveries/{delivery}")  # fmt: skip
+        for path, body in {
+            **dict.fromkeys([f"GET /v1/{each}" for each in objects]),
+            f"POST /v1/payment_intents/{intent}/confirm": {"payment_method": method},
+            f"POST /v1/payment_intents/{intent}/cancel": None,
+            "POST /v1/refunds": {"charge": charge},
+            "POST /v1/refunds ": {"payment_intent": intent},
+            **dict.fromkeys([f"POST /v1/{each}/replay" for each in (f"events/{event}", f"deliveries/{delivery}")]),
+            f"PATCH /v1/webhook_endpoints/{hook}": {"status": "disabled"},
+            f"POST /v1/webhook_endpoints/{hook}/roll_secret": None,
+            f"POST /v1/api_keys/{key}/roll": None,
+            **dict.fromkeys([f"DELETE /v1/{each}" for each in (f"webhook_endpoints/{hook}", f"api_keys/{key}")]),
+            f"POST /sandbox/webhook_endpoints/{hook}/faults": {"faults": []},
+            "POST /sandbox/operator/query": {"charge": charge},
+        }.items():
+            refused = other.call(*path.split(), body)
+            assert refused.status_code == 404, (path, refused.text)
         for name in ("payment_intents", "charges", "refunds", "payouts", "events", "webhook_endpoints", "deliveries"):
             assert other.read(f"/v1/{name}")["data"] == []
         made = [each.post("/v1/payment_intents", INTENT, Idempotency_Key="k").json()["id"] for each in (shop, other)]

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from tests.conftest import Serving
-from tests.proof.conftest import StoreFile
+from tests.conftest import Serving, StoreFile
 from workbench import Workbench
 
 CALLERS = 64

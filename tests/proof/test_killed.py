@@ -19,8 +19,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.conftest import Server, Serving, is_true_soon
-from tests.proof.conftest import StoreFile
+from tests.conftest import Server, Serving, StoreFile, is_true_soon
 from workbench import Receiver, Workbench
 
 CHARGING, CONFIRMING = 3, 2
