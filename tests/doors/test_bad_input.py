@@ -9,6 +9,8 @@ import httpx
 import pytest
 
 from tests.doors.conftest import Wire
+from workbench import Workbench
+from workbench.errors import InvalidRequest
 from workbench.receiver import Arrival
 
 NewNumber = Callable[..., str]
@@ -421,6 +423,17 @@ def test_a_body_of_exactly_a_mebibyte_is_read_and_so_is_one_in_chunks(wire: Wire
     body = wire.written(INTENT)
     for content in (body.ljust(MEGABYTE), iter([body[:7], body[7:]])):
         assert wire.post("/v1/payment_intents", content, wire.bearer).status_code == 200
+
+
+def test_in_process_an_identifier_is_no_way_to_another_path_and_a_header_that_is_not_ascii_is_answered():
+    with Workbench(seed=7) as bench:
+        answer = bench.http.get("/v1/charges/x", headers={"Authorization": "Bearer schl\u00fcssel".encode("latin-1")})
+        assert (answer.status_code, answer.json()["code"]) == (400, "request_not_ascii")
+        before = len(bench.trace)
+        for identifier in ("", ".", ".."):
+            with pytest.raises(InvalidRequest):
+                bench.client.payment_intents.retrieve(identifier)
+        assert len(bench.trace) == before
 
 
 # Where a key lands by mistake → the request that puts it there.

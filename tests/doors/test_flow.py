@@ -1,17 +1,19 @@
-"""What a merchant's side sees of a payment through both doors: the prompt, tokens, the handset, waiting, the clock."""
+"""What a merchant and a customer see of a payment: prompt, handset, texts, tokens, waiting, the clock, canceling."""
 
 import json
 import time
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
+from tests.conftest import Shop
 from tests.doors.conftest import Wire
 from workbench import PaymentsClient, Workbench
 from workbench.domain.phones import mask_phone
 from workbench.domain.wire import PaymentIntent
-from workbench.errors import AuthenticationFailed, WaitExpired
+from workbench.errors import AuthenticationFailed, StateConflict, WaitExpired
 
 NewNumber = Callable[..., str]
 
@@ -104,3 +106,171 @@ def test_an_exchange_in_the_trace_keeps_every_number_as_it_was_written(wire: Wir
         call = trace.for_(intent_id).exchanges[0]
         assert f'"amount": {amount}' in call.request
         assert '"amount": 150.00' in call.response
+
+
+def inbox(shop: Shop, phone: str, *names: str) -> list[tuple[Any, ...]]:
+    """These fields of each message, oldest first."""
+    return [tuple(each[name] for name in names) for each in shop.read(f"/sandbox/phones/{phone}/messages")["data"]]
+
+
+def prompt(shop: Shop, phone: str, **more: str) -> str:
+    intent_id = shop.intent()
+    assert shop.confirm(intent_id, phone, **more).status_code == 200
+    return intent_id
+
+
+def press(shop: Shop, phone: str, *pins: str) -> None:
+    for pin in pins:
+        assert shop.post(f"/sandbox/phones/{phone}/input", {"text": pin}).status_code == 200
+
+
+def entries(shop: Shop, kind: str, payment: str, name: str = "external_reference") -> list[str]:
+    rows = shop.read("/sandbox/ledger/entries")["data"]
+    return [each[name] for each in rows if (each["kind"], each["payment"]) == (kind, payment)]
+
+
+def test_a_payment_is_told_with_the_reference_by_which_the_ledger_knows_it(shop: Shop):
+    """What each scenario is told with is in sandbox/test_operator.py."""
+    for prefix in ("96", "97", "95"):
+        phone = shop.new_number(prefix)
+        intent_id = prompt(shop, phone)
+        press(shop, phone, "0000")
+        assert inbox(shop, phone) == []
+        press(shop, phone, "1234")
+        (known_as,) = entries(shop, "funds_secured", intent_id)
+        told = inbox(shop, phone, "kind", "transaction", "amount_minor", "currency", "merchant")
+        assert told == [("paid", known_as, 10_000, "ZMW", "SHOP")]
+        ((text,),) = inbox(shop, phone, "text")
+        assert "1234" not in text.replace(known_as, "")
+
+
+def test_messages_stand_in_their_order_in_a_table_which_a_reset_empties(shop: Shop):
+    phone = shop.new_number()
+    prompt(shop, phone)
+    press(shop, phone, "0000", "0000", "0000")
+    shop.charge(10_000, phone)
+    messages = shop.bench.phone(phone).messages
+    assert [each["kind"] for each in messages] == ["not_paid", "paid"]
+    assert "The PIN was wrong too often." in messages[0]["text"]
+    assert all(each in repr(messages) for each in ("Messages, oldest first", messages[0]["text"]))
+    assert "<caption>Messages, oldest first</caption>" in messages._repr_mimebundle_()["text/html"]
+    if "sandbox.localhost" in shop.bench.base_url:  # the served store is shared by the session
+        shop.bench.reset()
+        assert inbox(shop, phone) == []
+
+
+def test_money_that_the_operator_never_told_of_keeps_its_reference_when_it_is_asked(shop: Shop):
+    phone = shop.new_number("97")
+    intent_id = prompt(shop, phone, Sandbox_Scenario="operator_unknown")
+    shop.advance(90)
+    before = inbox(shop, phone, "kind", "text", "transaction")
+    shop.advance(3_600)
+    assert shop.post("/sandbox/operator/query", {"charge": shop.read("/v1/charges")["data"][0]["id"]}).is_success
+    assert inbox(shop, phone, "kind", "text", "transaction") == before
+    assert [each[2] for each in before] == entries(shop, "funds_secured", intent_id)
+
+
+def test_each_piece_that_is_refunded_is_told_when_it_was_sent_and_late_money_to_the_one_whose_it_was(shop: Shop):
+    phone, late, other = (shop.new_number() for _ in range(3))
+    charge = shop.charge(10_000, phone)
+    for minor, more in ((2_500, {}), (1_000, {}), (100, {"Sandbox_Scenario": "limit_reached"})):
+        assert shop.post("/v1/refunds", {"charge": charge, "amount": minor}, **more).is_success
+    assert inbox(shop, phone, "kind") == [("paid",)]
+    shop.advance(10)
+    told = inbox(shop, phone, "kind", "amount_minor")
+    assert told == [("paid", 10_000), ("returned", 2_500), ("returned", 1_000)]
+    sent = entries(shop, "refund_sent", charge)
+    assert inbox(shop, phone, "transaction")[1:] == [(known_as,) for known_as in sent]
+    intent_id = prompt(shop, late, Sandbox_Scenario="late_success")
+    shop.advance(400)
+    assert shop.confirm(intent_id, other, Sandbox_Scenario="late_success").is_success
+    shop.advance(400)
+    first, _ = entries(shop, "late_success", intent_id, "id")
+    assert shop.post("/sandbox/ledger/entries", {"recipe": "suspense_returned", "entry": first}).is_success
+    assert (inbox(shop, late, "kind"), inbox(shop, other, "kind")) == ([("paid",), ("returned",)], [("paid",)])
+
+
+ASKED = ["payment_intent.created", "payment_intent.requires_action"]
+WITHDRAWN = ["charge.failed", "payment_intent.canceled"]
+
+
+def cancel(shop: Shop, intent: str, **body: str):
+    return shop.post(f"/v1/payment_intents/{intent}/cancel", body or None)
+
+
+def test_before_it_is_confirmed(shop: Shop):
+    answer = cancel(shop, shop.intent(), cancellation_reason="out of stock")
+    body = answer.json()
+    assert (answer.status_code, body["status"], body["cancellation_reason"]) == (200, "canceled", "out of stock")
+    assert body["canceled_at"] >= body["created"]
+    assert shop.events() == ["payment_intent.created", "payment_intent.canceled"]
+    told = shop.read("/v1/events")["data"][0]["data"]
+    assert told["object"]["status"] == "canceled"
+    assert told["previous_attributes"] == {"status": "requires_payment_method"}
+
+
+def test_an_open_prompt_is_withdrawn_and_one_that_was_put_away_too(shop: Shop):
+    phone = shop.new_number()
+    handset = shop.bench.phone(phone)
+    for put_away in (False, True):
+        intent = shop.intent()
+        shop.confirm(intent, phone)
+        if put_away:
+            handset.ignore()
+        body = cancel(shop, intent).json()
+        assert (body["status"], body["next_action"], body["last_payment_error"]) == ("canceled", None, None)
+        charge = shop.read(f"/v1/charges/{body['latest_charge']}")
+        assert (charge["status"], charge["failure_code"]) == ("failed", "canceled_by_merchant")
+        assert handset.screen == "MTN MoMo\nSHOP has canceled the request.\nNothing was paid."
+        with pytest.raises(StateConflict, match="No prompt waits"):
+            handset.enter_pin("1234")
+        shop.advance(400)
+        assert shop.entries(intent) == []
+    assert shop.events() == 2 * (ASKED + WITHDRAWN)
+
+
+def test_before_a_number_acts_or_the_operator_refuses_nothing_more_comes_of_it(shop: Shop):
+    for ending in ("0000001", "0000005", "0000010", "0000012"):
+        intent = shop.intent()
+        shop.confirm(intent, f"+26096{ending}")
+        assert cancel(shop, intent).status_code == 200
+    for scenario in ("payer_not_found", "payer_busy", "operator_unavailable"):
+        intent, phone = shop.intent(), shop.new_number()
+        shop.confirm(intent, phone, Sandbox_Scenario=scenario)
+        assert cancel(shop, intent).status_code == 200
+        assert shop.bench.phone(phone).screen == "(no message)", "no prompt was there to withdraw"
+    shop.advance(400)
+    assert shop.events() == 7 * (ASKED + WITHDRAWN)
+    assert shop.balance() == (0, 0, 0)
+
+
+def asked_on(shop: Shop, ending: str) -> str:
+    """An intent, confirmed on a test number five seconds ago."""
+    intent = shop.intent()
+    shop.confirm(intent, f"+26096{ending}")
+    shop.advance(5)
+    return intent
+
+
+def test_after_a_failed_attempt_and_where_it_is_too_late(shop: Shop):
+    failed = asked_on(shop, "0000004")
+    body = cancel(shop, failed).json()
+    assert (body["status"], body["last_payment_error"]["code"]) == ("canceled", "declined_by_customer")
+    late = {"processing": asked_on(shop, "0000012"), "succeeded": asked_on(shop, "0000001"), "canceled": failed}
+    before = shop.events()
+    for status, intent in late.items():
+        for refused in (cancel(shop, intent), shop.confirm(intent, shop.new_number())):
+            assert (refused.status_code, refused.json()["current"]) == (409, status)
+            assert refused.json()["param"] == "status"
+    assert shop.events() == before
+
+
+def test_money_that_comes_late_to_a_canceled_intent_is_told_of(shop: Shop):
+    intent = shop.intent()
+    shop.confirm(intent, "+260960000010")
+    shop.advance(300)
+    assert cancel(shop, intent).status_code == 200
+    shop.advance(60)
+    assert shop.status(f"/v1/payment_intents/{intent}") == "canceled"
+    assert shop.events()[-3:] == ["payment_intent.canceled", "charge.late_success", "payment_intent.late_success"]
+    assert [kind for kind, _ in shop.entries(intent)] == ["late_success"]

@@ -156,6 +156,15 @@ def test_a_key_is_up_to_255_printable_characters_in_quotes_or_not(shop: Shop):
         assert "Idempotent-Replayed" not in first.headers
 
 
+def test_a_replay_tells_a_publishable_key_nothing_and_an_event_names_the_key_as_it_was_sent(shop: Shop):
+    intent, charge = shop.intent(), shop.charge(Idempotency_Key="0971234567")
+    event = next(each for each in shop.read("/v1/events")["data"] if each["data"]["object"]["id"] == charge)
+    assert event["request"]["idempotency_key"] == "0971234567"
+    path, body = f"/v1/payment_intents/{intent}/confirm", method_on("+260961111111")
+    assert send(shop, path, body).json()["client_secret"]
+    assert shop.call("POST", path, body, key=shop.publishable, Idempotency_Key="k").status_code == 403
+
+
 def test_the_same_json_written_another_way_is_another_body_and_on_another_path_it_is_another_key(shop: Shop):
     made = send(shop, "/v1/payment_intents", INTENT)
     assert send(shop, "/v1/payment_intents", dict(reversed(INTENT.items()))).status_code == 422

@@ -8,6 +8,7 @@ import pytest
 from httpx import Response
 
 from tests.conftest import bearer
+from tests.sandbox.conftest import Sandbox
 from workbench import Workbench
 from workbench.domain.scenarios import ASKABLE, PERSON, SCENARIOS, pin_is_right, scenario_on
 from workbench.domain.wire import PaymentIntent
@@ -278,6 +279,20 @@ def test_a_person_may_act_before_the_number(bench: Workbench, rows: Rows, pin: s
         assert now(bench, intent_id) == (RETRYABLE if failure else "succeeded", failure)
         assert (found[intent_id].holds, len(found[intent_id].posted)) == ([OPENED, ENDED], 0 if failure else 5)
     assert still_due(rows) == []
+
+
+def test_a_pin_after_the_time_is_up_moves_no_money_though_nobody_had_closed_the_prompt(sandbox: Sandbox):
+    """A running clock passes the moment before whoever drives comes to it."""
+    pay, phone = sandbox.client.payment_intents, "+260961234567"
+    intent = pay.create(amount=10)
+    pay.confirm(intent.id, phone=phone, provider="mtn")
+    with sandbox.engine.store.transaction() as tx:
+        tx.move_clock(tx.now_ms + 300_000)
+    refused = sandbox.http.post(f"/sandbox/phones/{phone}/input", json={"text": "1234"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "prompt_expired")
+    assert state(pay.retrieve(intent.id)) == (RETRYABLE, "prompt_timeout")
+    with sandbox.engine.store.transaction() as tx:
+        assert list(tx.journal.entries()) == []
 
 
 def test_a_charge_on_each_test_number_of_each_operator(bench: Workbench, rows: Rows):

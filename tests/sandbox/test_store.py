@@ -351,6 +351,9 @@ def test_a_file_that_is_reopened_goes_on_where_it_stood_and_stands_alone_when_cl
             pay_once(bench)
             now_ms = bench.clock.now_ms
         assert list(store_path.parent.iterdir()) == [store_path]
+    for sql in ("UPDATE hold SET amount_minor = 1", "DELETE FROM hold", "REPLACE INTO hold SELECT * FROM hold"):
+        with pytest.raises(sqlite3.IntegrityError):
+            run(store_path, sql)
     tables = ("payment_intent", "charge", "event", "entry", "delivery", "attempt", "call", "ussd_session")
     with closing(sqlite3.connect(store_path)) as connection:
         ids = [row[0] for table in tables for row in connection.execute(f"SELECT id FROM {table} ORDER BY seq")]
