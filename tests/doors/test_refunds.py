@@ -30,7 +30,7 @@ class TestWhatIsRefunded:
         assert (made["payment_intent"], made["object"], made["livemode"]) == (None, "refund", False)
         assert shop.entries(charge)[1:] == [
             # The fee is kept, so the merchant owes what its pending money does not reach.
-            ("refund_asked", [(DR, 2000, 9_750), (DR, 1310, 250), (CR, 2100, 10_000)]),
+            ("refund_asked", [(DR, 2000, 9_750), (DR, 1310, 250), (CR, 2100, 10_000)])
         ]
         shop.advance(5)
         assert shop.status(f"/v1/refunds/{made['id']}") == "succeeded"
