@@ -64,6 +64,8 @@ class Server(NamedTuple):
             return False
 
 
+INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+"""The body of the least intent."""
 Serving = Callable[..., AbstractContextManager[Server]]
 Bounded = Callable[[subprocess.Popen[Any]], AbstractContextManager[None]]
 HangUpMeans = Callable[[Any], AbstractContextManager[None]]
@@ -230,6 +232,16 @@ def new_number() -> Callable[..., str]:
     return lambda prefix="96": f"+260{prefix}{next(numbers)}"
 
 
+def charge_of(phone: str, minor: int = 10_000, channel: str = "mtn") -> dict[str, Any]:
+    """The body of a charge."""
+    return {"amount": minor, "currency": "zmw", "type": "mobile_money", "channel": channel, "phone": phone}
+
+
+def method_on(phone: str, provider: str = "mtn") -> dict[str, Any]:
+    """The body of a confirm."""
+    return {"payment_method": {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}}
+
+
 class Shop:
     """A merchant of its own in a sandbox that others use too: raw requests, and what they left behind."""
 
@@ -270,17 +282,14 @@ class Shop:
     def charge(self, minor: int = 10_000, phone: str | None = None, *, channel: str = "mtn", **more: str) -> str:
         """The id of a charge, paid unless the number says otherwise."""
         phone = phone or self.new_number({"mtn": "96", "airtel": "97", "zamtel": "95"}[channel])
-        body = {"amount": minor, "currency": "zmw", "type": "mobile_money", "channel": channel, "phone": phone}
-        answer = self.post("/v1/charges", body, **more)
+        answer = self.post("/v1/charges", charge_of(phone, minor, channel), **more)
         return str(answer.json()["id" if answer.status_code == 200 else "charge"])
 
     def intent(self, amount: str = "100.00") -> str:
-        body = {"amount": float(amount), "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-        return str(self.post("/v1/payment_intents", body).json()["id"])
+        return str(self.post("/v1/payment_intents", {**INTENT, "amount": float(amount)}).json()["id"])
 
     def confirm(self, intent_id: str, phone: str, **more: str) -> httpx.Response:
-        method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": "mtn"}}
-        return self.post(f"/v1/payment_intents/{intent_id}/confirm", {"payment_method": method}, **more)
+        return self.post(f"/v1/payment_intents/{intent_id}/confirm", method_on(phone), **more)
 
     def paid_intent(self, amount: str = "100.00") -> str:
         intent_id, phone = self.intent(amount), self.new_number()
@@ -309,6 +318,11 @@ class Shop:
                 lines.append((row["side"], row["code"], row["amount_minor"]))
         return list(found.values())
 
+    def entries_of(self, payment: str, kind: str, name: str = "id") -> list[str]:
+        """This column of each entry of a kind about a payment, in order."""
+        rows = self.read("/sandbox/ledger/entries")["data"]
+        return [each[name] for each in rows if (each["kind"], each["payment"]) == (kind, payment)]
+
     def advance(self, seconds: Decimal | float = 0, **more: int) -> None:
         self.bench.clock.advance(seconds, **more)
 
@@ -326,6 +340,12 @@ def shop(bench: Workbench, new_number: Callable[..., str]) -> Shop:
 def bearer(bench: Workbench) -> dict[str, str]:
     """The header with the key of a bench."""
     return {"Authorization": f"Bearer {bench.secret_key}"}
+
+
+def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
+    """Status, code and field of a response that refuses."""
+    body = answer.json()
+    return answer.status_code, body["code"], body.get("param")
 
 
 def is_true_soon(condition: Callable[[], bool], within_s: float = 10) -> bool:

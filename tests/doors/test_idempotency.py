@@ -5,16 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Shop
+from tests.conftest import INTENT, Shop, charge_of, method_on
 from workbench import Workbench
 
-INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
 HOOK = {"url": "http://127.0.0.1:9/hooks", "enabled_events": ["payout.failed"]}
 """Of an event that does not happen here: nothing is tried again and again at every step of the clock."""
-
-
-def method_on(phone: str) -> dict[str, object]:
-    return {"payment_method": {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": "mtn"}}}
 
 
 def hook(shop: Shop) -> str:
@@ -39,9 +34,7 @@ POSTS: dict[str, Callable[[Shop], tuple[str, object, object]]] = {
         f"/v1/payment_intents/{shop.intent()}/confirm", method_on("+260961111111"), method_on("+260962222222")),
     "cancel": lambda shop: (
         f"/v1/payment_intents/{shop.intent()}/cancel", {}, {"cancellation_reason": "out of stock"}),
-    "charges": lambda shop: ("/v1/charges", *(
-        {"amount": minor, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": shop.new_number()}
-        for minor in (1, 2))),
+    "charges": lambda shop: ("/v1/charges", *(charge_of(shop.new_number(), minor) for minor in (1, 2))),
     "refunds": lambda shop: ("/v1/refunds", *({"charge": shop.charge(), "amount": minor} for minor in (1, 2))),
     "payouts": lambda _: ("/v1/payouts", {"amount": 1, "currency": "ZMW"}, {"amount": 2, "currency": "ZMW"}),
     "webhook_endpoints": lambda _: ("/v1/webhook_endpoints", HOOK, {**HOOK, "enabled_events": ["charge.failed"]}),

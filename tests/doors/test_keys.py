@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Shop
+from tests.conftest import INTENT, Shop, method_on
 from workbench import Workbench
 from workbench.errors import AuthenticationFailed, LiveKeyRefused, StoreRefused
 
-INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
 PUBLISHED = ("publishable", "active")
 
 
@@ -133,13 +132,12 @@ class TestAnotherAccount:
         event = shop.read("/v1/events")["data"][0]["id"]
         delivery = shop.read("/v1/deliveries")["data"][0]["id"]
         key = shop.read("/v1/api_keys")["data"][0]["id"]
-        method = {"type": "mobile_money", "mobile_money": {"phone": "+260961234567", "provider": "mtn"}}
         other, before = Shop(shop.bench, shop.new_number), shop.events()
         objects = (f"payment_intents/{intent}", f"charges/{charge}", f"refunds/{refund}", f"payouts/{payout}",
                    f"events/{event}", f"webhook_endpoints/{hook}", f"deliveries/{delivery}")  # fmt: skip
         for path, body in {
             **dict.fromkeys([f"GET /v1/{each}" for each in objects]),
-            f"POST /v1/payment_intents/{intent}/confirm": {"payment_method": method},
+            f"POST /v1/payment_intents/{intent}/confirm": method_on("+260961234567"),
             f"POST /v1/payment_intents/{intent}/cancel": None,
             "POST /v1/refunds": {"charge": charge},
             "POST /v1/refunds ": {"payment_intent": intent},

@@ -25,14 +25,11 @@ def ids(page: dict[str, list[dict[str, str]]]) -> list[str]:
     return [each["id"] for each in page["data"]]
 
 
-def test_an_empty_list_says_so(shop: Shop):
+def test_each_list_is_newest_first_and_its_pages_make_the_whole_which_an_empty_one_is(shop: Shop):
     for name in LISTS:
         found = shop.read(f"/v1/{name}")
         assert (found["object"], found["url"], found["has_more"]) == ("list", f"/v1/{name}", False)
         assert len(found["data"]) == (2 if name == "api_keys" else 0)
-
-
-def test_each_list_is_newest_first_and_its_pages_make_the_whole(shop: Shop):
     fill(shop, 4)
     for name in LISTS:
         whole = shop.read(f"/v1/{name}?limit=100")

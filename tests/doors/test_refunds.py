@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Shop
+from tests.conftest import Shop, refusal
 from workbench.errors import InvalidRequest
 
 DR, CR = "debit", "credit"
@@ -15,11 +15,6 @@ SENT = ["refund.succeeded", "charge.refunded"]
 
 def refund(shop: Shop, **body: Any) -> Any:  # noqa: ANN401  an httpx response
     return shop.post("/v1/refunds", body)
-
-
-def code(answer: Any) -> tuple[int, str, str]:  # noqa: ANN401  an httpx response
-    body = answer.json()
-    return answer.status_code, body["code"], body["param"]
 
 
 class TestWhatIsRefunded:
@@ -58,9 +53,9 @@ class TestWhatIsRefunded:
         for amount, left in ((1, 9_999), (4_999, 5_000), (5_000, 0)):
             assert refund(shop, charge=charge, amount=amount).status_code == 200
             over = refund(shop, charge=charge, amount=left + 1)
-            assert code(over) == (400, "refund_exceeds_charge", "amount")
+            assert refusal(over) == (400, "refund_exceeds_charge", "amount")
             assert f"not ZMW {(left + 1) // 100}.{(left + 1) % 100:02}" in over.json()["detail"]
-        assert code(refund(shop, charge=charge)) == (409, "charge_not_refundable", "charge")
+        assert refusal(refund(shop, charge=charge)) == (409, "charge_not_refundable", "charge")
         shop.advance(5)
         assert [each["amount"] for each in shop.read(f"/v1/refunds?charge={charge}")["data"]] == [5_000, 4_999, 1]
         assert shop.read(f"/v1/charges/{charge}")["refunded"] is True
@@ -118,13 +113,13 @@ class TestWhatFails:
     def test_what_did_not_succeed(self, shop: Shop):
         for ending, current in (("0000002", "failed"), ("0000005", "pending"), ("0000012", "pending")):
             answer = refund(shop, charge=shop.charge(10_000, f"+26096{ending}"))
-            assert code(answer) == (409, "charge_not_refundable", "charge")
+            assert refusal(answer) == (409, "charge_not_refundable", "charge")
             assert answer.json()["current"] == current
         intent = shop.intent()
-        assert code(refund(shop, payment_intent=intent)) == (409, "charge_not_refundable", "payment_intent")
+        assert refusal(refund(shop, payment_intent=intent)) == (409, "charge_not_refundable", "payment_intent")
         shop.confirm(intent, "+260960000004")
         shop.advance(5)
-        assert code(refund(shop, payment_intent=intent)) == (409, "charge_not_refundable", "charge")
+        assert refusal(refund(shop, payment_intent=intent)) == (409, "charge_not_refundable", "charge")
         assert shop.read("/v1/refunds")["data"] == []
 
     def test_what_names_nothing(self, shop: Shop):
@@ -134,8 +129,8 @@ class TestWhatFails:
             ({"charge": "ch_x"}, (404, "charge_not_found", "charge")),
             ({"payment_intent": "pi_x"}, (404, "intent_not_found", "payment_intent")),
         ):
-            assert code(refund(shop, **body)) == said
-        assert code(shop.get("/v1/refunds/re_x")) == (404, "refund_not_found", "id")
+            assert refusal(refund(shop, **body)) == said
+        assert refusal(shop.get("/v1/refunds/re_x")) == (404, "refund_not_found", "id")
 
     def test_an_amount_of_a_charge_that_is_none(self, shop: Shop):
         charge = shop.charge(10_000)
@@ -146,4 +141,4 @@ class TestWhatFails:
         }.items():  # fmt: skip
             body = f'{{"charge": "{charge}", "amount": {amount}}}'.encode()
             answer = shop.bench.http.post("/v1/refunds", content=body, headers=headers)
-            assert code(answer) == (400, said, "amount")
+            assert refusal(answer) == (400, said, "amount")

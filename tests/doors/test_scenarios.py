@@ -5,16 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Shop
+from tests.conftest import INTENT, Shop, charge_of
 from workbench import Workbench
 
 NewNumber = Callable[..., str]
 RETRYABLE = "requires_payment_method"
-INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-
-
-def body_of(phone: str, amount: int = 100, channel: str = "mtn") -> dict[str, object]:
-    return {"amount": amount, "currency": "zmw", "type": "mobile_money", "channel": channel, "phone": phone}
 
 
 def test_what_is_slow_takes_ten_seconds_of_the_clock_in_which_what_is_due_happens_and_a_refusal_none():
@@ -81,7 +76,7 @@ class TestAScript:
             outage(shop, "zamtel", 10)
             assert declined(shop, phone) == "operator_unavailable"
             outage(shop, "zamtel", 0)
-            body = body_of(phone, channel="zamtel")
+            body = charge_of(phone, channel="zamtel")
             assert [shop.post("/v1/charges", body).status_code for _ in range(2)] == [code, 200]
 
     def test_a_charge_runs_into_its_faults_and_one_that_is_refused_uses_none_up(self, shop: Shop):
@@ -89,7 +84,7 @@ class TestAScript:
         script(shop, phone, "conflict", "server_error", "server_error_after", "limit_reached", "slow")
         came, made = [], []
         for amount in (100, 100, -1, 100, 100, 100, 100):
-            answer = shop.post("/v1/charges", body_of(phone, amount))
+            answer = shop.post("/v1/charges", charge_of(phone, amount))
             came.append((answer.status_code, answer.json().get("code", "succeeded")))
             made.append(len(shop.read("/v1/charges")["data"]))
         assert came == [
@@ -111,7 +106,7 @@ class TestAScript:
     def test_a_scripted_failure_is_kept_for_its_key_and_a_conflict_is_not(self, shop: Shop):
         phone = shop.new_number()
         script(shop, phone, "conflict", "server_error", "server_error_after")
-        body = body_of(phone)
+        body = charge_of(phone)
         came = [shop.post("/v1/charges", body, Idempotency_Key=key) for key in ("a", "a", "a", "b", "b", "c")]
         replayed = ["Idempotent-Replayed" in each.headers for each in came]
         assert [each.status_code for each in came] == [409, 500, 500, 500, 500, 200]

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.conftest import Serving, is_true_soon
+from tests.conftest import INTENT, Serving, is_true_soon
 from tests.doors.conftest import Door
 from workbench import Receiver, Workbench
 from workbench.bench import Served
@@ -86,8 +86,7 @@ class TestOneSandbox:
     def test_what_a_served_call_makes_due_is_run(self, own: Workbench, wire: httpx.Client):
         arrived = threading.Event()
         own.receiver.on("*")(lambda _: arrived.set())
-        assert wire.post("/v1/payment_intents", content=b'{"amount": 1, "currency": "ZMW", '
-                         b'"payment_method_types": ["mobile_money"]}').status_code == 200  # fmt: skip
+        assert wire.post("/v1/payment_intents", json=INTENT).status_code == 200
         assert arrived.wait(10)
 
     def test_its_keys_are_the_benches_and_masked_when_shown(self, own: Workbench, served: Served):
@@ -285,8 +284,7 @@ def test_whatever_is_sent_no_secret_is_logged_or_kept(serving: Serving, tmp_path
             send_everywhere(client, own, words)
             run(store, "CREATE TRIGGER bug BEFORE INSERT ON payment_intent BEGIN SELECT RAISE(ABORT, 'a bug'); END;")
             run(store, f"INSERT INTO job (seq, due_ms, kind, ref) VALUES (999999999, 0, 'nothing', '{of_a_job}')")  # noqa: S608  a word of this file
-            intent = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-            answer = client.post("/v1/payment_intents", headers={"Authorization": f"Bearer {own}"}, json=intent)
+            answer = client.post("/v1/payment_intents", headers={"Authorization": f"Bearer {own}"}, json=INTENT)
             assert (answer.status_code, ServiceFailed.default_code in answer.text) == (500, True)
             run(store, "DROP TRIGGER bug; ALTER TABLE call RENAME TO calls_gone;")
             send_everywhere(client, own, words)

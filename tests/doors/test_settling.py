@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.conftest import Shop
+from tests.conftest import Shop, refusal
 from workbench import Workbench
 from workbench.domain.ledger import SETTLEMENTS
 from workbench.domain.moments import rfc3339
@@ -36,15 +36,6 @@ def told(reference: str, recipe: str = "unknown_credit", **others: object) -> di
     return {"recipe": recipe, "amount_minor": 10_000, "account": FLOAT, "reference": reference, **others}
 
 
-def refusal(answer: Any) -> tuple[int, str, str | None]:  # noqa: ANN401  an httpx response
-    return answer.status_code, answer.json()["code"], answer.json().get("param")
-
-
-def entry_of(shop: Shop, payment: str, kind: str) -> str:
-    rows = shop.read("/sandbox/ledger/entries")["data"]
-    return next(str(row["id"]) for row in rows if (row["payment"], row["kind"]) == (payment, kind))
-
-
 def movements(bench: Workbench, **equals: str) -> list[tuple[str, str, str | None, str, int, int]]:
     """(kind, key is the entry's, batch, direction, amount, fee) of the tracked accounts' rows that equal these."""
     rows = [row for page in bench.ledger.movements() for row in page.to_pylist()]
@@ -55,12 +46,12 @@ def movements(bench: Workbench, **equals: str) -> list[tuple[str, str, str | Non
     ]
 
 
-def paid_late(shop: Shop) -> str:
-    """A charge whose money came after it had failed."""
+def paid_late(shop: Shop) -> tuple[str, str]:
+    """A charge whose money came after it had failed, and the entry of that."""
     charge = shop.charge(phone="+260960000010")
     shop.advance(600)
     assert shop.status(f"/v1/charges/{charge}") == "failed"
-    return charge
+    return charge, shop.entries_of(charge, "late_success")[0]
 
 
 def paid_out(shop: Shop, **more: str) -> str:
@@ -155,8 +146,7 @@ class TestEntries:
     def test_late_money_becomes_the_merchants_less_its_fee_and_is_cleared_though_nothing_else_is_due(
         self, shop: Shop, settle: Settle
     ):
-        charge = paid_late(shop)
-        late = entry_of(shop, charge, "late_success")
+        charge, late = paid_late(shop)
         shop.advance(days=5)
         assert shop.balance() == (0, 0, 0)
         made = settle(recipe="suspense_settled", entry=late).json()
@@ -170,8 +160,7 @@ class TestEntries:
 
     def test_late_money_goes_back_under_the_id_that_is_told_or_one_of_the_operators(self, shop: Shop, settle: Settle):
         for told_id in ({"reference": "given-back"}, {}):
-            charge = paid_late(shop)
-            late = entry_of(shop, charge, "late_success")
+            charge, late = paid_late(shop)
             known_as = settle(recipe="suspense_returned", entry=late, **told_id).json()["external_reference"]
             assert known_as == "given-back" if told_id else known_as.startswith("4")
             first, second = movements(shop.bench, payment=charge)
@@ -180,7 +169,7 @@ class TestEntries:
             assert not told_id or second[:3] == ("suspense_returned", True, "given-back")
 
     def test_late_money_waits_until_it_is_decided(self, shop: Shop, settle: Settle, unknown: str):
-        charge = paid_late(shop)
+        charge, late = paid_late(shop)
 
         def state() -> str:
             rows = shop.bench.ledger.statement_of(FLOAT)
@@ -189,7 +178,6 @@ class TestEntries:
             return str(rows["state"].iloc[0])
 
         assert state() == "in_suspense"
-        late = entry_of(shop, charge, "late_success")
         assert settle(**told(unknown, "redated", fee_minor=100, entry=late)).json()["settles"] == late
         assert state() == "in_suspense", "another date decides nothing"
         made = settle(recipe="suspense_settled", entry=late).json()
@@ -200,7 +188,7 @@ class TestEntries:
 
     def test_a_payout_that_the_bank_never_made_is_available_again(self, shop: Shop, settle: Settle):
         payout = paid_out(shop)
-        paid = entry_of(shop, payout, "payout_paid")
+        paid = shop.entries_of(payout, "payout_paid")[0]
         available = shop.balance()[1]
         made = settle(recipe="payout_returned", entry=paid, reference=payout).json()
         assert (made["settles"], made["external_reference"]) == (paid, payout)
@@ -211,19 +199,19 @@ class TestEntries:
 
     def test_a_payout_that_the_bank_returns_is_available_again_once(self, shop: Shop, settle: Settle):
         settled = paid_out(shop, Sandbox_Scenario="bank_returned")
-        assert settle(recipe="payout_returned", entry=entry_of(shop, settled, "payout_paid")).status_code == 200
+        assert settle(recipe="payout_returned", entry=shop.entries_of(settled, "payout_paid")[0]).status_code == 200
         returned = paid_out(shop, Sandbox_Scenario="bank_returned")
         shop.advance(days=3)
         for payout in (settled, returned):
             kinds = [row[:3] for row in movements(shop.bench, payment=payout)]
             own = (True, payout) if payout == settled else (False, None)
             assert kinds == [("payout_paid", False, None), ("payout_returned", *own)]
-            answer = settle(recipe="payout_returned", entry=entry_of(shop, payout, "payout_paid"))
+            answer = settle(recipe="payout_returned", entry=shop.entries_of(payout, "payout_paid")[0])
             assert refusal(answer) == (409, "already_settled", "entry")
 
     def test_any_entry_is_reversed_once(self, shop: Shop, settle: Settle):
         charge = shop.charge()
-        secured = entry_of(shop, charge, "funds_secured")
+        secured = shop.entries_of(charge, "funds_secured")[0]
         made = settle(recipe="reversed", entry=secured, description="Never received").json()
         known_as = next(row for row in shop.read("/sandbox/ledger/entries")["data"] if row["id"] == secured)
         assert (made["kind"], made["reverses"], made["settles"]) == ("reversed", secured, None)
@@ -241,7 +229,7 @@ class TestEntries:
 
     def test_a_wrong_reference_is_put_right_by_two_entries(self, shop: Shop, settle: Settle, unknown: str):
         charge = shop.charge()
-        secured = entry_of(shop, charge, "funds_secured")
+        secured = shop.entries_of(charge, "funds_secured")[0]
         assert settle(recipe="reversed", entry=secured).status_code == 200
         assert settle(recipe="reposted", entry=secured, reference=unknown).status_code == 200
         assert movements(shop.bench, batch=unknown) == [("reposted", True, unknown, "in", 10_000, 100)]
@@ -253,7 +241,7 @@ class TestEntries:
 
     def test_late_money_is_decided_once(self, shop: Shop, settle: Settle):
         for before in DECISIONS:
-            late = entry_of(shop, paid_late(shop), "late_success")
+            _, late = paid_late(shop)
             decided = settle(recipe=before, entry=late).json()
             for recipe in DECISIONS:
                 answer = settle(recipe=recipe, entry=late)
@@ -261,7 +249,7 @@ class TestEntries:
                 assert decided["id"] in answer.json()["detail"]
 
     def test_an_entry_must_be_named_be_there_and_be_of_a_kind_that_the_recipe_settles(self, shop: Shop, settle: Settle):
-        secured = entry_of(shop, shop.charge(), "funds_secured")
+        secured = shop.entries_of(shop.charge(), "funds_secured")[0]
         for recipe in sorted(set(SETTLEMENTS) - set(TOLD)):
             assert refusal(settle(recipe=recipe)) == (400, "parameter_missing", "entry")
             assert refusal(settle(recipe=recipe, entry="je_0")) == (404, "entry_not_found", "entry")
@@ -277,7 +265,7 @@ class TestEntries:
         shop.to_midnight()
         day = rfc3339(shop.bench.clock.now_ms)
         shop.advance(3_600)
-        secured = entry_of(shop, shop.charge(), "funds_secured")
+        secured = shop.entries_of(shop.charge(), "funds_secured")[0]
         again = settle(recipe="reposted", entry=secured, reference=unknown, occurred_at=day).json()
         assert again["occurred_at"] == day
         before = rfc3339(shop.bench.clock.now_ms - 86_400_000)
@@ -304,7 +292,7 @@ class TestBreaks:
                 shop.bench.settle(item)
 
     def test_each_entry_of_a_proposal_is_posted_and_after_a_stop_the_rest(self, shop: Shop, unknown: str):
-        secured = entry_of(shop, shop.charge(), "funds_secured")
+        secured = shop.entries_of(shop.charge(), "funds_secured")[0]
         reversal, repeated = ({"recipe": recipe, "entry": secured} for recipe in ("reversed", "reposted"))
         bodies = [reversal, {**repeated, "reference": unknown}]
         shop.bench.settle({"proposal": json.dumps(bodies[:1])})

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from tests.conftest import Serving, StoreFile
+from tests.conftest import Serving, StoreFile, charge_of
 from workbench import Workbench
 
 CALLERS = 64
@@ -72,10 +72,6 @@ def door(request: pytest.FixtureRequest, serving: Serving, store: StoreFile) -> 
     assert store.is_whole()
 
 
-def body_of(phone: str, amount: int = 15_000) -> dict[str, Any]:
-    return {"amount": amount, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": phone}
-
-
 def entries(door: Door) -> list[tuple[int, str, str]]:
     return [(row["number"], row["kind"], row["payment"]) for row in door.get("/sandbox/ledger/entries")["data"]]
 
@@ -88,7 +84,7 @@ def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: StoreF
 
     other, amount = many_bodies(door, phone)
     assert entries(door) == [(1, "funds_secured", one), (2, "funds_secured", other)]
-    assert store.rows("SELECT id, amount_minor FROM charge ORDER BY rowid") == [(one, 15_000), (other, amount)]
+    assert store.rows("SELECT id, amount_minor FROM charge ORDER BY rowid") == [(one, 10_000), (other, amount)]
 
     charges = many_keys(door, store, new_number)
     assert [number for number, *_ in entries(door)] == list(range(1, CALLERS + 3))
@@ -101,7 +97,7 @@ def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: StoreF
 
 def one_body(door: Door, phone: str) -> str:
     """One key and one body are one charge: its id."""
-    answers = door.at_once([("order-1", body_of(phone))] * CALLERS)
+    answers = door.at_once([("order-1", charge_of(phone))] * CALLERS)
     assert Counter(each.status_code for each in answers) == {200: CALLERS}
     assert Counter(each.headers.get("Idempotent-Replayed") for each in answers) == {None: 1, "true": CALLERS - 1}
     assert len({each.content for each in answers}) == 1
@@ -110,7 +106,7 @@ def one_body(door: Door, phone: str) -> str:
 
 def many_bodies(door: Door, phone: str) -> tuple[str, int]:
     """One key and many bodies are one charge, and refusals: its id, its amount."""
-    answers = door.at_once([("order-2", body_of(phone, amount=100 + number)) for number in range(CALLERS)])
+    answers = door.at_once([("order-2", charge_of(phone, 100 + number)) for number in range(CALLERS)])
     assert Counter(each.status_code for each in answers) == {200: 1, 422: CALLERS - 1}
     (taken,) = [each.json() for each in answers if each.status_code == 200]
     assert taken["amount"] == 100 + [each.status_code for each in answers].index(200)
@@ -121,7 +117,7 @@ def many_bodies(door: Door, phone: str) -> tuple[str, int]:
 def many_keys(door: Door, store: StoreFile, new_number: Callable[[], str]) -> set[str]:
     """Many keys are as many charges, each told of by its own request: their ids."""
     before = store.rows("SELECT body FROM event")
-    answers = door.at_once([(f"order-{3 + number}", body_of(new_number())) for number in range(CALLERS)])
+    answers = door.at_once([(f"order-{3 + number}", charge_of(new_number())) for number in range(CALLERS)])
     assert {each.status_code for each in answers} == {200}
     assert not [each for each in answers if "Idempotent-Replayed" in each.headers]
     events = set(store.rows("SELECT body FROM event")) - {*before}

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.conftest import Merchant, Sandbox
-from workbench import verify
+from tests.sandbox.conftest import START_MS, Merchant, Sandbox
 from workbench.domain.ids import Draws
 from workbench.sandbox import driver
 from workbench.sandbox.delivery import seconds_asked
@@ -16,22 +15,8 @@ from workbench.sandbox.store import Transaction
 
 NewSandbox = Callable[..., Sandbox]
 
-START_MS = 1_767_592_800_000
 SCHEDULE_S = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 DAY_S = 86_400
-
-
-def test_an_event_arrives_signed_on_the_sandboxes_clock(sandbox: Sandbox, merchant: Merchant):
-    secret = sandbox.hook().secret
-    sandbox.advance(1_000)
-    sandbox.event()
-    assert merchant.arrivals == []
-    sandbox.engine.run_due()
-    (arrival,) = merchant.arrivals
-    assert verify(arrival.body, arrival.headers, [secret], now_s=START_MS // 1000 + 1_000, tolerance_s=0) == arrival.id
-    assert arrival.headers["content-type"] == "application/json"
-    assert arrival.event["id"] == arrival.id
-    assert sandbox.outcomes() == [("delivered", 1)]
 
 
 def test_after_the_last_attempt_it_is_a_dead_letter(sandbox: Sandbox, merchant: Merchant):

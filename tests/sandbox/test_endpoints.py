@@ -160,6 +160,7 @@ class TestReplay:
         assert int(second.headers["webhook-timestamp"]) - int(first.headers["webhook-timestamp"]) == 1_000
         assert second.headers["webhook-signature"] != first.headers["webhook-signature"]
         verify(second.body, second.headers, [hook.secret], now_s=sandbox.now_s, tolerance_s=0)
+        assert (second.headers["content-type"], second.id) == ("application/json", second.event["id"])
         assert hook.deliveries()[0]["status"] == "delivered"
 
     def test_the_schedule_begins_anew(self, sandbox: Sandbox, failing: Hook):

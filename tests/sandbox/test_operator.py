@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 from httpx import Response
 
-from tests.conftest import bearer
+from tests.conftest import bearer, method_on
 from tests.sandbox.conftest import Sandbox
 from workbench import Workbench
 from workbench.domain.scenarios import ASKABLE, PERSON, SCENARIOS, pin_is_right, scenario_on
@@ -112,10 +112,9 @@ def seen(bench: Workbench, rows: Rows) -> dict[str, Seen]:
 
 
 def confirm(bench: Workbench, intent_id: str, phone: str, scenario: str = "") -> str:
-    method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": OPERATORS[phone[:6]]}}
     headers = bearer(bench) | ({"Sandbox-Scenario": scenario} if scenario else {})
     path = f"/v1/payment_intents/{intent_id}/confirm"
-    assert bench.http.post(path, json={"payment_method": method}, headers=headers).is_success
+    assert bench.http.post(path, json=method_on(phone, OPERATORS[phone[:6]]), headers=headers).is_success
     return intent_id
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.sandbox.conftest import START_MS
 from workbench import Workbench
 from workbench.domain.ledger import JournalEntry, postings_for
 from workbench.errors import LedgerRefused, StoreRefused
@@ -21,7 +22,6 @@ from workbench.sandbox.store import Settings, Store, Transaction, journal, recor
 from workbench.sandbox.store.files import SCHEMA_VERSION
 
 LISTED = "+260960000001"
-START_MS = 1_767_592_800_000
 FIRST_SEQ = 3
 """The first entry's: a new store has two keys."""
 

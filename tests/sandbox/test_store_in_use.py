@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import bearer
+from tests.conftest import StoreFile, bearer
 from workbench import Workbench
 from workbench.domain.ledger import postings_for
 from workbench.domain.moments import DAY_MS, day_start_ms
@@ -116,12 +116,11 @@ def test_no_statement_of_a_payment_goes_through_a_table_that_grows(tmp_path: Pat
         bench.clock.advance(days=2)
         bench.client.payment_intents.list(limit=100)
         bench.client.events.list(limit=100)
-    with closing(sqlite3.connect(path)) as connection:
-        plans = {
-            each: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")]
-            for each in asked
-            if each.split()[0] in {"SELECT", "UPDATE", "INSERT", "DELETE"} and "sqlite_master" not in each
-        }
+    plans = {
+        each: [row[3] for row in StoreFile(path).rows(f"EXPLAIN QUERY PLAN {each}")]
+        for each in asked
+        if each.split()[0] in {"SELECT", "UPDATE", "INSERT", "DELETE"} and "sqlite_master" not in each
+    }
     assert len(plans) > 100, "hardly anything was asked"
     wrong = {each: found for each, plan in plans.items() if (found := scans(plan, each))}
     assert not wrong, wrong
@@ -138,8 +137,7 @@ def read_anew(path: Path) -> tuple[Any, ...]:
         "SELECT provider, until_ms FROM outage ORDER BY provider",
         "SELECT seq, claimed FROM job ORDER BY seq",
     )
-    with closing(sqlite3.connect(path)) as connection:
-        return tuple(connection.execute(each).fetchall() for each in questions)
+    return tuple(StoreFile(path).rows(each) for each in questions)
 
 
 def as_remembered(tx: Transaction, kinds: list[str]) -> tuple[Any, ...]:
@@ -280,8 +278,8 @@ def test_calls_that_only_read_fill_no_memory_and_are_there_when_the_file_is_open
     with Workbench(seed=7, store=path) as bench:
         for _ in range(_MOST_CALLS_WAIT + 2):
             bench.client.balance.retrieve()
-        with closing(sqlite3.connect(path)) as beside:
-            assert beside.execute("SELECT count(*) FROM call WHERE method = 'GET'").fetchone()[0] >= _MOST_CALLS_WAIT
+        ((written,),) = StoreFile(path).rows("SELECT count(*) FROM call WHERE method = 'GET'")
+        assert written >= _MOST_CALLS_WAIT
     with Workbench(store=path) as bench:
         read = [row for row in bench.trace if row["what"] == "GET /v1/balance"]
     assert len(read) == _MOST_CALLS_WAIT + 2
