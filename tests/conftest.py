@@ -192,9 +192,17 @@ def served_bench(serving: Serving) -> Iterator[Workbench]:
 
 @pytest.fixture(scope="module", params=DOORS)
 def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    """A sandbox through each door for the tests of a file; after the last of them its ledger verifies and balances."""
-    is_served = request.param == "served"
-    with nullcontext(request.getfixturevalue("served_bench")) if is_served else Workbench(seed=7) as bench:
+    """A sandbox through each door for the tests of a file; after the last of them its ledger verifies and balances.
+
+    Served it is that of the session, or the file's own if that is to be ALONE.
+    """
+    if request.param == "in_process":
+        opened = Workbench(seed=7)
+    elif getattr(request.module, "ALONE", False):
+        opened = served(request.getfixturevalue("serving"))
+    else:
+        opened = nullcontext(request.getfixturevalue("served_bench"))
+    with opened as bench:
         yield bench
         check_books(bench)
 

@@ -2,26 +2,20 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
 
-from tests.conftest import DOORS, bearer, served
+from tests.conftest import bearer
 from workbench import Workbench
 from workbench.domain.wire import UNSEEN
 
 pytestmark = pytest.mark.socket
 
 
-@pytest.fixture(scope="module", params=DOORS)
-def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    """For this file alone: in it nothing falls due that the tests of others left."""
-    is_served = request.param == "served"
-    with served(request.getfixturevalue("serving")) if is_served else Workbench(seed=7) as bench:
-        yield bench
-
-
+ALONE = True
+"""In its sandbox nothing falls due that the tests of others left."""
 SOON_S = 5
 _WHILE_S = 0.8
 _PAYMENTS = 25
