@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -237,7 +237,9 @@ def test_a_receiver_that_hangs_stalls_nobody(serving: Serving, tmp_path: Path):
     # It takes connections and never answers.
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        with serving(*options, "--webhook", url) as server, Workbench.connect(**server.address) as bench:
+        with serving(*options, "--webhook", url) as server, ExitStack() as held:
+            address = server.address
+            bench = held.enter_context(Workbench.connect(address["base_url"], address["secret_key"]))
             receiver, started = bench.receiver, time.monotonic()
             for number in (1, 2):
                 bench.client.payment_intents.create(amount=number)

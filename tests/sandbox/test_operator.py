@@ -280,6 +280,14 @@ def test_a_person_may_act_before_the_number(bench: Workbench, rows: Rows, pin: s
     assert still_due(rows) == []
 
 
+def test_after_a_wrong_pin_of_a_person_the_number_acts_as_long_as_the_prompt_is_open(bench: Workbench):
+    wrong, ignored = confirmed(bench, "+260960000003"), confirmed(bench, "+260970000001")
+    bench.phone("+260960000003").enter_pin("0000")
+    bench.phone("+260970000001").ignore()
+    bench.clock.advance(5)
+    assert [now(bench, each) for each in (wrong, ignored)] == [(RETRYABLE, "wrong_pin"), ("requires_action", None)]
+
+
 def test_a_pin_after_the_time_is_up_moves_no_money_though_nobody_had_closed_the_prompt(sandbox: Sandbox):
     """A running clock passes the moment before whoever drives comes to it."""
     pay, phone = sandbox.client.payment_intents, "+260961234567"
