@@ -5,12 +5,14 @@ import itertools
 import json
 import select
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -63,6 +65,8 @@ class Server(NamedTuple):
             return False
 
 
+INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+"""The body of the least intent."""
 Serving = Callable[..., AbstractContextManager[Server]]
 Bounded = Callable[[subprocess.Popen[Any]], AbstractContextManager[None]]
 
@@ -170,25 +174,45 @@ def served_bench(serving: Serving) -> Iterator[Workbench]:
 
 @pytest.fixture(scope="module", params=DOORS)
 def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    """A sandbox through each door for the tests of a file; after the last of them its ledger verifies and balances."""
-    is_served = request.param == "served"
-    with nullcontext(request.getfixturevalue("served_bench")) if is_served else Workbench(seed=7) as bench:
+    """A sandbox through each door for the tests of a file; after the last of them its ledger verifies and balances.
+
+    Served it is that of the session, or the file's own if that is to be ALONE.
+    """
+    if request.param == "in_process":
+        opened = Workbench(seed=7)
+    elif getattr(request.module, "ALONE", False):
+        opened = served(request.getfixturevalue("serving"))
+    else:
+        opened = nullcontext(request.getfixturevalue("served_bench"))
+    with opened as bench:
         yield bench
         check_books(bench)
-
-
-@pytest.fixture(scope="module", params=DOORS)
-def lone_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    """A sandbox through each door for one file alone: in it nothing falls due that the tests of others left."""
-    is_served = request.param == "served"
-    with served(request.getfixturevalue("serving")) if is_served else Workbench(seed=7) as bench:
-        yield bench
 
 
 @pytest.fixture
 def bench(shared_bench: Workbench) -> Workbench:
     """The file's sandbox."""
     return shared_bench
+
+
+class StoreFile(NamedTuple):
+    """A store's file, read beside the sandbox that writes it."""
+
+    path: Path
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+            return connection.execute(sql).fetchall()
+
+    def is_whole(self) -> bool:
+        """What SQLite itself says of every page and index of the file."""
+        return self.rows("PRAGMA integrity_check") == [("ok",)] and not self.rows("PRAGMA foreign_key_check")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> StoreFile:
+    """Where a store will be, once a sandbox has made it."""
+    return StoreFile(tmp_path / "store.db")
 
 
 @pytest.fixture(scope="session")
@@ -198,14 +222,23 @@ def new_number() -> Callable[..., str]:
     return lambda prefix="96": f"+260{prefix}{next(numbers)}"
 
 
+def charge_of(phone: str, minor: int = 10_000, channel: str = "mtn") -> dict[str, Any]:
+    """The body of a charge."""
+    return {"amount": minor, "currency": "zmw", "type": "mobile_money", "channel": channel, "phone": phone}
+
+
+def method_on(phone: str, provider: str = "mtn") -> dict[str, Any]:
+    """The body of a confirm."""
+    return {"payment_method": {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}}
+
+
 class Shop:
     """A merchant of its own in a sandbox that others use too: raw requests, and what they left behind."""
 
     def __init__(self, bench: Workbench, new_number: Callable[..., str]) -> None:
         self.bench = bench
         self.new_number = new_number
-        bearer = {"Authorization": f"Bearer {bench.secret_key}"}
-        made = bench.http.post("/sandbox/accounts", json={"name": "SHOP"}, headers=bearer).json()
+        made = bench.http.post("/sandbox/accounts", json={"name": "SHOP"}, headers=bearer(bench)).json()
         self.id: str = made["id"]
         self.key: str = made["secret_key"]
         self.publishable: str = made["publishable_key"]
@@ -239,17 +272,14 @@ class Shop:
     def charge(self, minor: int = 10_000, phone: str | None = None, *, channel: str = "mtn", **more: str) -> str:
         """The id of a charge, paid unless the number says otherwise."""
         phone = phone or self.new_number({"mtn": "96", "airtel": "97", "zamtel": "95"}[channel])
-        body = {"amount": minor, "currency": "zmw", "type": "mobile_money", "channel": channel, "phone": phone}
-        answer = self.post("/v1/charges", body, **more)
+        answer = self.post("/v1/charges", charge_of(phone, minor, channel), **more)
         return str(answer.json()["id" if answer.status_code == 200 else "charge"])
 
     def intent(self, amount: str = "100.00") -> str:
-        body = {"amount": float(amount), "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-        return str(self.post("/v1/payment_intents", body).json()["id"])
+        return str(self.post("/v1/payment_intents", {**INTENT, "amount": float(amount)}).json()["id"])
 
     def confirm(self, intent_id: str, phone: str, **more: str) -> httpx.Response:
-        method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": "mtn"}}
-        return self.post(f"/v1/payment_intents/{intent_id}/confirm", {"payment_method": method}, **more)
+        return self.post(f"/v1/payment_intents/{intent_id}/confirm", method_on(phone), **more)
 
     def paid_intent(self, amount: str = "100.00") -> str:
         intent_id, phone = self.intent(amount), self.new_number()
@@ -278,6 +308,11 @@ class Shop:
                 lines.append((row["side"], row["code"], row["amount_minor"]))
         return list(found.values())
 
+    def entries_of(self, payment: str, kind: str, name: str = "id") -> list[str]:
+        """This column of each entry of a kind about a payment, in order."""
+        rows = self.read("/sandbox/ledger/entries")["data"]
+        return [each[name] for each in rows if (each["kind"], each["payment"]) == (kind, payment)]
+
     def advance(self, seconds: Decimal | float = 0, **more: int) -> None:
         self.bench.clock.advance(seconds, **more)
 
@@ -292,19 +327,27 @@ def shop(bench: Workbench, new_number: Callable[..., str]) -> Shop:
     return Shop(bench, new_number)
 
 
-@pytest.fixture(scope="session")
-def shop_class() -> type[Shop]:
-    return Shop
+def bearer(bench: Workbench) -> dict[str, str]:
+    """The header with the key of a bench."""
+    return {"Authorization": f"Bearer {bench.secret_key}"}
 
 
-@pytest.fixture
-def new_shop(new_number: Callable[..., str]) -> Callable[[Workbench], Shop]:
-    """Shops by hand, where a test opens sandboxes of its own."""
-    return lambda bench: Shop(bench, new_number)
+def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
+    """Status, code and field of a response that refuses."""
+    body = answer.json()
+    return answer.status_code, body["code"], body.get("param")
+
+
+def is_true_soon(condition: Callable[[], bool], within_s: float = 10) -> bool:
+    """Whether it is by then, looked at again and again; for what another thread or process does."""
+    until = time.monotonic() + within_s
+    while not (met := condition()) and time.monotonic() < until:
+        time.sleep(0.005)
+    return met
 
 
 def panel(bench: Workbench, path: str) -> httpx.Response:
-    return bench.http.get(f"/sandbox/{path}", headers={"Authorization": f"Bearer {bench.secret_key}"})
+    return bench.http.get(f"/sandbox/{path}", headers=bearer(bench))
 
 
 def check_books(bench: Workbench) -> None:

@@ -2,15 +2,19 @@
 
 import base64
 import json
+import socket
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import httpx
 import pytest
 
 from workbench import Workbench
+from workbench.bench import Served
 
 _SEEN: WeakKeyDictionary[Workbench, int] = WeakKeyDictionary()
 """How far each bench's trace was read: the served one grows over the whole session."""
@@ -55,7 +59,6 @@ class Wire:
         self.bearer = {"Authorization": f"Bearer {bench.secret_key}"}
         self.publishable = {"Authorization": f"Bearer {bench.publishable_key}"}
         self.basic = basic(str(bench.secret_key))
-        self._keys = 0
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> httpx.Response:
         return self.bench.http.post(path, content=body, headers={**JSON, **headers})
@@ -133,6 +136,44 @@ class Wire:
     def types(self, payment: str) -> list[str]:
         """The types of the events about one payment, in the order of their delivery."""
         return [row["what"] for row in self.trace() if row["kind"] == "webhook" and row["payment"] == payment]
+
+
+def whole(connection: socket.socket) -> bytes:
+    """All that comes until the other end closes the connection."""
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+class Door(NamedTuple):
+    """A socket at which a sandbox answers, and the key to it."""
+
+    port: int
+    key: str
+    host: str = "127.0.0.1"
+
+    @classmethod
+    def of(cls, served: Workbench | Served) -> "Door":
+        return cls(urlsplit(served.base_url).port or 0, str(served.secret_key))
+
+    def connection(self, within_s: float = 15) -> "closing[socket.socket]":
+        return closing(socket.create_connection((self.host, self.port), timeout=within_s))
+
+    def raw(self, message: bytes, *, ends: bool = False) -> bytes:
+        """What comes back for these very bytes; this end of the connection is closed first if it `ends`."""
+        with self.connection() as connection:
+            connection.sendall(message)
+            if ends:
+                connection.shutdown(socket.SHUT_WR)
+            return whole(connection)
+
+    def send(self, message: bytes, *, ends: bool = False) -> tuple[int, str, str]:
+        """Raw bytes, a connection of their own: the status, the code of a refusal, all that came."""
+        got = self.raw(message, ends=ends).decode("latin-1")
+        body = got.partition("\r\n\r\n")[2]
+        return int(got.split(" ")[1]), json.loads(body).get("code", "") if body.startswith("{") else "", got
+
+    def head(self, path: str, *lines: str, method: str = "GET") -> bytes:
+        every = [f"{method} {path} HTTP/1.1", *lines, "Connection: close", "", ""]
+        return "\r\n".join(every).encode("latin-1")
 
 
 @pytest.fixture

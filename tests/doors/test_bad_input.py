@@ -3,15 +3,15 @@
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import httpx
 import pytest
 
+from tests.doors.conftest import Wire
+from workbench import Workbench
+from workbench.errors import InvalidRequest
 from workbench.receiver import Arrival
-
-if TYPE_CHECKING:
-    from tests.doors.conftest import Wire
 
 NewNumber = Callable[..., str]
 
@@ -35,7 +35,7 @@ def method(phone: str | None = '"+260961234567"', provider: str | None = '"mtn"'
 class Given:
     """What stands before a bad request is sent: an intent, and for some a prompt or a payment."""
 
-    def __init__(self, wire: "Wire", state: str = "an intent") -> None:
+    def __init__(self, wire: Wire, state: str = "an intent") -> None:
         self.wire = wire
         self.bench = wire.bench
         self.intent = wire.intent().json()
@@ -69,6 +69,11 @@ class Given:
         """This body to this operation, with all else in order."""
         own = self.wire.basic if path == "/v1/charges" else self.wire.bearer
         return self.wire.post(path, content, {**own, "Idempotency-Key": self.wire.new_key()})
+
+    def script(self, answers: list[str] | None, phone: str = "+260961234567") -> httpx.Response:
+        told = {"phone": phone, "answers": answers}
+        body = {name: each for name, each in told.items() if each is not None}
+        return self.body("/sandbox/operator/script", json.dumps(body).encode())
 
     def typed(self, content_type: str | None) -> httpx.Response:
         headers = self.wire.bearer | ({} if content_type is None else {"Content-Type": content_type})
@@ -140,7 +145,8 @@ NO_BODIES: Mapping[tuple[str, str | None], list[bytes]] = {
     ("body_not_utf8", "description"): [b'{"description": "\\ud83c"}'],
     ("body_missing", None): [b""],
 }  # fmt: skip
-MEDIA_TYPES = ("application/x-www-form-urlencoded", "text/plain", "application/jsonp",
+FORM = "application/x-www-form-urlencoded"
+MEDIA_TYPES = (FORM, "text/plain", "application/jsonp",
                "application/json; charset=latin-1", None)  # fmt: skip
 
 
@@ -235,11 +241,16 @@ LIVE: Table = {
             LIVE_BEARER, f"Bearer {LIVE_PUBLISHABLE}", f"bearer {LIVE_SECRET}", f"Bearer  {LIVE_SECRET}", LIVE_SECRET,
             f"Token {LIVE_SECRET}")),
         *(lambda g, pair=each: g.charge_with(g.wire.user(*pair)) for each in (
-            (LIVE_SECRET,), (LIVE_PUBLISHABLE,), ("", LIVE_SECRET))),
+            (LIVE_SECRET,), (LIVE_PUBLISHABLE,), ("", LIVE_SECRET), ("nobody", LIVE_SECRET))),
         lambda g: g.open("/plants", b"{}", LIVE_BEARER),
         lambda g: g.open(TOKEN, b"{}", LIVE_BEARER),
         lambda g: g.get("/v1/nothing", LIVE_BEARER),
         lambda g: g.get("/sandbox/clock", LIVE_BEARER),
+        lambda g: g.open(REFRESH, f'{{"refresh_token": "{LIVE_SECRET}"}}'.encode()),
+        lambda g: g.get(f"/v1/charges?key={LIVE_SECRET}"),
+        *(lambda g, given=each: g.intent_with({**g.wire.bearer, **given}) for each in (
+            {"X-Api-Key": LIVE_SECRET}, {"Authorization": f"Basic {LIVE_SECRET}:"},
+            {"Authorization": f'Bearer "{LIVE_SECRET}"'})),
     ],
 }  # fmt: skip
 STATES: Table = {
@@ -258,10 +269,22 @@ STATES: Table = {
         lambda g: g.wire.pin(g.number),
         *(lambda g, key=each: g.wire.press(g.number, key) for each in ("cancel", "ignore"))],
     (400, "parameter_missing", "text", "prompted"): [lambda g: g.wire.press(g.number, "input", b"{}")],
-    (400, "phone_without_wallet", "phone"): [lambda g: g.get("/sandbox/phones/+260211234567")],
-    (400, "parameter_invalid", "seconds"): [
-        lambda g, text=each: g.body("/sandbox/clock/advance", b'{"seconds": %s}' % text)
-        for each in (b"-1", b"1e12", b"1e999999", b"0.0001")],
+    (400, "phone_without_wallet", "phone"): [
+        lambda g: g.script([], "+260981234567"), lambda g: g.get("/sandbox/phones/+260211234567"),
+        lambda g: g.get("/sandbox/phones/+260211234567/messages")],
+    **{(400, code, field): [lambda g, body=each: g.body("/sandbox/clock/advance", body) for each in wrong]
+       for code, field, wrong in (
+           ("parameter_invalid", "seconds", [
+               b'{"seconds": %s}' % text for text in (b"-1", b"1e12", b"1e999999", b"0.0001")]),
+           ("parameter_invalid", "days", [b'{"days": "3"}', b'{"days": -1}', b'{"days": 1000000}']),
+           ("parameter_invalid", "hours", [b'{"hours": 1.5}']),
+           ("parameter_invalid", "minutes", [b'{"minutes": null}']),
+           ("parameter_missing", "seconds", [b"{}", b'{"day": 3}']))},
+    **{(400, code, "answers"): [lambda g, answers=each: g.script(answers) for each in wrong]
+       for code, wrong in (
+           ("scenario_unknown", [["approve", "person"], ["bank_refused"]]),
+           ("parameter_invalid", [["approve"] * 101]), ("parameter_missing", [None]))},
+    (400, "phone_invalid", "phone"): [lambda g: g.script([], "0961234567")],
     (400, "parameter_invalid", "since"): [lambda g: g.get("/sandbox/trace?since=yesterday")],
 }  # fmt: skip
 HEADERS: Table = {
@@ -313,14 +336,14 @@ class Left(NamedTuple):
     last: Arrival | None
 
 
-def look(wire: "Wire", since: int) -> Left:
+def look(wire: Wire, since: int) -> Left:
     wire.bench.clock.advance(0)
     arrivals = wire.bench.receiver.arrivals
     return Left(len(wire.entries()), wire.events(since), arrivals[-1] if arrivals else None)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_bad_request_is_refused_by_name_and_leaves_nothing(wire: "Wire", group: str):
+def test_a_bad_request_is_refused_by_name_and_leaves_nothing(wire: Wire, group: str):
     since, bench = wire.last_seq(), wire.bench
     given = {state: Given(wire, state) for state in ("an intent", "prompted", "paid")}
     hidden = [str(bench.secret_key), str(bench.publishable_key), *bench.receiver.secrets,
@@ -354,7 +377,7 @@ def assert_problem(response: httpx.Response) -> None:
         assert response.headers["allow"]
 
 
-def test_a_currency_and_a_media_type_are_taken_in_every_spelling(wire: "Wire"):
+def test_a_currency_and_a_media_type_are_taken_in_every_spelling(wire: Wire):
     for text in ('"ZMW"', '"zmw"', '"Zmw"'):
         assert wire.intent(currency=text).json()["currency"] == "ZMW"
         assert wire.charge(currency=text).json()["currency"] == "zmw"
@@ -369,7 +392,7 @@ WRONG_METHOD = method('"1"', '"vodafone"', "card")
 SCRIPT = b'{"phone": "+260961234567", "answers": ["none"]}'
 
 
-def test_every_field_that_breaks_a_rule_is_listed(wire: "Wire"):
+def test_every_field_that_breaks_a_rule_is_listed(wire: Wire):
     given, inside = Given(wire), "/" + WITHIN.replace(".", "/")
     for response, pointers in (
         (wire.intent(amount='"150"', currency="1", payment_method_types=None),
@@ -396,10 +419,21 @@ def test_every_field_that_breaks_a_rule_is_listed(wire: "Wire"):
 
 
 @pytest.mark.socket
-def test_a_body_of_exactly_a_mebibyte_is_read_and_so_is_one_in_chunks(wire: "Wire"):
+def test_a_body_of_exactly_a_mebibyte_is_read_and_so_is_one_in_chunks(wire: Wire):
     body = wire.written(INTENT)
     for content in (body.ljust(MEGABYTE), iter([body[:7], body[7:]])):
         assert wire.post("/v1/payment_intents", content, wire.bearer).status_code == 200
+
+
+def test_in_process_an_identifier_is_no_way_to_another_path_and_a_header_that_is_not_ascii_is_answered():
+    with Workbench(seed=7) as bench:
+        answer = bench.http.get("/v1/charges/x", headers={"Authorization": "Bearer schl\u00fcssel".encode("latin-1")})
+        assert (answer.status_code, answer.json()["code"]) == (400, "request_not_ascii")
+        before = len(bench.trace)
+        for identifier in ("", ".", ".."):
+            with pytest.raises(InvalidRequest):
+                bench.client.payment_intents.retrieve(identifier)
+        assert len(bench.trace) == before
 
 
 # Where a key lands by mistake → the request that puts it there.
@@ -415,22 +449,32 @@ MISPLACED: Mapping[str, SendKey] = {
     "version": lambda g, key: g.intent_with({**g.wire.bearer, "Api-Version": key}),
     "content_type": lambda g, key: g.typed(key),
     "client_secret": lambda g, key: g.confirm(client_secret=json.dumps(key)),
+    "a form": lambda g, key: g.wire.post(TOKEN, f"password={key}".encode(), {"Content-Type": FORM}),
+    "no JSON": lambda g, key: g.open(TOKEN, f"{{'password': '{key}'}}".encode()),
+    "a list": lambda g, key: g.open(TOKEN, json.dumps({"email": "a@b.c", "password": [key]}).encode()),
+}
+# A number in the place of a text.
+NUMBERS: Mapping[str, SendKey] = {
+    "password": lambda g, number: g.open(TOKEN, f'{{"email": "a@b.c", "password": {number}}}'.encode()),
+    "pin": lambda g, number: g.wire.press(g.number, "input", f'{{"text": {number}}}'.encode()),
 }
 
 
-def test_a_key_in_the_wrong_place_is_neither_given_back_nor_in_the_trace(wire: "Wire"):
+def test_a_key_in_the_wrong_place_is_neither_given_back_nor_in_the_trace(wire: Wire):
     """Messages cut what they quote, so that half of a key is looked for."""
-    key, given = str(wire.bench.secret_key), Given(wire)
-    for place, send in MISPLACED.items():
-        since = wire.last_seq()
-        answer = send(given, key)
-        assert answer.status_code >= 400, place
-        traced = wire.trace(since)
-        assert traced[-1]["kind"] == "call"
-        assert key[:19] not in answer.text + json.dumps(traced), place
+    given = Given(wire)
+    for table, key in ((MISPLACED, str(wire.bench.secret_key)), (NUMBERS, "12345678")):
+        for place, send in table.items():
+            since = wire.last_seq()
+            answer = send(given, key)
+            assert answer.status_code >= 400, place
+            traced = wire.trace(since)
+            # A key press is a step of the customer's, and no call of the merchant's.
+            assert [row["kind"] for row in traced][-1:] == ["call"] * (place != "pin")
+            assert key[:19] not in answer.text + json.dumps(traced), place
 
 
-def test_no_secret_stands_in_the_trace_of_a_whole_payment(wire: "Wire"):
+def test_no_secret_stands_in_the_trace_of_a_whole_payment(wire: Wire):
     bench, since = wire.bench, wire.last_seq()
     intent_id, phone = wire.prompt()
     wire.pin(phone)

@@ -1,16 +1,13 @@
 """The description and the pages through both doors: for everybody, numbered, and nothing from elsewhere."""
 
 import re
-from typing import TYPE_CHECKING
 
+from tests.doors.conftest import Wire
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES
 from workbench.domain.payments import FAILURES
 from workbench.domain.wire import API_VERSION
 from workbench.sandbox.openapi.pages import PAGES
-
-if TYPE_CHECKING:
-    from tests.doors.conftest import Wire
 
 HTML = "text/html; charset=utf-8"
 SCRIPT, STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
@@ -30,7 +27,7 @@ NOT_THERE = (
 )  # fmt: skip
 
 
-def test_a_page_is_for_everybody_and_numbered(wire: "Wire"):
+def test_a_page_is_for_everybody_and_numbered(wire: Wire):
     assert {page.replace("{name}", name) for page in PAGES for name in ASSETS} == set(TYPES)
     since = wire.last_seq()
     for path, media_type in TYPES.items():
@@ -41,7 +38,7 @@ def test_a_page_is_for_everybody_and_numbered(wire: "Wire"):
     assert wire.trace(since) == []  # it is no call of the merchant's
 
 
-def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: "Wire"):
+def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: Wire):
     for path in PAGES_FOR_PEOPLE:
         page = wire.get(path, {})
         loaded = re.findall(r"""(?:src|href)="([^"#]+)["#]""", page.text)
@@ -59,7 +56,7 @@ def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: "Wire"):
         assert not [each for each in ("http", "*") if each in policy]
 
 
-def test_an_asset_is_kept_for_good_under_an_address_of_its_content_and_no_other_file_is_served(wire: "Wire"):
+def test_an_asset_is_kept_for_good_under_an_address_of_its_content_and_no_other_file_is_served(wire: Wire):
     page = wire.get("/docs", {}).text
     for name in ASSETS:
         response = wire.get(f"/docs/assets/{name}", {})
@@ -77,7 +74,7 @@ def test_an_asset_is_kept_for_good_under_an_address_of_its_content_and_no_other_
     assert "/docs" in wire.get("/v1/plants", {}).json()["detail"]
 
 
-def test_every_code_has_an_anchor_its_words_and_what_others_call_a_failure_and_every_number_what_it_does(wire: "Wire"):
+def test_every_code_has_an_anchor_its_words_and_what_others_call_a_failure_and_every_number_what_it_does(wire: Wire):
     page = wire.get("/docs/errors", {}).text
     anchors = re.findall(r'<tr id="([^"]+)"', page)
     assert anchors == [*CODES, *(f"decline-{code}" for code in FAILURES)]
@@ -90,7 +87,7 @@ def test_every_code_has_an_anchor_its_words_and_what_others_call_a_failure_and_e
     assert all(each.says in page.replace("&#39;", "'") for each in scenarios.TEST_NUMBERS.values())
 
 
-def test_a_method_that_is_not_described_is_refused_with_those_that_are_and_traced_as_any_call(wire: "Wire"):
+def test_a_method_that_is_not_described_is_refused_with_those_that_are_and_traced_as_any_call(wire: Wire):
     since = wire.last_seq()
     posts = ("/v1/payment_intents", "/v1/charges", "/plants", "/v1/auth/token")
     gets = (*TYPES, "/v1/charges", "/sandbox/clock", "/v1/payment_intents/pi_x")
@@ -104,7 +101,7 @@ def test_a_method_that_is_not_described_is_refused_with_those_that_are_and_trace
     assert "OPTIONS /v1/charges" in [row["what"] for row in wire.trace(since)]
 
 
-def test_head_is_get_without_the_body(wire: "Wire"):
+def test_head_is_get_without_the_body(wire: Wire):
     own = ("request-id", "content-length", "date")
     for path in (*TYPES, "/v1/charges", "/sandbox/clock", "/v1/charges/ch_0"):
         got, asked = (wire.bench.http.request(method, path, headers=wire.bearer) for method in ("GET", "HEAD"))

@@ -8,17 +8,15 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
 from standardwebhooks import Webhook
 
+from tests.doors.conftest import Wire
 from workbench import Workbench, verify
 from workbench.receiver import Arrival, Event
-
-if TYPE_CHECKING:
-    from tests.doors.conftest import Wire
 
 pytestmark = pytest.mark.socket
 
@@ -35,13 +33,13 @@ def content(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, response.headers["content-type"]
 
 
-def arrived(wire: "Wire", object_id: str) -> list[Arrival]:
+def arrived(wire: Wire, object_id: str) -> list[Arrival]:
     """The webhooks about one object, in the order of their arrival."""
     return [each for each in wire.bench.receiver.arrivals if json.loads(each.body)["data"]["object"]["id"] == object_id]
 
 
 class TestSection2Resources:
-    def test_an_intent_is_created_from_the_four_shown_fields(self, wire: "Wire"):
+    def test_an_intent_is_created_from_the_four_shown_fields(self, wire: Wire):
         body = (
             b'{"amount": 150.00, "currency": "ZMW", "payment_method_types": ["mobile_money"], '
             b'"description": "Monstera"}'
@@ -51,31 +49,31 @@ class TestSection2Resources:
         intent = response.json()
         assert (intent["currency"], intent["payment_method_types"]) == ("ZMW", ["mobile_money"])
 
-    def test_each_intent_has_its_own_id_and_client_secret(self, wire: "Wire"):
+    def test_each_intent_has_its_own_id_and_client_secret(self, wire: Wire):
         one, other = wire.intent().json(), wire.intent().json()
         for name in ("id", "client_secret"):
             assert type(one[name]) is str
             assert one[name]
             assert one[name] != other[name]
 
-    def test_the_amount_of_an_intent_is_a_decimal_number(self, wire: "Wire", exact: Exact):
+    def test_the_amount_of_an_intent_is_a_decimal_number(self, wire: Wire, exact: Exact):
         for amount in ("150", "150.0", "150.00", "0.01", "19.9", "9999999999.99"):
             echoed = exact(wire.intent(amount=amount))["amount"]
             assert type(echoed) is Decimal
             assert echoed == Decimal(amount)
 
-    def test_the_description_is_free_text(self, wire: "Wire"):
+    def test_the_description_is_free_text(self, wire: Wire):
         text = "Monstera “Deliciosa” №1 — 🌿"
         assert wire.intent(description=json.dumps(text)).json()["description"] == text
 
-    def test_an_intent_is_confirmed_with_type_phone_and_provider(self, wire: "Wire"):
+    def test_an_intent_is_confirmed_with_type_phone_and_provider(self, wire: Wire):
         for prefix, provider in (("96", "mtn"), ("97", "airtel"), ("95", "zamtel")):
             intent_id, phone = wire.intent().json()["id"], wire.new_number(prefix)
             response = wire.confirm(intent_id, phone, provider)
             assert response.status_code == 200
             assert response.json()["payment_method"]["mobile_money"]["provider"] == provider
 
-    def test_a_charge_is_created_from_the_six_shown_fields(self, wire: "Wire"):
+    def test_a_charge_is_created_from_the_six_shown_fields(self, wire: Wire):
         body = (
             '{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", '
             f'"phone": "{wire.new_number()}", "reference": "order-1"}}'
@@ -83,40 +81,40 @@ class TestSection2Resources:
         response = wire.post("/v1/charges", body.encode(), {**wire.basic, "Idempotency-Key": wire.new_key()})
         assert content(response) == (200, "application/json")
 
-    def test_a_charge_answers_the_six_shown_fields_and_echoes_what_was_asked(self, wire: "Wire"):
+    def test_a_charge_answers_the_six_shown_fields_and_echoes_what_was_asked(self, wire: Wire):
         charge = wire.charge().json()
         assert {name: type(charge[name]) for name in CHARGE_FIELDS} == CHARGE_FIELDS
         asked = {"amount": 15_000, "currency": "zmw", "channel": "mtn"}
         assert {**charge, "status": "succeeded", **asked, "provider": "mtn"} == charge
 
-    def test_the_reference_is_the_merchants_own(self, wire: "Wire"):
+    def test_the_reference_is_the_merchants_own(self, wire: Wire):
         assert wire.charge(reference='"order-77"').json()["reference"] == "order-77"
 
-    def test_a_plant_is_answered_without_the_id_that_was_sent(self, wire: "Wire"):
+    def test_a_plant_is_answered_without_the_id_that_was_sent(self, wire: Wire):
         response = wire.plant(id="7", name='"Monstera"', tag='"climber"')
         assert content(response) == (200, "application/json")
         assert response.json() == {"name": "Monstera", "tag": "climber"}
 
-    def test_the_tag_of_a_plant_is_optional(self, wire: "Wire"):
+    def test_the_tag_of_a_plant_is_optional(self, wire: Wire):
         assert wire.plant(tag=None).json() == {"name": "Monstera"}
 
-    def test_a_new_plant_needs_its_id_and_name(self, wire: "Wire"):
+    def test_a_new_plant_needs_its_id_and_name(self, wire: Wire):
         for field in ("id", "name"):
             response = wire.plant(**{field: None})
             assert response.status_code == 400
             assert field in response.json()["message"]
 
-    def test_the_id_of_a_plant_is_an_int64(self, wire: "Wire"):
+    def test_the_id_of_a_plant_is_an_int64(self, wire: Wire):
         numbers = {-(2**63): 200, 2**63 - 1: 200, 0: 200, -(2**63) - 1: 400, 2**63: 400, 10**30: 400}
         assert {number: wire.plant(id=str(number)).status_code for number in numbers} == numbers
 
 
 class TestSection3States:
-    def test_a_charge_shows_the_status_succeeded_in_a_200(self, wire: "Wire"):
+    def test_a_charge_shows_the_status_succeeded_in_a_200(self, wire: Wire):
         response = wire.charge()
         assert (response.status_code, response.json()["status"]) == (200, "succeeded")
 
-    def test_confirming_sends_a_ussd_prompt_that_asks_for_the_pin(self, wire: "Wire"):
+    def test_confirming_sends_a_ussd_prompt_that_asks_for_the_pin(self, wire: Wire):
         intent_id, phone = wire.intent(amount="150.00").json()["id"], wire.new_number()
         assert wire.get(f"/sandbox/phones/{phone}").json()["waiting"] is False
         wire.confirm(intent_id, phone)
@@ -125,14 +123,14 @@ class TestSection3States:
         assert "ZMW 150.00" in shown["screen"]
         assert "PIN" in shown["screen"]
 
-    def test_nothing_is_secured_before_the_pin(self, wire: "Wire"):
+    def test_nothing_is_secured_before_the_pin(self, wire: Wire):
         intent_id, _ = wire.prompt()
         wire.bench.clock.advance(0)
         assert wire.status(intent_id) != "succeeded"
         assert wire.entries(intent_id) == []
         assert "payment_intent.succeeded" not in wire.types(intent_id)
 
-    def test_after_the_pin_the_funds_are_secured_and_then_a_webhook_is_sent(self, wire: "Wire"):
+    def test_after_the_pin_the_funds_are_secured_and_then_a_webhook_is_sent(self, wire: Wire):
         intent_id, phone = wire.prompt()
         wire.pin(phone)
         wire.bench.clock.advance(0)
@@ -142,7 +140,7 @@ class TestSection3States:
         pin = next(place for place, (kind, what) in enumerate(kinds) if kind == "screen" and "Approved" in what)
         assert pin < entry < kinds.index(("webhook", "payment_intent.succeeded"))
 
-    def test_the_ledger_takes_100_as_97_50_and_2_50_and_1_for_the_operator(self, wire: "Wire"):
+    def test_the_ledger_takes_100_as_97_50_and_2_50_and_1_for_the_operator(self, wire: Wire):
         for payment in (wire.paid("100.00"), wire.charge(amount="10000").json()["id"]):
             assert wire.postings(payment) == {
                 ("operator:mtn:float", "debit"): 10_000,
@@ -152,7 +150,7 @@ class TestSection3States:
                 ("income:merchant_fee", "credit"): 250,
             }
 
-    def test_a_payment_is_one_entry_whose_debits_equal_its_credits(self, wire: "Wire"):
+    def test_a_payment_is_one_entry_whose_debits_equal_its_credits(self, wire: Wire):
         payment = wire.paid("19.99")
         sums = wire.postings(payment)
         debits = sum(amount for (_, side), amount in sums.items() if side == "debit")
@@ -161,7 +159,7 @@ class TestSection3States:
 
 
 class TestSection4Endpoints:
-    def test_each_shown_operation_is_a_post_that_answers_200_in_json(self, wire: "Wire"):
+    def test_each_shown_operation_is_a_post_that_answers_200_in_json(self, wire: Wire):
         for path, response in {
             "/v1/payment_intents": wire.intent(),
             "/v1/payment_intents/{id}/confirm": wire.confirm(wire.intent().json()["id"], wire.new_number()),
@@ -173,11 +171,11 @@ class TestSection4Endpoints:
             assert response.request.method == "POST"
             assert response.request.url.path.startswith(path.partition("{")[0])
 
-    def test_an_intent_is_confirmed_with_the_secret_key_alone(self, wire: "Wire"):
+    def test_an_intent_is_confirmed_with_the_secret_key_alone(self, wire: Wire):
         body_without_client_secret = wire.confirm(wire.intent().json()["id"], wire.new_number())
         assert body_without_client_secret.status_code == 200
 
-    def test_the_client_secret_is_a_means_of_confirming(self, wire: "Wire"):
+    def test_the_client_secret_is_a_means_of_confirming(self, wire: Wire):
         intent, phone = wire.intent().json(), wire.new_number()
         body = wire.written(
             {
@@ -189,10 +187,10 @@ class TestSection4Endpoints:
         response = wire.post(f"/v1/payment_intents/{intent['id']}/confirm", body, wire.publishable)
         assert response.status_code == 200
 
-    def test_the_plant_store_says_where_it_is_served(self, wire: "Wire"):
+    def test_the_plant_store_says_where_it_is_served(self, wire: Wire):
         assert wire.get("/plants/openapi.json", {}).json()["servers"]
 
-    def test_a_refresh_is_a_post_that_answers_a_new_bearer_token(self, wire: "Wire"):
+    def test_a_refresh_is_a_post_that_answers_a_new_bearer_token(self, wire: Wire):
         token = wire.post("/v1/auth/token", CREDENTIALS, {}).json()
         body = wire.written({"refresh_token": json.dumps(token["refresh_token"])})
         fresh = wire.post("/v1/auth/refresh", body, {})
@@ -205,16 +203,16 @@ class TestSection5Authentication:
         assert str(bench.secret_key).startswith("sk_test_")
         assert str(bench.publishable_key).startswith("pk_test_")
 
-    def test_an_intent_is_created_with_the_secret_key_as_bearer(self, wire: "Wire"):
+    def test_an_intent_is_created_with_the_secret_key_as_bearer(self, wire: Wire):
         headers = {"Authorization": "Bearer " + str(wire.bench.secret_key)}
         assert wire.post("/v1/payment_intents", wire.intent().request.content, headers).status_code == 200
 
-    def test_a_charge_takes_the_secret_key_as_user_name_with_an_empty_password(self, wire: "Wire"):
+    def test_a_charge_takes_the_secret_key_as_user_name_with_an_empty_password(self, wire: Wire):
         user_and_colon = base64.b64encode(f"{wire.bench.secret_key}:".encode()).decode()
         headers = {"Authorization": f"Basic {user_and_colon}", "Idempotency-Key": wire.new_key()}
         assert wire.post("/v1/charges", wire.charge().request.content, headers).status_code == 200
 
-    def test_a_live_key_is_refused_and_nothing_live_is_touched(self, wire: "Wire"):
+    def test_a_live_key_is_refused_and_nothing_live_is_touched(self, wire: Wire):
         before = wire.entries()
         for key in ("sk" + "_live_" + "x" * 24, "sk" + "_live" + "x" * 24):
             basic = {**wire.user(key), "Idempotency-Key": wire.new_key()}
@@ -225,24 +223,24 @@ class TestSection5Authentication:
                 assert key not in response.text
         assert wire.entries() == before
 
-    def test_the_plant_sample_takes_a_bearer(self, wire: "Wire"):
+    def test_the_plant_sample_takes_a_bearer(self, wire: Wire):
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', wire.bearer).status_code == 200
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', wire.basic).status_code == 401
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', {}).status_code == 401
 
-    def test_email_and_password_give_a_bearer_token(self, wire: "Wire"):
+    def test_email_and_password_give_a_bearer_token(self, wire: Wire):
         token = wire.post("/v1/auth/token", CREDENTIALS, {}).json()
         assert (token["token_type"], token["expires_in"]) == ("Bearer", 86_400)
         headers = {"Authorization": f"Bearer {token['access_token']}"}
         assert wire.post("/plants", b'{"id": 1, "name": "Monstera"}', headers).status_code == 200
         assert wire.post("/v1/payment_intents", wire.intent().request.content, headers).status_code == 200
 
-    def test_the_publishable_key_is_for_the_client_side(self, wire: "Wire"):
+    def test_the_publishable_key_is_for_the_client_side(self, wire: Wire):
         assert wire.post("/v1/payment_intents", wire.intent().request.content, wire.publishable).status_code == 403
 
 
 class TestSection6Events:
-    def test_a_webhook_comes_after_the_pin(self, wire: "Wire"):
+    def test_a_webhook_comes_after_the_pin(self, wire: Wire):
         intent_id, phone = wire.prompt()
         wire.bench.clock.advance(0)
         before = [json.loads(each.body)["type"] for each in arrived(wire, intent_id)]
@@ -251,8 +249,9 @@ class TestSection6Events:
         after = [json.loads(each.body)["type"] for each in arrived(wire, intent_id)]
         assert "payment_intent.succeeded" not in before
         assert after[-1] == "payment_intent.succeeded"
+        assert not any(b"client_secret" in each.body for each in arrived(wire, intent_id))
 
-    def test_the_signature_is_hmac_sha256_as_our_verify_and_the_published_library_have_it(self, wire: "Wire"):
+    def test_the_signature_is_hmac_sha256_as_our_verify_and_the_published_library_have_it(self, wire: Wire):
         message, secrets = arrived(wire, wire.paid())[-1], wire.bench.receiver.secrets
         message_id, sent_s = message.headers["webhook-id"], int(message.headers["webhook-timestamp"])
         key = base64.b64decode(secrets[0].removeprefix("whsec_"))
@@ -274,7 +273,7 @@ class TestSection6Events:
         message = next(each for each in reversed(receiver.arrivals) if charge.id.encode() in each.body)
         assert Webhook(receiver.secrets[0]).verify(message.body, message.headers)["data"]["object"]["id"] == charge.id
 
-    def test_a_failed_delivery_is_retried_with_backoff_and_then_given_up_as_undeliverable(self, wire: "Wire"):
+    def test_a_failed_delivery_is_retried_with_backoff_and_then_given_up_as_undeliverable(self, wire: Wire):
         intent_id, receiver = wire.intent().json()["id"], wire.bench.receiver
         wire.bench.clock.advance(0)
 
@@ -299,7 +298,7 @@ class TestSection6Events:
 
 
 class TestSection7Errors:
-    def test_the_plant_sample_answers_400_with_an_error_and_a_message(self, wire: "Wire"):
+    def test_the_plant_sample_answers_400_with_an_error_and_a_message(self, wire: Wire):
         for body in (b'{"id": 1}', b'{"name": "Monstera"}', b'{"id": "1", "name": "a"}', b"{", b"[]"):
             response = wire.post("/plants", body, wire.bearer)
             assert content(response) == (400, "application/json")
@@ -308,19 +307,19 @@ class TestSection7Errors:
             assert error["error"] in INT32
             assert error["message"]
 
-    def test_the_sandbox_produces_a_failure_on_demand(self, wire: "Wire"):
+    def test_the_sandbox_produces_a_failure_on_demand(self, wire: Wire):
         response = wire.charge(phone='"+260960000002"')
         assert response.status_code == 402
         assert response.json()["decline_code"] == "insufficient_funds"
 
-    def test_errors_of_payments_carry_the_documented_members_too(self, wire: "Wire"):
+    def test_errors_of_payments_carry_the_documented_members_too(self, wire: Wire):
         error = wire.intent(amount="0").json()
         assert error["error"] == 400
         assert error["message"]
 
 
 class TestSection8Limits:
-    def test_a_bearer_token_lives_86400_seconds(self, wire: "Wire"):
+    def test_a_bearer_token_lives_86400_seconds(self, wire: Wire):
         token = wire.post("/v1/auth/token", CREDENTIALS, {}).json()
         headers = {"Authorization": f"Bearer {token['access_token']}"}
         plant = b'{"id": 1, "name": "Monstera"}'
@@ -332,11 +331,11 @@ class TestSection8Limits:
 
 
 class TestSection9Versioning:
-    def test_payments_are_under_v1_and_nowhere_else(self, wire: "Wire"):
+    def test_payments_are_under_v1_and_nowhere_else(self, wire: Wire):
         for path in ("/payment_intents", "/charges", "/v2/payment_intents", "/V1/charges"):
             assert wire.post(path, b"{}", wire.bearer).status_code == 404
 
-    def test_the_plant_sample_describes_itself(self, wire: "Wire"):
+    def test_the_plant_sample_describes_itself(self, wire: Wire):
         response = wire.get("/plants/openapi.json", {})
         assert content(response) == (200, "application/json")
         document = response.json()
@@ -344,7 +343,7 @@ class TestSection9Versioning:
         assert document["info"]["version"] == "1.0.0"
         assert document["info"]["license"]["name"] == "MIT"
 
-    def test_its_description_asks_for_a_bearer_on_every_operation(self, wire: "Wire"):
+    def test_its_description_asks_for_a_bearer_on_every_operation(self, wire: Wire):
         document = wire.get("/plants/openapi.json", {}).json()
         assert document["components"]["securitySchemes"]["bearerAuth"]["type"] == "http"
         assert document["components"]["securitySchemes"]["bearerAuth"]["scheme"] == "bearer"
@@ -352,7 +351,7 @@ class TestSection9Versioning:
         assert operations
         assert all(each.get("security", document["security"]) == [{"bearerAuth": []}] for each in operations)
 
-    def test_its_description_shows_the_documented_fields(self, wire: "Wire"):
+    def test_its_description_shows_the_documented_fields(self, wire: Wire):
         document = wire.get("/plants/openapi.json", {}).json()
         schemas, create = document["components"]["schemas"], document["paths"]["/plants"]["post"]
         assert schemas["Plant"]["required"] == ["name"]

@@ -1,19 +1,13 @@
 """Keys and accounts: shown masked, made, rolled, revoked; what is one merchant's is no other's."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import INTENT, Shop, method_on
 from workbench import Workbench
 from workbench.errors import AuthenticationFailed, LiveKeyRefused, StoreRefused
 
-if TYPE_CHECKING:
-    from tests.conftest import Shop
-
-
-INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
 PUBLISHED = ("publishable", "active")
 
 
@@ -23,7 +17,7 @@ def code(answer) -> tuple[int, str]:  # noqa: ANN001  an httpx response
 
 class TestKeys:
     @pytest.mark.parametrize("kind", ["secret", "publishable"])
-    def test_one_more_is_listed_masked_and_works_beside_the_others(self, shop: "Shop", kind: str):
+    def test_one_more_is_listed_masked_and_works_beside_the_others(self, shop: Shop, kind: str):
         made = shop.post("/v1/api_keys", {"kind": kind} if kind == "publishable" else None)
         body = made.json()
         assert (body["kind"], body["status"], made.headers["Cache-Control"]) == (kind, "active", "no-store")
@@ -41,7 +35,7 @@ class TestKeys:
         assert not [each for each in (body["value"], shop.key, shop.publishable) if each in trace]
 
     @pytest.mark.parametrize("kind", ["secret", "publishable"])
-    def test_a_rolled_key_ends_at_once(self, shop: "Shop", kind: str):
+    def test_a_rolled_key_ends_at_once(self, shop: Shop, kind: str):
         old = {"secret": shop.key, "publishable": shop.publishable}[kind]
         found = next(each for each in shop.read("/v1/api_keys")["data"] if each["kind"] == kind)
         new = shop.post(f"/v1/api_keys/{found['id']}/roll").json()
@@ -57,7 +51,7 @@ class TestKeys:
         assert code(shop.post(f"/v1/api_keys/{found['id']}/roll")) == (409, "key_not_active")
         assert code(shop.call("DELETE", f"/v1/api_keys/{found['id']}")) == (409, "key_not_active")
 
-    def test_a_revoked_key_ends_at_once_and_the_last_secret_key_stays(self, shop: "Shop"):
+    def test_a_revoked_key_ends_at_once_and_the_last_secret_key_stays(self, shop: Shop):
         own, app = shop.read("/v1/api_keys")["data"][::-1]
         assert code(shop.call("DELETE", f"/v1/api_keys/{own['id']}")) == (409, "key_is_last")
         assert shop.call("DELETE", f"/v1/api_keys/{app['id']}").status_code == 200
@@ -69,7 +63,7 @@ class TestKeys:
         assert code(shop.post("/v1/charges", {})) == (401, "key_revoked")
         assert code(shop.call("DELETE", f"/v1/api_keys/{more['id']}", key=more["value"])) == (409, "key_is_last")
 
-    def test_what_there_is_not_and_what_a_publishable_one_may_not(self, shop: "Shop"):
+    def test_what_there_is_not_and_what_a_publishable_one_may_not(self, shop: Shop):
         assert code(shop.post("/v1/api_keys", {"kind": "live"})) == (400, "parameter_invalid")
         for method, path in (("DELETE", "/key_x"), ("POST", "/key_x/roll"), ("GET", ""), ("POST", "")):
             if path:
@@ -119,14 +113,14 @@ def test_a_store_is_opened_again_with_the_keys_that_are_active(tmp_path: Path):
 
 
 class TestAnotherAccount:
-    def test_its_name_is_what_a_customer_reads(self, shop: "Shop"):
+    def test_its_name_is_what_a_customer_reads(self, shop: Shop):
         phone = shop.new_number()
         shop.confirm(shop.intent(), phone)
         assert "\nto SHOP\n" in shop.bench.phone(phone).screen
         for name in ("", "  ", "x" * 41):
             assert code(shop.post("/sandbox/accounts", {"name": name})) == (400, "parameter_invalid")
 
-    def test_nothing_of_one_is_found_by_another(self, shop: "Shop", new_shop: Callable[[Workbench], "Shop"]):
+    def test_nothing_of_one_is_found_by_another(self, shop: Shop):
         intent = shop.paid_intent()
         charge = shop.read(f"/v1/payment_intents/{intent}")["latest_charge"]
         refund = shop.post("/v1/refunds", {"charge": charge, "amount": 1}).json()["id"]
@@ -138,32 +132,25 @@ class TestAnotherAccount:
         event = shop.read("/v1/events")["data"][0]["id"]
         delivery = shop.read("/v1/deliveries")["data"][0]["id"]
         key = shop.read("/v1/api_keys")["data"][0]["id"]
-        method = {"type": "mobile_money", "mobile_money": {"phone": "+260961234567", "provider": "mtn"}}
-        other, before = new_shop(shop.bench), shop.events()
-        for verb, path, body in (
-            ("GET", f"/v1/payment_intents/{intent}", None),
-            ("POST", f"/v1/payment_intents/{intent}/confirm", {"payment_method": method}),
-            ("POST", f"/v1/payment_intents/{intent}/cancel", None),
-            ("GET", f"/v1/charges/{charge}", None),
-            ("POST", "/v1/refunds", {"charge": charge}),
-            ("POST", "/v1/refunds", {"payment_intent": intent}),
-            ("GET", f"/v1/refunds/{refund}", None),
-            ("GET", f"/v1/payouts/{payout}", None),
-            ("GET", f"/v1/events/{event}", None),
-            ("POST", f"/v1/events/{event}/replay", None),
-            ("GET", f"/v1/webhook_endpoints/{hook}", None),
-            ("PATCH", f"/v1/webhook_endpoints/{hook}", {"status": "disabled"}),
-            ("DELETE", f"/v1/webhook_endpoints/{hook}", None),
-            ("POST", f"/v1/webhook_endpoints/{hook}/roll_secret", None),
-            ("GET", f"/v1/deliveries/{delivery}", None),
-            ("POST", f"/v1/deliveries/{delivery}/replay", None),
-            ("POST", f"/v1/api_keys/{key}/roll", None),
-            ("DELETE", f"/v1/api_keys/{key}", None),
-            ("POST", f"/sandbox/webhook_endpoints/{hook}/faults", {"faults": []}),
-            ("POST", "/sandbox/operator/query", {"charge": charge}),
-        ):
-            refused = other.call(verb, path, body)
-            assert refused.status_code == 404, (verb, path, refused.text)
+        other, before = Shop(shop.bench, shop.new_number), shop.events()
+        objects = (f"payment_intents/{intent}", f"charges/{charge}", f"refunds/{refund}", f"payouts/{payout}",
+                   f"events/{event}", f"webhook_endpoints/{hook}", f"deliveries/{delivery}")  # fmt: skip
+        for path, body in {
+            **dict.fromkeys([f"GET /v1/{each}" for each in objects]),
+            f"POST /v1/payment_intents/{intent}/confirm": method_on("+260961234567"),
+            f"POST /v1/payment_intents/{intent}/cancel": None,
+            "POST /v1/refunds": {"charge": charge},
+            "POST /v1/refunds ": {"payment_intent": intent},
+            **dict.fromkeys([f"POST /v1/{each}/replay" for each in (f"events/{event}", f"deliveries/{delivery}")]),
+            f"PATCH /v1/webhook_endpoints/{hook}": {"status": "disabled"},
+            f"POST /v1/webhook_endpoints/{hook}/roll_secret": None,
+            f"POST /v1/api_keys/{key}/roll": None,
+            **dict.fromkeys([f"DELETE /v1/{each}" for each in (f"webhook_endpoints/{hook}", f"api_keys/{key}")]),
+            f"POST /sandbox/webhook_endpoints/{hook}/faults": {"faults": []},
+            "POST /sandbox/operator/query": {"charge": charge},
+        }.items():
+            refused = other.call(*path.split(), body)
+            assert refused.status_code == 404, (path, refused.text)
         for name in ("payment_intents", "charges", "refunds", "payouts", "events", "webhook_endpoints", "deliveries"):
             assert other.read(f"/v1/{name}")["data"] == []
         made = [each.post("/v1/payment_intents", INTENT, Idempotency_Key="k").json()["id"] for each in (shop, other)]
@@ -175,7 +162,7 @@ class TestAnotherAccount:
         assert shop.events() == [*before, "payment_intent.created"]
         assert shop.status(f"/v1/webhook_endpoints/{hook}") == "enabled"
 
-    def test_events_go_to_its_own_endpoints_alone_and_a_token_is_the_first_merchants(self, shop: "Shop"):
+    def test_events_go_to_its_own_endpoints_alone_and_a_token_is_the_first_merchants(self, shop: Shop):
         before = len(shop.bench.receiver.arrivals)
         theirs = shop.bench.client.webhook_endpoints.create(url="http://127.0.0.1:9/hooks", enabled_events=["payout.*"])
         assert theirs.id not in shop.get("/sandbox/webhook_endpoints").text

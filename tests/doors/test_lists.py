@@ -1,19 +1,14 @@
 """Lists: pages by a cursor that is a row, newest first, whatever arrives meanwhile; what is filtered and searched."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.conftest import Shop
 from workbench import PaymentsClient, Workbench
-
-if TYPE_CHECKING:
-    from tests.conftest import Shop
 
 LISTS = ("payment_intents", "charges", "refunds", "payouts", "events", "webhook_endpoints", "deliveries", "api_keys")
 
 
-def fill(shop: "Shop", count: int) -> None:
+def fill(shop: Shop, count: int) -> None:
     """So many rows and more of every list."""
     for number in range(count):
         shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/hooks", "enabled_events": ["refund.created"]})
@@ -30,14 +25,11 @@ def ids(page: dict[str, list[dict[str, str]]]) -> list[str]:
     return [each["id"] for each in page["data"]]
 
 
-def test_an_empty_list_says_so(shop: "Shop"):
+def test_each_list_is_newest_first_and_its_pages_make_the_whole_which_an_empty_one_is(shop: Shop):
     for name in LISTS:
         found = shop.read(f"/v1/{name}")
         assert (found["object"], found["url"], found["has_more"]) == ("list", f"/v1/{name}", False)
         assert len(found["data"]) == (2 if name == "api_keys" else 0)
-
-
-def test_each_list_is_newest_first_and_its_pages_make_the_whole(shop: "Shop"):
     fill(shop, 4)
     for name in LISTS:
         whole = shop.read(f"/v1/{name}?limit=100")
@@ -59,10 +51,8 @@ def test_each_list_is_newest_first_and_its_pages_make_the_whole(shop: "Shop"):
                 assert newer["has_more"] == (place > limit)
 
 
-def test_a_page_that_is_none_and_a_cursor_of_another_list_or_account(
-    shop: "Shop", new_shop: Callable[[Workbench], "Shop"]
-):
-    other = new_shop(shop.bench)
+def test_a_page_that_is_none_and_a_cursor_of_another_list_or_account(shop: Shop):
+    other = Shop(shop.bench, shop.new_number)
     fill(other, 1)
     elsewhere = dict(zip(LISTS, [*LISTS[1:], LISTS[0]], strict=True))
     for name in LISTS:
@@ -70,35 +60,31 @@ def test_a_page_that_is_none_and_a_cursor_of_another_list_or_account(
             refused = shop.get(f"/v1/{name}?limit={limit}")
             assert (refused.status_code, refused.json()["param"]) == (400, "limit")
         assert shop.get(f"/v1/{name}?limit=1&limit=2").json()["code"] == "parameter_repeated"
-        for caller, cursor in (
-            (shop, "x"),
-            (shop, ids(other.read(f"/v1/{name}"))[0]),
-            (other, ids(other.read(f"/v1/{elsewhere[name]}"))[0]),
-        ):
+        theirs, of_another_list = (ids(other.read(f"/v1/{each}"))[0] for each in (name, elsewhere[name]))
+        for caller, cursor in ((shop, "x"), (shop, theirs), (other, of_another_list)):
             for param in ("starting_after", "ending_before"):
                 refused = caller.get(f"/v1/{name}?{param}={cursor}").json()
                 assert (refused["status"], refused["code"], refused["param"]) == (404, "cursor_unknown", param)
 
 
-def test_events_are_filtered_by_a_type_or_a_family_page_by_page(shop: "Shop"):
+def test_events_are_filtered_by_a_type_or_a_family_page_by_page(shop: Shop):
     shop.post("/v1/refunds", {"charge": shop.charge()})
     shop.paid_intent()
     every = shop.events()
     for wanted in ("charge.succeeded", "charge.*", "payment_intent.*", "refund.*", "payout.*", "*"):
         found: list[str] = []
-        page = {"has_more": True}
-        cursor = ""
-        while page["has_more"]:
-            page = shop.read(f"/v1/events?type={wanted}&limit=2{cursor}")
-            found += [each["type"] for each in page["data"]]
-            cursor = f"&starting_after={page['data'][-1]['id']}" if page["data"] else ""
+        has_more, cursor = True, ""
+        while has_more:
+            data, has_more = map(shop.read(f"/v1/events?type={wanted}&limit=2{cursor}").get, ("data", "has_more"))
+            found += [each["type"] for each in data]
+            cursor = f"&starting_after={data[-1]['id']}" if data else ""
         assert found[::-1] == [each for each in every if wanted in ("*", each, f"{each.partition('.')[0]}.*")]
     for unknown in ("charge", "charge.", "charge.*.x", "Charge.succeeded", "**"):
         refused = shop.get(f"/v1/events?type={unknown}").json()
         assert (refused["code"], refused["param"]) == ("event_type_unknown", "type")
 
 
-def test_deliveries_are_filtered_by_state_event_and_endpoint(shop: "Shop"):
+def test_deliveries_are_filtered_by_state_event_and_endpoint(shop: Shop):
     hooks = [shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/hooks"}).json()["id"] for _ in "ab"]
     shop.intent()
     shop.intent()
@@ -108,19 +94,24 @@ def test_deliveries_are_filtered_by_state_event_and_endpoint(shop: "Shop"):
         found = shop.read(f"/v1/deliveries?endpoint={hook}")["data"]
         assert [each["event"] for each in found] == events
     assert {each["endpoint"] for each in shop.read(f"/v1/deliveries?event={events[0]}")["data"]} == {*hooks}
-    for query, count in (
-        ("", 4), ("status=pending", 4), ("status=pending,dead_letter", 4), ("status=delivered,dead_letter", 0),
-        (f"status=pending&event={events[0]}&endpoint={hooks[0]}", 1),
-    ):  # fmt: skip
-        assert len(ids(shop.read(f"/v1/deliveries?{query}"))) == count
+    counts = {"": 4, "status=pending": 4, "status=pending,dead_letter": 4, "status=delivered,dead_letter": 0,
+              f"status=pending&event={events[0]}&endpoint={hooks[0]}": 1}  # fmt: skip
+    assert {query: len(ids(shop.read(f"/v1/deliveries?{query}"))) for query in counts} == counts
     for status in ("done", "pending,", "Pending"):
         refused = shop.get(f"/v1/deliveries?status={status}").json()
         assert (refused["code"], refused["param"]) == ("parameter_invalid", "status")
 
 
 @pytest.fixture
-def pay(shop: "Shop", bench: Workbench) -> PaymentsClient:
-    return PaymentsClient(bench.base_url, shop.key, http=bench.http)
+def pay(shop: Shop) -> PaymentsClient:
+    return shop.bench.client_with(shop.key)
+
+
+def test_a_filter_that_there_is_not_is_no_argument(pay: PaymentsClient):
+    for group, name in (("events", "typ"), ("deliveries", "stauts"), ("refunds", "chagre"), ("api_keys", "url")):
+        for method in ("list", "each"):
+            with pytest.raises(TypeError, match=name):
+                getattr(getattr(pay, group), method)(**{name: "charge.*"})
 
 
 def objects(found: object) -> set[str]:
@@ -128,7 +119,7 @@ def objects(found: object) -> set[str]:
 
 
 def test_events_are_found_by_what_stands_in_them_and_by_the_last_digits_of_a_number(
-    shop: "Shop", pay: PaymentsClient, bench: Workbench
+    shop: Shop, pay: PaymentsClient, bench: Workbench
 ):
     number, intent, other = shop.new_number(), shop.intent(), shop.charge(20_000)
     pay.payment_intents.confirm(intent, phone=number, provider="mtn")
@@ -147,7 +138,7 @@ def test_events_are_found_by_what_stands_in_them_and_by_the_last_digits_of_a_num
 
 
 def test_events_are_found_from_a_moment_on_and_what_cannot_be_searched_for_is_refused(
-    shop: "Shop", pay: PaymentsClient, bench: Workbench
+    shop: Shop, pay: PaymentsClient, bench: Workbench
 ):
     before = shop.charge(10_000)
     bench.clock.advance(60)

@@ -1,57 +1,15 @@
 """What can be asked to go wrong: by a header, by a script, by an outage; and how a sandbox is emptied."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.conftest import INTENT, Shop, charge_of
 from workbench import Workbench
-from workbench.domain.scenarios import ASKABLE
-
-if TYPE_CHECKING:
-    from tests.conftest import Shop
 
 NewNumber = Callable[..., str]
 RETRYABLE = "requires_payment_method"
-FAILED = ["charge.failed", "payment_intent.payment_failed"]
-PAID = ["payment_intent.processing", "charge.succeeded", "payment_intent.succeeded"]
-LATE = ["charge.late_success", "payment_intent.late_success"]
-ENDS: dict[str, tuple[int, str, str | None, list[str], str | None]] = {
-    "approve": (5, "succeeded", None, PAID, "paid"),
-    "insufficient_funds": (5, RETRYABLE, "insufficient_funds", [PAID[0], *FAILED], "not_paid"),
-    "wrong_pin": (5, RETRYABLE, "wrong_pin", FAILED, "not_paid"),
-    "declined_by_customer": (5, RETRYABLE, "declined_by_customer", FAILED, None),
-    "prompt_timeout": (300, RETRYABLE, "prompt_timeout", FAILED, None),
-    "limit_reached": (5, RETRYABLE, "limit_reached", [PAID[0], *FAILED], "not_paid"),
-    "payer_not_found": (1, RETRYABLE, "payer_not_found", FAILED, None),
-    "payer_busy": (1, RETRYABLE, "payer_busy", FAILED, None),
-    "operator_unavailable": (1, RETRYABLE, "operator_unavailable", FAILED, None),
-    "late_success": (360, RETRYABLE, "prompt_timeout", [*FAILED, *LATE], "paid"),
-    "duplicate_answer": (5, "succeeded", None, PAID, "paid"),
-    "operator_unknown": (5, "processing", None, PAID[:1], "paid"),
-}
-"""Scenario → after how many seconds, the intent's status, why, what is told after it was asked, and the customer."""
-INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-
-
-def body_of(phone: str, amount: int = 100, channel: str = "mtn") -> dict[str, object]:
-    return {"amount": amount, "currency": "zmw", "type": "mobile_money", "channel": channel, "phone": phone}
-
-
-@pytest.mark.parametrize("scenario", ASKABLE)
-def test_what_comes_of_a_payment_that_is_asked_to(shop: "Shop", scenario: str):
-    after_s, status, failure, told, texted = ENDS[scenario]
-    intent, phone = shop.intent(), shop.new_number()
-    answer = shop.confirm(intent, phone, Sandbox_Scenario=scenario)
-    assert (answer.status_code, answer.json()["status"]) == (200, "requires_action")
-    shop.advance(after_s)
-    found = shop.read(f"/v1/payment_intents/{intent}")
-    assert found["status"] == status
-    assert (found["last_payment_error"] or {}).get("code") == failure
-    assert shop.events() == ["payment_intent.created", "payment_intent.requires_action", *told]
-    shop.advance(400 - after_s)
-    messages = shop.read(f"/sandbox/phones/{phone}/messages")["data"]
-    assert [each["kind"] for each in messages] == [each for each in [texted] if each]
 
 
 def test_what_is_slow_takes_ten_seconds_of_the_clock_in_which_what_is_due_happens_and_a_refusal_none():
@@ -81,20 +39,20 @@ def test_what_is_slow_takes_ten_seconds_of_the_clock_in_which_what_is_due_happen
             assert bench.clock.now_ms == before + passed
 
 
-def script(shop: "Shop", phone: str, *answers: str) -> Any:  # noqa: ANN401  an httpx response
+def script(shop: Shop, phone: str, *answers: str) -> Any:  # noqa: ANN401  an httpx response
     return shop.post("/sandbox/operator/script", {"phone": phone, "answers": list(answers)})
 
 
-def outage(shop: "Shop", provider: str, seconds: float) -> Any:  # noqa: ANN401  an httpx response
+def outage(shop: Shop, provider: str, seconds: float) -> Any:  # noqa: ANN401  an httpx response
     return shop.post("/sandbox/operator/outage", {"provider": provider, "seconds": seconds})
 
 
-def declined(shop: "Shop", phone: str, **more: str) -> str | None:
+def declined(shop: Shop, phone: str, **more: str) -> str | None:
     return shop.read(f"/v1/charges/{shop.charge(phone=phone, **more)}")["failure_code"]
 
 
 class TestAScript:
-    def test_answers_come_in_order_and_run_out_and_another_script_replaces_it(self, shop: "Shop"):
+    def test_answers_come_in_order_and_run_out_and_another_script_replaces_it(self, shop: Shop):
         phone = shop.new_number()
         answers = ["limit_reached", "approve", "payer_busy"]
         told = script(shop, phone, *answers)
@@ -106,7 +64,7 @@ class TestAScript:
         assert script(shop, phone).json()["answers"] == []
         assert declined(shop, phone) is None
 
-    def test_it_is_the_numbers_own_before_a_test_number_and_waits_behind_a_header_and_an_outage(self, shop: "Shop"):
+    def test_it_is_the_numbers_own_before_a_test_number_and_waits_behind_a_header_and_an_outage(self, shop: Shop):
         script(shop, "+260970000002", "approve")
         assert declined(shop, "+260960000002") == "insufficient_funds"
         assert [declined(shop, "+260970000002") for _ in range(2)] == [None, "insufficient_funds"]
@@ -118,27 +76,15 @@ class TestAScript:
             outage(shop, "zamtel", 10)
             assert declined(shop, phone) == "operator_unavailable"
             outage(shop, "zamtel", 0)
-            body = body_of(phone, channel="zamtel")
+            body = charge_of(phone, channel="zamtel")
             assert [shop.post("/v1/charges", body).status_code for _ in range(2)] == [code, 200]
 
-    def test_one_that_is_none(self, shop: "Shop"):
-        for body, code, param in (
-            ({"phone": "0961234567", "answers": []}, "phone_invalid", "phone"),
-            ({"phone": "+260981234567", "answers": []}, "phone_without_wallet", "phone"),
-            ({"phone": "+260961234567", "answers": ["approve", "person"]}, "scenario_unknown", "answers"),
-            ({"phone": "+260961234567", "answers": ["bank_refused"]}, "scenario_unknown", "answers"),
-            ({"phone": "+260961234567", "answers": ["approve"] * 101}, "parameter_invalid", "answers"),
-            ({"phone": "+260961234567"}, "parameter_missing", "answers"),
-        ):
-            refused = shop.post("/sandbox/operator/script", body)
-            assert (refused.status_code, refused.json()["code"], refused.json()["param"]) == (400, code, param)
-
-    def test_a_charge_runs_into_its_faults_and_one_that_is_refused_uses_none_up(self, shop: "Shop"):
+    def test_a_charge_runs_into_its_faults_and_one_that_is_refused_uses_none_up(self, shop: Shop):
         phone = shop.new_number()
         script(shop, phone, "conflict", "server_error", "server_error_after", "limit_reached", "slow")
         came, made = [], []
         for amount in (100, 100, -1, 100, 100, 100, 100):
-            answer = shop.post("/v1/charges", body_of(phone, amount))
+            answer = shop.post("/v1/charges", charge_of(phone, amount))
             came.append((answer.status_code, answer.json().get("code", "succeeded")))
             made.append(len(shop.read("/v1/charges")["data"]))
         assert came == [
@@ -147,7 +93,7 @@ class TestAScript:
         ]  # fmt: skip
         assert made == [0, 0, 0, 1, 2, 3, 4]
 
-    def test_an_intent_takes_from_a_script_too(self, shop: "Shop"):
+    def test_an_intent_takes_from_a_script_too(self, shop: Shop):
         phone, intent = shop.new_number(), shop.intent()
         script(shop, phone, "server_error", "conflict", "insufficient_funds", "server_error_after", "approve")
         rings = "requires_action"
@@ -157,10 +103,10 @@ class TestAScript:
             assert shop.confirm(intent, phone).status_code == code
             assert shop.status(f"/v1/payment_intents/{intent}") == then
 
-    def test_a_scripted_failure_is_kept_for_its_key_and_a_conflict_is_not(self, shop: "Shop"):
+    def test_a_scripted_failure_is_kept_for_its_key_and_a_conflict_is_not(self, shop: Shop):
         phone = shop.new_number()
         script(shop, phone, "conflict", "server_error", "server_error_after")
-        body = body_of(phone)
+        body = charge_of(phone)
         came = [shop.post("/v1/charges", body, Idempotency_Key=key) for key in ("a", "a", "a", "b", "b", "c")]
         replayed = ["Idempotent-Replayed" in each.headers for each in came]
         assert [each.status_code for each in came] == [409, 500, 500, 500, 500, 200]
@@ -175,10 +121,10 @@ class TestAScript:
 
 
 class TestAnOutage:
-    def down(self, shop: "Shop") -> dict[str, int | None]:
+    def down(self, shop: Shop) -> dict[str, int | None]:
         return {each["provider"]: each["down_until"] for each in shop.bench.operator.states()}
 
-    def test_it_lasts_its_time(self, shop: "Shop"):
+    def test_it_lasts_its_time(self, shop: Shop):
         now_s = shop.read("/sandbox/clock")["now_ms"] // 1000
         told = outage(shop, "ZAMTEL_ZMB", 120).json()
         assert told["provider"] == "zamtel"
@@ -194,7 +140,7 @@ class TestAnOutage:
         assert declined(shop, zamtel) is None
         assert {*self.down(shop).values()} == {None}
 
-    def test_it_is_replaced_and_ended_early(self, shop: "Shop"):
+    def test_it_is_replaced_and_ended_early(self, shop: Shop):
         phone = shop.new_number("95")
         operator = shop.bench.operator
         operator.outage("zamtel", 1_000).outage("zamtel", 100)
@@ -211,12 +157,12 @@ class TestAnOutage:
 
 class TestReset:
     @pytest.fixture
-    def shop(self, new_shop: Callable[[Workbench], "Shop"]) -> "Iterator[Shop]":
+    def shop(self, new_number: Callable[[], str]) -> Iterator[Shop]:
         """In a sandbox of its own, as the served one of the session is not this test's to empty."""
         with Workbench(seed=7) as bench:
-            yield new_shop(bench)
+            yield Shop(bench, new_number)
 
-    def test_what_stays_and_what_goes(self, shop: "Shop"):
+    def test_what_stays_and_what_goes(self, shop: Shop):
         refund = shop.post("/v1/refunds", {"charge": shop.charge()}, Sandbox_Scenario="limit_reached").json()
         shop.advance(10)
         intent = shop.paid_intent()

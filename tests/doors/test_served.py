@@ -1,18 +1,25 @@
-"""A notebook's own sandbox on a real port, and a notebook at a sandbox that is served elsewhere."""
+"""A sandbox on a real port: a notebook's own, one that is served elsewhere, and one that is treated badly."""
 
+import base64
 import json
 import re
+import secrets
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import ExitStack, closing
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from tests.conftest import INTENT, Serving, is_true_soon
+from tests.doors.conftest import Door
 from workbench import Receiver, Workbench
 from workbench.bench import Served
 from workbench.errors import (
@@ -20,6 +27,7 @@ from workbench.errors import (
     LiveKeyRefused,
     PortTaken,
     ServeRefused,
+    ServiceFailed,
     ServiceUnreachable,
     UnexpectedResponse,
 )
@@ -47,23 +55,16 @@ def wire(served: Served) -> Iterator[httpx.Client]:
         yield client
 
 
-def raw(served: Served, message: bytes, *, ends: bool = False) -> bytes:
-    """What comes back for these very bytes until the connection is closed; this end of it is first if it `ends`."""
-    with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
-        connection.sendall(message)
-        if ends:
-            connection.shutdown(socket.SHUT_WR)
-        answer = b""
-        while chunk := connection.recv(65_536):
-            answer += chunk
-    return answer
+@pytest.fixture(scope="module")
+def door(served: Served) -> Door:
+    return Door.of(served)
 
 
-def intent(served: Served, framing: str, body: str) -> tuple[int, dict[str, Any]]:
-    head = f"POST /v1/payment_intents HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {served.secret_key!s}\r\n"
-    answer = raw(served, f"{head}Content-Type: application/json\r\n{framing}\r\n\r\n{body}".encode())
-    top, _, rest = answer.partition(b"\r\n\r\n")
-    return int(top.split()[1]), json.loads(rest)
+def intent(door: Door, framing: str, body: str) -> tuple[int, str]:
+    """The status and all that comes for an intent whose body is sent so."""
+    lines = ("Host: localhost", f"Authorization: Bearer {door.key}", "Content-Type: application/json", framing)
+    status, _, got = door.send(door.head("/v1/payment_intents", *lines, method="POST") + body.encode())
+    return status, got
 
 
 class TestOneSandbox:
@@ -85,8 +86,7 @@ class TestOneSandbox:
     def test_what_a_served_call_makes_due_is_run(self, own: Workbench, wire: httpx.Client):
         arrived = threading.Event()
         own.receiver.on("*")(lambda _: arrived.set())
-        assert wire.post("/v1/payment_intents", content=b'{"amount": 1, "currency": "ZMW", '
-                         b'"payment_method_types": ["mobile_money"]}').status_code == 200  # fmt: skip
+        assert wire.post("/v1/payment_intents", json=INTENT).status_code == 200
         assert arrived.wait(10)
 
     def test_its_keys_are_the_benches_and_masked_when_shown(self, own: Workbench, served: Served):
@@ -142,54 +142,50 @@ class TestHttp:
 
     BODY = '{"amount": 1.50, "currency": "ZMW", "payment_method_types": ["mobile_money"]}'
 
-    def test_a_body_in_chunks(self, served: Served):
+    def test_a_body_in_chunks(self, door: Door):
         chunks = "".join(f"{len(each):X};x=y\r\n{each}\r\n" for each in (self.BODY[:9], self.BODY[9:]))
         framing = "Transfer-Encoding: chunked\r\nContent-Length: 3"
-        status, made = intent(served, framing, f"{chunks}0\r\nTrailer: x\r\n\r\n")
-        assert (status, made["amount"]) == (200, 1.5)
+        status, got = intent(door, framing, f"{chunks}0\r\nTrailer: x\r\n\r\n")
+        assert (status, '"amount":1.50,' in got) == (200, True)
 
-    def test_chunks_that_are_none(self, served: Served):
-        head = b"POST /v1/payment_intents HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    def test_chunks_that_are_none(self, door: Door):
+        head = door.head("/v1/payment_intents", "Host: localhost", "Transfer-Encoding: chunked", method="POST")
         for chunks in ("x\r\n", "-1\r\n", "", "2\r\n{}x\r\n0\r\n\r\n", "FFFFFFFFFFFF\r\n", "0x1\r\n{\r\n"):
-            assert raw(served, head + chunks.encode(), ends=True).split(b" ")[1] == b"400", chunks
+            assert door.send(head + chunks.encode(), ends=True)[0] == 400, chunks
 
-    def test_what_is_refused_before_it_is_a_call_is_numbered_too(self, served: Served):
+    def test_what_is_refused_before_it_is_a_call_is_numbered_too(self, door: Door):
         for status, message in (
             (400, b"POST /v1/charges HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"),
             (400, b"POST /v1/charges HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n"),
             (431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n"),
             (414, b"GET /" + b"x" * 70_000),
         ):
-            answers = [raw(served, message).decode("latin-1") for _ in range(2)]
+            answers = [door.send(message)[2] for _ in range(2)]
             found = [re.search(r"\r\n[Rr]equest-[Ii]d: (req_\w{24})\r\n", each) for each in answers]
             assert all(each.split(" ")[1] == str(status) for each in answers)
             assert len({each[1] for each in found if each}) == 2
 
-    def test_a_body_that_tells_no_length(self, served: Served):
+    def test_a_body_that_tells_no_length(self, door: Door):
         for framing in ("X: y", "Content-Length: 0", "Content-Length: -5", "Content-Length: x"):
-            assert intent(served, framing, "")[0] == 400, framing
+            assert intent(door, framing, "")[0] == 400, framing
 
-    def test_a_client_that_asks_before_it_sends(self, served: Served):
-        framing = f"Content-Length: {len(self.BODY)}\r\nExpect: 100-continue"
-        head = f"POST /plants HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n".encode()
-        with socket.create_connection(("127.0.0.1", urlsplit(served.base_url).port), timeout=10) as connection:
-            connection.sendall(head)
+    def test_a_client_that_asks_before_it_sends(self, door: Door):
+        lines = ("Host: localhost", f"Content-Length: {len(self.BODY)}", "Expect: 100-continue")
+        with door.connection() as connection:
+            connection.sendall(door.head("/plants", *lines, method="POST"))
             assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
             connection.sendall(self.BODY.encode())
             assert b" 401 " in connection.recv(100)
 
-    def test_head_has_no_body(self, served: Served):
+    def test_head_has_no_body(self, door: Door):
         for path in ("/plants/openapi.json", "/v1/charges", "/nowhere"):
-            answer = raw(served, f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            head, _, body = answer.partition(b"\r\n\r\n")
+            head, _, body = door.raw(door.head(path, "Host: localhost", method="HEAD")).partition(b"\r\n\r\n")
             assert (head[:5], body) == (b"HTTP/", b"")
 
-    def test_what_is_no_request_harms_nobody(
-        self, served: Served, wire: httpx.Client, capfd: pytest.CaptureFixture[str]
-    ):
+    def test_what_is_no_request_harms_nobody(self, door: Door, wire: httpx.Client, capfd: pytest.CaptureFixture[str]):
         short = (b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x00", b"GET / HTTP/9.9\r\n\r\n")
         for message in (*short, b"x" * 70_000):
-            raw(served, message, ends=True)
+            door.raw(message, ends=True)
             assert wire.get("/plants/openapi.json").status_code == 200
         assert capfd.readouterr().err == ""
 
@@ -209,10 +205,7 @@ class TestHttp:
 
 class TestConnect:
     def test_what_is_no_sandbox_is_named_as_such(self):
-        with (
-            Receiver().listen() as url,
-            pytest.raises(UnexpectedResponse, match=f"{url}.*not as `workbench serve`"),
-        ):
+        with Receiver().listen() as url, pytest.raises(UnexpectedResponse, match=f"{url}.*not as `workbench serve`"):
             Workbench.connect(url, "sk" + "_test_" + "x" * 24)
 
     def test_a_wrong_key_is_refused_without_being_repeated_and_a_live_one_not_sent(self, served: Served):
@@ -231,3 +224,82 @@ class TestConnect:
                 _ = backend.clock.now
         with pytest.raises(ServiceUnreachable):
             Workbench.connect(served.base_url, served.secret_key)
+
+
+NewNumber = Callable[..., str]
+
+
+@pytest.mark.thorough
+def test_a_receiver_that_hangs_stalls_nobody(serving: Serving, tmp_path: Path):
+    gaps = tmp_path / "gaps.toml"
+    gaps.write_text("delivery_timeout_s = 5\n")
+    options = ("--port", "0", "--json", "--gaps", str(gaps), "--workers", "2", "--store", str(tmp_path / "s.db"))
+    # It takes connections and never answers.
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        with serving(*options, "--webhook", url) as server, ExitStack() as held:
+            address = server.address
+            bench = held.enter_context(Workbench.connect(address["base_url"], address["secret_key"]))
+            receiver, started = bench.receiver, time.monotonic()
+            for number in (1, 2):
+                bench.client.payment_intents.create(amount=number)
+                assert is_true_soon(lambda: len(receiver.events) == number)  # noqa: B023  called at once
+            assert time.monotonic() - started < 4
+            # The clock can be moved meanwhile: the attempt in flight ends first, and nothing is sent twice.
+            bench.clock.advance(0)
+            assert len(receiver.arrivals) == len(receiver.events) == 2
+            assert [row["result"] for row in bench.trace if row["kind"] == "webhook"].count("200") == 2
+        assert server.errors == ""
+
+
+def send_everywhere(client: httpx.Client, own: str, words: list[str]) -> None:
+    for word in words:
+        headers = {"Authorization": f"Bearer {own}", "Content-Type": "application/json", "Idempotency-Key": word}
+        body = json.dumps({"amount": word, "phone": word, "description": word, word: word})
+        for path in (f"/v1/charges/{word}", f"/{word}", f"/sandbox/phones/{word}", f"/v1/payment_intents?x={word}"):
+            client.get(path, headers=headers)
+            client.post(path, headers=headers, content=body)
+        for path in ("/v1/payment_intents", "/v1/charges", "/v1/webhook_endpoints", "/v1/auth/token", "/plants"):
+            client.post(path, headers=headers, content=body)
+            client.post(path, headers={**headers, "Content-Type": word}, content=f"{word} is no JSON")
+            client.post(path, headers={**headers, "Authorization": f"Bearer {word}"}, content=body)
+            client.post(path, headers={**headers, "Sandbox-Scenario": word, "Api-Version": word}, content=body)
+            named = {"phone": word, "reference": word}
+            client.post(path, auth=(own, ""), headers={"Idempotency-Key": word}, json=named)
+
+
+def run(store: Path, statements: str) -> None:
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript(statements)
+
+
+@pytest.mark.thorough
+def test_whatever_is_sent_no_secret_is_logged_or_kept(serving: Serving, tmp_path: Path, new_number: NewNumber):
+    """Of a server that was sent it everywhere and is then broken. What must be nowhere is drawn anew each time."""
+    store, draw, of_a_job = tmp_path / "s.db", secrets.token_hex(12), "sk_test_" + "abcdefghijkl"
+    whsec = "whsec_" + base64.b64encode(draw.encode()).decode()
+    kinds = ("sk" + "_test_", "sk" + "_live_", "pk" + "_test_", f"pi_{draw}_secret_", "at_")
+    with serving("--port", "0", "--json", "--store", str(store)) as server:
+        own, url = server.address["secret_key"], server.address["base_url"]
+        words = [own, *(kind + draw for kind in kinds), whsec, new_number()]
+        with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
+            send_everywhere(client, own, words)
+            run(store, "CREATE TRIGGER bug BEFORE INSERT ON payment_intent BEGIN SELECT RAISE(ABORT, 'a bug'); END;")
+            run(store, f"INSERT INTO job (seq, due_ms, kind, ref) VALUES (999999999, 0, 'nothing', '{of_a_job}')")  # noqa: S608  a word of this file
+            answer = client.post("/v1/payment_intents", headers={"Authorization": f"Bearer {own}"}, json=INTENT)
+            assert (answer.status_code, ServiceFailed.default_code in answer.text) == (500, True)
+            run(store, "DROP TRIGGER bug; ALTER TABLE call RENAME TO calls_gone;")
+            send_everywhere(client, own, words)
+            run(store, "ALTER TABLE calls_gone RENAME TO call;")
+            assert client.get("/plants/openapi.json").status_code == 200
+            for word in words:
+                with socket.create_connection(("127.0.0.1", urlsplit(url).port), timeout=10) as raw:
+                    raw.sendall(f"{word}\r\n\r\n".encode())
+        assert is_true_soon(lambda: "put off" in server.errors)
+        log = server.errors
+    with closing(sqlite3.connect(store)) as connection:
+        calls = connection.execute("SELECT * FROM call").fetchall()
+    assert len(calls) > 100
+    assert [each in log for each in ("IntegrityError", "no such table", of_a_job)] == [True, True, False]
+    told = log + json.dumps(calls, ensure_ascii=False)
+    assert not [word for word in words if word.removeprefix("+") in told]

@@ -4,18 +4,16 @@ import json
 from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from tests.conftest import Shop, refusal
 from workbench import Workbench
 from workbench.domain.ledger import SETTLEMENTS
 from workbench.domain.moments import rfc3339
 from workbench.errors import LedgerRefused, StateConflict
-
-if TYPE_CHECKING:
-    from tests.conftest import Shop
 
 FLOAT, BANK = "operator:mtn:float", "bank:settlement"
 TOLD = sorted(name for name, row in SETTLEMENTS.items() if not row.takes_entry)
@@ -24,27 +22,18 @@ Settle = Callable[..., Any]
 
 
 @pytest.fixture
-def settle(shop: "Shop") -> Settle:
+def settle(shop: Shop) -> Settle:
     return lambda **body: shop.post("/sandbox/ledger/entries", body)
 
 
 @pytest.fixture
-def unknown(shop: "Shop") -> str:
+def unknown(shop: Shop) -> str:
     """A reference that no test used before."""
     return f"unknown-{shop.new_number()[4:]}"
 
 
 def told(reference: str, recipe: str = "unknown_credit", **others: object) -> dict[str, object]:
     return {"recipe": recipe, "amount_minor": 10_000, "account": FLOAT, "reference": reference, **others}
-
-
-def refusal(answer: Any) -> tuple[int, str, str | None]:  # noqa: ANN401  an httpx response
-    return answer.status_code, answer.json()["code"], answer.json().get("param")
-
-
-def entry_of(shop: "Shop", payment: str, kind: str) -> str:
-    rows = shop.read("/sandbox/ledger/entries")["data"]
-    return next(str(row["id"]) for row in rows if (row["payment"], row["kind"]) == (payment, kind))
 
 
 def movements(bench: Workbench, **equals: str) -> list[tuple[str, str, str | None, str, int, int]]:
@@ -57,15 +46,15 @@ def movements(bench: Workbench, **equals: str) -> list[tuple[str, str, str | Non
     ]
 
 
-def paid_late(shop: "Shop") -> str:
-    """A charge whose money came after it had failed."""
+def paid_late(shop: Shop) -> tuple[str, str]:
+    """A charge whose money came after it had failed, and the entry of that."""
     charge = shop.charge(phone="+260960000010")
     shop.advance(600)
     assert shop.status(f"/v1/charges/{charge}") == "failed"
-    return charge
+    return charge, shop.entries_of(charge, "late_success")[0]
 
 
-def paid_out(shop: "Shop", **more: str) -> str:
+def paid_out(shop: Shop, **more: str) -> str:
     """A payout of ZMW 100.00 that the bank made in the last night."""
     shop.charge(20_000)
     shop.to_midnight()
@@ -85,7 +74,7 @@ POSTED = [
 
 
 class TestWhatIsTold:
-    def test_one_is_posted(self, shop: "Shop", settle: Settle, unknown: str):
+    def test_one_is_posted(self, shop: Shop, settle: Settle, unknown: str):
         for number, (recipe, account, fee, postings) in enumerate(POSTED):
             known_as = f"{unknown}-{number}"
             words = "Seen on the statement" if number else f"{known_as}: unknown credit"
@@ -103,7 +92,7 @@ class TestWhatIsTold:
         assert first == [("unknown_credit", True, f"{unknown}-0", "in", 10_000, 100)]
         assert [each[3:] for each in last] == [("in", 10_100, 0), ("out", 10_100, 0)]
 
-    def test_what_cannot_be_is_refused_and_nothing_is_posted(self, shop: "Shop", settle: Settle, unknown: str):
+    def test_what_cannot_be_is_refused_and_nothing_is_posted(self, shop: Shop, settle: Settle, unknown: str):
         before = len(shop.read("/sandbox/ledger/entries")["data"])
         for wrong, said in (
             ({"recipe": "undone"}, (400, "recipe_unknown", "recipe")),
@@ -135,7 +124,7 @@ class TestWhatIsTold:
         assert refusal(settle(**told(unknown, description="mtn.csv, line 8"))) == (409, "already_settled", "entry")
         assert refusal(settle(**told(unknown))) == (409, "already_settled", "entry")
 
-    def test_it_may_have_occurred_before(self, shop: "Shop", settle: Settle, unknown: str):
+    def test_it_may_have_occurred_before(self, shop: Shop, settle: Settle, unknown: str):
         shop.advance(days=2)
         now_ms = shop.bench.clock.now_ms
         before = rfc3339(now_ms - 86_400_000)
@@ -155,10 +144,9 @@ class TestWhatIsTold:
 
 class TestEntries:
     def test_late_money_becomes_the_merchants_less_its_fee_and_is_cleared_though_nothing_else_is_due(
-        self, shop: "Shop", settle: Settle
+        self, shop: Shop, settle: Settle
     ):
-        charge = paid_late(shop)
-        late = entry_of(shop, charge, "late_success")
+        charge, late = paid_late(shop)
         shop.advance(days=5)
         assert shop.balance() == (0, 0, 0)
         made = settle(recipe="suspense_settled", entry=late).json()
@@ -170,10 +158,9 @@ class TestEntries:
         shop.to_midnight()
         assert shop.balance() == (0, 9_750, 0)
 
-    def test_late_money_goes_back_under_the_id_that_is_told_or_one_of_the_operators(self, shop: "Shop", settle: Settle):
+    def test_late_money_goes_back_under_the_id_that_is_told_or_one_of_the_operators(self, shop: Shop, settle: Settle):
         for told_id in ({"reference": "given-back"}, {}):
-            charge = paid_late(shop)
-            late = entry_of(shop, charge, "late_success")
+            charge, late = paid_late(shop)
             known_as = settle(recipe="suspense_returned", entry=late, **told_id).json()["external_reference"]
             assert known_as == "given-back" if told_id else known_as.startswith("4")
             first, second = movements(shop.bench, payment=charge)
@@ -181,8 +168,8 @@ class TestEntries:
             assert second[-3:] == ("out", 10_000, 0)
             assert not told_id or second[:3] == ("suspense_returned", True, "given-back")
 
-    def test_late_money_waits_until_it_is_decided(self, shop: "Shop", settle: Settle, unknown: str):
-        charge = paid_late(shop)
+    def test_late_money_waits_until_it_is_decided(self, shop: Shop, settle: Settle, unknown: str):
+        charge, late = paid_late(shop)
 
         def state() -> str:
             rows = shop.bench.ledger.statement_of(FLOAT)
@@ -191,7 +178,6 @@ class TestEntries:
             return str(rows["state"].iloc[0])
 
         assert state() == "in_suspense"
-        late = entry_of(shop, charge, "late_success")
         assert settle(**told(unknown, "redated", fee_minor=100, entry=late)).json()["settles"] == late
         assert state() == "in_suspense", "another date decides nothing"
         made = settle(recipe="suspense_settled", entry=late).json()
@@ -200,9 +186,9 @@ class TestEntries:
         settle(recipe="reversed", entry=made["id"])
         assert state() == "in_suspense"
 
-    def test_a_payout_that_the_bank_never_made_is_available_again(self, shop: "Shop", settle: Settle):
+    def test_a_payout_that_the_bank_never_made_is_available_again(self, shop: Shop, settle: Settle):
         payout = paid_out(shop)
-        paid = entry_of(shop, payout, "payout_paid")
+        paid = shop.entries_of(payout, "payout_paid")[0]
         available = shop.balance()[1]
         made = settle(recipe="payout_returned", entry=paid, reference=payout).json()
         assert (made["settles"], made["external_reference"]) == (paid, payout)
@@ -211,21 +197,21 @@ class TestEntries:
         last = movements(shop.bench, payment=payout)[-1]
         assert last == ("payout_returned", True, payout, "in", 10_000, 0)
 
-    def test_a_payout_that_the_bank_returns_is_available_again_once(self, shop: "Shop", settle: Settle):
+    def test_a_payout_that_the_bank_returns_is_available_again_once(self, shop: Shop, settle: Settle):
         settled = paid_out(shop, Sandbox_Scenario="bank_returned")
-        assert settle(recipe="payout_returned", entry=entry_of(shop, settled, "payout_paid")).status_code == 200
+        assert settle(recipe="payout_returned", entry=shop.entries_of(settled, "payout_paid")[0]).status_code == 200
         returned = paid_out(shop, Sandbox_Scenario="bank_returned")
         shop.advance(days=3)
         for payout in (settled, returned):
             kinds = [row[:3] for row in movements(shop.bench, payment=payout)]
             own = (True, payout) if payout == settled else (False, None)
             assert kinds == [("payout_paid", False, None), ("payout_returned", *own)]
-            answer = settle(recipe="payout_returned", entry=entry_of(shop, payout, "payout_paid"))
+            answer = settle(recipe="payout_returned", entry=shop.entries_of(payout, "payout_paid")[0])
             assert refusal(answer) == (409, "already_settled", "entry")
 
-    def test_any_entry_is_reversed_once(self, shop: "Shop", settle: Settle):
+    def test_any_entry_is_reversed_once(self, shop: Shop, settle: Settle):
         charge = shop.charge()
-        secured = entry_of(shop, charge, "funds_secured")
+        secured = shop.entries_of(charge, "funds_secured")[0]
         made = settle(recipe="reversed", entry=secured, description="Never received").json()
         known_as = next(row for row in shop.read("/sandbox/ledger/entries")["data"] if row["id"] == secured)
         assert (made["kind"], made["reverses"], made["settles"]) == ("reversed", secured, None)
@@ -241,9 +227,9 @@ class TestEntries:
             ("reversed", True, again["external_reference"], "in", 10_000, 100),
         ]
 
-    def test_a_wrong_reference_is_put_right_by_two_entries(self, shop: "Shop", settle: Settle, unknown: str):
+    def test_a_wrong_reference_is_put_right_by_two_entries(self, shop: Shop, settle: Settle, unknown: str):
         charge = shop.charge()
-        secured = entry_of(shop, charge, "funds_secured")
+        secured = shop.entries_of(charge, "funds_secured")[0]
         assert settle(recipe="reversed", entry=secured).status_code == 200
         assert settle(recipe="reposted", entry=secured, reference=unknown).status_code == 200
         assert movements(shop.bench, batch=unknown) == [("reposted", True, unknown, "in", 10_000, 100)]
@@ -253,19 +239,17 @@ class TestEntries:
         assert shop.balance() == (9_750, 0, 0)
         assert refusal(settle(recipe="reposted", entry=secured, reference="x")) == (409, "already_settled", "entry")
 
-    def test_late_money_is_decided_once(self, shop: "Shop", settle: Settle):
+    def test_late_money_is_decided_once(self, shop: Shop, settle: Settle):
         for before in DECISIONS:
-            late = entry_of(shop, paid_late(shop), "late_success")
+            _, late = paid_late(shop)
             decided = settle(recipe=before, entry=late).json()
             for recipe in DECISIONS:
                 answer = settle(recipe=recipe, entry=late)
                 assert refusal(answer) == (409, "already_settled", "entry"), (before, recipe)
                 assert decided["id"] in answer.json()["detail"]
 
-    def test_an_entry_must_be_named_be_there_and_be_of_a_kind_that_the_recipe_settles(
-        self, shop: "Shop", settle: Settle
-    ):
-        secured = entry_of(shop, shop.charge(), "funds_secured")
+    def test_an_entry_must_be_named_be_there_and_be_of_a_kind_that_the_recipe_settles(self, shop: Shop, settle: Settle):
+        secured = shop.entries_of(shop.charge(), "funds_secured")[0]
         for recipe in sorted(set(SETTLEMENTS) - set(TOLD)):
             assert refusal(settle(recipe=recipe)) == (400, "parameter_missing", "entry")
             assert refusal(settle(recipe=recipe, entry="je_0")) == (404, "entry_not_found", "entry")
@@ -275,13 +259,13 @@ class TestEntries:
                 assert answer.json()["current"] == "funds_secured"
 
     def test_nothing_is_undone_before_it_happened_and_a_day_alone_is_no_moment_before(
-        self, shop: "Shop", settle: Settle, unknown: str
+        self, shop: Shop, settle: Settle, unknown: str
     ):
         """A statement that tells days alone puts a movement at the beginning of its day."""
         shop.to_midnight()
         day = rfc3339(shop.bench.clock.now_ms)
         shop.advance(3_600)
-        secured = entry_of(shop, shop.charge(), "funds_secured")
+        secured = shop.entries_of(shop.charge(), "funds_secured")[0]
         again = settle(recipe="reposted", entry=secured, reference=unknown, occurred_at=day).json()
         assert again["occurred_at"] == day
         before = rfc3339(shop.bench.clock.now_ms - 86_400_000)
@@ -297,7 +281,7 @@ def forms(proposal: object) -> list[object]:
 
 
 class TestBreaks:
-    def test_a_break_is_settled_as_it_proposes(self, shop: "Shop", unknown: str):
+    def test_a_break_is_settled_as_it_proposes(self, shop: Shop, unknown: str):
         for number in range(3):
             reference = f"{unknown}-{number}"
             item = forms(json.dumps([told(reference)]))[number]
@@ -307,8 +291,8 @@ class TestBreaks:
             with pytest.raises(StateConflict, match="was settled so before"):
                 shop.bench.settle(item)
 
-    def test_each_entry_of_a_proposal_is_posted_and_after_a_stop_the_rest(self, shop: "Shop", unknown: str):
-        secured = entry_of(shop, shop.charge(), "funds_secured")
+    def test_each_entry_of_a_proposal_is_posted_and_after_a_stop_the_rest(self, shop: Shop, unknown: str):
+        secured = shop.entries_of(shop.charge(), "funds_secured")[0]
         reversal, repeated = ({"recipe": recipe, "entry": secured} for recipe in ("reversed", "reposted"))
         bodies = [reversal, {**repeated, "reference": unknown}]
         shop.bench.settle({"proposal": json.dumps(bodies[:1])})

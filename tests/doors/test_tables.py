@@ -1,12 +1,13 @@
 """The tables of the ledger and of a merchant's records: columns, types, amounts, pages; through both doors."""
 
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.conftest import Shop
 from workbench import PaymentsClient, Workbench
 from workbench.analysis import shapes
 from workbench.analysis.frames import money
@@ -15,9 +16,6 @@ from workbench.analysis.tables import Tables
 from workbench.control import SandboxControl
 from workbench.domain.phones import OPERATORS
 from workbench.errors import LedgerRefused, UnexpectedResponse
-
-if TYPE_CHECKING:
-    from tests.conftest import Shop
 
 FLOAT, BANK = "operator:mtn:float", "bank:settlement"
 OF_LEDGER = {"accounts": shapes.ACCOUNTS, "entries": shapes.ENTRIES, "postings": shapes.POSTINGS}
@@ -34,13 +32,13 @@ def columns_of(made: pd.DataFrame) -> Columns:
     return {str(name): str(kind) for name, kind in made.dtypes.items()}
 
 
-def tables_of(shop: "Shop") -> Tables:
+def tables_of(shop: Shop) -> Tables:
     """The tables of this shop, as its own bench would have them."""
     client = PaymentsClient(shop.bench.base_url, shop.key, http=shop.bench.http)
     return Tables(client, SandboxControl(client))
 
 
-def told(shop: "Shop", *amounts_minor: int) -> None:
+def told(shop: Shop, *amounts_minor: int) -> None:
     """Payments, a refund, a payout and two nights."""
     for minor in amounts_minor:
         shop.charge(minor)
@@ -50,7 +48,7 @@ def told(shop: "Shop", *amounts_minor: int) -> None:
 
 
 class TestTheLedger:
-    def test_a_table_has_the_declared_columns_and_types(self, shop: "Shop"):
+    def test_a_table_has_the_declared_columns_and_types(self, shop: Shop):
         shop.charge()
         with Workbench(seed=7) as empty:
             for name, columns in OF_LEDGER.items():
@@ -61,7 +59,7 @@ class TestTheLedger:
                 rows = empty.ledger.statement_of(account)
                 assert (columns_of(rows), rows.empty) == (shapes.LEDGER_MOVEMENT, True)
 
-    def test_no_two_movements_of_an_account_have_one_key_and_credits_of_a_night_are_one_to_the_bank(self, shop: "Shop"):
+    def test_no_two_movements_of_an_account_have_one_key_and_credits_of_a_night_are_one_to_the_bank(self, shop: Shop):
         before = shop.bench.ledger.entries["number"].max() if len(shop.bench.ledger.entries) else 0
         told(shop, 20_000, 30_000)
         charge = shop.charge(channel="airtel")
@@ -86,7 +84,7 @@ class TestTheLedger:
         assert set(rows.loc[rows["payment"] == charge, "key"]) == known_as
         assert [each[:2] for each in known_as] == ["MP"]
 
-    def test_a_statement_runs_to_the_balance_of_its_account(self, shop: "Shop"):
+    def test_a_statement_runs_to_the_balance_of_its_account(self, shop: Shop):
         told(shop, 20_000, 30_000)
         accounts = shop.bench.ledger.accounts.set_index("account")["balance_minor"]
         for account, balance in accounts.items():
@@ -102,7 +100,7 @@ class TestTheLedger:
         for account, part in moved.groupby("account"):
             assert part["entry"].tolist() == shop.bench.ledger.statement_of(str(account))["entry"].tolist()
 
-    def test_an_account_that_is_none_is_refused_by_name(self, shop: "Shop"):
+    def test_an_account_that_is_none_is_refused_by_name(self, shop: Shop):
         told(shop, 20_000)
         known = r"no account 'operator:nobody:float'.*ledger\.accounts.*bank:settlement"
         with pytest.raises(LedgerRefused, match=known):
@@ -112,7 +110,7 @@ class TestTheLedger:
 
 
 class TestPages:
-    def test_pages_follow_one_another_and_never_cut_an_entry(self, shop: "Shop"):
+    def test_pages_follow_one_another_and_never_cut_an_entry(self, shop: Shop):
         told(shop, 20_000, 30_000, 40_000)
         nothing = {"data": [], "has_more": False, "object": "list"}
         for rows in PAGED:
@@ -128,7 +126,7 @@ class TestPages:
             for behind in (found[-1]["number"], 2**63 - 1):
                 assert shop.read(f"/sandbox/ledger/{rows}?after={behind}&limit=1") == nothing
 
-    def test_what_is_no_page_or_moment_is_refused(self, shop: "Shop"):
+    def test_what_is_no_page_or_moment_is_refused(self, shop: Shop):
         pages = ("limit=0", "limit=10001", "limit=-1", "limit=a", "after=-1", "after=x", "limit=1&limit=2", "limit=")
         texts = ("yesterday", "", "2026-01-05", "2026-02-30T00:00:00Z")
         moments = [f"{name}={text}" for name in ("as_of", "known_at") for text in texts]
@@ -139,7 +137,7 @@ class TestPages:
 
 
 class TestMoments:
-    def test_a_trial_balance_balances_at_any_moment_a_moment_is_included_and_a_day_is_whole(self, shop: "Shop"):
+    def test_a_trial_balance_balances_at_any_moment_a_moment_is_included_and_a_day_is_whole(self, shop: Shop):
         told(shop, 20_000, 30_000)
         shop.advance(1)
         shop.charge(12_345)
@@ -162,7 +160,7 @@ class TestMoments:
         assert fees(day) == at
         assert fees(day - timedelta(days=1)) == before
 
-    def test_what_happens_at_midnight_in_lusaka_is_of_the_day_that_begins(self, shop: "Shop"):
+    def test_what_happens_at_midnight_in_lusaka_is_of_the_day_that_begins(self, shop: Shop):
         shop.charge(12_345)
         shop.to_midnight()
         entry = shop.bench.ledger.entries.iloc[-1]
@@ -181,7 +179,7 @@ class TestMoments:
 
 
 class TestTheMerchant:
-    def test_a_table_has_the_declared_columns_and_types(self, shop: "Shop"):
+    def test_a_table_has_the_declared_columns_and_types(self, shop: Shop):
         tables = tables_of(shop)
         for name, columns in OF_MERCHANT.items():
             made = getattr(tables, name)
@@ -200,7 +198,7 @@ class TestTheMerchant:
             days = made["created_at"].dt.tz_convert("Africa/Lusaka").dt.date
             assert made["business_date"].tolist() == days.tolist()
 
-    def test_amounts_are_minor_units_whatever_the_wire_counts_in(self, shop: "Shop"):
+    def test_amounts_are_minor_units_whatever_the_wire_counts_in(self, shop: Shop):
         intent = shop.paid_intent("20.55")
         charge = shop.charge(15_001)
         shop.post("/v1/refunds", {"payment_intent": intent, "amount": 1.05})
@@ -216,7 +214,7 @@ class TestTheMerchant:
             assert set(getattr(tables, name)["currency"]) == {"ZMW"}
         assert money(tables.charges)["amount"].tolist() == ["20.55", "150.01"]
 
-    def test_why_a_payment_failed_and_how_a_delivery_went(self, shop: "Shop"):
+    def test_why_a_payment_failed_and_how_a_delivery_went(self, shop: Shop):
         shop.post("/v1/webhook_endpoints", {"url": "http://127.0.0.1:9/", "enabled_events": ["*"]})
         intent = shop.intent()
         shop.confirm(intent, "+260960000002")
@@ -240,7 +238,7 @@ class TestTheMerchant:
         assert pd.isna(row["last_status_code"])
         assert row["created_at"] <= row["last_attempt_at"] < row["next_attempt_at"]
 
-    def test_more_rows_than_a_page_are_read(self, shop: "Shop"):
+    def test_more_rows_than_a_page_are_read(self, shop: Shop):
         ids = [shop.intent() for _ in range(103)]
         assert tables_of(shop).payments["id"].tolist() == ids
 

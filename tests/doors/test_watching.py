@@ -7,17 +7,15 @@ from decimal import Decimal
 
 import pytest
 
+from tests.conftest import bearer
 from workbench import Workbench
 from workbench.domain.wire import UNSEEN
 
 pytestmark = pytest.mark.socket
 
 
-@pytest.fixture(scope="module")
-def shared_bench(lone_bench: Workbench) -> Workbench:
-    return lone_bench
-
-
+ALONE = True
+"""In its sandbox nothing falls due that the tests of others left."""
 SOON_S = 5
 _WHILE_S = 0.8
 _PAYMENTS = 25
@@ -53,7 +51,7 @@ def test_what_happens_is_told_in_another_thread_until_it_is_ended_and_looking_is
 
     stop = bench.watch(look)
     bench.looking().api_keys.list()
-    bench.http.get("/v1/api_keys", headers={**key_of(bench), UNSEEN: "true"})
+    bench.http.get("/v1/api_keys", headers={**bearer(bench), UNSEEN: "true"})
     assert not seen.within(_WHILE_S), "nothing has happened"
     something_happens(bench)
     assert seen.within(SOON_S)
@@ -77,18 +75,6 @@ def test_what_a_callback_raises_is_logged_and_the_others_are_told(bench: Workben
     assert "broken" in caplog.text
     for stop in stops:
         stop()
-
-
-def test_a_backend_on_a_port_is_news_too_and_a_closed_bench_leaves_no_thread():
-    before = threading.active_count()
-    with Workbench(seed=1) as bench:
-        seen = Seen()
-        bench.watch(seen)
-        with bench.serve() as served, Workbench.connect(served.base_url, served.secret_key) as backend:
-            seen.within(_WHILE_S)
-            something_happens(backend)
-            assert seen.within(SOON_S)
-    assert threading.active_count() == before
 
 
 def test_looking_leaves_no_trace_but_what_changes_something_is_seen_whoever_asks(bench: Workbench):
@@ -136,4 +122,4 @@ def key_of(bench: Workbench) -> dict[str, str]:
 
 
 def clock_of(bench: Workbench) -> dict[str, int]:
-    return bench.http.get("/sandbox/clock", headers=key_of(bench)).json()
+    return bench.http.get("/sandbox/clock", headers=bearer(bench)).json()

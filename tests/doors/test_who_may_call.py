@@ -1,21 +1,18 @@
 """Who may reach the sandbox, and how a request has to arrive: by the names of this machine, whole, and in time."""
 
-import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import ExitStack, suppress
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.conftest import Serving
+from tests.doors.conftest import Door, whole
 from workbench import Workbench
 from workbench.errors import ServeRefused
 from workbench.sandbox.messages import BODY_S
-
-if TYPE_CHECKING:
-    from tests.conftest import Serving
 
 HOME = ["127.0.0.1", "[::1]", "localhost", "LocalHost", "a.b.localhost", "[0:0:0:0:0:0:0:1]", "allowed.example",
         "ALLOWED.example", "192.0.2.7"]  # fmt: skip
@@ -46,43 +43,15 @@ METHODS = ["GET", "HEAD", "POST", "DELETE", "OPTIONS", "FOO"]
 SHORT_S = 1.5
 
 
-def whole(connection: socket.socket) -> bytes:
-    """All that comes until the other end closes the connection."""
-    return b"".join(iter(lambda: connection.recv(65_536), b""))
-
-
-class Door(NamedTuple):
-    """A socket at which a sandbox answers, and the key to it."""
-
-    port: int
-    key: str
-    host: str = "127.0.0.1"
-
-    def send(self, message: bytes) -> tuple[int, str, str]:
-        """Raw bytes, a connection of their own: the status, the code of a refusal, all that came."""
-        with self.connection() as connection:
-            connection.sendall(message)
-            got = whole(connection).decode("latin-1")
-        body = got.partition("\r\n\r\n")[2]
-        return int(got.split(" ")[1]), json.loads(body).get("code", "") if body.startswith("{") else "", got
-
-    def connection(self, within_s: float = 15) -> "closing[socket.socket]":
-        return closing(socket.create_connection((self.host, self.port), timeout=within_s))
-
-    def head(self, path: str, *lines: str, method: str = "GET") -> bytes:
-        every = [f"{method} {path} HTTP/1.1", *lines, "Connection: close", "", ""]
-        return "\r\n".join(every).encode("latin-1")
-
-
 @pytest.fixture(scope="module")
 def served(served_bench: Workbench) -> Door:
-    return Door(urlsplit(served_bench.base_url).port or 0, str(served_bench.secret_key))
+    return Door.of(served_bench)
 
 
 @pytest.fixture(scope="module")
 def threaded() -> Iterator[Door]:
     with Workbench(seed=7) as bench, bench.serve(allow_hosts=["allowed.example", "192.0.2.7"]) as served:
-        yield Door(urlsplit(served.base_url).port or 0, str(served.secret_key))
+        yield Door.of(served)
 
 
 @pytest.fixture(params=["served", "threaded"])
@@ -136,11 +105,11 @@ class TestAllowed:
 
     def test_one_name_is_a_name_and_not_its_letters(self):
         with Workbench(seed=7) as bench, bench.serve(allow_hosts="shop") as served:
-            door = Door(urlsplit(served.base_url).port or 0, "")
+            door = Door.of(served)
             assert door.send(door.head("/docs", "Host: shop"))[0] == 200
             assert door.send(door.head("/docs", "Host: s"))[0] == 421
 
-    def test_bound_to_every_address_it_answers_by_that_one_beside_the_loopbacks_names(self, serving: "Serving"):
+    def test_bound_to_every_address_it_answers_by_that_one_beside_the_loopbacks_names(self, serving: Serving):
         answered, refused = ["0.0.0.0", "127.0.0.1", "shop"], ["192.168.1.7", "evil.example"]  # noqa: S104  what is tested
         with serving("--port", "0", "--json", "--host", answered[0], "--allow-host", "shop") as server:
             url = urlsplit(server.address["base_url"])
@@ -205,7 +174,7 @@ class TestTheBody:
     def test_a_block_is_left_though_somebody_still_sends(self):
         with ExitStack() as held, Workbench(seed=7) as bench:
             with bench.serve() as served:
-                half_bodies(Door(urlsplit(served.base_url).port or 0, ""), held, 4)
+                half_bodies(Door.of(served), held, 4)
                 begun = time.monotonic()
             assert time.monotonic() - begun < 2
             assert bench.client.payment_intents.create(amount=1).id

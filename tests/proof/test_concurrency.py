@@ -7,16 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
 
+from tests.conftest import Serving, StoreFile, charge_of
 from workbench import Workbench
-
-if TYPE_CHECKING:
-    from tests.conftest import Serving
-    from tests.proof.conftest import StoreFile
 
 CALLERS = 64
 
@@ -49,7 +46,7 @@ class Door(NamedTuple):
 
 
 @contextmanager
-def opened(serving: "Serving", store: "StoreFile", workers: int) -> Iterator[Door]:
+def opened(serving: Serving, store: StoreFile, workers: int) -> Iterator[Door]:
     """A sandbox in this process for no worker, else so many worker processes that serve one file at one port."""
     if not workers:
         with Workbench(seed=7, store=store.path) as bench:
@@ -64,7 +61,7 @@ def opened(serving: "Serving", store: "StoreFile", workers: int) -> Iterator[Doo
 
 
 @pytest.fixture(params=[0, 1, pytest.param(4, marks=pytest.mark.thorough)], ids=lambda count: f"{count} workers")
-def door(request: pytest.FixtureRequest, serving: "Serving", store: "StoreFile") -> Iterator[Door]:
+def door(request: pytest.FixtureRequest, serving: Serving, store: StoreFile) -> Iterator[Door]:
     """After every test the chain holds, debits equal credits, and the file is whole."""
     with opened(serving, store, request.param) as door:
         yield door
@@ -75,15 +72,11 @@ def door(request: pytest.FixtureRequest, serving: "Serving", store: "StoreFile")
     assert store.is_whole()
 
 
-def body_of(phone: str, amount: int = 15_000) -> dict[str, Any]:
-    return {"amount": amount, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": phone}
-
-
 def entries(door: Door) -> list[tuple[int, str, str]]:
     return [(row["number"], row["kind"], row["payment"]) for row in door.get("/sandbox/ledger/entries")["data"]]
 
 
-def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: "StoreFile", new_number: Callable[[], str]):
+def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: StoreFile, new_number: Callable[[], str]):
     phone = new_number()
     one = one_body(door, phone)
     assert entries(door) == [(1, "funds_secured", one)]
@@ -91,7 +84,7 @@ def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: "Store
 
     other, amount = many_bodies(door, phone)
     assert entries(door) == [(1, "funds_secured", one), (2, "funds_secured", other)]
-    assert store.rows("SELECT id, amount_minor FROM charge ORDER BY rowid") == [(one, 15_000), (other, amount)]
+    assert store.rows("SELECT id, amount_minor FROM charge ORDER BY rowid") == [(one, 10_000), (other, amount)]
 
     charges = many_keys(door, store, new_number)
     assert [number for number, *_ in entries(door)] == list(range(1, CALLERS + 3))
@@ -104,7 +97,7 @@ def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: "Store
 
 def one_body(door: Door, phone: str) -> str:
     """One key and one body are one charge: its id."""
-    answers = door.at_once([("order-1", body_of(phone))] * CALLERS)
+    answers = door.at_once([("order-1", charge_of(phone))] * CALLERS)
     assert Counter(each.status_code for each in answers) == {200: CALLERS}
     assert Counter(each.headers.get("Idempotent-Replayed") for each in answers) == {None: 1, "true": CALLERS - 1}
     assert len({each.content for each in answers}) == 1
@@ -113,7 +106,7 @@ def one_body(door: Door, phone: str) -> str:
 
 def many_bodies(door: Door, phone: str) -> tuple[str, int]:
     """One key and many bodies are one charge, and refusals: its id, its amount."""
-    answers = door.at_once([("order-2", body_of(phone, amount=100 + number)) for number in range(CALLERS)])
+    answers = door.at_once([("order-2", charge_of(phone, 100 + number)) for number in range(CALLERS)])
     assert Counter(each.status_code for each in answers) == {200: 1, 422: CALLERS - 1}
     (taken,) = [each.json() for each in answers if each.status_code == 200]
     assert taken["amount"] == 100 + [each.status_code for each in answers].index(200)
@@ -121,10 +114,10 @@ def many_bodies(door: Door, phone: str) -> tuple[str, int]:
     return taken["id"], taken["amount"]
 
 
-def many_keys(door: Door, store: "StoreFile", new_number: Callable[[], str]) -> set[str]:
+def many_keys(door: Door, store: StoreFile, new_number: Callable[[], str]) -> set[str]:
     """Many keys are as many charges, each told of by its own request: their ids."""
     before = store.rows("SELECT body FROM event")
-    answers = door.at_once([(f"order-{3 + number}", body_of(new_number())) for number in range(CALLERS)])
+    answers = door.at_once([(f"order-{3 + number}", charge_of(new_number())) for number in range(CALLERS)])
     assert {each.status_code for each in answers} == {200}
     assert not [each for each in answers if "Idempotent-Replayed" in each.headers]
     events = set(store.rows("SELECT body FROM event")) - {*before}

@@ -13,17 +13,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from tests.conftest import INTENT, Server, Serving, StoreFile, charge_of, is_true_soon, method_on
 from workbench import Receiver, Workbench
-
-if TYPE_CHECKING:
-    from tests.conftest import Server, Serving
-    from tests.proof.conftest import StoreFile
 
 CHARGING, CONFIRMING = 3, 2
 """How many clients charge, and how many take the three steps of an intent."""
@@ -40,7 +37,7 @@ class Order(NamedTuple):
     phone: str
 
     def sent(self, http: httpx.Client, secret_key: str) -> httpx.Response:
-        body = {"amount": self.amount, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": self.phone}
+        body = charge_of(self.phone, self.amount)
         return http.post("/v1/charges", json=body, headers={"Idempotency-Key": self.key}, auth=(secret_key, ""))
 
 
@@ -100,13 +97,12 @@ class Load:
 
     def _pay_intent(self, http: httpx.Client, number: int) -> None:
         phone = self.new_number()
-        method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": "mtn"}}
-        wanted = {"amount": number, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
+        wanted = {**INTENT, "amount": number}
         if (made := self._ask(lambda: http.post("/v1/payment_intents", json=wanted))) is None:
             return
         status, approved = made["status"], None
         path = f"/v1/payment_intents/{made['id']}/confirm"
-        if confirmed := self._ask(lambda: http.post(path, json={"payment_method": method})):
+        if confirmed := self._ask(lambda: http.post(path, json=method_on(phone))):
             status = confirmed["status"]
             approved = self._ask(lambda: http.post(f"/sandbox/phones/{phone}/input", json={"text": "1234"}))
         self.intents[made["id"]] = Step("succeeded" if approved else status, unsure=approved is None)
@@ -123,42 +119,26 @@ class Load:
         return answer.json()
 
 
-class Seen(set[str]):
-    """The ids that the receiver took, and how often one came again."""
-
-    again = 0
-
-    def __contains__(self, message_id: object) -> bool:
-        found = super().__contains__(message_id)
-        self.again += found
-        return found
-
-
-def kill(server: "Server", victim: str, up: threading.Event) -> None:
+def kill(server: Server, victim: str, up: threading.Event) -> None:
     """SIGKILL, and wait until the other process has found out: the port and the store are free then."""
     (worker,) = server.workers
     (server.process if victim == "parent" else worker).kill()
     up.clear()
     server.process.wait(GONE_S)
-    assert until(lambda: not server.is_alive(worker), GONE_S), f"after the {victim} was killed, the worker ran on"
-
-
-def until(holds: Callable[[], bool], limit_s: float) -> bool:
-    end = time.monotonic() + limit_s
-    while not (held := holds()) and time.monotonic() < end:
-        time.sleep(0.01)
-    return held
+    assert is_true_soon(lambda: not server.is_alive(worker), GONE_S), (
+        f"after the {victim} was killed, the worker ran on"
+    )
 
 
 @pytest.mark.thorough
 def test_what_was_answered_is_kept_and_nothing_happens_twice(
-    pytestconfig: pytest.Config, serving: "Serving", store: "StoreFile", new_number: Callable[[], str]
+    pytestconfig: pytest.Config, serving: Serving, store: StoreFile, new_number: Callable[[], str]
 ):
     kills, chosen = pytestconfig.getoption("--kills"), pytestconfig.getoption("--seed")
     seed = random.SystemRandom().randrange(1 << 32) if chosen is None else chosen
     print(f"seed {seed}: see this run again with --seed {seed}")  # noqa: T201  what a failure is repeated with
     draws = random.Random(seed)  # noqa: S311  moments, no secrets
-    receiver = Receiver(seen=(seen := Seen()))
+    receiver = Receiver()
     options = ["--json", "--store", str(store.path), "--port"]
     with receiver.listen() as url:
         with serving(*options, "0") as server:
@@ -182,7 +162,7 @@ def test_what_was_answered_is_kept_and_nothing_happens_twice(
         assert store.is_whole()
     print(  # noqa: T201  the figures of the proof
         f"{kills} kills in {took_s:.0f} s: {len(load.answered)} charges answered, {len(load.unanswered)} not, "
-        f"{len(load.intents)} intents, {len(seen)} events received, {seen.again} of them again"
+        f"{len(load.intents)} intents, {len(receiver.events)} events in {len(receiver.arrivals)} messages"
     )
 
 
@@ -207,7 +187,7 @@ def check_answers(load: Load, http: httpx.Client) -> None:
         assert (again.headers["Idempotent-Replayed"], again.json()) == ("true", charge)
 
 
-def check_books(load: Load, http: httpx.Client, store: "StoreFile") -> None:
+def check_books(load: Load, http: httpx.Client, store: StoreFile) -> None:
     """One entry for each payment that succeeded, none for another; the chain holds; debits equal credits."""
     secured = Counter(payment for (payment,) in store.rows("SELECT payment FROM entry WHERE kind = 'funds_secured'"))
     charges = {charge["id"] for charge in load.answered.values()}
@@ -225,11 +205,11 @@ def check_books(load: Load, http: httpx.Client, store: "StoreFile") -> None:
     assert sum(row["debit_minor"] for row in sums) == sum(row["credit_minor"] for row in sums) > 0
 
 
-def check_deliveries(http: httpx.Client, store: "StoreFile", receiver: Receiver) -> None:
+def check_deliveries(http: httpx.Client, store: StoreFile, receiver: Receiver) -> None:
     """Every event reached the receiver, which verified and took it."""
     waiting = "SELECT count(*) FROM delivery WHERE status = 'pending'"
     due = f"{waiting} AND attempts = 0"
-    assert until(lambda: store.rows(due) == [(0,)], DELIVERED_S)
+    assert is_true_soon(lambda: store.rows(due) == [(0,)], DELIVERED_S)
     if store.rows(waiting) != [(0,)]:
         # An attempt that failed is repeated after its wait, which a sandbox does not sit out.
         http.post("/sandbox/clock/advance", json={"seconds": 86_400}, timeout=60).raise_for_status()

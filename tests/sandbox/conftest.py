@@ -1,6 +1,5 @@
 import itertools
 import json
-import sqlite3
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import httpx
 import pytest
 
+from tests.conftest import StoreFile
 from workbench import PaymentsClient, Workbench
 from workbench.domain.gaps import Gaps
 from workbench.domain.webhooks import Attempt, Delivery
@@ -39,12 +39,7 @@ def bench(store_path: Path) -> Iterator[Workbench]:
 @pytest.fixture
 def rows(store_path: Path) -> Callable[[str], list[tuple[Any, ...]]]:
     """The rows of a query on the store's file, as a reader beside the sandbox sees them."""
-
-    def read(sql: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(store_path)) as connection:
-            return connection.execute(sql).fetchall()
-
-    return read
+    return StoreFile(store_path).rows
 
 
 class Arrival(NamedTuple):

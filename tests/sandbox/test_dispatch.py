@@ -8,26 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.conftest import is_true_soon
+from tests.sandbox.conftest import Merchant, Sandbox
 from workbench.sandbox import driver
 from workbench.sandbox.delivery import MAX_IN_FLIGHT
 
-if TYPE_CHECKING:
-    from tests.sandbox.conftest import Merchant, Sandbox
-
-    NewSandbox = Callable[..., Sandbox]
+NewSandbox = Callable[..., Sandbox]
 
 SOON_S = 10
-
-
-def is_true_soon(condition: Callable[[], bool]) -> bool:
-    until = time.monotonic() + SOON_S
-    while not (met := condition()) and time.monotonic() < until:
-        time.sleep(0.005)
-    return met
 
 
 @contextmanager
@@ -42,12 +34,12 @@ def running(*work: Callable[[], object]) -> Iterator[list[threading.Thread]]:
     assert not any(thread.is_alive() for thread in threads)
 
 
-def hooks(sandbox: "Sandbox", *paths: str) -> None:
+def hooks(sandbox: Sandbox, *paths: str) -> None:
     for path in paths:
         sandbox.hook(path)
 
 
-def statuses(sandbox: "Sandbox") -> Counter[str]:
+def statuses(sandbox: Sandbox) -> Counter[str]:
     return Counter(status for status, _ in sandbox.outcomes())
 
 
@@ -56,17 +48,17 @@ def refs(noted: list[tuple[int, str]]) -> list[str]:
 
 
 @pytest.fixture
-def worker(new_sandbox: "NewSandbox", store_path: Path) -> "NewSandbox":
+def worker(new_sandbox: NewSandbox, store_path: Path) -> NewSandbox:
     """An engine over the one store, as a worker of the server has it: a bug is logged."""
     return partial(new_sandbox, store_path, raise_bugs=False, delivery_timeout_s=5)
 
 
 @pytest.fixture
-def sandbox(worker: "NewSandbox") -> "Sandbox":
+def sandbox(worker: NewSandbox) -> Sandbox:
     return worker("running")
 
 
-def test_a_receiver_that_hangs_holds_up_nobody_else(sandbox: "Sandbox", merchant: "Merchant", noted: list[Any]):
+def test_a_receiver_that_hangs_holds_up_nobody_else(sandbox: Sandbox, merchant: Merchant, noted: list[Any]):
     hooks(sandbox, "/slow", "/quick")
     sandbox.event("first")
     with running(sandbox.engine.run_due):
@@ -80,7 +72,7 @@ def test_a_receiver_that_hangs_holds_up_nobody_else(sandbox: "Sandbox", merchant
     assert statuses(sandbox) == {"delivered": 4}
 
 
-def test_so_many_are_in_flight_and_no_more(sandbox: "Sandbox", merchant: "Merchant"):
+def test_so_many_are_in_flight_and_no_more(sandbox: Sandbox, merchant: Merchant):
     paths = [f"/slow{number}" for number in range(MAX_IN_FLIGHT + 3)]
     hooks(sandbox, *paths)
     for description in ("first", "second"):
@@ -96,7 +88,7 @@ def test_so_many_are_in_flight_and_no_more(sandbox: "Sandbox", merchant: "Mercha
 
 @pytest.mark.parametrize("which", ["this process", "another"])
 def test_an_advance_gets_its_turn_and_sends_nothing_twice(
-    sandbox: "Sandbox", merchant: "Merchant", worker: "NewSandbox", which: str
+    sandbox: Sandbox, merchant: Merchant, worker: NewSandbox, which: str
 ):
     hooks(sandbox, "/slow", "/quick")
     sandbox.event("first")
@@ -116,11 +108,11 @@ def test_an_advance_gets_its_turn_and_sends_nothing_twice(
     assert statuses(sandbox) == {"delivered": 4}
 
 
-def test_two_workers_send_everything_once(sandbox: "Sandbox", merchant: "Merchant", worker: "NewSandbox"):
+def test_two_workers_send_everything_once(sandbox: Sandbox, merchant: Merchant, worker: NewSandbox):
     hooks(sandbox, "/a", "/b")
     stop = threading.Event()
 
-    def tick(each: "Sandbox") -> None:
+    def tick(each: Sandbox) -> None:
         while not stop.wait(0.005):
             each.engine.run_due()
 
@@ -134,7 +126,7 @@ def test_two_workers_send_everything_once(sandbox: "Sandbox", merchant: "Merchan
 
 
 def test_an_advance_that_cannot_have_its_turn_says_so(
-    sandbox: "Sandbox", merchant: "Merchant", worker: "NewSandbox", monkeypatch: pytest.MonkeyPatch
+    sandbox: Sandbox, merchant: Merchant, worker: NewSandbox, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(driver, "_SLACK_S", -4)
     hooks(sandbox, "/slow")
@@ -148,7 +140,7 @@ def test_an_advance_that_cannot_have_its_turn_says_so(
     assert other.advance(1).json()["mode"] == "running"
 
 
-def test_on_a_manual_clock_who_waits_is_next_after_the_attempt_in_hand(merchant: "Merchant", worker: "NewSandbox"):
+def test_on_a_manual_clock_who_waits_is_next_after_the_attempt_in_hand(merchant: Merchant, worker: NewSandbox):
     sandbox, senders = worker(), []
     merchant.meanwhile = lambda: senders.append(threading.current_thread())
     hooks(sandbox, "/slow")
@@ -164,7 +156,7 @@ def test_on_a_manual_clock_who_waits_is_next_after_the_attempt_in_hand(merchant:
 
 @pytest.mark.parametrize("clock", ["running", "manual"])
 def test_a_job_that_raises_is_put_off_and_the_others_go_on(
-    worker: "NewSandbox", noted: list[Any], clock: str, caplog: pytest.LogCaptureFixture
+    worker: NewSandbox, noted: list[Any], clock: str, caplog: pytest.LogCaptureFixture
 ):
     sandbox = worker(clock)
     sandbox.schedule((0, "bug"), (0, "good"))
@@ -183,7 +175,7 @@ def test_a_job_that_raises_is_put_off_and_the_others_go_on(
 
 
 @pytest.mark.parametrize("clock", ["running", "manual"])
-def test_a_delivery_that_is_forgotten_while_it_is_in_flight(merchant: "Merchant", worker: "NewSandbox", clock: str):
+def test_a_delivery_that_is_forgotten_while_it_is_in_flight(merchant: Merchant, worker: NewSandbox, clock: str):
     sandbox = worker(clock, raise_bugs=True)
     hooks(sandbox, "/slow")
     sandbox.event("first")

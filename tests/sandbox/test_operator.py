@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import pytest
 from httpx import Response
 
+from tests.conftest import bearer, method_on
+from tests.sandbox.conftest import Sandbox
 from workbench import Workbench
-from workbench.domain.scenarios import ASKABLE, PERSON, SCENARIOS, TEST_NUMBERS, pin_is_right, scenario_on
+from workbench.domain.scenarios import ASKABLE, PERSON, SCENARIOS, pin_is_right, scenario_on
 from workbench.domain.wire import PaymentIntent
 from workbench.errors import PaymentDeclined
 
@@ -35,7 +37,7 @@ OPERATORS = {"+26096": "mtn", "+26097": "airtel", "+26095": "zamtel"}
 
 
 class Row(NamedTuple):
-    """What a test number does with an intent: when, and how it ends."""
+    """What a scenario does with an intent: when, how it ends, and what the customer is texted of it."""
 
     after_s: Decimal
     status: str
@@ -44,32 +46,34 @@ class Row(NamedTuple):
     screens: list[str]
     posted: Sequence[Line] = ()
     hold_ends: bool = True
+    texted: str = ""
 
 
 WRONG = ["Wrong PIN. Tries left: 2", "Wrong PIN. Tries left: 1", "Not paid."]
 EXPIRES = Row(Decimal(300), RETRYABLE, "prompt_timeout", FAILED, [PROMPT, "The request has expired."])
-APPROVES = Row(Decimal(5), "succeeded", None, PAID, [PROMPT, "Approved."], POSTED)
-BROKE = Row(Decimal(5), RETRYABLE, "insufficient_funds", REFUSED, [PROMPT, "Not paid."])
+APPROVES = Row(Decimal(5), "succeeded", None, PAID, [PROMPT, "Approved."], POSTED, texted="paid")
+BROKE = Row(Decimal(5), RETRYABLE, "insufficient_funds", REFUSED, [PROMPT, "Not paid."], texted="not_paid")
 # What no prompt is sent for, the customer never sees.
 BUSY = Row(Decimal(1), RETRYABLE, "payer_busy", FAILED, [])
 DOWN = Row(Decimal(1), RETRYABLE, "operator_unavailable", FAILED, [])
-INTENTS = {
-    "0000001": APPROVES, "0000002": BROKE, "0000005": EXPIRES, "0000008": BUSY, "0000009": DOWN,
-    "0000010": EXPIRES, "0000011": APPROVES, "0000013": BROKE,
-    "0000003": Row(Decimal(5), RETRYABLE, "wrong_pin", FAILED, [PROMPT, *WRONG]),
-    "0000004": Row(Decimal(5), RETRYABLE, "declined_by_customer", FAILED, [PROMPT, "Canceled."]),
-    "0000006": Row(Decimal(5), RETRYABLE, "limit_reached", REFUSED, [PROMPT, "Not paid."]),
-    "0000007": Row(Decimal(1), RETRYABLE, "payer_not_found", FAILED, []),
-    "0000012": Row(Decimal(5), "processing", None, PAID[:1], [PROMPT, "Approved."], hold_ends=False),
+OUTCOMES = {
+    ("approve", "0000001"): APPROVES, ("duplicate_answer", "0000011"): APPROVES,
+    ("insufficient_funds", "0000002"): BROKE, ("insufficient_funds", "0000013"): BROKE,
+    ("prompt_timeout", "0000005"): EXPIRES, ("late_success", "0000010"): EXPIRES._replace(texted="paid"),
+    ("payer_busy", "0000008"): BUSY, ("operator_unavailable", "0000009"): DOWN,
+    ("wrong_pin", "0000003"): Row(Decimal(5), RETRYABLE, "wrong_pin", FAILED, [PROMPT, *WRONG], texted="not_paid"),
+    ("declined_by_customer", "0000004"): Row(
+        Decimal(5), RETRYABLE, "declined_by_customer", FAILED, [PROMPT, "Canceled."]),
+    ("limit_reached", "0000006"): BROKE._replace(failure="limit_reached"),
+    ("payer_not_found", "0000007"): BUSY._replace(failure="payer_not_found"),
+    ("operator_unknown", "0000012"): Row(
+        Decimal(5), "processing", None, PAID[:1], [PROMPT, "Approved."], hold_ends=False, texted="paid"),
 }  # fmt: skip
-"""Ending → what the first attempt on it comes to."""
-
+"""Scenario and its test number → what the first attempt on it comes to, or one that is asked to come to it."""
+LATE_ON, UNKNOWN_ON = "0000010", "0000012"
 CHARGES = {
-    **dict.fromkeys(["0000001", "0000011", "1234567"]),
-    "0000002": "insufficient_funds", "0000003": "wrong_pin", "0000004": "declined_by_customer",
-    "0000006": "limit_reached", "0000007": "payer_not_found", "0000008": "payer_busy",
-    "0000009": "operator_unavailable", "0000013": "insufficient_funds",
-}  # fmt: skip
+    ending: row.failure for (_, ending), row in OUTCOMES.items() if ending not in ("0000005", LATE_ON, UNKNOWN_ON)
+}
 """Ending → decline code of a charge that is answered within the call, None for one that is paid."""
 ORDERS = count(1)
 OPENED, ENDED = ("opened", 15_000), ("ended", 15_000)
@@ -107,13 +111,15 @@ def seen(bench: Workbench, rows: Rows) -> dict[str, Seen]:
     return found
 
 
-def confirm(bench: Workbench, intent_id: str, phone: str) -> str:
-    bench.client.payment_intents.confirm(intent_id, phone=phone, provider=OPERATORS[phone[:6]])
+def confirm(bench: Workbench, intent_id: str, phone: str, scenario: str = "") -> str:
+    headers = bearer(bench) | ({"Sandbox-Scenario": scenario} if scenario else {})
+    path = f"/v1/payment_intents/{intent_id}/confirm"
+    assert bench.http.post(path, json=method_on(phone, OPERATORS[phone[:6]]), headers=headers).is_success
     return intent_id
 
 
-def confirmed(bench: Workbench, phone: str) -> str:
-    return confirm(bench, bench.client.payment_intents.create(amount=Decimal("150.00")).id, phone)
+def confirmed(bench: Workbench, phone: str, scenario: str = "") -> str:
+    return confirm(bench, bench.client.payment_intents.create(amount=Decimal("150.00")).id, phone, scenario)
 
 
 def charged(bench: Workbench, phone: str, reference: str | None = None) -> tuple[str, str | None]:
@@ -144,8 +150,7 @@ def of_operator(operator: str, lines: Sequence[Line] = POSTED) -> list[Line]:
 
 
 def query(bench: Workbench, charge_id: str) -> Response:
-    key = {"Authorization": f"Bearer {bench.secret_key!s}"}
-    return bench.http.post("/sandbox/operator/query", json={"charge": charge_id}, headers=key)
+    return bench.http.post("/sandbox/operator/query", json={"charge": charge_id}, headers=bearer(bench))
 
 
 def move_to(bench: Workbench, at_s: Decimal | float, began_ms: int = 1_767_592_800_000):
@@ -153,17 +158,19 @@ def move_to(bench: Workbench, at_s: Decimal | float, began_ms: int = 1_767_592_8
     bench.clock.advance(Decimal(str(at_s)) - Decimal(bench.clock.now_ms - began_ms) / 1000)
 
 
-def test_a_confirmed_intent_on_each_test_number_of_each_operator(bench: Workbench, rows: Rows):
-    payments = {
-        confirmed(bench, prefix + ending): (ending, operator, row)
-        for (ending, row), (prefix, operator) in product(INTENTS.items(), OPERATORS.items())
-    }
+def test_an_intent_on_each_test_number_of_each_operator_and_asked_to_each_scenario(bench: Workbench, rows: Rows):
+    payments, phones = {}, {}
+    for ((scenario, ending), row), (prefix, operator) in product(OUTCOMES.items(), OPERATORS.items()):
+        phones[f"{prefix}{ending}"] = row.texted
+        payments[confirmed(bench, prefix + ending)] = (ending, operator, row)
+        phones[f"{prefix}77{ending[2:]}"] = row.texted
+        payments[confirmed(bench, f"{prefix}77{ending[2:]}", scenario)] = (ending, operator, row)
     for at_s in (0, 0.999, 1, 4.999, 5, 299.999, 300, 359.999, 360, 10 * 86_400):
         move_to(bench, at_s)
         found = seen(bench, rows)
         intents = {each.id: each for each in bench.client.payment_intents.list(limit=100)}
         for identifier, (ending, operator, row) in payments.items():
-            acted, late = at_s >= row.after_s, ending == "0000010" and at_s >= 360
+            acted, late = at_s >= row.after_s, ending == LATE_ON and at_s >= 360
             told = found[identifier]
             status, failure = (row.status, row.failure) if acted else ("requires_action", None)
             assert state(intents[identifier]) == (status, failure), (ending, at_s)
@@ -174,10 +181,11 @@ def test_a_confirmed_intent_on_each_test_number_of_each_operator(bench: Workbenc
             assert told.screens == (row.screens if acted else row.screens[:1]) + ["Approved."] * late, (ending, at_s)
             posted = IN_SUSPENSE if late else row.posted * acted
             assert told.posted == of_operator(operator, posted), (ending, at_s)
-            if at_s in (0, 5, 360) and not (acted and ending == "0000012"):
+            if at_s in (0, 5, 360) and not (acted and ending == UNKNOWN_ON):
                 answer = query(bench, str(intents[identifier].latest_charge))
                 assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_ask"), ending
-        assert (still_due(rows) == [("late_money",)] * 3) == (300 <= at_s < 360)
+        assert (still_due(rows) == [("late_money",)] * 6) == (300 <= at_s < 360)
+    assert {phone: "".join(each["kind"] for each in bench.phone(phone).messages) for phone in phones} == phones
     # Nights too come to an end when there is nothing more to move.
     assert rows("SELECT * FROM job") == []
 
@@ -214,11 +222,12 @@ AGAIN = {
 
 
 def test_a_number_confirmed_again(bench: Workbench, rows: Rows):
+    first = {ending: row for (_, ending), row in OUTCOMES.items()}
     for ending, again in AGAIN.items():
         began_ms = bench.clock.now_ms
         payments = {confirmed(bench, prefix + ending): (prefix, operator) for prefix, operator in OPERATORS.items()}
         late = ending == "0000010"
-        events, screens = [*ASKED, *INTENTS[ending].events, *(LATE * late)], INTENTS[ending].screens
+        events, screens = [*ASKED, *first[ending].events, *(LATE * late)], first[ending].screens
         for at_s, row in again:
             move_to(bench, at_s, began_ms)
             for identifier, (prefix, _) in payments.items():
@@ -279,9 +288,23 @@ def test_after_a_wrong_pin_of_a_person_the_number_acts_as_long_as_the_prompt_is_
     assert [now(bench, each) for each in (wrong, ignored)] == [(RETRYABLE, "wrong_pin"), ("requires_action", None)]
 
 
+def test_a_pin_after_the_time_is_up_moves_no_money_though_nobody_had_closed_the_prompt(sandbox: Sandbox):
+    """A running clock passes the moment before whoever drives comes to it."""
+    pay, phone = sandbox.client.payment_intents, "+260961234567"
+    intent = pay.create(amount=10)
+    pay.confirm(intent.id, phone=phone, provider="mtn")
+    with sandbox.engine.store.transaction() as tx:
+        tx.move_clock(tx.now_ms + 300_000)
+    refused = sandbox.http.post(f"/sandbox/phones/{phone}/input", json={"text": "1234"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "prompt_expired")
+    assert state(pay.retrieve(intent.id)) == (RETRYABLE, "prompt_timeout")
+    with sandbox.engine.store.transaction() as tx:
+        assert list(tx.journal.entries()) == []
+
+
 def test_a_charge_on_each_test_number_of_each_operator(bench: Workbench, rows: Rows):
     charges = {}
-    for (ending, code), (prefix, operator) in product(CHARGES.items(), OPERATORS.items()):
+    for (ending, code), (prefix, operator) in product([*CHARGES.items(), ("1234567", None)], OPERATORS.items()):
         charge_id, declined = charged(bench, prefix + ending)
         assert declined == code, ending
         charge = bench.client.charges.retrieve(charge_id)
@@ -296,9 +319,9 @@ def test_a_charge_on_each_test_number_of_each_operator(bench: Workbench, rows: R
 
 
 def test_every_row_of_the_table_is_tried_here_each_number_on_one_and_others_wait_for_a_person():
-    assert {*INTENTS} == {*CHARGES, "0000005", "0000010", "0000012"} - {"1234567"} == {*TEST_NUMBERS}
-    assert len([number for row in SCENARIOS.values() for number in row.numbers]) == len(TEST_NUMBERS)
-    assert {name for name, row in SCENARIOS.items() if row.numbers} == {*ASKABLE} == {*SCENARIOS} - {PERSON}
+    numbers = [(name, each.ending) for name, row in SCENARIOS.items() for each in row.numbers]
+    assert sorted(numbers) == sorted(OUTCOMES)
+    assert {name for name, _ in numbers} == {*ASKABLE} == {*SCENARIOS} - {PERSON}
     for ending in ("0000000", "0000014", "1234567"):
         assert scenario_on(ending, attempt=1, since_first_ms=0) == PERSON
     assert [pin for pin in ("1234", "0000", "") if pin_is_right(pin)] == ["1234"]

@@ -1,9 +1,10 @@
-"""Balances follow from the ledger beside which they are kept; an earlier store gets them; nothing is scanned."""
+"""What is kept and remembered follows from what is written; nothing is scanned; what only reads waits for nobody."""
 
 import re
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import StoreFile, bearer
 from workbench import Workbench
-from workbench.domain.ledger import DEBIT, postings_for
-from workbench.domain.moments import DAY_MS, business_date, day_start_ms
-from workbench.errors import LedgerRefused
+from workbench.domain.ledger import postings_for
+from workbench.domain.moments import DAY_MS, day_start_ms
+from workbench.sandbox import control, operations
 from workbench.sandbox.store import Settings, Store, Transaction
+from workbench.sandbox.store.files import _MOST_CALLS_WAIT
 from workbench.sandbox.store.records import Outage
 
 EARLIER = Path(__file__).with_name("store_of_schema_3.sql")
 """A store as the sandbox made it before balances were kept: six payments, a refund and a payout over three nights."""
-START_MS = 1_767_592_800_000
-OPERATORS = st.sampled_from(["mtn", "airtel"])
-MOMENTS = st.integers(0, 4 * DAY_MS).map(lambda on: START_MS + on)
-ENTRIES = st.lists(st.tuples(OPERATORS, st.integers(1, 10**6), MOMENTS), max_size=12)
 
 
 def opened(path: Path | None = None) -> Store:
@@ -39,47 +38,15 @@ def earlier(tmp_path: Path) -> Path:
     return path
 
 
-@given(ENTRIES, st.integers(-1, 6))
-def test_what_is_kept_is_what_the_postings_add_up_to(entries: list[tuple[str, int, int]], days_on: int):
-    bound_ms = day_start_ms(START_MS, days_on=days_on)
+def test_a_balance_before_a_day_is_of_what_occurred_before_it_whenever_it_was_recorded():
     with closing(opened()) as store, store.transaction() as tx:
-        made = []
-        for operator, amount_minor, at_ms in entries:
-            postings = postings_for("unknown_credit", {"gross": amount_minor}, "ZMW", operator=operator)
-            made.append(tx.post("unknown_credit", postings, description="", payment=None, occurred_ms=at_ms))
-        moved = [
-            (each.account, entry.occurred_ms, each.amount_minor if each.side == DEBIT else -each.amount_minor)
-            for entry in made
-            for each in entry.postings
-        ]
-        for account in {name for name, *_ in moved} | {"operator:zamtel:float"}:
-            mine = [(at_ms, amount) for name, at_ms, amount in moved if name == account]
-            assert tx.journal.balance(account, "ZMW") == sum(amount for _, amount in mine)
-            before = sum(amount for at_ms, amount in mine if business_date(at_ms) < business_date(bound_ms))
-            assert tx.journal.balance(account, "ZMW", before_day_ms=bound_ms) == before
-        assert tx.journal.sums() == tx.journal.sums(as_of_ms=START_MS + 9 * DAY_MS)
-        assert tx.journal.verify()[0] == len(entries)
-
-
-TAMPERED = [
-    *(f"UPDATE balance SET {change} WHERE account = 'operator:mtn:float'"  # noqa: S608  changes of this file
-      for change in ("debit_minor = debit_minor + 1", "day_ms = day_ms - 1", "code = 1")),
-    "DELETE FROM balance WHERE account = 'operator:mtn:float'",
-    "INSERT INTO balance VALUES ('operator:mtn:float', 'USD', 0, 1, 0, 0)",
-]  # fmt: skip
-
-
-def verify_after(tx: Transaction, statement: str) -> None:
-    tx._connection.execute(statement)  # noqa: SLF001  undone as soon as it is found
-    tx.journal.verify()
-
-
-def test_a_balance_that_does_not_follow_from_the_postings_is_named(earlier: Path):
-    with closing(opened(earlier)) as store:
-        for statement in TAMPERED:
-            with pytest.raises(LedgerRefused, match="operator:mtn:float") as refused, store.transaction() as tx:
-                verify_after(tx, statement)
-            assert refused.value.facts["accounts"] == ["operator:mtn:float"]
+        postings = postings_for("unknown_credit", {"gross": 100}, "ZMW", operator="mtn")
+        for days_ago in (0, 1, 2):
+            occurred_ms = tx.now_ms - days_ago * DAY_MS
+            tx.post("unknown_credit", postings, description="", payment=None, occurred_ms=occurred_ms)
+        bounds = [None, *(day_start_ms(tx.now_ms, days_on=-days) for days in (0, 1, 2))]
+        held = [tx.journal.balance("operator:mtn:float", "ZMW", before_day_ms=bound) for bound in bounds]
+        assert held == [300, 200, 100, 0]
 
 
 def test_a_store_of_an_earlier_schema_goes_on_as_one_of_this(earlier: Path):
@@ -149,12 +116,11 @@ def test_no_statement_of_a_payment_goes_through_a_table_that_grows(tmp_path: Pat
         bench.clock.advance(days=2)
         bench.client.payment_intents.list(limit=100)
         bench.client.events.list(limit=100)
-    with closing(sqlite3.connect(path)) as connection:
-        plans = {
-            each: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")]
-            for each in asked
-            if each.split()[0] in {"SELECT", "UPDATE", "INSERT", "DELETE"} and "sqlite_master" not in each
-        }
+    plans = {
+        each: [row[3] for row in StoreFile(path).rows(f"EXPLAIN QUERY PLAN {each}")]
+        for each in asked
+        if each.split()[0] in {"SELECT", "UPDATE", "INSERT", "DELETE"} and "sqlite_master" not in each
+    }
     assert len(plans) > 100, "hardly anything was asked"
     wrong = {each: found for each, plan in plans.items() if (found := scans(plan, each))}
     assert not wrong, wrong
@@ -169,9 +135,9 @@ def read_anew(path: Path) -> tuple[Any, ...]:
         "SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1",
         "SELECT id, status FROM api_key ORDER BY seq",
         "SELECT provider, until_ms FROM outage ORDER BY provider",
+        "SELECT seq, claimed FROM job ORDER BY seq",
     )
-    with closing(sqlite3.connect(path)) as connection:
-        return tuple(connection.execute(each).fetchall() for each in questions)
+    return tuple(StoreFile(path).rows(each) for each in questions)
 
 
 def as_remembered(tx: Transaction, kinds: list[str]) -> tuple[Any, ...]:
@@ -182,6 +148,7 @@ def as_remembered(tx: Transaction, kinds: list[str]) -> tuple[Any, ...]:
         [(number, head)] if number else [],
         [(each.id, each.status) for each in tx.api_keys.all(account="plants")],
         [(each.provider, each.until_ms) for each in tx.outages.all(order="provider")],
+        [(seq, job.claimed) for seq in range(tx.last("seq") + 1) if (job := tx.jobs.get(seq))],
     )
 
 
@@ -191,7 +158,7 @@ def post(tx: Transaction) -> None:
 
 
 def break_down(tx: Transaction) -> None:
-    for act in (post, *ACTS[:-1]):
+    for act in (post, *ACTS[:-2]):
         act(tx)
     raise RuntimeError("after all that")
 
@@ -207,6 +174,22 @@ def end_outages(tx: Transaction) -> None:
         tx.outages.remove(each)
 
 
+def claim(tx: Transaction) -> None:
+    """The first job, by a statement of the table's own, and all of them by one of the transaction's."""
+    job = tx.jobs.first(order="seq")
+    if job is None:
+        tx.schedule("night", "night")
+    elif job.claimed:
+        tx.release_claims()
+    else:
+        tx.jobs.put(job, claimed=1)
+
+
+def undo(tx: Transaction) -> None:
+    with suppress(RuntimeError), tx.savepoint():
+        break_down(tx)
+
+
 ACTS: tuple[Callable[[Transaction], object], ...] = (
     post,
     revoke,
@@ -215,6 +198,9 @@ ACTS: tuple[Callable[[Transaction], object], ...] = (
     lambda tx: tx.new_id("pi"),
     lambda tx: tx.outages.get("mtn") or tx.outages.add(Outage(provider="mtn", until_ms=tx.now_ms)),
     lambda tx: tx.forget(),
+    claim,
+    lambda tx: tx.unschedule("night"),
+    undo,
     break_down,
 )
 
@@ -233,3 +219,67 @@ def test_two_that_write_to_one_file_know_what_it_holds(
             for store in (one, other):
                 with store.transaction() as tx:
                     assert as_remembered(tx, [kind for kind, _ in known[1]]) == known
+
+
+READS = [each for each in (*operations.OPERATIONS, *control.OPERATIONS) if each.method == "GET"]
+PHONE = "+260961234567"
+NAMED = ("delivery_id", "event_id", "key_id", "payout_id", "refund_id")
+WRITES, READS_BALANCE, LOOKS = range(3)
+
+
+def test_a_read_waits_for_nobody_and_writes_nothing(tmp_path: Path):
+    path = tmp_path / "store.db"
+    with Workbench(seed=7, store=path) as bench:
+        intent = bench.client.payment_intents.create(amount=2_000)
+        intent = bench.client.payment_intents.confirm(intent.id, phone=PHONE, provider="mtn")
+        known = {"intent_id": intent.id, "charge_id": intent.latest_charge, "phone": PHONE, "endpoint_id": "none"}
+        with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+            for each in READS:
+                bench.control.clock()  # what was read before is written
+                writer.execute("BEGIN IMMEDIATE")
+                asked = each.path.format_map(dict.fromkeys(NAMED, "none") | known)
+                response = bench.http.get(asked, headers=bearer(bench))
+                writer.execute("ROLLBACK")
+                assert response.status_code in (200, 404), each.id
+
+
+@settings(max_examples=15 if settings.get_current_profile_name() == "workbench" else 150, deadline=None)
+@given(steps=st.lists(st.tuples(st.integers(0, 1), st.sampled_from((WRITES, READS_BALANCE, LOOKS))), max_size=20))
+def test_of_two_with_one_file_each_sees_its_own_calls_in_order_and_nothing_comes_before_what_was_seen(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, int]]
+):
+    path = tmp_path_factory.mktemp("shared") / "store.db"
+    made, seen, latest = defaultdict[int, list[str]](list), dict[str, int](), 0
+    with ExitStack() as opened:
+        benches = [opened.enter_context(Workbench(seed=7, store=path)) for _ in range(2)]
+        for who, act in [*steps, (0, LOOKS), (1, LOOKS)]:
+            http = benches[who].http
+            if act == LOOKS:
+                rows = http.get("/sandbox/trace", headers=bearer(benches[who])).json()["data"]
+                calls = {
+                    row["detail"]["response"]["headers"]["Request-Id"]: row["seq"]
+                    for row in rows
+                    if row["kind"] == "call"
+                }
+                assert all(seq > latest for call, seq in calls.items() if call not in seen)
+                assert [call for call in calls if call in made[who]] == made[who]
+                seen, latest = calls, max(row["seq"] for row in rows)
+            elif act == READS_BALANCE:
+                made[who].append(http.get("/v1/balance", headers=bearer(benches[who])).headers["Request-Id"])
+            else:
+                intents = {"amount": 2_000, "currency": "ZMW"}
+                response = http.post("/v1/payment_intents", json=intents, headers=bearer(benches[who]))
+                made[who].append(response.headers["Request-Id"])
+    assert len({*made[0], *made[1]}) == len(made[0]) + len(made[1])
+
+
+def test_calls_that_only_read_fill_no_memory_and_are_there_when_the_file_is_opened_again(tmp_path: Path):
+    path = tmp_path / "store.db"
+    with Workbench(seed=7, store=path) as bench:
+        for _ in range(_MOST_CALLS_WAIT + 2):
+            bench.client.balance.retrieve()
+        ((written,),) = StoreFile(path).rows("SELECT count(*) FROM call WHERE method = 'GET'")
+        assert written >= _MOST_CALLS_WAIT
+    with Workbench(store=path) as bench:
+        read = [row for row in bench.trace if row["what"] == "GET /v1/balance"]
+    assert len(read) == _MOST_CALLS_WAIT + 2
