@@ -51,6 +51,14 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
     return pa.Table.from_arrays([_array([row[each.name] for row in kept], each.type) for each in schema], schema=schema)
 
 
+def arranged(given: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) -> pa.Table:
+    """Arrow columns as a table of these columns; moments may be whole numbers of milliseconds, days of days."""
+    schema = schema_of(columns)
+    whole = {each.name: given[each.name] for each in schema}
+    days = {name: whole[name].cast(pa.int32()) for name, kind in columns.items() if kind == DAY}
+    return pa.table(whole | days).cast(schema)
+
+
 def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
     """Records as a DataFrame with exactly these columns and types, for no rows too."""
     return typed([table(rows, columns)], columns)
