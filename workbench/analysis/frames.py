@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis.shapes import DAY, MOMENT, Columns
 from workbench.domain.money import ZMW, major_text
@@ -69,10 +70,15 @@ def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     schema = schema_of(columns)
     # In one piece: a column in pieces keeps those that are empty, and behind such a one PySpark reads no row.
     whole = pa.concat_tables([schema.empty_table(), *pages]).combine_chunks()
-    small = [name for name, kind in columns.items() if kind == "category"]
-    others = {name: kind for name, kind in columns.items() if name not in small}
-    made = in_pandas(whole.select(list(others))).astype(others)
-    return pd.DataFrame({name: _category(whole[name]) if name in small else made[name] for name in columns})
+    return pd.DataFrame({name: _column(whole[name], kind) for name, kind in columns.items()})
+
+
+def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an array of pandas or NumPy
+    if kind == "category":
+        return _category(values)
+    dtype: Any = pd.api.types.pandas_dtype({"int64": "Int64", "bool": "boolean"}.get(kind, kind))
+    made = dtype.__from_arrow__(values)
+    return made.to_numpy(kind) if kind in _FULL else made
 
 
 def in_pandas(rows: pa.Table) -> pd.DataFrame:
@@ -140,7 +146,6 @@ def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:
 
 def _category(column: pa.ChunkedArray) -> pd.Categorical:
     """The values that there are as categories, in the order of the alphabet."""
-    encoded = column.combine_chunks().dictionary_encode()
-    names = encoded.dictionary.to_pylist()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return pd.Categorical.from_codes(codes, categories=names).reorder_categories(sorted(names))
+    names = pc.unique(column).drop_null().sort()
+    codes = pc.index_in(column, names).fill_null(-1).to_numpy()
+    return pd.Categorical.from_codes(codes, categories=names.to_pylist())

@@ -133,7 +133,8 @@ class _Run:
         last: dict[str, int] = {}
         for line in counted:
             last[line["account"]] = max(last.get(line["account"], 0), line["last_no"] or 0)
-        closings = _closings(self.engine, ours, last)
+        told = {line["account"] for line in counted if line["balances"]}
+        closings = _closings(self.engine, ours, {account: last[account] for account in told})
         sums = {LEDGER: counted, STATEMENT: new}
         everything = numbered(self.engine, ours, accounts)
         rows = {LEDGER: everything, STATEMENT: numbered(self.engine, theirs, accounts)}
@@ -231,8 +232,9 @@ def _with_account(statement: Frame, inputs: Inputs) -> Frame:
 def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[str, int | None]:
     """The balance after the last entry of each account, where it is told at all."""
     ends = [(nw.col("account") == account) & (nw.col("no") == number) for account, number in last.items()]
-    rows = ledger.filter(reduce(or_, ends)) if ends else ledger.filter(nw.col("no").is_null())
-    found = engine.rows(rows, {"account": WORD, "balance_minor": NUMBER})
+    if not ends:
+        return {}
+    found = engine.rows(ledger.filter(reduce(or_, ends)), {"account": WORD, "balance_minor": NUMBER})
     return {row["account"]: row["balance_minor"] for row in found}
 
 
