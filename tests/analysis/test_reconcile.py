@@ -166,6 +166,10 @@ SINGLE: dict[str, tuple[Case, Row]] = {
         (LEDGER.iloc[:0], [statement_of({**A, "status": "failed"}, {**B, "status": "pending"})]),
         {"codes": [], "rules": ["nothing_moved"] * 2, "holds": True},
     ),
+    "of several currencies the proof has the commonest": (
+        (ledger_of({**A, "currency": "AUD"}, B, C), [statement_of({**A, "currency": "AUD"}, B, C)]),
+        {"currency": "ZMW", "codes": [], "holds": True},
+    ),
     "a balance that does not follow": (
         (LEDGER, [statement_of(A, B, jump=7)]),
         {"holds": False, "gap_minor": 7, "unexplained_minor": -7, "opening_minor": 0,

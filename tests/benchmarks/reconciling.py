@@ -1,4 +1,4 @@
-"""A reconciliation beside the same by SQL in DuckDB and by pandas, and beside datacompy, which only compares."""
+"""A reconciliation beside the same by SQL in DuckDB, and beside datacompy, which only compares."""
 
 import json
 import subprocess
@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks.by_pandas import reconcile_by_pandas
 from tests.benchmarks.by_sql import reconcile_by_sql
 from tests.benchmarks.measuring import OURS, Results, Sample, Size, timed
 from tests.benchmarks.peers import DATACOMPY, PEERS, Absent, installed
 from tests.benchmarks.tables import write_tables
 from workbench import reconcile
 
-SQL, PANDAS = "SQL by hand", "pandas by hand"
+SQL = "SQL by hand"
 _MANY = 100_000
 _DATACOMPY = """
 import json, sys, time
@@ -36,7 +35,6 @@ def reconciling(size: Size, results: Results) -> None:
     contenders: dict[str, Callable[[Path, Path], Iterable[str]]] = {
         OURS: lambda *tables: reconcile(*tables).breaks["code"],
         SQL: lambda *tables: reconcile_by_sql(*tables)["code"],
-        PANDAS: lambda *tables: reconcile_by_pandas(*tables)["code"],
     }
 
     def run(who: str, tables: tuple[Path, Path]) -> Sample:
@@ -57,4 +55,4 @@ def reconciling(size: Size, results: Results) -> None:
             except Absent as absent:
                 results.missing[DATACOMPY] = str(absent)
             results.in_turn(size.few if rows > _MANY else size.rounds, takes)
-        assert found[OURS] == found[SQL] == found[PANDAS] != Counter(), found
+        assert found[OURS] == found[SQL] != Counter(), found

@@ -11,7 +11,7 @@ import pytest
 from tests.benchmarks import table
 from tests.benchmarks.peers import PEERS, Absent, installed
 
-BY_HAND = ("httpx alone", "httpx loop by hand", "SQL by hand", "pandas by hand")
+BY_HAND = ("httpx alone", "httpx loop by hand", "SQL by hand")
 
 
 def ran(folder: Path, *names: str) -> str:

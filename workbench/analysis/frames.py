@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis.shapes import DAY, MOMENT, Columns
 from workbench.domain.money import ZMW, major_text
@@ -20,14 +21,6 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
     DAY: pa.date32(),
 }
 """pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
-
-_NULLABLE = {
-    pa.int64(): pd.Int64Dtype(),
-    pa.bool_(): pd.BooleanDtype(),
-    pa.date32(): pd.ArrowDtype(pa.date32()),
-    **dict.fromkeys((pa.string(), pa.large_string()), pd.StringDtype()),
-}
-"""Arrow type → that of pandas which has a null."""
 
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """What is taken as it is, without pandas' conversions, and what is never empty."""
@@ -50,6 +43,14 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
     return pa.Table.from_arrays([_array([row[each.name] for row in kept], each.type) for each in schema], schema=schema)
 
 
+def arranged(given: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) -> pa.Table:
+    """Arrow columns as a table of these columns; moments may be whole numbers of milliseconds, days of days."""
+    schema = schema_of(columns)
+    whole = {each.name: given[each.name] for each in schema}
+    days = {name: whole[name].cast(pa.int32()) for name, kind in columns.items() if kind == DAY}
+    return pa.table(whole | days).cast(schema)
+
+
 def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
     """Records as a DataFrame with exactly these columns and types, for no rows too."""
     return typed([table(rows, columns)], columns)
@@ -60,10 +61,15 @@ def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     schema = schema_of(columns)
     # In one piece: a column in pieces keeps those that are empty, and behind such a one PySpark reads no row.
     whole = pa.concat_tables([schema.empty_table(), *pages]).combine_chunks()
-    others = {name: kind for name, kind in columns.items() if kind != "category"}
-    # Types that have a null: without them it turns a number into a float.
-    made = whole.select(list(others)).to_pandas(types_mapper=_NULLABLE.get).astype(others)
-    return pd.DataFrame({name: made[name] if name in others else _category(whole[name]) for name in columns})
+    return pd.DataFrame({name: _column(whole[name], kind) for name, kind in columns.items()})
+
+
+def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an array of pandas or NumPy
+    if kind == "category":
+        return _category(values)
+    dtype: Any = pd.api.types.pandas_dtype({"int64": "Int64", "bool": "boolean"}.get(kind, kind))
+    made = dtype.__from_arrow__(values)
+    return made.to_numpy(kind) if kind in _FULL else made
 
 
 def python_rows(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
@@ -125,5 +131,6 @@ def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:
 
 def _category(column: pa.ChunkedArray) -> pd.Categorical:
     """The values that there are as categories, in the order of the alphabet."""
-    made: pd.Categorical = column.dictionary_encode().to_pandas().array
-    return made.reorder_categories(sorted(made.categories))
+    names = pc.unique(column).drop_null().sort()
+    codes = pc.index_in(column, names).fill_null(-1).to_numpy()
+    return pd.Categorical.from_codes(codes, categories=names.to_pylist())

@@ -1,6 +1,6 @@
 """What one run carries forward to the next: the open rows, and how far each account was gone through."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis.breaks import DUPLICATE
-from workbench.analysis.frames import day_number, frame, untyped
+from workbench.analysis.frames import arranged, day_number, frame, typed, untyped
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import nothing, rows_of
-from workbench.analysis.reconcile.pairs import Row
+from workbench.analysis.reconcile.pairs import mapped
 from workbench.analysis.reconcile.rules import (
     LEDGER,
     LEDGER_READ,
@@ -126,7 +128,7 @@ def _ahead(engine: Engine, carried: CarryForward) -> Frame:
 
 
 def rows_ahead(
-    engine: Engine, ledger: Frame, broken: Iterable[Row], accounts: Sequence[str], closing: Mapping[str, int]
+    engine: Engine, ledger: Frame, broken: pa.Table, accounts: Sequence[str], closing: Mapping[str, int]
 ) -> pd.DataFrame:
     """The rows of the ledger after the closing date that are not open, in the shape AHEAD.
 
@@ -134,15 +136,12 @@ def rows_ahead(
     """
     ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
     later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
-    found = engine.rows(later, {"account": NUMBER, "entry": WORD, "day": NUMBER})
-    opened = {(row["account"], row["entry"]) for row in broken if row["side"] == LEDGER}
-    rows = sorted((accounts[row["account"]], row["day"], row["entry"]) for row in found)
-    left = [
-        {"account": account, "entry": entry, "business_date": day}
-        for account, day, entry in rows
-        if (account, entry) not in opened
-    ]
-    return frame(left, AHEAD)
+    found = engine.table(later, {"account": NUMBER, "entry": WORD, "day": NUMBER})
+    names = pa.array(accounts, pa.string()).take(found["account"])
+    rows = arranged({"account": names, "entry": found["entry"], "business_date": found["day"]}, AHEAD)
+    opened = broken.filter(pc.equal(broken["side"], LEDGER))
+    left = rows.join(opened.select(["account", "entry"]), ["account", "entry"], join_type="left anti")
+    return typed([left.sort_by([(name, "ascending") for name in ("account", "business_date", "entry")])], AHEAD)
 
 
 def refuse_repeated(engine: Engine, ledger: Frame, theirs: Frame, carried: CarryForward) -> None:
@@ -193,21 +192,19 @@ def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Fra
     return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), kinds)
 
 
-def carried_rows(rows: Iterable[Row], closing: Mapping[str, int]) -> pd.DataFrame:
+def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
     """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
 
     A ledger row after the closing date is read again then, and a repeated line has no effect: neither is carried.
     A further row of a duplicate always is, since its first row may not be read again.
     """
-    made = frame((_carried(row) for row in rows if not (row["repeated"] or _read_again(row, closing))), CARRIED)
-    return made.sort_values(["side", "account", "business_date", "statement", "line", "number"], ignore_index=True)
-
-
-def _read_again(row: Row, closing: Mapping[str, int]) -> bool:
-    later = row["side"] == LEDGER and (row["day"] or 0) > closing[row["account"]]
-    return later and row["code"] != DUPLICATE[LEDGER]
-
-
-def _carried(row: Row) -> dict[str, Any]:
-    others = _ONLY[STATEMENT if row["side"] == LEDGER else LEDGER]
-    return {name: None if name in others else row[_OURS.get(name, name)] for name in CARRIED}
+    is_later = pc.greater(rows["day"].fill_null(0), mapped(rows["account"], closing.__getitem__, pa.int64()))
+    is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
+    is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])
+    kept = rows.filter(pc.invert(pc.or_(rows["repeated"], pc.and_not(is_read_again, is_duplicate))))
+    columns = {name: kept[_OURS.get(name, name)] for name in CARRIED}
+    for side, names in _ONLY.items():
+        columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in names}
+    made = typed([arranged(columns, CARRIED)], CARRIED)
+    order = ["side", "account", "business_date", "statement", "line", "number", "key"]
+    return made.sort_values(order, ignore_index=True)

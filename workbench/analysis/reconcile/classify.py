@@ -62,7 +62,7 @@ def classify(
     """
     good = {side: each.filter(~nw.col("bad")) if bad[side] else each for side, each in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
-    inside = nw.concat([side.join(marked, on=GROUP, how="semi") for side in good.values()])
+    inside = nw.concat(list(good.values())).join(marked, on=GROUP, how="semi")
     special = _special(engine, inside, overlaps=overlaps)
     plain = {
         side: nw.concat([each.join(marked, on=GROUP, how="anti"), _firsts(special, side)])

@@ -22,6 +22,11 @@ DUCKDB, POLARS, PANDAS, SPARK = "duckdb", "polars", "pandas", "spark"
 _ARROW = {nw.Int64: pa.int64(), nw.String: pa.string(), nw.Boolean: pa.bool_()}
 
 
+def arrow_schema(shape: Shape) -> pa.Schema:
+    """The shape as Arrow has it."""
+    return pa.schema([(name, _ARROW[kind]) for name, kind in shape.items()])
+
+
 class Engine(ABC):
     """What a set of rules needs of the thing that runs them."""
 
@@ -52,10 +57,18 @@ class Engine(ABC):
     def collect(self, frame: Frame) -> pa.Table:
         """The rows, here."""
 
+    def table(self, frame: Frame, shape: Shape, **made: nw.Expr) -> pa.Table:
+        """The rows in this shape, here."""
+        return self.collect(self.conform(frame, shape, **made)).cast(arrow_schema(shape))
+
     def rows(self, frame: Frame, shape: Shape, **made: nw.Expr) -> list[dict[str, Any]]:
-        """The rows in this shape, here, as Python has them."""
-        found: list[dict[str, Any]] = self.collect(self.conform(frame, shape, **made)).to_pylist()
+        """The same, as Python has them."""
+        found: list[dict[str, Any]] = self.table(frame, shape, **made).to_pylist()
         return found
+
+    def named(self, frame: Frame) -> Frame:
+        """The same rows; what they are made of is told to the engine once, however often they are used."""
+        return frame
 
     def keep(self, frame: Frame) -> Frame:
         """The same rows, worked out once however often they are used."""
@@ -90,7 +103,7 @@ class _DuckDB(Engine):
                 "autoinstall_known_extensions": "false",
             }
         )
-        self._kept = 0
+        self._named = 0
 
     def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
         return self._read(self._connection.read_parquet([str(path) for path in paths]), kinds)
@@ -106,11 +119,19 @@ class _DuckDB(Engine):
     def _read(self, relation: duckdb.DuckDBPyRelation, kinds: Kinds) -> Frame:
         return _lazy(relation.project(", ".join(self._READ[kind].format(name) for name, kind in kinds.items())))
 
+    def named(self, frame: Frame) -> Frame:
+        name = self._name()
+        nw.to_native(frame).create_view(name)
+        return _lazy(self._connection.view(name))
+
     def keep(self, frame: Frame) -> Frame:
-        self._kept += 1
-        name = f"kept_{self._kept}"
+        name = self._name()
         nw.to_native(frame).create(name)
         return _lazy(self._connection.table(name))
+
+    def _name(self) -> str:
+        self._named += 1
+        return f"rows_{self._named}"
 
     def collect(self, frame: Frame) -> pa.Table:
         return nw.to_native(frame).to_arrow_table()

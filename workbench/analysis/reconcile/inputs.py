@@ -223,9 +223,8 @@ _SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount
 Columns = Callable[[str], nw.Expr]
 """A row's name of a column → the column."""
 
-LOADED: Shape = {**ROW, "account": WORD, **dict.fromkeys(("balance_minor", "gross", "good_day"), NUMBER)}
-"""A row whose account is still its name, with its running balance, its effect without the sign, and its day if it is
-not `bad`."""
+LOADED: Shape = {**ROW, "account": WORD, "balance_minor": NUMBER}
+"""A row whose account is still its name, with its running balance."""
 
 
 def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -> Frame:
@@ -237,8 +236,7 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
     of: dict[str, nw.Expr] = {ours: nw.col(theirs) for ours, theirs in {**_SHARED, **_NAMES[side]}.items()}
     of |= {name: nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")}
     of |= {name: nothing("account") for name in ("source", "entry", "state", "problem") if name not in of}
-    signed, bad = effect(lambda name: of.get(name, nw.col(name))), unreadable(lambda name: of.get(name, nw.col(name)))
-    return engine.conform(
+    made = engine.conform(
         frame,
         LOADED,
         **of,
@@ -246,11 +244,10 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
         side=nw.lit(side),
         g=nw.coalesce(of["batch"], of["key"]),
         order=nw.coalesce(of["at"], of["day"] * DAY_MS).fill_null(0),
-        bad=bad,
-        signed=signed,
-        gross=signed.abs(),
-        good_day=nw.when(~bad).then(of["day"]),
+        bad=unreadable(lambda name: of.get(name, nw.col(name))),
+        signed=effect(lambda name: of.get(name, nw.col(name))),
     )
+    return engine.named(made)
 
 
 def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
@@ -258,7 +255,7 @@ def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
     place = nw.when(nw.col("account") == accounts[0]).then(0)
     for number, account in enumerate(accounts[1:], start=1):
         place = place.when(nw.col("account") == account).then(number)
-    return engine.conform(rows, ROW, account=place)
+    return engine.named(engine.conform(rows, ROW, account=place))
 
 
 def effect(of: Columns) -> nw.Expr:

@@ -1,22 +1,23 @@
 """What is open, here: pairs that do not agree, what rule 6 makes of those on one side, and the frame of breaks.
 
-Nothing of it is a table any more. The breaks are few beside the rows, and each is shown to a person.
+They are columns of Arrow, since nearly every row may be open: only while its texts are made is a pair an object.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.frames import frame
-from workbench.analysis.reconcile.classify import NARROW, Classified, effect_of, open_specials
-from workbench.analysis.reconcile.engines import Engine
+from workbench.analysis.frames import arranged, typed
+from workbench.analysis.reconcile.classify import GROUP, NARROW, Classified, effect_of, open_specials
+from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
     FLAG,
     LEDGER,
@@ -36,252 +37,317 @@ from workbench.analysis.reconcile.rules import (
 from workbench.analysis.shapes import BREAK
 from workbench.domain.phones import COUNTRY, GAPS, MOBILE, mask_column
 
-Row = dict[str, Any]
-"""A row in the shape ROW, with its account's name."""
-Pair = dict[str, Any]
+_PAIR: Shape = {
+    "account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "repeated": FLAG, "grouped": FLAG,
+    **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
+    "reversed_entry": WORD, "reversed_signed": NUMBER,
+}  # fmt: skip
 """What is said of one thing by both sides, or by one: then the other side's `no` is null.
 
-`account`, `g`, `code`, `rows`, `repeated`, the `members` of a group, and of each side the columns OF_SIDE as `l_…`
-and `s_…`: for a group those of its first row on that side, where `signed` is the sum. Of a reversal on the statement
-`reversed_entry` and `reversed_signed` are what the ledger has of what it reverses.
+Of each side there are the columns OF_SIDE as `l_…` and `s_…`: of what is `grouped` those of its first row on that
+side, where `signed` is the sum. Of a reversal on the statement `reversed_entry` and `reversed_signed` are what the
+ledger has of what it reverses.
 """
-_NOTHING: Pair = {
-    **{f"{prefix}{name}": None for prefix in PREFIX.values() for name in OF_SIDE},
-    "rows": 1, "repeated": False, "members": (), "reversed_entry": None, "reversed_signed": None,
-}  # fmt: skip
+_BROKEN: Shape = {
+    "side": WORD,
+    "account": WORD,
+    "code": WORD,
+    "repeated": FLAG,
+    **{name: ROW[name] for name in OF_SIDE},
+}
 _COMPARED: Shape = {"account": NUMBER, "g": WORD, "code": WORD} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "signed")
 }
+_TEXTS_AT_ONCE = 20_000
+"""So many pairs at a time are Python objects."""
+
+
+class Open(NamedTuple):
+    """The `pairs` (the shape _PAIR, but with the names of accounts) and the `members` of groups (the shape ROW)."""
+
+    pairs: pa.Table
+    members: pa.Table
 
 
 def open_pairs(
     engine: Engine, classified: Classified, ledger: Frame, accounts: Sequence[str], cut_after: Mapping[str, int]
-) -> list[Pair]:
+) -> Open:
     """Every pair that is a break, or agrees only within the tolerance.
 
     `ledger` has every row of these accounts, and `cut_after` is the last settled day of each.
     """
-    found = [*_bad(engine, classified.bad), *_compared(engine, classified.compared), *_specials(engine, classified)]
-    for pair in found:
-        pair["account"] = accounts[pair["account"]]
-        for row in pair["members"]:
-            row["account"] = pair["account"]
-    return _resolved(engine, found, ledger, accounts, cut_after)
+    shape = {**ROW, "repeated": FLAG, **dict.fromkeys(("batches", "rank", "n", "l_sum", "s_sum"), NUMBER)}
+    special = engine.table(classified.special.filter(open_specials()), shape)
+    again, batched = special["repeated"], pc.greater(special["batches"], 0)
+    members = special.filter(pc.and_not(batched, again))
+    found = pa.concat_tables([
+        # Rule 1. Such a row is of no group, though another row's group may be called as its would be.
+        *(_alone(engine.table(rows, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for rows in classified.bad),
+        _compared(engine, classified.compared),
+        # Rules 2 and 3: lines told again, further rows of a key, and groups with a batch that do not agree.
+        _alone(special.filter(again), codes.DUPLICATE, g=None, repeated=True),
+        _alone(special.filter(pc.invert(pc.or_(again, batched))), codes.DUPLICATE),
+        _groups(members),
+    ])  # fmt: skip
+    is_waiting = pc.equal(found["code"], ONE_SIDED)
+    waiting, found = found.filter(is_waiting), found.filter(pc.invert(is_waiting))
+    cut = pa.array([cut_after[account] for account in accounts], pa.int64())
+    resolved = _resolved(_with_reversed(engine, waiting, ledger), cut)
+    names = pa.array(accounts, pa.string())
+    return Open(*(
+        table.set_column(table.column_names.index("account"), "account", names.take(table["account"]))
+        for table in (pa.concat_tables([found, *resolved]), members)
+    ))  # fmt: skip
 
 
-def _bad(engine: Engine, bad: Sequence[Frame]) -> Iterator[Pair]:
-    """Rule 1. Such a row is of no group, though another row's group may be called as its would be."""
-    for rows in bad:
-        for row in engine.rows(rows, ROW):
-            yield _alone({**row, "g": None}, codes.INVALID)
+def _table(shape: Shape, length: int, /, **given: Any) -> pa.Table:  # noqa: ANN401  a column, or one value for all rows
+    """A table of this shape; what is not given is missing."""
+    columns = [
+        value.cast(field.type)
+        if isinstance(value := given.get(field.name), pa.Array | pa.ChunkedArray)
+        else pa.repeat(pa.scalar(value, field.type), length)
+        for field in arrow_schema(shape)
+    ]
+    return pa.Table.from_arrays(columns, schema=arrow_schema(shape))
 
 
-def _compared(engine: Engine, compared: Frame) -> Iterator[Pair]:
-    differ = compared.filter(~nw.col("code").is_null())
+_pairs = partial(_table, _PAIR)
+
+
+def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _alone(rows: pa.Table, code: Mapping[str, str], **more: Any) -> pa.Table:  # noqa: ANN401  values of a pair
+    """Rows with nothing on the other side, with the code of their own."""
+    made = []
+    for side, prefix in PREFIX.items():
+        mine = rows.filter(pc.equal(rows["side"], side))
+        shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
+        usual = {"rows": 1, "repeated": False, "grouped": False, "g": mine["g"]}
+        made.append(_pairs(len(mine), account=mine["account"], code=code[side], **shown, **{**usual, **more}))
+    return pa.concat_tables(made)
+
+
+def _compared(engine: Engine, compared: Frame) -> pa.Table:
     effects = {f"{prefix}signed": effect_of(side) for side, prefix in PREFIX.items()}
-    for row in engine.rows(differ, _COMPARED, **effects):
-        pair = {**_NOTHING, **row}
-        there = [prefix for prefix in PREFIX.values() if row[f"{prefix}no"] is not None]
-        for prefix in PREFIX.values():
-            # What did not go through the join follows from what did.
-            pair |= {f"{prefix}key": row["g"]} if prefix in there else {f"{prefix}signed": None}
-        yield {**pair, "rows": len(there)}
+    found = engine.table(compared.filter(~nw.col("code").is_null()), _COMPARED, **effects)
+    made = _columns(found)
+    there = {prefix: pc.is_valid(found[f"{prefix}no"]) for prefix in PREFIX.values()}
+    for prefix, is_there in there.items():
+        # What did not go through the join follows from what did.
+        made[f"{prefix}key"] = pc.if_else(is_there, found["g"], None)
+        made[f"{prefix}signed"] = pc.if_else(is_there, found[f"{prefix}signed"], None)
+    rows = pc.add(*(pc.cast(each, pa.int64()) for each in there.values()))
+    return _pairs(len(found), **made, rows=rows, repeated=False, grouped=False)
 
 
-def _specials(engine: Engine, classified: Classified) -> Iterator[Pair]:
-    """Rules 2 and 3: lines told again, further rows of a key, and groups with a batch that do not agree."""
-    shape = {**ROW, "repeated": FLAG, "batches": NUMBER, "rank": NUMBER}
-    rows = engine.rows(classified.special.filter(open_specials()), shape)
-    batched = [row for row in rows if row["batches"] and not row["repeated"]]
-    for row in rows:
-        if row["repeated"]:
-            yield {**_alone({**row, "g": None}, codes.DUPLICATE[STATEMENT]), "repeated": True}
-        elif not row["batches"]:
-            yield _alone(row, codes.DUPLICATE[row["side"]])
-    for _, members in groupby(sorted(batched, key=_group), key=_group):
-        yield _of_group(list(members))
+def _groups(members: pa.Table) -> pa.Table:
+    """A pair of each group with the sums. A row that only has the batch's name as its key is part of it as well."""
+    firsts = {}
+    for side, prefix in PREFIX.items():
+        mine = members.filter(pc.and_(pc.equal(members["side"], side), pc.equal(members["rank"], 1)))
+        shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
+        sums = {f"{prefix}batch": mine["g"], f"{prefix}signed": mine[f"{prefix}sum"], f"{prefix}rows": mine["n"]}
+        firsts[side] = pa.table({name: mine[name] for name in GROUP} | shown | sums)
+    both = firsts[LEDGER].join(firsts[STATEMENT], GROUP, join_type="full outer")
+    is_both = pc.and_(*(pc.is_valid(both[f"{prefix}no"]) for prefix in PREFIX.values()))
+    code = pc.if_else(is_both, codes.BATCH_MISMATCH, ONE_SIDED)
+    rows = pc.coalesce(both["l_rows"], both["s_rows"])
+    return _pairs(len(both), **_columns(both), code=code, rows=rows, repeated=False, grouped=True)
 
 
-def _group(row: Row) -> tuple[int, str]:
-    return row["account"], row["g"]
-
-
-def _of_group(members: list[Row]) -> Pair:
-    """A pair with the sums. A row that only has the batch's name as its key is part of the batch as well."""
-    pair = {**_NOTHING, "account": members[0]["account"], "g": members[0]["g"], "rows": len(members)}
-    firsts = [row for row in members if row["rank"] == 1]
-    for first in firsts:
-        signed = sum(row["signed"] for row in members if row["side"] == first["side"])
-        pair |= _sided({**first, "batch": first["g"], "signed": signed})
-    return {**pair, "members": members, "code": codes.BATCH_MISMATCH if len(firsts) > 1 else ONE_SIDED}
-
-
-def _alone(row: Row, code: str) -> Pair:
-    return {**_NOTHING, **_sided(row), "account": row["account"], "g": row["g"], "code": code}
-
-
-def _sided(row: Row) -> Pair:
-    prefix = PREFIX[row["side"]]
-    return {f"{prefix}{name}": row[name] for name in OF_SIDE}
-
-
-def _resolved(
-    engine: Engine, found: Sequence[Pair], ledger: Frame, accounts: Sequence[str], cut_after: Mapping[str, int]
-) -> list[Pair]:
-    """The pairs with a code for those that stand on one side."""
-    waiting = [pair for pair in found if pair["code"] == ONE_SIDED]
-    made = [pair for pair in found if pair["code"] != ONE_SIDED]
-    partners = _partners([pair for pair in waiting if not pair["members"]])
-    count = Counter(id(pair) for both in partners for pair in both)
-    met = set()
-    for ours, theirs in partners:
-        if count[id(ours)] == count[id(theirs)] == 1:
-            met |= {id(ours), id(theirs)}
-            right = {name: value for name, value in theirs.items() if name.startswith(PREFIX[STATEMENT])}
-            made.append({**ours, **right, "code": codes.WRONG_REFERENCE, "rows": 2})
-    lonely = [pair for pair in waiting if id(pair) not in met]
-    asked = [pair for pair in lonely if pair["s_kind"] == "reversal" and not count[id(pair)]]
-    known = _reversed(engine, ledger, accounts, {(pair["account"], pair["s_refers"]) for pair in asked})
-    for pair in lonely:
-        if count[id(pair)]:
-            made.append({**pair, "code": codes.AMBIGUOUS})
-            continue
-        whole = pair | known.get((pair["account"], pair["s_refers"]), {}) if pair["s_kind"] == "reversal" else pair
-        made.append({**whole, "code": _lonely(whole, cut_after[pair["account"]])})
-    return made
-
-
-def _partners(waiting: Sequence[Pair]) -> list[tuple[Pair, Pair]]:
-    """Every two one-sided rows that may be one movement."""
-    theirs = defaultdict(list)
-    for pair in waiting:
-        if pair["l_no"] is None and pair["s_phone"] is not None:
-            national, alike = _alike(pair, PREFIX[STATEMENT])
-            theirs[alike].append((national, pair))
-    found = []
-    for pair in waiting:
-        if pair["s_no"] is None and pair["l_phone"] is not None:
-            mine, alike = _alike(pair, PREFIX[LEDGER])
-            found += [
-                (pair, other) for national, other in theirs.get(alike, ())
-                # Where neither side masks it, the whole number tells two customers apart.
-                if (mine == national or re.search("[*•]", mine + national)) and _near(pair, other)
-            ]  # fmt: skip
-    return found
-
-
-def _alike(pair: Pair, prefix: str) -> tuple[str, tuple[Any, ...]]:
-    """A customer's number in national form, and what two rows of one movement have in common.
-
-    However it is written, a number has two digits and the last three in common with its masked form. What is no
-    mobile number of this country is compared as it is.
-    """
-    phone = pair[f"{prefix}phone"]
-    national = re.sub(COUNTRY, "", re.sub(GAPS, "", phone))
-    ends = (national[:2], national[6:]) if re.fullmatch(MOBILE, national) else (phone, "")
-    return national, (
-        pair["account"],
-        *(pair[f"{prefix}{name}"] for name in ("currency", "direction", "amount")),
-        *ends,
-    )
-
-
-def _near(ours: Pair, theirs: Pair) -> bool:
-    if ours["l_at"] is None or theirs["s_at"] is None:
-        return bool(ours["l_day"] == theirs["s_day"])
-    return bool(abs(ours["l_at"] - theirs["s_at"]) <= PARTNERS_WITHIN_MS)
-
-
-def _reversed(
-    engine: Engine, ledger: Frame, accounts: Sequence[str], wanted: set[tuple[str, str | None]]
-) -> Mapping[tuple[str, str], Pair]:
-    """What the ledger has of the keys that reversals on the statement name, by account and key."""
-    keys = [(accounts.index(account), key) for account, key in wanted if key is not None]
-    if not keys:
-        return {}
-    named = pa.table({"account": [place for place, _ in keys], "key": [key for _, key in keys]})
+def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table:
+    """The pairs with what the ledger has of the keys that reversals on the statement name."""
+    asks = pc.if_else(pc.equal(waiting["s_kind"], "reversal"), waiting["s_refers"], None)
+    named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
+    if not len(named):
+        return waiting
     there = ledger.join(engine.arrow(named, {"account": WHOLE, "key": TEXT}), on=["account", "key"], how="semi")
+    shape = {"account": NUMBER, "key": WORD, "reversed_entry": WORD, "reversed_signed": NUMBER}
+    counted = there.group_by("account", "key").agg(
+        reversed_entry=nw.col("entry").min(), reversed_signed=nw.col("signed").max()
+    )
+    plain = waiting.drop_columns(["reversed_entry", "reversed_signed"]).append_column("asks", asks)
+    return plain.join(engine.table(counted, shape), ["account", "asks"], ["account", "key"]).select(list(_PAIR))
+
+
+def _resolved(waiting: pa.Table, cut: pa.Array) -> list[pa.Table]:
+    """Rule 6: partners as one pair, and what is left with a code; `cut` has the last settled day of each account."""
+    partners = _partners(waiting)
+    count = Counter(place for both in partners for place in both)
+    met = [both for both in partners if count[both[0]] == count[both[1]] == 1]
+    ours, theirs = (waiting.take(pa.array([both[side] for both in met], pa.int64())) for side in (0, 1))
+    right = {name: column for name, column in _columns(theirs).items() if name.startswith(PREFIX[STATEMENT])}
+    both = _pairs(len(met), **{**_columns(ours), **right, "code": codes.WRONG_REFERENCE, "rows": 2})
+    places = pa.array(range(len(waiting)), pa.int64())
+    is_met, is_ambiguous = (
+        pc.is_in(places, pa.array(chosen, pa.int64()))
+        for chosen in ([place for both in met for place in both], list(count))
+    )
+    lonely = _columns(waiting) | {"code": _lonely(waiting, is_ambiguous, cut)}
+    return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_met))]
+
+
+def _partners(waiting: pa.Table) -> list[tuple[int, int]]:
+    """Where every two rows are that may be one movement: the ledger's, and the statement's."""
+    ours, theirs = (_phoned(waiting, prefix) for prefix in PREFIX.values())
     found = defaultdict(list)
-    for row in engine.rows(there, {"account": NUMBER, "key": WORD, "entry": WORD, "signed": NUMBER}):
-        found[accounts[row["account"]], row["key"]].append(row)
-    return {
-        name: {
-            "reversed_entry": min((row["entry"] for row in rows if row["entry"] is not None), default=None),
-            "reversed_signed": max(row["signed"] for row in rows),
-        }
-        for name, rows in found.items()
-    }
+    # Most rows are like none of the other side: they are left out before any is an object.
+    for row in theirs.join(ours.select(_ALIKE), _ALIKE, join_type="left semi").to_pylist():
+        found[tuple(row[name] for name in _ALIKE)].append(row)
+    return [
+        (mine["place"], other["place"])
+        for mine in ours.join(theirs.select(_ALIKE), _ALIKE, join_type="left semi").to_pylist()
+        for other in found[tuple(mine[name] for name in _ALIKE)]
+        if _is_one_customer(mine["phone"], other["phone"]) and _near(mine, other)
+    ]
 
 
-def _lonely(pair: Pair, last: int) -> str:
-    """Rules 6b to 6d."""
-    ours = pair["s_no"] is None
-    if (ours and pair["l_refers"] is not None) or pair["reversed_signed"] is not None:
-        return codes.REVERSED_UNMATCHED
-    if (pair["l_day"] if ours else pair["s_day"]) > last:
-        return codes.TIMING
-    if ours and pair["l_kind"] == "payout_paid":
-        return codes.PAYOUT_UNPAID
-    return codes.MISSING[LEDGER if ours else STATEMENT]
+_ALIKE = ["account", "currency", "direction", "amount", "ends"]
+"""What two rows of one movement have in common."""
+
+
+def _phoned(waiting: pa.Table, prefix: str) -> pa.Table:
+    """The rows of a side that have a customer's number, and their places."""
+    of_side = pc.and_(pc.is_valid(waiting[f"{prefix}no"]), pc.is_valid(waiting[f"{prefix}phone"]))
+    places = pc.indices_nonzero(pc.and_not(of_side, waiting["grouped"]))
+    names = ("currency", "direction", "amount", "phone", "at", "day")
+    columns = {"account": waiting["account"], **{name: waiting[f"{prefix}{name}"] for name in names}}
+    mine = {name: column.take(places) for name, column in columns.items()}
+    return pa.table({**mine, "ends": mapped(mine["phone"], _ends), "place": places})
+
+
+def _national(phone: str) -> str:
+    return re.sub(COUNTRY, "", re.sub(GAPS, "", phone))
+
+
+def _ends(phone: str) -> str:
+    """What of a customer's number is the same however it is written: two digits, and the last three.
+
+    What is no mobile number of this country is compared as it is.
+    """
+    national = _national(phone)
+    return f"{national[:2]}…{national[6:]}" if re.fullmatch(MOBILE, national) else phone
+
+
+def _is_one_customer(ours: str, theirs: str) -> bool:
+    """Where neither side masks it, the whole number tells two customers apart."""
+    mine, other = _national(ours), _national(theirs)
+    return mine == other or re.search("[*•]", mine + other) is not None
+
+
+def _near(mine: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if mine["at"] is None or other["at"] is None:
+        return bool(mine["day"] == other["day"])
+    return bool(abs(mine["at"] - other["at"]) <= PARTNERS_WITHIN_MS)
+
+
+def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.ChunkedArray:
+    """Rules 6a to 6d: the code of each pair that stands on one side."""
+    ours = pc.is_null(waiting["s_no"])
+    is_late = pc.greater(pc.coalesce(waiting["s_day"], waiting["l_day"]), cut.take(waiting["account"]))
+    is_reversal = pc.or_(pc.and_(ours, pc.is_valid(waiting["l_refers"])), pc.is_valid(waiting["reversed_signed"]))
+    is_unpaid = pc.and_(ours, pc.is_in(waiting["l_kind"], pa.array(["payout_paid"])))
+    code = pc.if_else(ours, codes.MISSING[LEDGER], codes.MISSING[STATEMENT])
+    for named, applies in (
+        (codes.PAYOUT_UNPAID, is_unpaid),
+        (codes.TIMING, is_late),
+        (codes.REVERSED_UNMATCHED, is_reversal),
+        (codes.AMBIGUOUS, is_ambiguous),
+    ):
+        code = pc.if_else(applies, named, code)
+    return code
 
 
 _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
 
 
-def breaks_of(pairs: Sequence[Pair], closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:
+def breaks_of(found: Open, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:
     """The frame BREAK, in an order that depends on nothing but its rows.
 
     `closing` is the last day of each account, `expected_in` the names of its statements.
     """
-    made = frame((_break(pair, closing, expected_in) for pair in pairs), BREAK)
-    made = made.sort_values(_SORTED, kind="stable", ignore_index=True)
-    made["code"] = made["code"].cat.set_categories(codes.CODES)
-    made["bucket"] = made["bucket"].cat.set_categories(list(codes.BUCKETS), ordered=True)
-    return made
+    made = pa.table(_plain(found.pairs, closing, expected_in))
+    order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
+    columns = _columns(made.take(order))
+    columns["reason"], columns["proposal"] = _texts(found, order)
+    result = typed([arranged(columns, BREAK)], BREAK)
+    if result.duplicated(_SORTED[:-1]).any():
+        result = result.sort_values(_SORTED, kind="stable", ignore_index=True)
+    result["code"] = result["code"].cat.set_categories(codes.CODES)
+    result["bucket"] = result["bucket"].cat.set_categories(list(codes.BUCKETS), ordered=True)
+    return result
 
 
-def _break(pair: Pair, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> dict[str, Any]:
-    has = {side: pair[f"{prefix}no"] is not None for side, prefix in PREFIX.items()}
-    mine = PREFIX[STATEMENT if has[STATEMENT] else LEDGER]
-    day = min((day for day in (pair["l_day"], pair["s_day"]) if day is not None), default=None)
-    age = None if day is None else max(closing[pair["account"]] - day, 0)
-    ledger, statement = (pair[f"{prefix}signed"] if has[side] else None for side, prefix in PREFIX.items())
+def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
+    """The columns of BREAK that follow from those of the pairs, without the texts."""
+    ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
+    key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
+    apart = pc.subtract(*(pairs[f"{prefix}signed"].fill_null(0) for prefix in PREFIX.values()))
+    day = pc.min_element_wise(pairs["l_day"], pairs["s_day"])
+    age = pc.max_element_wise(
+        pc.subtract(mapped(pairs["account"], closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
+    )
+    theirs = pc.if_else(pc.equal(pairs["s_phone"], ""), None, pairs["s_phone"])
     return {
-        "statement": pair["s_source"] if has[STATEMENT] else expected_in[pair["account"]],
-        "line": pair["s_no"],
-        "account": pair["account"],
-        "key": pair[f"{mine}key"],
-        "code": pair["code"],
-        "side": "both" if all(has.values()) else LEDGER if has[LEDGER] else STATEMENT,
-        "entry": pair["l_entry"],
-        "ledger_minor": ledger,
-        "statement_minor": statement,
-        "variance_minor": 0 if pair["repeated"] else (ledger or 0) - (statement or 0),
-        "currency": pair[f"{mine}currency"],
+        "statement": pc.if_else(statement, pairs["s_source"], mapped(pairs["account"], expected_in.__getitem__)),
+        "line": pairs["s_no"],
+        "account": pairs["account"],
+        "key": key,
+        "code": pairs["code"],
+        "side": pc.if_else(pc.and_(ledger, statement), "both", pc.if_else(ledger, LEDGER, STATEMENT)),
+        "entry": pairs["l_entry"],
+        "ledger_minor": pairs["l_signed"],
+        "statement_minor": pairs["s_signed"],
+        "variance_minor": pc.if_else(pairs["repeated"], 0, apart),
+        "currency": currency,
         "business_date": day,
         "age_days": age,
-        "bucket": None if age is None else codes.bucket_of(age),
-        "phone": mask_column(pair["s_phone"] or pair["l_phone"] or "") or None,
-        "rows": pair["rows"],
-        "reason": codes.reason_of(pair),
-        "settlement": codes.BREAK_CODES[pair["code"]].settlement,
-        "proposal": codes.proposal_of(pair, _ledger_members(pair)),
+        "bucket": mapped(age, codes.bucket_of),
+        "phone": mapped(pc.coalesce(theirs, pairs["l_phone"]), lambda phone: mask_column(phone) or None),
+        "rows": pairs["rows"],
+        "settlement": mapped(pairs["code"], lambda code: codes.BREAK_CODES[code].settlement),
     }
 
 
-def _ledger_members(pair: Pair) -> list[Pair]:
-    mine = sorted(
-        (row for row in pair["members"] if row["side"] == LEDGER), key=lambda row: (row["no"], row["entry"] or "")
-    )
-    return [{f"l_{name}": row[name] for name in OF_SIDE} for row in mine]
+def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
+    """What is made of each value, once for every value that there is; text unless `kind` says otherwise."""
+    found = column.combine_chunks().dictionary_encode()
+    return pa.array([made(each) for each in found.dictionary.to_pylist()], kind or pa.string()).take(found.indices)
 
 
-def broken_rows(pairs: Sequence[Pair]) -> Iterator[Row]:
-    """Each row of either side that is part of a break, with its `side`, `code` and `repeated`."""
-    for pair in pairs:
-        shared = {name: pair[name] for name in ("account", "code", "repeated")}
-        for row in pair["members"]:
-            yield {**row, **shared}
-        for side, prefix in PREFIX.items():
-            if not pair["members"] and pair[f"{prefix}no"] is not None:
-                yield {"side": side, **shared, **{name: pair[f"{prefix}{name}"] for name in OF_SIDE}}
+def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
+    """The reason and the proposal of each pair, in this order."""
+    bodies, names = _bodies(found.members), found.pairs.column_names
+    reasons, proposals = [], []
+    for start in range(0, len(order), _TEXTS_AT_ONCE):
+        columns = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE)).columns
+        made = [dict(zip(names, row, strict=True)) for row in zip(*(each.to_pylist() for each in columns), strict=True)]
+        reasons.append(pa.array([codes.reason_of(pair) for pair in made], pa.string()))
+        proposed = [codes.proposal_of(pair, bodies.get((pair["account"], pair["g"]), ())) for pair in made]
+        proposals.append(pa.array(proposed, pa.string()))
+    return [pa.chunked_array(texts, pa.string()) for texts in (reasons, proposals)]
+
+
+def _bodies(members: pa.Table) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
+    """What proposals go by of the ledger's rows in each group, in their order."""
+    ours = members.filter(pc.equal(members["side"], LEDGER)).sort_by([("no", "ascending"), ("entry", "ascending")])
+    found = defaultdict(list)
+    for row in ours.select(["account", "g", "entry", "amount", "fee"]).to_pylist():
+        found[row["account"], row["g"]].append({f"l_{name}": row[name] for name in ("entry", "amount", "fee")})
+    return found
+
+
+def broken_rows(found: Open) -> pa.Table:
+    """Each row of either side that is part of a break, in the shape _BROKEN."""
+    is_grouped = found.pairs["grouped"]
+    single, made = found.pairs.filter(pc.invert(is_grouped)), []
+    for side, prefix in PREFIX.items():
+        mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
+        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE} | {
+            n: mine[n] for n in ("account", "code", "repeated")
+        }
+        made.append(_table(_BROKEN, len(mine), side=side, **shown))
+    groups = found.pairs.filter(is_grouped).select([*GROUP, "code"])
+    return pa.concat_tables([*made, found.members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis.breaks import CODES, MATCHED
 from workbench.analysis.frames import day_number, frame, python_rows, schema_of, typed
 from workbench.analysis.reconcile.classify import Classified, agreed_groups, both_sides, effect_of
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import StatementFile, nothing
-from workbench.analysis.reconcile.pairs import Row
 from workbench.analysis.reconcile.rules import (
     LEDGER,
     MATCH_RULES,
@@ -49,12 +49,16 @@ def totals(engine: Engine, rows: Frame) -> Totals:
         "signed": nw.col("signed").sum(),
         "first_no": nw.col("no").min(),
         "last_no": nw.col("no").max(),
-        "good": nw.col("good_day").count(),
-        "good_day": nw.col("good_day").max(),
+        "good": nw.col("good_date").count(),
+        "good_day": nw.col("good_date").max(),
+        "balances": nw.col("balance_minor").count(),
     }
     # Of one name as column and as sum some engines take the sum.
-    counted = rows.select(*_KEYS, "gross", "signed", "no", "good_day").group_by(*_KEYS).agg(**counts)
-    return engine.rows(counted, {**_KEYS, **dict.fromkeys(counts, NUMBER)})
+    given = rows.select(
+        *_KEYS, "signed", "no", "balance_minor",
+        gross=nw.col("signed").abs(), good_date=nw.when(~nw.col("bad")).then(nw.col("day")),
+    )  # fmt: skip
+    return engine.rows(given.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, NUMBER)})
 
 
 def of_account(lines: Totals, account: str) -> Totals:
@@ -159,7 +163,7 @@ def _balances_at_the_ends(
     engine: Engine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
 ) -> dict[tuple[str, str], tuple[int | None, int | None]]:
     """The balances before the first and after the last row of each statement, from its own running balance."""
-    if not groups:
+    if not any(line["balances"] for lines in groups.values() for line in lines):
         return {}
     spans = {
         key: (min(line["first_no"] for line in lines), max(line["last_no"] for line in lines))
@@ -296,7 +300,7 @@ def _apart(amount: int, fee: int, days: int, currency: str) -> str:
 _COUNTS = ("ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor", "variance_minor")
 
 
-def summary_of(read: Mapping[str, Totals], rows: Sequence[Row], breaks: pd.DataFrame) -> pd.DataFrame:
+def summary_of(read: Mapping[str, Totals], rows: pa.Table, breaks: pd.DataFrame) -> pd.DataFrame:
     """The frame SUMMARY: `read` are the totals of both sides, `rows` the rows that are part of breaks."""
     made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
 
@@ -308,11 +312,13 @@ def summary_of(read: Mapping[str, Totals], rows: Sequence[Row], breaks: pd.DataF
     for side, lines in read.items():
         for line in lines:
             count(line, MATCHED, side, line["rows"], line["value"])
-    for row in rows:
-        count(row, MATCHED, row["side"], -1, -abs(row["signed"]))
-        count(row, row["code"], row["side"], 1, abs(row["signed"]))
+    moved = rows.append_column("value", pc.abs(rows["signed"])).group_by(["account", "day", "code", "currency", "side"])
+    for row in moved.aggregate([("value", "sum"), ([], "count_all")]).to_pylist():
+        count(row, MATCHED, row["side"], -row["count_all"], -row["value_sum"])
+        count(row, row["code"], row["side"], row["count_all"], row["value_sum"])
     numbered = breaks.assign(business_date=breaks["business_date"].astype("int32[pyarrow]"))
-    for *key, variance in python_rows(numbered, *_BY, "variance_minor"):
+    apart = numbered.groupby(list(_BY), observed=True, dropna=False)["variance_minor"].sum().reset_index()
+    for *key, variance in python_rows(apart, *_BY, "variance_minor"):
         made[tuple(key)]["variance_minor"] += variance
     # What is missing comes first. A day on which every row is part of a break has nothing matched.
     records = [
@@ -338,16 +344,16 @@ def ageing_of(breaks: pd.DataFrame) -> pd.DataFrame:
 
 
 def proof_line(
-    account: str, read: Read, explained: int, rows: Sequence[Row], tolerated: int, before: Mapping[str, Any]
+    account: str, read: Read, explained: int, repeated: int, tolerated: int, before: Mapping[str, Any]
 ) -> dict[str, Any]:
     """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty.
 
-    `explained` is the sum of its breaks; `rows` are those that are part of one, of every account.
+    `explained` is the sum of its breaks, `repeated` what lines move that another file has too, and `tolerated` the
+    sum of the differences that are let pass.
     """
     books, ends = read.books_of(account), read.closings.get(account)
     signed = {side: _sum(of_account(each, account), "signed") for side, each in read.totals.items()}
     in_files = sum(book.signed for book in books)
-    repeated = sum(row["signed"] for row in rows if row["account"] == account and row["repeated"])
     moved, carried = in_files - repeated, signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening

@@ -9,8 +9,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from workbench.analysis.frames import day_number, frame, python_rows
+from workbench.analysis.frames import day_number, frame
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
@@ -21,7 +23,7 @@ from workbench.analysis.reconcile.carry_forward import (
 from workbench.analysis.reconcile.classify import Classified, classify
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of
-from workbench.analysis.reconcile.pairs import Pair, Row, breaks_of, broken_rows, open_pairs
+from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
     Read,
     ageing_of,
@@ -107,8 +109,8 @@ class _Run:
         overlaps = carried or len(read.books) > len(read.accounts)
         classified = classify(self.engine, read.rows, bad, self.tolerance, carried=carried, overlaps=overlaps)
         cut_after = {account: day - self.cut_off for account, day in closing.items()}
-        pairs = open_pairs(self.engine, classified, read.everything, read.accounts, cut_after)
-        return self._result(read, closing, classified, pairs)
+        found = open_pairs(self.engine, classified, read.everything, read.accounts, cut_after)
+        return self._result(read, closing, classified, found)
 
     def _read(self) -> Read:
         given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
@@ -131,7 +133,8 @@ class _Run:
         last: dict[str, int] = {}
         for line in counted:
             last[line["account"]] = max(last.get(line["account"], 0), line["last_no"] or 0)
-        closings = _closings(self.engine, ours, last)
+        told = {line["account"] for line in counted if line["balances"]}
+        closings = _closings(self.engine, ours, {account: last[account] for account in told})
         sums = {LEDGER: counted, STATEMENT: new}
         everything = numbered(self.engine, ours, accounts)
         rows = {LEDGER: everything, STATEMENT: numbered(self.engine, theirs, accounts)}
@@ -159,19 +162,19 @@ class _Run:
         """What an earlier run left of an account (CLOSED), or nothing."""
         return self.carried.closed_of(account) if self.carried else {}
 
-    def _result(
-        self, read: Read, closing: Mapping[str, int], classified: Classified, pairs: Sequence[Pair]
-    ) -> Reconciliation:
+    def _result(self, read: Read, closing: Mapping[str, int], classified: Classified, found: Open) -> Reconciliation:
         expected_in = {name: ", ".join(sorted({each.source for each in read.books_of(name)})) for name in closing}
-        broken = [pair for pair in pairs if pair["code"] != TOLERATED]
-        breaks, rows = breaks_of(broken, closing, expected_in), list(broken_rows(broken))
-        explained, tolerated = Counter[str](), Counter[str]()
-        for account, variance in python_rows(breaks, "account", "variance_minor"):
-            explained[account] += variance
-        for pair in pairs:
-            tolerated[pair["account"]] += pair["l_signed"] - pair["s_signed"] if pair["code"] == TOLERATED else 0
+        is_tolerated = pc.equal(found.pairs["code"], TOLERATED)
+        let_pass = found.pairs.filter(is_tolerated)
+        if len(let_pass):
+            found = found._replace(pairs=found.pairs.filter(pc.invert(is_tolerated)))
+        breaks, rows = breaks_of(found, closing, expected_in), broken_rows(found)
+        again = rows.filter(rows["repeated"])
+        explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
+        repeated = _summed(again["account"], again["signed"])
+        tolerated = _summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
         lines = [
-            proof_line(name, read, explained[name], rows, tolerated[name], self._before(name))
+            proof_line(name, read, explained[name], repeated[name], tolerated[name], self._before(name))
             for name in sorted(closing)
         ]
         return Reconciliation(
@@ -188,7 +191,7 @@ class _Run:
         )
 
     def _carry(
-        self, read: Read, closing: Mapping[str, int], rows: Sequence[Row], proof: Sequence[Mapping[str, Any]]
+        self, read: Read, closing: Mapping[str, int], rows: pa.Table, proof: Sequence[Mapping[str, Any]]
     ) -> CarryForward:
         closed = [
             {
@@ -211,6 +214,12 @@ class _Run:
         return made.and_of(self.carried.of([name for name in self.carried.closed["account"] if name not in closing]))
 
 
+def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
+    """The sum of each account."""
+    sums = pa.table({"account": accounts, "amount": amounts}).group_by("account").aggregate([("amount", "sum")])
+    return Counter(dict(zip(sums["account"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True)))
+
+
 def _with_account(statement: Frame, inputs: Inputs) -> Frame:
     """The rows with the account and the statement that they are of, where they do not say."""
     names = {each.account for each in inputs.reported.values()}
@@ -221,10 +230,11 @@ def _with_account(statement: Frame, inputs: Inputs) -> Frame:
 
 
 def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[str, int | None]:
-    """The balance after the last entry of each account."""
+    """The balance after the last entry of each account, where it is told at all."""
     ends = [(nw.col("account") == account) & (nw.col("no") == number) for account, number in last.items()]
-    rows = ledger.filter(reduce(or_, ends)) if ends else ledger.filter(nw.col("no").is_null())
-    found = engine.rows(rows, {"account": WORD, "balance_minor": NUMBER})
+    if not ends:
+        return {}
+    found = engine.rows(ledger.filter(reduce(or_, ends)), {"account": WORD, "balance_minor": NUMBER})
     return {row["account"]: row["balance_minor"] for row in found}
 
 
