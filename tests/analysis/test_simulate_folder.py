@@ -354,6 +354,15 @@ def test_any_other_register_will_do(gaps: dict[str, object]):
         bench.ledger.verify()
 
 
+def test_however_often_a_customer_pays_each_pin_is_typed_into_its_own_prompt():
+    often = Traffic(customers=2, intents_per_100k=90_000, refunds_per_100k=40_000, late_per_100k=8_000)
+    with Workbench(seed=7) as bench:
+        made = bench.simulate(payments=600, days=1, seed=1, traffic=often)
+        charges = bench.tables.charges["status"].value_counts()
+        assert charges["succeeded"] == made.outcomes["succeeded"] > 400
+        bench.ledger.verify()
+
+
 PAYMENTS_FROM, DAYS_FROM = "payments is a whole number from 0 to 1,000,000", "days is a whole number from 1 to 366"
 SIZES = [
     *((payments, 1, PAYMENTS_FROM) for payments in (-1, 1_000_001, True, 10.0)),

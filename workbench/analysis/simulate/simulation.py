@@ -3,7 +3,7 @@
 import heapq
 import itertools
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from decimal import Decimal
@@ -91,7 +91,7 @@ class Month:
         self._now_ms = plan.start_ms
         self._waiting: list[tuple[int, int, Happens]] = []
         self._places = itertools.count()
-        self._ringing: set[str] = set()
+        self._rings_until_ms: defaultdict[str, int] = defaultdict(int)
         self.outcomes: Counter[str] = Counter()
         self.refunds = 0
 
@@ -118,7 +118,7 @@ class Month:
             heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 
     def _pay(self, payment: Payment) -> Iterator[SimulatedCommand]:
-        if payment.phone in self._ringing:
+        if payment.at_ms < self._rings_until_ms[payment.phone]:
             # A handset that shows a prompt would take the PIN for that one.
             payment = payment._replace(way=CHARGE)
         asked = self._command(payment, payment.way, payment.amount_minor)
@@ -150,18 +150,15 @@ class Month:
             self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT, reported=True))
         else:
             reported = payment.scenario == UNKNOWN or self._plan.traffic.failures[payment.scenario].reported
+            # A customer who acts by himself has the prompt before him until then.
             after_ms = 0 if at_once else ACTS_AFTER_S * 1000
-            self._later(payment.at_ms + after_ms, lambda: self._note(payment, payment.scenario, reported=reported))
+            self._ring(payment, after_ms, lambda: self._note(payment, payment.scenario, reported=reported))
 
     def _ring(self, payment: Payment, for_ms: int, happens: Happens) -> None:
-        """A prompt is on the handset for so long, and then something happens."""
-
-        def end() -> Iterable[SimulatedCommand] | None:
-            self._ringing.discard(payment.phone)
-            return happens()
-
-        self._ringing.add(payment.phone)
-        self._later(payment.at_ms + for_ms, end)
+        """A prompt is on the handset for so long, beside others that are there already, and then something happens."""
+        until_ms = payment.at_ms + for_ms
+        self._rings_until_ms[payment.phone] = max(self._rings_until_ms[payment.phone], until_ms)
+        self._later(until_ms, happens)
 
     def _enter_pin(self, payment: Payment) -> list[SimulatedCommand]:
         self.outcomes[SUCCEEDED] += 1
