@@ -355,7 +355,10 @@ def test_any_other_register_will_do(gaps: dict[str, object]):
 
 
 def test_however_often_a_customer_pays_each_pin_is_typed_into_its_own_prompt():
-    often = Traffic(customers=2, intents_per_100k=90_000, refunds_per_100k=40_000, late_per_100k=8_000)
+    often = Traffic(
+        customers=1, intents_per_100k=90_000, late_per_100k=8_000, refunds_per_100k=40_000,
+        refund_after_ms=(600_000, 1_200_000),
+    )  # fmt: skip
     with Workbench(seed=7) as bench:
         made = bench.simulate(payments=600, days=1, seed=1, traffic=often)
         charges = bench.tables.charges["status"].value_counts()
