@@ -28,7 +28,7 @@ from workbench.visible import visible
 # A parser of internationalised addresses, which checks nothing in a notebook, takes a second to load in every process:
 # barred before the schema checker of nbformat, and of all that imports it, looks whether it is installed.
 sys.modules.setdefault("rfc3987_syntax", cast("Any", None))  # None is how an import is barred
-import nbformat  # noqa: E402
+import nbformat  # noqa: E402  see above
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _READ: Mapping[str, Callable[[str], object]] = {
