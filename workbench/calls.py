@@ -173,14 +173,15 @@ def checked_text(name: str, value: str, *, such_as: str = "") -> str:
     raise invalid(f"{name} must be {wanted}, not {type(value).__name__}.", name.removeprefix("The "), hint=hint)
 
 
-def segment(identifier: str) -> str:
-    """An identifier as one segment of a path.
+def segments(*identifiers: str) -> str:
+    """Identifiers as segments of a path, a slash before each.
 
     Raises InvalidRequest: not a string, empty, or a way to another path.
     """
-    if checked_text("The id", identifier, such_as="pi_…") in ("", ".", ".."):
-        raise invalid(f"{identifier!r} is no identifier.", "id")
-    return quote(identifier, safe="")
+    for each in identifiers:
+        if checked_text("The id", each, such_as="pi_…") in ("", ".", ".."):
+            raise invalid(f"{each!r} is no identifier.", "id")
+    return "".join([f"/{quote(each, safe='')}" for each in identifiers])
 
 
 @cache

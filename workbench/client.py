@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import httpx
 
-from workbench.calls import Calls, checked_text, host_of, invalid, segment
+from workbench.calls import Calls, checked_text, host_of, invalid, segments
 from workbench.closing import Closing
 from workbench.domain import wire
 from workbench.domain.payments import CANCELED, REQUIRES_PAYMENT_METHOD, SUCCEEDED
@@ -33,21 +33,19 @@ class Resource:
     def __init__(self, client: "PaymentsClient") -> None:
         self._client = client
 
-    def _url(self, *segments: str) -> str:
-        return "/".join([f"{getattr(self._client, self._host)}{self._path}", *map(segment, segments)])
-
     def _send(
         self,
         method: str,
         shape: type[Shape],
-        *segments: str,
+        *identifiers: str,
         idempotency_key: str | None = None,
         **parts: Any,  # noqa: ANN401  those of `Calls.send`
     ) -> Shape:
         headers = {}
         if idempotency_key is not None:
             headers["Idempotency-Key"] = checked_text("idempotency_key", idempotency_key, such_as="order-1")
-        return self._client.calls.send(method, self._url(*segments), shape, headers=headers, **parts)
+        url = f"{getattr(self._client, self._host)}{self._path}{segments(*identifiers)}"
+        return self._client.calls.send(method, url, shape, headers=headers, **parts)
 
 
 class Listed(Resource, Generic[T]):

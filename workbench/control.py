@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import asdict
 
-from workbench.calls import invalid, segment
+from workbench.calls import invalid, segments
 from workbench.client import PaymentsClient, listed
 from workbench.domain import wire
 from workbench.domain.moments import clock_text, moment, rfc3339
@@ -80,7 +80,7 @@ class SandboxControl:
 
     def set_delivery_faults(self, endpoint_id: str, faults: list[str]) -> wire.FaultyEndpoint:
         """Make deliveries to an endpoint misbehave, or behave again."""
-        path = f"webhook_endpoints/{segment(endpoint_id)}/faults"
+        path = f"webhook_endpoints{segments(endpoint_id)}/faults"
         return self.post(path, wire.FaultyEndpoint, {"faults": faults})
 
     def accounts(self, **bounds: str) -> list[wire.LedgerAccount]:

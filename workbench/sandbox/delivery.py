@@ -266,8 +266,7 @@ def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
 def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) -> None:
     tx.attempts.add(
         Attempt(
-            id=tx.new_id("att"),
-            seq=tx.next_seq(),
+            **tx.numbered("att"),
             delivery=sending.delivery.id,
             number=number,
             at_ms=tx.now_ms,

@@ -207,8 +207,7 @@ def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refere
     scenario = scenario_for(tx, charge, phone, asked=caller.scenario)
     session = tx.sessions.add(
         UssdSession(
-            id=tx.new_id("ussd"),
-            seq=tx.next_seq(),
+            **tx.numbered("ussd"),
             charge=charge.id,
             phone=charge.phone,
             operator=phone.operator.name,

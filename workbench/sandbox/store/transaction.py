@@ -253,9 +253,13 @@ class Transaction:
         """The next identifier of a kind."""
         return self.draws.identifier(prefix, self.count_up(prefix))
 
+    def numbered(self, prefix: str) -> dict[str, Any]:
+        """The next identifier of a kind, and the place of what is called so among all that is stored."""
+        return {"id": self.new_id(prefix), "seq": self.next_seq()}
+
     def made(self, prefix: str, account: str) -> dict[str, Any]:
         """What a stored object of an account begins with: the next id of its kind, its place, and when it was made."""
-        return {"id": self.new_id(prefix), "seq": self.next_seq(), "account": account, "created_ms": self.now_ms}
+        return {**self.numbered(prefix), "account": account, "created_ms": self.now_ms}
 
     def new_key(self, account: str, kind: str) -> tuple[records.ApiKey, str]:
         """Another key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
@@ -282,8 +286,7 @@ class Transaction:
         """
         return self.journal.append(
             JournalEntry(
-                id=self.new_id("je"),
-                seq=self.next_seq(),
+                **self.numbered("je"),
                 number=0,
                 kind=kind,
                 description=description,
