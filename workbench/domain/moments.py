@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Final
 
 from workbench.errors import InvalidRequest
@@ -47,6 +48,7 @@ def milliseconds_in(text: str, *, param: str) -> int:
         ) from None
 
 
+@lru_cache(4096)  # in one answer and its event most moments are the same
 def rfc3339(at_ms: int) -> str:
     """UTC with milliseconds and `Z`: `2026-01-05T06:00:00.000Z`."""
     return moment(at_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
