@@ -24,10 +24,11 @@ BENCHMARKS = {
     "served": served.served,
     "webhooks": served.webhooks,
     "reconcile": reconciling.reconciling,
+    "reconcile_many": reconciling.reconciling_many,
     "notebooks": in_process.notebooks,
 }
 USUAL = Size()
-TINY = Size(1, 2, 20, 20, (10_000,), 0.05, ("01_create_an_intent",))
+TINY = Size(1, 2, 20, 20, (10_000,), 0.05, ("01_create_an_intent",), large_rows=(10_000,))
 
 
 def main() -> None:

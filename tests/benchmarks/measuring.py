@@ -28,6 +28,7 @@ class Size(NamedTuple):
     notebooks: tuple[str, ...] = ("11_explore_a_month", "12_reconcile_a_statement")
     peers: Path | None = None
     """Where other people's programs are set up; None leaves them out."""
+    large_rows: tuple[int, ...] = (10_000_000,)
 
     @property
     def few(self) -> int:

@@ -29,6 +29,11 @@ print(json.dumps([1, time.process_time() - cpu_s, time.perf_counter() - wall_s])
 """It wants another pandas than this environment's, so it is a program of its own; loading it is not measured."""
 
 
+def reconciling_many(size: Size, results: Results) -> None:
+    """Ten million rows on either side, once, and beside SQL alone, for the time that it takes."""
+    reconciling(size._replace(rounds=1, rows=size.large_rows, peers=None), results)
+
+
 def reconciling(size: Size, results: Results) -> None:
     """So many rows on either side; all but datacompy must find the same breaks."""
     found: dict[str, Counter[str]] = {}

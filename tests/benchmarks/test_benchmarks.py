@@ -69,9 +69,11 @@ def row(work: str, who: str, ms: float) -> dict[str, Any]:
          ["each second", "500/s (400/s to 625/s)", "app by hand 1,000/s", "0.5 times", "≥ 0.6 times", "missed"]),
         ("served", [("served_list", "Workbench", 2), ("served_list", "WireMock", 1)],
          ["each second", "500/s (400/s to 625/s)", "WireMock 1,000/s", "", "≥ 400/s", "met"]),
-        ("growth", [("growth", "10 payments", 10), ("growth", "30 payments", 1), ("growth", "99 payments", 11)],
-         ["CPU", "11 ms (8.8 ms to 13.8 ms)", "10 payments 10 ms, 30 payments 1 ms", "1.1 times",
-          "≤ 1.2 times", "met"]),
+        ("growth", [(work, f"{held} payments", ms)
+                    for held, beside, ours in ((10, 1, 10), (30, 2, 2), (99, 2, 22))
+                    for work, ms in (("floor", beside), ("growth", ours))],
+         ["calls of httpx alone (CPU)", "11 (8.8 to 13.8)", "10 payments 10, 30 payments 1", "1.1 times", "≤ 1.2 times",
+          "met"]),
     ],
 )  # fmt: skip
 def test_a_line_tells_the_median_its_quartiles_the_ratio_and_the_aim(
