@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from workbench.closing import Closing
 from workbench.control import GapRows
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
@@ -34,15 +35,18 @@ MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
-class Served(ExitStack):
-    """A sandbox of this process on a port, until `close` or the end of the block: calls in flight are finished."""
+class Served(Closing):
+    """A sandbox of this process on a port. Use it as a context manager, or `close` it."""
 
-    base_url = ""
-
-    def __init__(self, secret_key: Secret, publishable_key: Secret) -> None:
-        super().__init__()
+    def __init__(self, base_url: str, secret_key: Secret, publishable_key: Secret, serving: ExitStack) -> None:
+        self.base_url = base_url
         self.secret_key = secret_key
         self.publishable_key = publishable_key
+        self._serving = serving
+
+    def close(self) -> None:
+        """Finish the calls in flight and free the port; the sandbox itself stays."""
+        self._serving.close()
 
     def __repr__(self) -> str:
         return f"Served({self.base_url!r}, {self.secret_key!r}, {self.publishable_key!r})"
@@ -143,11 +147,11 @@ class Workbench(Session):
             raise ServeRefused("This Workbench is closed.")
         if self._engine is None:
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
-        served = self.closing.enter_context(Served(self.secret_key, self.publishable_key))
-        served.base_url = served.enter_context(
+        serving = self.closing.enter_context(ExitStack())
+        base_url = serving.enter_context(
             self._engine.listening(port, allow_hosts=allow_hosts, after_each=self.watchers.notify)
         )
-        return served
+        return Served(base_url, self.secret_key, self.publishable_key, serving)
 
     @property
     def trace(self) -> Trace:
