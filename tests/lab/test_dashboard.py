@@ -194,15 +194,15 @@ def test_what_cannot_be_done_is_said(page: Browser):
 def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
     first = pay(bench, "+260961234567")
     bench.clock.advance(hours=2)
-    second = pay(bench, "+260961111222")
+    second = pay(bench, "+260964738451")  # digits that stand in no moment of this world
     page.show("events")
     assert "found" in page.press("events", "search", "filter", search=first)["text"]
     assert set(page.cells("events", 2)) == {f"{first[:9]}…"}
-    page.press("events", "follow", "filter", search="1222")
+    page.press("events", "follow", "filter", search="4738451")
     assert set(page.cells("events", 2)) == {f"{second[:9]}…"}
-    page.press("events", "search", "filter", search="1222", type="charge.*")
+    page.press("events", "search", "filter", search="4738451", type="charge.*")
     assert page.cells("events", 1) == ["charge.succeeded"]
-    assert 'search="1222"' in page.code
+    assert 'search="4738451"' in page.code
     lusaka = bench.clock.now.astimezone(LUSAKA)
     page.press("events", "search", "filter", since=lusaka.strftime("%Y-%m-%d %H:%M"))
     shown = " ".join(page.cells("events", 2))
