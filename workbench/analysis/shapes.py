@@ -49,9 +49,13 @@ _REPORTED: Columns = {name: {"int64": "Int64"}.get(kind, kind) for name, kind in
 STATEMENT_ROW: Columns = {
     **_columns("statement line", line="int64"),
     **_REPORTED,
-    **_columns("type related description balance_minor problem", balance_minor="Int64"),
+    **_columns("type related description words balance_minor problem phone_hash", balance_minor="Int64"),
 }
-"""What an operator or a bank says: `line` of the file named `statement`; with a `problem`, cells may be empty."""
+"""What an operator or a bank says: `line` of the file named `statement`; with a `problem`, cells may be empty.
+
+`description` is the narrative, and `words` what the file itself calls the row's type and status. `phone_hash` tells
+two numbers apart that look alike masked.
+"""
 
 PAYMENTS: Columns = _columns(
     "id status amount_minor currency provider phone failure_code latest_charge description cancellation_reason "
@@ -84,16 +88,20 @@ DELIVERIES: Columns = _columns(
 MATCH: Columns = _columns("rule account group side statement line entry key currency signed_minor differences")
 """Every row that agrees, a row for each side's row; those of one `group` belong together."""
 
+_SAID_BY_BOTH: Final = ("ledger_minor", "statement_minor", "ledger_amount_minor", "ledger_fee_minor",
+                        "statement_amount_minor", "statement_fee_minor")  # fmt: skip
 BREAK: Columns = _columns(
-    "statement line account key code side entry ledger_minor statement_minor variance_minor currency business_date "
-    "age_days bucket phone rows reason settlement proposal",
-    ledger_minor="Int64",
-    statement_minor="Int64",
+    "id statement line account key code side entry ledger_amount_minor ledger_fee_minor ledger_minor "
+    "statement_amount_minor statement_fee_minor statement_minor variance_minor currency business_date age_days bucket "
+    "since_date phone rows description words reason settlement proposal rule verdict partner who when why",
+    **dict.fromkeys(_SAID_BY_BOTH, "Int64"),
 )
 """Every row that does not agree, with the reason and the entries that would settle it (JSON).
 
-The three amounts are net, what a row does to the account: its fee included, signed; `variance_minor` is ledger less
-statement.
+`ledger_minor`, `statement_minor` and `variance_minor` are net, what a row does to the account: its fee included,
+signed; the last is ledger less statement. `…_amount_minor` is gross and positive, of one row on a side. `id` is a hash
+of what the rows say, `since_date` the closing date at which it was first carried forward, null for what is new.
+`verdict` to `why` are of the decision about it, and `rule` is the rule of one's own that it falls under.
 """
 
 SUMMARY: Columns = _columns(
@@ -127,7 +135,11 @@ INPUTS: Columns = _columns("side name sha256 rows account first_date last_date")
 CARRIED: Columns = {
     **_columns("side"),
     **_REPORTED,
-    **_columns("entry number kind reverses state statement line type related problem code", number="Int64"),
+    **_columns(
+        "entry number kind reverses state statement line type related problem description words phone_hash code "
+        "since_date",
+        number="Int64",
+    ),
 }
 """A row of either side that is still open when the books of a period are closed; `code` is that of its break.
 

@@ -202,7 +202,8 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])
     kept = rows.filter(pc.invert(pc.or_(rows["repeated"], pc.and_not(is_read_again, is_duplicate))))
-    columns = {name: kept[_OURS.get(name, name)] for name in CARRIED}
+    there = {name: _OURS.get(name, name) for name in CARRIED}
+    columns = {name: kept[own] if own in kept.column_names else pa.nulls(len(kept)) for name, own in there.items()}
     for side, names in _ONLY.items():
         columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in names}
     made = typed([arranged(columns, CARRIED)], CARRIED)

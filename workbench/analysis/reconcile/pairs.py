@@ -270,7 +270,7 @@ def breaks_of(found: Open, closing: Mapping[str, int], expected_in: Mapping[str,
     """
     made = pa.table(_plain(found.pairs, closing, expected_in))
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
-    columns = _columns(made.take(order))
+    columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
     columns["reason"], columns["proposal"] = _texts(found, order)
     result = typed([arranged(columns, BREAK)], BREAK)
     if result.duplicated(_SORTED[:-1]).any():

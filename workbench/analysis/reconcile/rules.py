@@ -27,7 +27,7 @@ PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
 _KIND_OF_TYPE: Kinds = {
     "string": TEXT, "category": TEXT, "int64": WHOLE, "Int64": WHOLE, MOMENT: INSTANT, DAY: DATE,
 }  # fmt: skip
-_UNREAD = {"payment", "description"}
+_UNREAD = {"payment", "description", "words", "phone_hash"}
 LEDGER_READ, STATEMENT_READ = (
     {name: _KIND_OF_TYPE[kind] for name, kind in columns.items() if name not in _UNREAD}
     for columns in (LEDGER_MOVEMENT, STATEMENT_ROW)

@@ -162,6 +162,8 @@ def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: 
             "batch": fields.names("batch"),
             "related": fields.names("related"),
             "description": fields.texts("description"),
+            "words": [None] * fields.count,
+            "phone_hash": [None] * fields.count,
         }
         made.setdefault("phone", fields.read("phone"))
         made["problem"] = fields.sentences()

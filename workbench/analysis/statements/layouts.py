@@ -17,8 +17,8 @@ from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused
 
 FIELDS: Final = (
-    "key", "moment", "status", "type", "description", "amount", "debit", "credit", "direction", "fee", "balance",
-    "currency", "phone", "from", "to", "batch", "related",
+    "key", "moment", "time", "status", "type", "description", "amount", "debit", "credit", "direction", "fee",
+    "balance", "currency", "phone", "from", "to", "batch", "related",
 )  # fmt: skip
 """What a column can hold."""
 PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "closing")
@@ -53,7 +53,14 @@ class Layout:
     `credit`, `from` and `to` (see `own`), or else by the sign of `amount`.
 
     name: what messages call it.
-    columns: field (one of FIELDS) → the heading of its column. Headings are compared without case and double spaces.
+    columns: field (one of FIELDS) → the heading of its column. Headings are compared without case and double spaces;
+    of headings that stand several times the second is `Currency#2`. `time` is a time of day beside a day in `moment`.
+    key_pattern: a regular expression that is looked for in the description; its group `key` is the row's key, `phone`
+    the customer's number, `related` another row's key or an order's number. What is found goes before the columns.
+    makes_keys: whether a row that has no key is given one, made from what it says; else it cannot be used.
+    debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. One written
+    below zero otherwise is a reversal.
+    openings: how the description of a row begins that only tells the balance brought forward; it is no movement.
     dates: the formats in which `moment` may stand, in local time; one holds for a whole file. The first is written.
     account: the ledger account that the statement is of, unless the file or the caller says another.
     currency: of the file, where neither a column nor the preamble says it.
@@ -80,6 +87,10 @@ class Layout:
     dates: tuple[str, ...]
     account: str | None = None
     currency: str = ZMW.code
+    key_pattern: str = ""
+    makes_keys: bool = False
+    debits: str = "plain"
+    openings: tuple[str, ...] = ()
     optional: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
     kinds: tuple[str, ...] = KINDS
