@@ -26,7 +26,7 @@ from hypothesis import settings
 from workbench import Workbench
 
 COMMAND = str(Path(sys.executable).with_name("workbench"))
-START_S = 30
+START_S = 60
 STOP_S = 15
 LIFE_S = 1800
 """Longer than any run of the tests: one served sandbox lives as long as they do."""
