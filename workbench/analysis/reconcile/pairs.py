@@ -3,9 +3,11 @@
 They are columns of Arrow, since nearly every row may be open: only while its texts are made is a pair an object.
 """
 
+import base64
+import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -35,6 +37,7 @@ from workbench.analysis.reconcile.rules import (
     Shape,
 )
 from workbench.analysis.shapes import BREAK
+from workbench.domain.masking import mask
 from workbench.domain.phones import COUNTRY, GAPS, MOBILE, mask_column
 
 _PAIR: Shape = {
@@ -271,10 +274,11 @@ def breaks_of(found: Open, closing: Mapping[str, int], expected_in: Mapping[str,
     made = pa.table(_plain(found.pairs, closing, expected_in))
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
     columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
-    columns["reason"], columns["proposal"] = _texts(found, order)
+    columns["id"], columns["reason"], columns["proposal"] = _texts(found, order)
     result = typed([arranged(columns, BREAK)], BREAK)
     if result.duplicated(_SORTED[:-1]).any():
-        result = result.sort_values(_SORTED, kind="stable", ignore_index=True)
+        result = result.sort_values([*_SORTED, "id"], kind="stable", ignore_index=True)
+    result["id"] = pd.Series(_distinct(result["id"]), dtype="string")
     result["code"] = result["code"].cat.set_categories(codes.CODES)
     result["bucket"] = result["bucket"].cat.set_categories(list(codes.BUCKETS), ordered=True)
     return result
@@ -311,6 +315,63 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
     }
 
 
+_CONTENTS = ("key", "batch", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind", "refers",
+             "state", "problem")  # fmt: skip
+"""What a row says itself: neither where it stands nor what an entry is called, which a second export may change."""
+_PART, _ROW = "\x1f", "\x1e"
+
+
+def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]:
+    """For each pair a hash of its account, its code and what its rows say; of a group, of all of its rows."""
+    ours, theirs = (_contents(pairs, prefix) for prefix in PREFIX.values())
+    told = pc.cast(pairs["repeated"], pa.string())
+    alone = pc.binary_join_element_wise(pairs["account"], pairs["code"], told, ours, theirs, _ROW)
+    grouped = zip(pairs["grouped"].to_pylist(), pairs["account"].to_pylist(), pairs["g"].to_pylist(), strict=True)
+    return [
+        _id(f"{account}{_ROW}{groups[account, g]}" if is_group else content)
+        for content, (is_group, account, g) in zip(alone.to_pylist(), grouped, strict=True)
+    ]
+
+
+def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
+    """What each row says as text: customers' numbers masked, as they are when it is carried forward."""
+    hides: Mapping[str, Callable[[str], str]] = {"phone": mask_column, "problem": mask}
+    columns = {name: rows[f"{prefix}{name}"] for name in _CONTENTS}
+    columns |= {name: mapped(columns[name], hide) for name, hide in hides.items()}
+    texts = [pc.cast(column, pa.string()) for column in columns.values()]
+    return pc.binary_join_element_wise(*texts, _PART, null_handling="replace", null_replacement="")
+
+
+def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
+    """The code of each group, and what its rows say in an order of their own."""
+    made: dict[tuple[str, str], str] = {}
+    grouped = found.pairs.filter(found.pairs["grouped"])
+    for row in grouped.select([*GROUP, "code"]).to_pylist():
+        made[row["account"], row["g"]] = row["code"]
+    names = found.members.select([*GROUP, "side"])
+    rows = names.append_column("text", _contents(found.members, ""))
+    for row in rows.sort_by([("side", "ascending"), ("text", "ascending")]).to_pylist():
+        made[row["account"], row["g"]] += f"{_ROW}{row['side']}{_PART}{row['text']}"
+    return made
+
+
+def _id(content: str) -> str:
+    """55 bits of a hash. The letter in front keeps spreadsheets from taking it for a number."""
+    return "b" + base64.b32encode(hashlib.blake2b(content.encode(), digest_size=7).digest())[:11].decode().lower()
+
+
+def _distinct(ids: Iterable[str]) -> list[str]:
+    """The ids, each of them once: the second of two equal ones is named for both the first and its number."""
+    made: dict[str, None] = {}
+    for name in ids:
+        copy, other = 1, name
+        while other in made:
+            copy += 1
+            other = _id(f"{name}{_PART}{copy}")
+        made[other] = None
+    return list(made)
+
+
 def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
     """What is made of each value, once for every value that there is; text unless `kind` says otherwise."""
     found = column.combine_chunks().dictionary_encode()
@@ -318,16 +379,18 @@ def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataTyp
 
 
 def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
-    """The reason and the proposal of each pair, in this order."""
-    bodies, names = _bodies(found.members), found.pairs.column_names
-    reasons, proposals = [], []
+    """A hash, the reason and the proposal of each pair, in this order."""
+    bodies, groups, names = _bodies(found.members), _group_contents(found), found.pairs.column_names
+    texts: list[list[pa.Array]] = [[], [], []]
     for start in range(0, len(order), _TEXTS_AT_ONCE):
-        columns = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE)).columns
-        made = [dict(zip(names, row, strict=True)) for row in zip(*(each.to_pylist() for each in columns), strict=True)]
-        reasons.append(pa.array([codes.reason_of(pair) for pair in made], pa.string()))
+        pairs = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE))
+        columns = [each.to_pylist() for each in pairs.columns]
+        made = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        reasons = [codes.reason_of(pair) for pair in made]
         proposed = [codes.proposal_of(pair, bodies.get((pair["account"], pair["g"]), ())) for pair in made]
-        proposals.append(pa.array(proposed, pa.string()))
-    return [pa.chunked_array(texts, pa.string()) for texts in (reasons, proposals)]
+        for kept, new in zip(texts, (_hashes(pairs, groups), reasons, proposed), strict=True):
+            kept.append(pa.array(new, pa.string()))
+    return [pa.chunked_array(each, pa.string()) for each in texts]
 
 
 def _bodies(members: pa.Table) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
