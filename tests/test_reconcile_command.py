@@ -200,7 +200,7 @@ class TestFiles:
         assert again.exit_code == 2, "the same statement again is no next one"
         assert "told again: mtn.csv" in again.output
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}
-        assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet"}
+        assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet"}
 
 
 SPELLINGS = [

@@ -28,7 +28,7 @@ from workbench.analysis.reconcile.rules import (
     Frame,
     Kinds,
 )
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, Columns
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -45,13 +45,15 @@ _ONLY = {
 _WAS: Kinds = {"was": TEXT}
 _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
-KEPT: Final[Mapping[str, Columns]] = {"rows": CARRIED, "closed": CLOSED, "ahead": AHEAD}
+KEPT: Final[Mapping[str, Columns]] = {
+    "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION,
+}  # fmt: skip
 """The tables that one run leaves for the next."""
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward:
-    """The tables of KEPT: the rows that are open, the accounts that were closed, and what was matched ahead of that.
+    """The tables of KEPT: the open rows, the accounts that were closed, what was matched ahead of that, and decisions.
 
     Customers' numbers are masked in it, those of rows that an earlier version kept whole too.
     """
@@ -59,6 +61,7 @@ class CarryForward:
     rows: pd.DataFrame
     closed: pd.DataFrame
     ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
+    decisions: pd.DataFrame = field(default_factory=lambda: frame([], DECISION))
 
     def __post_init__(self) -> None:
         for kept, columns in KEPT.items():
@@ -70,7 +73,7 @@ class CarryForward:
         object.__setattr__(self, "rows", self.rows.assign(phone=masked))
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
-        """The part of some accounts."""
+        """The rows of some accounts."""
         return CarryForward(*(each[each["account"].isin(accounts)] for each in (self.rows, self.closed, self.ahead)))
 
     def and_of(self, others: "CarryForward") -> "CarryForward":
