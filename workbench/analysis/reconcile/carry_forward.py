@@ -37,6 +37,7 @@ from workbench.render import Column, Table, table
 _OURS = {
     "occurred_at": "at", "business_date": "day", "amount_minor": "amount", "fee_minor": "fee", "number": "no",
     "line": "no", "reverses": "refers", "related": "refers", "statement": "source", "type": "kind",
+    "since_date": "since",
 }  # fmt: skip
 _ONLY = {
     LEDGER: {"entry", "number", "kind", "reverses", "state"},
@@ -201,7 +202,9 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
     A ledger row after the closing date is read again then, and a repeated line has no effect: neither is carried.
     A further row of a duplicate always is, since its first row may not be read again.
     """
-    is_later = pc.greater(rows["day"].fill_null(0), mapped(rows["account"], closing.__getitem__, pa.int64()))
+    ends = mapped(rows["account"], closing.__getitem__, pa.int64())
+    rows = rows.set_column(rows.column_names.index("since"), "since", pc.coalesce(rows["since"], ends))
+    is_later = pc.greater(rows["day"].fill_null(0), ends)
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])
     kept = rows.filter(pc.invert(pc.or_(rows["repeated"], pc.and_not(is_read_again, is_duplicate))))

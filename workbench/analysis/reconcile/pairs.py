@@ -56,6 +56,8 @@ _BROKEN: Shape = {
     "account": WORD,
     "code": WORD,
     "repeated": FLAG,
+    "place": NUMBER,
+    "first": FLAG,
     **{name: ROW[name] for name in OF_SIDE},
 }
 _COMPARED: Shape = {"account": NUMBER, "g": WORD, "code": WORD} | {
@@ -266,12 +268,13 @@ def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.Chun
 _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
 
 
-def breaks_of(found: Open, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:
+def breaks_of(found: Open, rows: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:
     """The frame BREAK, in an order that depends on nothing but its rows.
 
-    `closing` is the last day of each account, `expected_in` the names of its statements.
+    `rows` are those of `broken_rows` with their narratives, `closing` is the last day of each account, `expected_in`
+    the names of its statements.
     """
-    made = pa.table(_plain(found.pairs, closing, expected_in))
+    made = pa.table({**_plain(found.pairs, closing, expected_in), **_narratives(found.pairs, rows)})
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
     columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
     columns["id"], columns["reason"], columns["proposal"] = _texts(found, order)
@@ -288,13 +291,17 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
     """The columns of BREAK that follow from those of the pairs, without the texts."""
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
+    gross = {
+        f"{side}_{name}_minor": pc.if_else(pairs["grouped"], None, pairs[f"{prefix}{name}"])
+        for side, prefix in PREFIX.items() for name in ("amount", "fee")
+    }  # fmt: skip
     apart = pc.subtract(*(pairs[f"{prefix}signed"].fill_null(0) for prefix in PREFIX.values()))
     day = pc.min_element_wise(pairs["l_day"], pairs["s_day"])
     age = pc.max_element_wise(
         pc.subtract(mapped(pairs["account"], closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
     )
     theirs = pc.if_else(pc.equal(pairs["s_phone"], ""), None, pairs["s_phone"])
-    return {
+    return gross | {
         "statement": pc.if_else(statement, pairs["s_source"], mapped(pairs["account"], expected_in.__getitem__)),
         "line": pairs["s_no"],
         "account": pairs["account"],
@@ -372,6 +379,17 @@ def _distinct(ids: Iterable[str]) -> list[str]:
     return list(made)
 
 
+def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """What the line of a break says of itself, of a group its first line; and since when any of its rows is open."""
+    places = pa.array(range(len(pairs)), pa.int64())
+    lines = rows.filter(pc.and_(pc.equal(rows["side"], STATEMENT), rows["first"]))
+    since = rows.group_by("place").aggregate([("since", "min")])
+    here, open_since = (pc.index_in(places, each["place"]) for each in (lines, since))
+    return {name: lines[name].take(here) for name in ("description", "words")} | {
+        "since_date": since["since_min"].take(open_since)
+    }
+
+
 def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
     """What is made of each value, once for every value that there is; text unless `kind` says otherwise."""
     found = column.combine_chunks().dictionary_encode()
@@ -403,14 +421,18 @@ def _bodies(members: pa.Table) -> Mapping[tuple[str, str], Sequence[Mapping[str,
 
 
 def broken_rows(found: Open) -> pa.Table:
-    """Each row of either side that is part of a break, in the shape _BROKEN."""
-    is_grouped = found.pairs["grouped"]
-    single, made = found.pairs.filter(pc.invert(is_grouped)), []
+    """Each row of either side that is part of a break, in the shape _BROKEN.
+
+    `place` is that of its pair, and `first` says whether it is the row of its side that the pair shows.
+    """
+    pairs = found.pairs.append_column("place", pa.array(range(len(found.pairs)), pa.int64()))
+    is_grouped = pairs["grouped"]
+    single, made = pairs.filter(pc.invert(is_grouped)), []
     for side, prefix in PREFIX.items():
         mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
-        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE} | {
-            n: mine[n] for n in ("account", "code", "repeated")
-        }
-        made.append(_table(_BROKEN, len(mine), side=side, **shown))
-    groups = found.pairs.filter(is_grouped).select([*GROUP, "code"])
-    return pa.concat_tables([*made, found.members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE}
+        shown |= {name: mine[name] for name in ("account", "code", "repeated", "place")}
+        made.append(_table(_BROKEN, len(mine), side=side, first=True, **shown))
+    groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
+    members = found.members.append_column("first", pc.equal(found.members["rank"], 1))
+    return pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])

@@ -24,7 +24,8 @@ from workbench.analysis.reconcile.carry_forward import (
 from workbench.analysis.reconcile.classify import Classified, classify
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of
+from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, with_account
+from workbench.analysis.reconcile.narratives import narrated
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
     Read,
@@ -133,7 +134,7 @@ class _Run:
 
     def _read(self) -> Read:
         given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
-        statement = _with_account(given, self.inputs)
+        statement = with_account(given, self.inputs)
         theirs = rows_of(self.engine, statement, STATEMENT)
         new = totals(self.engine, theirs)
         if nameless := sorted({str(line["source"]) for line in new if line["account"] is None}):
@@ -187,7 +188,8 @@ class _Run:
         let_pass = found.pairs.filter(is_tolerated)
         if len(let_pass):
             found = found._replace(pairs=found.pairs.filter(pc.invert(is_tolerated)))
-        breaks, rows = breaks_of(found, closing, expected_in), broken_rows(found)
+        rows = narrated(self.engine, self.inputs, broken_rows(found), self.carried)
+        breaks = breaks_of(found, rows, closing, expected_in)
         again = rows.filter(rows["repeated"])
         explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
         repeated = _summed(again["account"], again["signed"])
@@ -245,15 +247,6 @@ def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]
     """The sum of each account."""
     sums = pa.table({"account": accounts, "amount": amounts}).group_by("account").aggregate([("amount", "sum")])
     return Counter(dict(zip(sums["account"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True)))
-
-
-def _with_account(statement: Frame, inputs: Inputs) -> Frame:
-    """The rows with the account and the statement that they are of, where they do not say."""
-    names = {each.account for each in inputs.reported.values()}
-    account = nw.col("account").fill_null(next(iter(names))) if len(names) == 1 else nw.col("account")
-    return statement.with_columns(
-        account=account, statement=nw.col("statement").fill_null("statement"), line=nw.col("line").fill_null(0)
-    )
 
 
 def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[str, int | None]:
