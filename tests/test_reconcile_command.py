@@ -200,7 +200,7 @@ class TestFiles:
         assert again.exit_code == 2, "the same statement again is no next one"
         assert "told again: mtn.csv" in again.output
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}
-        assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet"}
+        assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet"}
 
 
 SPELLINGS = [
@@ -264,7 +264,7 @@ class TestForASpreadsheet:
         done = case.run(*out("b.csv", "b.parquet"))
         excel = case.run(*out("excel.csv"), "--excel")
         assert (excel.exit_code, excel.stderr) == (1, "")
-        assert (case.here / "excel.csv").read_bytes().startswith(b'\xef\xbb\xbf"statement"')
+        assert (case.here / "excel.csv").read_bytes().startswith(b'\xef\xbb\xbf"id"')
         pairs = list(zip(case.breaks(), case.breaks("excel.csv", "utf-8-sig"), strict=True))
         assert sorted(exact["key"] for exact, _ in pairs) == sorted(texts), "without it the file is exact"
         became = {exact["key"]: other["key"] for exact, other in pairs}

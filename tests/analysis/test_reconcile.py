@@ -17,6 +17,7 @@ import pytest
 from workbench import Workbench
 from workbench.analysis import files, shapes
 from workbench.analysis.breaks import BREAK_CODES
+from workbench.analysis.frames import python_rows
 from workbench.analysis.reconcile import BUCKETS, CarryForward, Reconciliation, Tolerance, reconcile
 from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import read_statement
@@ -532,6 +533,61 @@ class TestCarryForward:
                 {name: (AHEAD_OF_CLOSING, [statement_of(B50, movement("d", 7, day=9), name="next.csv")])},
                 engine=engine, carry_forward=first.carry_forward,
             )  # fmt: skip
+
+
+NUMBERS = "0961234567, +260 96 123 4567, 254712345678, +44 7700 900123, FRI:254712345678/MSISDN"
+MASKED_NUMBERS = "096••••567, +260 96••••567, 254••••678, +44••••123, FRI:254••••678/MSISDN"
+SAID = {"description": f"Grace for order 20260105123456 by {NUMBERS}", "words": "Paid / TS"}
+KEPT_OF_IT = (f"Grace for order 20260105123456 by {MASKED_NUMBERS}", "Paid / TS")
+
+
+class TestNarratives:
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_text_and_age_of_what_is_open_survive_two_closes_with_numbers_masked(self, engine: str):
+        """The files of all months have one name, and lines of the same numbers."""
+
+        def rows(frame: pd.DataFrame, *names: str) -> list[tuple[object, ...]]:
+            return sorted(python_rows(frame, *names), key=str)
+
+        parts = [movement(key, 10, day=4, batch="batch", **SAID) for key in ("p", "q")]
+        nameless = movement(None, 9, day=4, description="no key", words="")
+        ours = ledger_of(A, {**B, "fee_minor": 5}, movement("only", 7, day=4))
+        months = [reconcile(ours, statement_of(A, {**B, **SAID}, *parts, nameless), engine=engine)]
+        for day in (36, 66):
+            last = months[-1]
+            new = [movement(None, 9, day=day, description="another"), movement(f"k{day}", 1, day=day)]
+            told = statement_of(*new, opening=int(last.proof["statement_minor"][0]))
+            told = told.drop(columns=["words"]) if day == 36 else told
+            months.append(reconcile(ours, told, engine=engine, carry_forward=last.carry_forward))
+        end, second = date(2026, 1, 5), date(2026, 2, 5)
+        names = ["code", "key", "description", "words", "since_date"]
+        for result, since in ((months[0], None), (months[1], end), (months[2], end)):
+            found = rows(result.breaks, *names)
+            assert found[0] == ("fee_mismatch", "b", *KEPT_OF_IT, since)
+            assert ("missing_in_ledger", "p", *KEPT_OF_IT, since) in found
+            assert ("missing_in_statement", "only", None, None, since) in found
+            assert ("invalid_row", None, "no key", None, since) in found
+            kept = rows(result.carry_forward.rows, "key", "description", "words", "since_date")
+            assert [row for row in kept if row[0] in {"p", "q"}] == [(key, *KEPT_OF_IT, end) for key in ("p", "q")]
+        assert ("invalid_row", None, "another", None, None) in rows(months[1].breaks, *names)
+        assert ("invalid_row", None, "another", None, second) in rows(months[2].breaks, *names)
+        gross = [f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee")]
+        by_code = {row[0]: row[1:] for row in rows(months[2].breaks, "code", *gross)}
+        assert by_code["fee_mismatch"] == (200, 5, 200, 2)
+        assert by_code["missing_in_statement"] == (7, 0, None, None)
+        assert by_code["missing_in_ledger"] in {(None, None, 1, 0), (None,) * 4}
+
+    def test_a_group_is_as_old_as_its_oldest_row_and_lines_without_a_number_are_told_apart_by_their_keys(self):
+        lines = statement_of({**P, **SAID}, {**C, "description": "of c"}).assign(line=0)
+        found = python_rows(reconcile(ledger_of(A), lines, engine=QUICK).breaks, "key", "description")
+        assert dict(found) == {"p": KEPT_OF_IT[0], "c": "of c", "a": None}
+        first = reconcile(ledger_of(A, P), statement_of(A), engine=QUICK)
+        earlier = movement("q", 50, day=3, batch="b")
+        second = reconcile(
+            ledger_of(A, P, earlier), statement_of(C, opening=100), carry_forward=first.carry_forward, engine=QUICK
+        )
+        found = python_rows(second.breaks, "key", "rows", "since_date")
+        assert list(found) == [("q", 2, date(2026, 1, 5)), ("c", 1, None)]
 
 
 class TestCarryForwardItself:

@@ -28,6 +28,11 @@ PAYOUT_UNPAID: Final = "payout_unpaid"
 MATCHED: Final = "matched"
 """What a summary calls rows that are part of no break."""
 
+VERDICTS: Final[Mapping[str, str]] = {
+    "match": "matched", "accept": "accepted", "write_off": "written off", "ignore": "ignored",
+}  # fmt: skip
+"""What a person may decide about a break, and how it is told. A match names the breaks that are the other part."""
+
 BUCKETS: Final = {"0–1": 1, "2–3": 3, "4–7": 7, "8–30": 30, "31+": None}  # noqa: RUF001  an en dash, as in print
 """The name of each age and the days to which it reaches."""
 ROUNDING_MINOR: Final = 50
@@ -155,6 +160,22 @@ _UNKNOWN: Final = ("unknown_credit", "unknown_debit")
 _ROUNDED: Final = ("rounded_up", "rounded_down")
 _FEE: Final = ("fee_lowered", "fee_raised")
 """A recipe for what the account gains, and one for what it loses: a fee that falls raises the account."""
+
+
+_OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
+
+
+def as_kind(proposal: str, kind: str) -> str:
+    """A proposal with what it takes for unknown money as money of a kind: a charge is booked as a fee."""
+    bodies: list[Body] = json.loads(proposal)
+    for body in bodies:
+        if body["recipe"] in _UNKNOWN:
+            place = _UNKNOWN.index(body["recipe"])
+            net = body["amount_minor"] + (body["fee_minor"] if place else -body["fee_minor"])
+            if kind in _OF_KIND and net > 0:
+                body |= {"recipe": _OF_KIND[kind][place], "amount_minor": net, "fee_minor": 0}
+            body["description"] = f"{kind}: {body['description']}"
+    return json.dumps(bodies)
 
 
 def _net(recipes: tuple[str, str], pair: Pair, amount: int) -> list[Body]:

@@ -99,9 +99,17 @@ BREAK: Columns = _columns(
 """Every row that does not agree, with the reason and the entries that would settle it (JSON).
 
 `ledger_minor`, `statement_minor` and `variance_minor` are net, what a row does to the account: its fee included,
-signed; the last is ledger less statement. `…_amount_minor` is gross and positive, of one row on a side. `id` is a hash
-of what the rows say, `since_date` the closing date at which it was first carried forward, null for what is new.
-`verdict` to `why` are of the decision about it, and `rule` is the rule of one's own that it falls under.
+signed; the last is ledger less statement. `…_amount_minor` is gross and positive, and null where several rows make up
+the break. `id` is a hash of what the rows say, `since_date` the closing date at which it was first carried forward,
+null for what is new.
+`verdict` to `why` are of the decision about it: a break that has a verdict is decided, by `who`, or by the `rule` of
+one's own that it falls under.
+"""
+DECIDED: Columns = _columns("break verdict partner who when why account key code", code="string")
+"""A row of `decisions.csv`; the last three are for people. `partner` is the id of another break, or several by `; `."""
+DECISION: Columns = {**DECIDED, **_columns("state")}
+"""A decision and what became of it: `applied`, `stale` (its rows have changed), `settled` (no such row is open any
+more), or `elsewhere` (of an account that was not looked at).
 """
 
 SUMMARY: Columns = _columns(

@@ -60,6 +60,7 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 Say = Callable[[str], None]
 
 _TABLE: Final = ".parquet"
+_FEW: Final = 5
 _TOLERANCES: Final = {"amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1)}
 """Each with its field, and how many units of that one is."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
@@ -122,6 +123,8 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 )
 @click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Leave here what is open, for the next run.")
+@click.option("--decisions", metavar="FILE", type=FILE, help="What people have decided about breaks: decisions.csv.")
+@click.option("--rules", metavar="FILE", type=FILE, help="Rules of your own in TOML: which charges are expected.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     ledger: Path,
     statements: tuple[Path, ...],
@@ -132,6 +135,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     cut_off: int,
     brought: Path | None,
     kept: Path | None,
+    decisions: Path | None,
+    rules: Path | None,
     **reading: str | None,  # layout, account and date_format
 ) -> None:
     """Hold LEDGER, a table of movements (.parquet or .csv), against each STATEMENT (.csv, .xlsx or .parquet).
@@ -139,15 +144,15 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     Every row of both sides is matched or is part of a break. The summary and the proof are printed: ledger
     closing less statement closing is what the breaks add up to.
 
-    Exit status 0 when nothing is open but what the next days may bring, 1 when there are breaks or the proof
-    does not hold, 2 when the input cannot be used.
+    Exit status 0 when nothing is open but what the next days may bring and what is decided, 1 when there are
+    breaks or the proof does not hold, 2 when the input cannot be used.
     """
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 
     tolerance = _tolerance(tolerances)
-    outputs.check(outs, (ledger, *statements))
+    outputs.check(outs, (ledger, *statements, *filter(None, (decisions, rules))))
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
@@ -155,7 +160,10 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         read = [_statement(each, say, **reading) for each in statements]
         carried = None if brought is None else _brought(brought)
         say("Reconciling")
-        result = run(_ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried, engine=engine)
+        decided = {"decisions": decisions, "rules": rules}
+        result = run(
+            _ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried, engine=engine, **decided
+        )
         for out in outs:
             say(f"Writing {out.name}")
             outputs.write(result, out, excel=excel)
@@ -166,8 +174,10 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         names = " and ".join(out.name for out in texts)
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
         click.echo(warning + "open the file in none, or write it with --excel.", err=True)
+    is_done = result.is_decided and is_proven(result)
+    _report_decisions(result, is_done=is_done)
     result.close()
-    sys.exit(0 if result.is_clean and is_proven(result) else 1)
+    sys.exit(0 if is_done else 1)
 
 
 def _report(result: "Reconciliation", written: Sequence[Path]) -> None:
@@ -181,6 +191,26 @@ def _report(result: "Reconciliation", written: Sequence[Path]) -> None:
         click.echo("\nWritten: " + visible(", ".join(map(str, written))))
     elif unusable or not result.is_clean:
         click.echo("\nEach break with its reason: --out breaks.csv, or .xlsx, or .html")
+
+
+def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
+    """Which decisions do not count any more, and last of all who decided what is left."""
+    from workbench.analysis.reconcile.decisions import STALE, by_whom
+    from workbench.analysis.report.captions import counted
+
+    stale = result.decisions[result.decisions["state"] == STALE]
+    if len(stale):
+        shown = ", ".join(stale["break"].head(_FEW)) + (", …" if len(stale) > _FEW else "")
+        click.echo(f"\n{counted(len(stale), 'decision')} stale, since the rows have changed: {shown}")
+    if result.decisions.empty and result.breaks["rule"].isna().all():
+        return
+    click.echo(f"\n{visible(result.sign_off)}")
+    deciders = {who: counts.total() for who, counts in by_whom(result.breaks).items()}
+    if is_done and deciders:
+        *names, last = [f"{who} ({number:,})" for who, number in deciders.items()]
+        text = "1 break is" if sum(deciders.values()) == 1 else f"{sum(deciders.values()):,} breaks are"
+        by = f"{', '.join(names)} and {last}" if names else last
+        click.echo("\n" + visible(f"Nothing is open: {text} decided by {by}."))
 
 
 def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN401  a statement or a path
@@ -235,8 +265,12 @@ def _brought(folder: Path) -> "CarryForward":
     from workbench.analysis import files
     from workbench.analysis.reconcile.carry_forward import KEPT, CarryForward
 
+    # A folder that an earlier version left has no decisions.
+    there = {
+        name: shape for name, shape in KEPT.items() if name != "decisions" or (folder / f"{name}{_TABLE}").exists()
+    }
     try:
-        return CarryForward(**{name: files.read(folder / f"{name}{_TABLE}", shape) for name, shape in KEPT.items()})
+        return CarryForward(**{name: files.read(folder / f"{name}{_TABLE}", shape) for name, shape in there.items()})
     except (OSError, ValueError) as error:
         message = f"{folder} holds nothing carried forward: {_reason(error)}"
         raise ReconcileRefused(message, hint="A run with --carry-to leaves it.") from None

@@ -28,7 +28,7 @@ from workbench.analysis.reconcile.rules import (
     Frame,
     Kinds,
 )
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, Columns
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -37,6 +37,7 @@ from workbench.render import Column, Table, table
 _OURS = {
     "occurred_at": "at", "business_date": "day", "amount_minor": "amount", "fee_minor": "fee", "number": "no",
     "line": "no", "reverses": "refers", "related": "refers", "statement": "source", "type": "kind",
+    "since_date": "since",
 }  # fmt: skip
 _ONLY = {
     LEDGER: {"entry", "number", "kind", "reverses", "state"},
@@ -45,13 +46,15 @@ _ONLY = {
 _WAS: Kinds = {"was": TEXT}
 _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
-KEPT: Final[Mapping[str, Columns]] = {"rows": CARRIED, "closed": CLOSED, "ahead": AHEAD}
+KEPT: Final[Mapping[str, Columns]] = {
+    "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION,
+}  # fmt: skip
 """The tables that one run leaves for the next."""
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward:
-    """The tables of KEPT: the rows that are open, the accounts that were closed, and what was matched ahead of that.
+    """The tables of KEPT: the open rows, the accounts that were closed, what was matched ahead of that, and decisions.
 
     Customers' numbers are masked in it, those of rows that an earlier version kept whole too.
     """
@@ -59,6 +62,7 @@ class CarryForward:
     rows: pd.DataFrame
     closed: pd.DataFrame
     ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
+    decisions: pd.DataFrame = field(default_factory=lambda: frame([], DECISION))
 
     def __post_init__(self) -> None:
         for kept, columns in KEPT.items():
@@ -70,7 +74,7 @@ class CarryForward:
         object.__setattr__(self, "rows", self.rows.assign(phone=masked))
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
-        """The part of some accounts."""
+        """The rows of some accounts."""
         return CarryForward(*(each[each["account"].isin(accounts)] for each in (self.rows, self.closed, self.ahead)))
 
     def and_of(self, others: "CarryForward") -> "CarryForward":
@@ -198,7 +202,9 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
     A ledger row after the closing date is read again then, and a repeated line has no effect: neither is carried.
     A further row of a duplicate always is, since its first row may not be read again.
     """
-    is_later = pc.greater(rows["day"].fill_null(0), mapped(rows["account"], closing.__getitem__, pa.int64()))
+    ends = mapped(rows["account"], closing.__getitem__, pa.int64())
+    rows = rows.set_column(rows.column_names.index("since"), "since", pc.coalesce(rows["since"], ends))
+    is_later = pc.greater(rows["day"].fill_null(0), ends)
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])
     kept = rows.filter(pc.invert(pc.or_(rows["repeated"], pc.and_not(is_read_again, is_duplicate))))

@@ -127,6 +127,10 @@ class Source:
             native = self._from_pandas(here.head(0) if is_typed else here)
         return dict(nw.from_native(native).collect_schema())
 
+    def has_text(self, name: str) -> bool:
+        """Whether there is a column of this name that holds text."""
+        return _FITS[TEXT](self._schema({name: TEXT}).get(name))
+
     def arrow(self, kinds: Kinds) -> pa.Table:
         """The columns of `kinds` as an Arrow table."""
         if self.kind == ARROW:
@@ -352,3 +356,12 @@ def _refuse_twice(reported: Sequence[StatementFile], sources: Sequence[Source]) 
             hint="Leave one of them out; two different files need two names.",
             names=twice,
         )
+
+
+def with_account(statement: Frame, inputs: Inputs) -> Frame:
+    """The rows with the account and the statement that they are of, where they do not say."""
+    names = {each.account for each in inputs.reported.values()}
+    account = nw.col("account").fill_null(next(iter(names))) if len(names) == 1 else nw.col("account")
+    return statement.with_columns(
+        account=account, statement=nw.col("statement").fill_null("statement"), line=nw.col("line").fill_null(0)
+    )

@@ -3,9 +3,11 @@
 They are columns of Arrow, since nearly every row may be open: only while its texts are made is a pair an object.
 """
 
+import base64
+import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -35,6 +37,7 @@ from workbench.analysis.reconcile.rules import (
     Shape,
 )
 from workbench.analysis.shapes import BREAK
+from workbench.domain.masking import mask
 from workbench.domain.phones import COUNTRY, GAPS, MOBILE, mask_column
 
 _PAIR: Shape = {
@@ -53,6 +56,8 @@ _BROKEN: Shape = {
     "account": WORD,
     "code": WORD,
     "repeated": FLAG,
+    "place": NUMBER,
+    "first": FLAG,
     **{name: ROW[name] for name in OF_SIDE},
 }
 _COMPARED: Shape = {"account": NUMBER, "g": WORD, "code": WORD} | {
@@ -263,18 +268,20 @@ def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.Chun
 _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
 
 
-def breaks_of(found: Open, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:
+def breaks_of(found: Open, rows: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:
     """The frame BREAK, in an order that depends on nothing but its rows.
 
-    `closing` is the last day of each account, `expected_in` the names of its statements.
+    `rows` are those of `broken_rows` with their narratives, `closing` is the last day of each account, `expected_in`
+    the names of its statements.
     """
-    made = pa.table(_plain(found.pairs, closing, expected_in))
+    made = pa.table({**_plain(found.pairs, closing, expected_in), **_narratives(found.pairs, rows)})
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
     columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
-    columns["reason"], columns["proposal"] = _texts(found, order)
+    columns["id"], columns["reason"], columns["proposal"] = _texts(found, order)
     result = typed([arranged(columns, BREAK)], BREAK)
     if result.duplicated(_SORTED[:-1]).any():
-        result = result.sort_values(_SORTED, kind="stable", ignore_index=True)
+        result = result.sort_values([*_SORTED, "id"], kind="stable", ignore_index=True)
+    result["id"] = pd.Series(_distinct(result["id"]), dtype="string")
     result["code"] = result["code"].cat.set_categories(codes.CODES)
     result["bucket"] = result["bucket"].cat.set_categories(list(codes.BUCKETS), ordered=True)
     return result
@@ -284,13 +291,17 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
     """The columns of BREAK that follow from those of the pairs, without the texts."""
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
+    gross = {
+        f"{side}_{name}_minor": pc.if_else(pairs["grouped"], None, pairs[f"{prefix}{name}"])
+        for side, prefix in PREFIX.items() for name in ("amount", "fee")
+    }  # fmt: skip
     apart = pc.subtract(*(pairs[f"{prefix}signed"].fill_null(0) for prefix in PREFIX.values()))
     day = pc.min_element_wise(pairs["l_day"], pairs["s_day"])
     age = pc.max_element_wise(
         pc.subtract(mapped(pairs["account"], closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
     )
     theirs = pc.if_else(pc.equal(pairs["s_phone"], ""), None, pairs["s_phone"])
-    return {
+    return gross | {
         "statement": pc.if_else(statement, pairs["s_source"], mapped(pairs["account"], expected_in.__getitem__)),
         "line": pairs["s_no"],
         "account": pairs["account"],
@@ -311,6 +322,74 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
     }
 
 
+_CONTENTS = ("key", "batch", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind", "refers",
+             "state", "problem")  # fmt: skip
+"""What a row says itself: neither where it stands nor what an entry is called, which a second export may change."""
+_PART, _ROW = "\x1f", "\x1e"
+
+
+def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]:
+    """For each pair a hash of its account, its code and what its rows say; of a group, of all of its rows."""
+    ours, theirs = (_contents(pairs, prefix) for prefix in PREFIX.values())
+    told = pc.cast(pairs["repeated"], pa.string())
+    alone = pc.binary_join_element_wise(pairs["account"], pairs["code"], told, ours, theirs, _ROW)
+    grouped = zip(pairs["grouped"].to_pylist(), pairs["account"].to_pylist(), pairs["g"].to_pylist(), strict=True)
+    return [
+        _id(f"{account}{_ROW}{groups[account, g]}" if is_group else content)
+        for content, (is_group, account, g) in zip(alone.to_pylist(), grouped, strict=True)
+    ]
+
+
+def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
+    """What each row says as text: customers' numbers masked, as they are when it is carried forward."""
+    hides: Mapping[str, Callable[[str], str]] = {"phone": mask_column, "problem": mask}
+    columns = {name: rows[f"{prefix}{name}"] for name in _CONTENTS}
+    columns |= {name: mapped(columns[name], hide) for name, hide in hides.items()}
+    texts = [pc.cast(column, pa.string()) for column in columns.values()]
+    return pc.binary_join_element_wise(*texts, _PART, null_handling="replace", null_replacement="")
+
+
+def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
+    """The code of each group, and what its rows say in an order of their own."""
+    made: dict[tuple[str, str], str] = {}
+    grouped = found.pairs.filter(found.pairs["grouped"])
+    for row in grouped.select([*GROUP, "code"]).to_pylist():
+        made[row["account"], row["g"]] = row["code"]
+    names = found.members.select([*GROUP, "side"])
+    rows = names.append_column("text", _contents(found.members, ""))
+    for row in rows.sort_by([("side", "ascending"), ("text", "ascending")]).to_pylist():
+        made[row["account"], row["g"]] += f"{_ROW}{row['side']}{_PART}{row['text']}"
+    return made
+
+
+def _id(content: str) -> str:
+    """55 bits of a hash. The letter in front keeps spreadsheets from taking it for a number."""
+    return "b" + base64.b32encode(hashlib.blake2b(content.encode(), digest_size=7).digest())[:11].decode().lower()
+
+
+def _distinct(ids: Iterable[str]) -> list[str]:
+    """The ids, each of them once: the second of two equal ones is named for both the first and its number."""
+    made: dict[str, None] = {}
+    for name in ids:
+        copy, other = 1, name
+        while other in made:
+            copy += 1
+            other = _id(f"{name}{_PART}{copy}")
+        made[other] = None
+    return list(made)
+
+
+def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """What the line of a break says of itself, of a group its first line; and since when any of its rows is open."""
+    places = pa.array(range(len(pairs)), pa.int64())
+    lines = rows.filter(pc.and_(pc.equal(rows["side"], STATEMENT), rows["first"]))
+    since = rows.group_by("place").aggregate([("since", "min")])
+    here, open_since = (pc.index_in(places, each["place"]) for each in (lines, since))
+    return {name: lines[name].take(here) for name in ("description", "words")} | {
+        "since_date": since["since_min"].take(open_since)
+    }
+
+
 def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
     """What is made of each value, once for every value that there is; text unless `kind` says otherwise."""
     found = column.combine_chunks().dictionary_encode()
@@ -318,16 +397,18 @@ def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataTyp
 
 
 def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
-    """The reason and the proposal of each pair, in this order."""
-    bodies, names = _bodies(found.members), found.pairs.column_names
-    reasons, proposals = [], []
+    """A hash, the reason and the proposal of each pair, in this order."""
+    bodies, groups, names = _bodies(found.members), _group_contents(found), found.pairs.column_names
+    texts: list[list[pa.Array]] = [[], [], []]
     for start in range(0, len(order), _TEXTS_AT_ONCE):
-        columns = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE)).columns
-        made = [dict(zip(names, row, strict=True)) for row in zip(*(each.to_pylist() for each in columns), strict=True)]
-        reasons.append(pa.array([codes.reason_of(pair) for pair in made], pa.string()))
+        pairs = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE))
+        columns = [each.to_pylist() for each in pairs.columns]
+        made = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        reasons = [codes.reason_of(pair) for pair in made]
         proposed = [codes.proposal_of(pair, bodies.get((pair["account"], pair["g"]), ())) for pair in made]
-        proposals.append(pa.array(proposed, pa.string()))
-    return [pa.chunked_array(texts, pa.string()) for texts in (reasons, proposals)]
+        for kept, new in zip(texts, (_hashes(pairs, groups), reasons, proposed), strict=True):
+            kept.append(pa.array(new, pa.string()))
+    return [pa.chunked_array(each, pa.string()) for each in texts]
 
 
 def _bodies(members: pa.Table) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
@@ -340,14 +421,18 @@ def _bodies(members: pa.Table) -> Mapping[tuple[str, str], Sequence[Mapping[str,
 
 
 def broken_rows(found: Open) -> pa.Table:
-    """Each row of either side that is part of a break, in the shape _BROKEN."""
-    is_grouped = found.pairs["grouped"]
-    single, made = found.pairs.filter(pc.invert(is_grouped)), []
+    """Each row of either side that is part of a break, in the shape _BROKEN.
+
+    `place` is that of its pair, and `first` says whether it is the row of its side that the pair shows.
+    """
+    pairs = found.pairs.append_column("place", pa.array(range(len(found.pairs)), pa.int64()))
+    is_grouped = pairs["grouped"]
+    single, made = pairs.filter(pc.invert(is_grouped)), []
     for side, prefix in PREFIX.items():
         mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
-        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE} | {
-            n: mine[n] for n in ("account", "code", "repeated")
-        }
-        made.append(_table(_BROKEN, len(mine), side=side, **shown))
-    groups = found.pairs.filter(is_grouped).select([*GROUP, "code"])
-    return pa.concat_tables([*made, found.members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE}
+        shown |= {name: mine[name] for name in ("account", "code", "repeated", "place")}
+        made.append(_table(_BROKEN, len(mine), side=side, first=True, **shown))
+    groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
+    members = found.members.append_column("first", pc.equal(found.members["rank"], 1))
+    return pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])

@@ -11,6 +11,7 @@ import pandas as pd
 
 from workbench.analysis.breaks import TIMING
 from workbench.analysis.reconcile.carry_forward import CarryForward
+from workbench.analysis.reconcile.decisions import is_open, sign_off
 from workbench.analysis.shapes import EXACT
 from workbench.closing import Closing
 from workbench.domain.money import money_text
@@ -18,6 +19,7 @@ from workbench.render import Column, Table, percent, table
 
 if TYPE_CHECKING:
     # Figures need matplotlib, which takes its time to load.
+    from workbench.analysis.reconcile.deciding import DecisionTable
     from workbench.analysis.report import Figures
 
 
@@ -31,6 +33,8 @@ class Reconciliation(Closing):
 
     breaks: pd.DataFrame
     """BREAK: what does not agree, with the reason in words and the entries that would settle it."""
+    decisions: pd.DataFrame
+    """DECISION: what people have decided, given or carried forward, and what became of it."""
     summary: pd.DataFrame
     """SUMMARY: rows and value by account, day and code."""
     ageing: pd.DataFrame
@@ -61,6 +65,26 @@ class Reconciliation(Closing):
     def is_clean(self) -> bool:
         """Nothing is open but what the next days will bring."""
         return bool((self.breaks["code"] == TIMING).all())
+
+    @property
+    def is_decided(self) -> bool:
+        """Nothing is open but what the next days will bring, and what a person or a rule has decided."""
+        return not is_open(self.breaks).any()
+
+    @property
+    def sign_off(self) -> str:
+        """Who decided what, when last, and the SHA-256 of each input, of the decisions and of the rules."""
+        return sign_off(self.breaks, self.decisions, self.inputs)
+
+    def decide(self, path: Path | str = "decisions.csv", *, who: str = "") -> "DecisionTable":
+        """The open breaks to decide in: a table in JupyterLab, and `decide(id, verdict, why=…)` for a script.
+
+        `who` decides; `path` is the file that is written, and read with `reconcile(decisions=path)`.
+        Raises ReconcileRefused: the file is there, and cannot be used.
+        """
+        from workbench.analysis.reconcile.deciding import DecisionTable
+
+        return DecisionTable(self.breaks, Path(path), who)
 
     @property
     def rates(self) -> pd.DataFrame:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -21,8 +22,10 @@ from workbench.analysis.reconcile.carry_forward import (
     with_carried,
 )
 from workbench.analysis.reconcile.classify import Classified, classify
+from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of
+from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, with_account
+from workbench.analysis.reconcile.narratives import narrated
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
     Read,
@@ -49,11 +52,11 @@ from workbench.analysis.reconcile.rules import (
     Tolerance,
     check_whole,
 )
-from workbench.analysis.shapes import AHEAD, CLOSED, INPUTS, PROOF
+from workbench.analysis.shapes import AHEAD, CLOSED, DECISION, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
-def reconcile(
+def reconcile(  # noqa: PLR0913  what is compared, and by what
     ledger: Any,  # noqa: ANN401  a table of any of six kinds, some of which may not be installed
     statement: Any,  # noqa: ANN401  the same, or a statement as it was read, or several
     *,
@@ -61,6 +64,8 @@ def reconcile(
     cut_off: int = 1,
     carry_forward: CarryForward | None = None,
     engine: str | None = None,
+    decisions: Path | str | pd.DataFrame | None = None,
+    rules: Path | str | None = None,
 ) -> Reconciliation:
     """Hold a ledger against statements: every row of both ends in a match or in a break.
 
@@ -73,6 +78,9 @@ def reconcile(
     `carry_forward` is what an earlier run left open. `engine` is `duckdb` (which is used when nothing is said,
     but for Spark's tables), `polars`, `pandas` or `spark`.
 
+    `decisions` is what people have decided about breaks, as `decisions.csv` or a frame (DECIDED), beside what an
+    earlier run has carried forward, and `rules` a TOML file of rules of your own. Neither changes a figure.
+
     Raises ReconcileRefused: what is given cannot be compared, with the reason.
 
     >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
@@ -84,13 +92,24 @@ def reconcile(
             f"{carry_forward!r} is no CarryForward.", hint="Give the `carry_forward` of an earlier result."
         )
     check_whole("cut_off", cut_off, "reconcile()")
+    told, *told_in = ([],) if decisions is None else decisions_in(decisions)
+    own, *own_in = ((),) if rules is None else rules_in(rules)
+    decided = _Decided(told, own, [*told_in, *own_in])
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)
     try:
-        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward).result()
+        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward, decided).result()
     except BaseException:
         runs_on.close()
         raise
+
+
+class _Decided(NamedTuple):
+    """What was decided before, by people and by rules, and the files that say so."""
+
+    decisions: Sequence[Row]
+    rules: Sequence[Rule]
+    inputs: Sequence[Input]
 
 
 @dataclass
@@ -100,6 +119,7 @@ class _Run:
     tolerance: Tolerance
     cut_off: int
     carried: CarryForward | None
+    decided: _Decided
 
     def result(self) -> Reconciliation:
         read = self._read()
@@ -114,7 +134,7 @@ class _Run:
 
     def _read(self) -> Read:
         given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
-        statement = _with_account(given, self.inputs)
+        statement = with_account(given, self.inputs)
         theirs = rows_of(self.engine, statement, STATEMENT)
         new = totals(self.engine, theirs)
         if nameless := sorted({str(line["source"]) for line in new if line["account"] is None}):
@@ -168,7 +188,8 @@ class _Run:
         let_pass = found.pairs.filter(is_tolerated)
         if len(let_pass):
             found = found._replace(pairs=found.pairs.filter(pc.invert(is_tolerated)))
-        breaks, rows = breaks_of(found, closing, expected_in), broken_rows(found)
+        rows = narrated(self.engine, self.inputs, broken_rows(found), self.carried)
+        breaks = breaks_of(found, rows, closing, expected_in)
         again = rows.filter(rows["repeated"])
         explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
         repeated = _summed(again["account"], again["signed"])
@@ -177,21 +198,29 @@ class _Run:
             proof_line(name, read, explained[name], repeated[name], tolerated[name], self._before(name))
             for name in sorted(closing)
         ]
+        before = frame([], DECISION) if self.carried is None else self.carried.decisions
+        shown, decisions = applied(ruled(breaks, self.decided.rules), self.decided.decisions, before, closing)
         return Reconciliation(
-            breaks=breaks,
+            breaks=shown,
+            decisions=decisions,
             summary=summary_of(read.totals, rows, breaks),
             ageing=ageing_of(breaks),
             proof=frame(lines, PROOF),
-            carry_forward=self._carry(read, closing, rows, lines),
+            carry_forward=self._carry(read, closing, rows, lines, decisions),
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
             _matches=partial(matches_of, self.engine, classified, read.accounts),
-            _inputs=partial(_inputs, self.inputs, read, self.carried),
+            _inputs=partial(_inputs, self.inputs, read, self.carried, self.decided),
             _close=self.engine.close,
         )
 
     def _carry(
-        self, read: Read, closing: Mapping[str, int], rows: pa.Table, proof: Sequence[Mapping[str, Any]]
+        self,
+        read: Read,
+        closing: Mapping[str, int],
+        rows: pa.Table,
+        proof: Sequence[Mapping[str, Any]],
+        decisions: pd.DataFrame,
     ) -> CarryForward:
         closed = [
             {
@@ -207,7 +236,7 @@ class _Run:
         ahead = frame([], AHEAD)
         if later or (self.carried is not None and not self.carried.ahead.empty):
             ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
-        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), ahead)
+        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), ahead, carried_on(decisions))
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
@@ -220,15 +249,6 @@ def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]
     return Counter(dict(zip(sums["account"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True)))
 
 
-def _with_account(statement: Frame, inputs: Inputs) -> Frame:
-    """The rows with the account and the statement that they are of, where they do not say."""
-    names = {each.account for each in inputs.reported.values()}
-    account = nw.col("account").fill_null(next(iter(names))) if len(names) == 1 else nw.col("account")
-    return statement.with_columns(
-        account=account, statement=nw.col("statement").fill_null("statement"), line=nw.col("line").fill_null(0)
-    )
-
-
 def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[str, int | None]:
     """The balance after the last entry of each account, where it is told at all."""
     ends = [(nw.col("account") == account) & (nw.col("no") == number) for account, number in last.items()]
@@ -238,7 +258,7 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
     return {row["account"]: row["balance_minor"] for row in found}
 
 
-def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None) -> pd.DataFrame:
+def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None, decided: _Decided) -> pd.DataFrame:
     """The frame INPUTS."""
     counted = sum(line["rows"] for line in read.totals[LEDGER])
     rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, None, None, None)]
@@ -250,4 +270,5 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None) -> pd.Data
         rows.append((STATEMENT, book.source, hashed, book.rows, book.account, book.first_day, book.last_day))
     if carried is not None:
         rows.append((LEDGER, "carried forward", None, len(carried.rows), None, None, None))
+    rows += [(*each, None, None, None) for each in decided.inputs]
     return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)

@@ -30,12 +30,14 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 def headline(result: Reconciled) -> str:
     """The outcome in one or two sentences."""
-    codes = [code for (code,) in python_rows(result.breaks, "code")]
-    waiting = codes.count(TIMING)
+    codes = [code for code, verdict in python_rows(result.breaks, "code", "verdict") if verdict is None]
+    waiting, decided = codes.count(TIMING), len(result.breaks) - len(codes)
     to_settle = len(codes) - waiting
     text = f"{counted(to_settle, 'break')} to settle" if to_settle else "Nothing to settle"
     if waiting:
         text += f", and {counted(waiting, 'movement')} within the cut-off that may still follow"
+    if decided:
+        text += f", and {counted(decided, 'break is', 'breaks are')} decided"
     return f"{text}. {_proof_in_short(result)}"
 
 

@@ -1,0 +1,189 @@
+"""The table to decide in: the open breaks by what there is to do, and what a person decides of them, written to a file.
+
+The form of JupyterLab holds no logic: it calls `decide`, as a script does.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from workbench.analysis.breaks import BREAK_CODES, TIMING, VERDICTS
+from workbench.analysis.frames import python_rows
+from workbench.analysis.reconcile.decisions import WITHDRAWN, Row, decisions_in, ids_of, write_decisions
+from workbench.analysis.shapes import DECIDED
+from workbench.domain.money import money_text
+from workbench.errors import ReconcileRefused, WorkbenchError
+from workbench.render import Column, Table, bundle, table, with_widget
+
+if TYPE_CHECKING:
+    # It takes its time to load, and only a person who looks needs it.
+    import ipywidgets
+
+_MOST: Final = 1_000
+"""So many breaks are shown to decide in, those that move most of each code first."""
+_AT_ONCE: Final = 20
+_FEW: Final = 10
+_HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
+
+
+class DecisionTable:
+    """The breaks of a result that a person decides about, and the file that keeps the decisions.
+
+    `who` decides. `suggestions` (SUGGESTION) are offered as partners, beside what moves the opposite amount.
+    """
+
+    def __init__(
+        self, breaks: pd.DataFrame, path: Path, who: str = "", suggestions: pd.DataFrame | None = None
+    ) -> None:
+        self.path = path
+        self.who = who
+        # What a rule decides needs nobody, and what may still follow waits.
+        mine = breaks[(breaks["code"] != TIMING) & (breaks["verdict"].isna() | breaks["who"].notna())]
+        order = mine.assign(moves=mine["variance_minor"].abs()).sort_values(["code", "moves"], ascending=[True, False])
+        self._breaks = mine.loc[order.index]
+        self._suggested = [] if suggestions is None else [set(ids.split("; ")) for ids in suggestions["breaks"]]
+        self._decided()
+
+    def decide(
+        self, breaks: str | Sequence[str], verdict: str, *, why: str, who: str = "", partner: str = "",
+        replace: bool = False,
+    ) -> None:  # fmt: skip
+        """Write down a verdict on one break or several: `match` with a `partner`, `accept`, `write_off` or `ignore`.
+
+        `open` takes back what was decided. What other people have decided stays, but with `replace`.
+        Raises ReconcileRefused: no such break or verdict, somebody or a reason is missing, or another person has
+        decided; ReportRefused: the file cannot be written.
+
+        >>> result.decide("decisions.csv", who="Ada").decide("bq4x7m2k5n3a", "accept", why="seen")  # doctest: +SKIP
+        """
+        names = [breaks] if isinstance(breaks, str) else list(breaks)
+        given = {"verdict": verdict, "partner": partner or None, "who": who or self.who, "why": why}
+        self.write([{"break": name, **given} for name in names], replace=replace)
+
+    def write(self, given: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
+        """Write down several decisions at once, each of a break, verdict, partner, who and why, or none of them."""
+        about = {row[0]: row[1:] for row in python_rows(self._breaks, "id", "account", "key", "code")}
+        before, now = self._decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        new: dict[str, Row] = {}
+        for each in given:
+            name = each["break"] or ""
+            if unknown := [one for one in ids_of(each) if one not in about]:
+                raise ReconcileRefused(f"There is no break {', '.join(unknown)} to decide about.")
+            old = before.get(name)
+            if old is not None and old["who"] != each["who"] and not replace:
+                text = f"{old['who']} has decided about {name}: {old['verdict']}, {old['why']}."
+                raise ReconcileRefused(text, hint="With replace=True your decision takes its place.")
+            new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **each, "when": now}
+        # They are read as they will be from the file: what it would not take is not written.
+        rows, _ = decisions_in(pd.DataFrame([*(before | new).values()], columns=list(DECIDED)))
+        write_decisions(self.path, rows)
+
+    def _decided(self) -> dict[str, Row]:
+        """What is in the file now, which somebody else may have written as well."""
+        rows = decisions_in(self.path)[0] if self.path.exists() else []
+        return {row["break"] or "": row for row in rows}
+
+    def partners_of(self, name: str) -> list[str]:
+        """The ids of breaks that may be the other part of one: suggested, or with the opposite amount; best first."""
+        rows = self._breaks[self._breaks["side"] != "both"]
+        mine = self._breaks[self._breaks["id"] == name]
+        same = rows["currency"].isin(mine["currency"]) & rows["variance_minor"].isin(-mine["variance_minor"])
+        suggested = sorted(set().union(*(group for group in self._suggested if name in group)) - {name})
+        opposite = rows.loc[same & (rows["variance_minor"] != 0), "id"].head(_FEW)
+        return list(dict.fromkeys([*suggested, *opposite]))
+
+    def _table(self) -> Table:
+        decided, rows = self._decided(), []
+        names = ("id", "code", "account", "key", "variance_minor", "currency", "verdict")
+        for name, code, account, key, minor, currency, verdict in python_rows(self._breaks.head(_AT_ONCE), *names):
+            said = decided.get(name, {}).get("verdict") or verdict or ""
+            rows.append((name, BREAK_CODES[code].settlement, account, key or "", money_text(minor, currency), said))
+        many = len(self._breaks)
+        first = f", the first {_AT_ONCE}" if many > _AT_ONCE else ""
+        return table(f"{many:,} break{'' if many == 1 else 's'} to decide about{first}", _HEADINGS, rows)
+
+    def __repr__(self) -> str:
+        return f"{self._table()}\n\nDecide with .decide(break, verdict, why=…), which writes {self.path.name}."
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        return with_widget(bundle(repr(self), self._table().html()), self.form)
+
+    def form(self) -> "ipywidgets.VBox":
+        """The table as a form of JupyterLab: a row for each break, and a button that writes what is chosen."""
+        return _Form(self, self._breaks.head(_MOST), self._decided()).box
+
+
+class _Form:
+    """`parts` are the breaks to be shown at once, `controls` what a person fills in of each part that was opened."""
+
+    def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
+        import ipywidgets
+
+        self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
+        self._parts = dict(_parts(breaks))
+        self._controls: dict[str, Any] = {}
+        self._boxes: dict[str, Any] = {}
+        self._part = ipywidgets.Dropdown(options=list(self._parts), description="to do")
+        self._who = ipywidgets.Text(value=decisions.who, description="who")
+        self._said = ipywidgets.HTML()
+        self._rows = ipywidgets.VBox()
+        button = ipywidgets.Button(description="Write decisions", button_style="primary")
+        button.on_click(lambda _: self._write())
+        self._part.observe(lambda _: self._show(), names="value")
+        self._show()
+        self.box = ipywidgets.VBox([ipywidgets.HBox([self._part, self._who, button]), self._said, self._rows])
+
+    def _show(self) -> None:
+        name = self._part.value
+        if name is not None and name not in self._boxes:
+            self._boxes[name] = self._opened(self._parts[name])
+        self._rows.children = self._boxes.get(name, ())
+
+    def _opened(self, breaks: pd.DataFrame) -> list[Any]:
+        made, wide = [], self._widgets.Layout(width="44em")
+        for row in breaks.to_dict("records"):
+            before = self._decided.get(row["id"]) or {}
+            controls = {
+                "verdict": self._widgets.Dropdown(
+                    options=["", *VERDICTS, WITHDRAWN], value=before.get("verdict") or "", layout={"width": "8em"}
+                ),
+                "partner": self._widgets.Combobox(
+                    options=self._decisions.partners_of(row["id"]), value=before.get("partner") or "",
+                    placeholder="partner", layout={"width": "11em"},
+                ),
+                "why": self._widgets.Text(value=before.get("why") or "", placeholder="why"),
+            }  # fmt: skip
+            self._controls[row["id"]] = controls
+            text = self._widgets.HTML(f"<code>{row['id']}</code> {escape(row['reason'])}", layout=wide)
+            made.append(self._widgets.HBox([text, *controls.values()]))
+        return made
+
+    def _write(self) -> None:
+        chosen = {name: {of: each.value for of, each in controls.items()} for name, controls in self._controls.items()}
+        before = {
+            name: {of: row[of] or "" for of in ("verdict", "partner", "why")} for name, row in self._decided.items()
+        }
+        changed = {name: each for name, each in chosen.items() if each["verdict"] and each != before.get(name)}
+        try:
+            self._decisions.write([{"break": name, **each, "who": self._who.value} for name, each in changed.items()])
+        except WorkbenchError as error:
+            self._said.value = f"<b>Not written.</b> {escape(str(error))}"
+            return
+        self._decided = {**self._decided, **{name: {**each} for name, each in changed.items()}}
+        self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
+
+
+def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The breaks by code, in pieces that a page can hold, each under what it is called."""
+    of_code: dict[str, list[int]] = defaultdict(list)
+    for place, code in enumerate(breaks["code"]):
+        of_code[code].append(place)
+    for code, places in of_code.items():
+        for start in range(0, len(places), _AT_ONCE):
+            piece = places[start : start + _AT_ONCE]
+            yield f"{code} {start + 1} to {start + len(piece)} of {len(places)}", breaks.iloc[piece]

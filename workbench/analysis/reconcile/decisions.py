@@ -1,0 +1,458 @@
+"""What people and rules of one's own have decided about breaks: read strictly, and set beside the breaks.
+
+A decision never changes what a break amounts to, nor the proof; it says who takes the break for settled, and why.
+"""
+
+import csv
+import hashlib
+import io
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn, get_type_hints
+
+import msgspec
+import pandas as pd
+
+from workbench.analysis import files
+from workbench.analysis.breaks import CODES, TIMING, VERDICTS, as_kind
+from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.report.workbook import begins_as_formula
+from workbench.analysis.shapes import DECIDED, DECISION, DIRECTIONS
+from workbench.domain.masking import mask
+from workbench.errors import ReconcileRefused
+
+Row = dict[str, str | None]
+"""A row of DECIDED; an empty cell is None."""
+WITHDRAWN: Final = "open"
+"""The verdict that takes an earlier one back, which may have been carried forward."""
+APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
+_REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
+_ID: Final = re.compile("b[a-z2-7]{11}")
+_DELIMITERS: Final = ",;\t"
+_MARKS: Final = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_BY_SPREADSHEET: Final = re.compile(r"([0-9]{1,2})([/.-])([0-9]{1,2})\2([0-9]{4})(?:[ ,]+([0-9]{1,2})(:[0-9:]{2,5}))?")
+_CUT_BY_SPREADSHEET: Final = re.compile("[0-9][.,][0-9]+[eE][+][0-9]+")
+"""A key of digits as a spreadsheet saves it: it names nothing any more."""
+
+
+class Input(NamedTuple):
+    """What decisions or rules were read from: the name of the file, and the SHA-256 of its bytes, if it is one."""
+
+    side: str
+    name: str
+    sha256: str | None
+    rows: int
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of one's own: what has all that it names is of its kind; the first rule that fits a break counts.
+
+    account: the account, in which `*` stands for anything.
+    narrative, words: regular expressions that are looked for in the statement's `description` and `words`.
+    amount_minor: the least and the most that the break moves the balances apart, in minor units, without its sign.
+    direction: `in` or `out`, from where the account stands: of the statement, or of the ledger where only it has it.
+    code: the break's code.
+    kind: what the money is: `fee` and `rounding` are proposed to be booked as such, any other kind is named.
+    expected: it is known to come, and counts as decided.
+    tolerated: it counts as decided, and nothing is proposed to be booked.
+    """
+
+    name: str
+    account: str = ""
+    narrative: str = ""
+    words: str = ""
+    amount_minor: tuple[int, int] | None = None
+    direction: str = ""
+    code: str = ""
+    kind: str = ""
+    expected: bool = False
+    tolerated: bool = False
+
+    def __post_init__(self) -> None:
+        conditions = (self.account, self.narrative, self.words, self.amount_minor, self.direction, self.code)
+        least, most = self.amount_minor or (0, 0)
+        for holds, otherwise in (
+            (self.name.strip(), "it has no name"),
+            (any(conditions), "it fits every break; name an account, a narrative, an amount, a direction or a code"),
+            (
+                self.kind or self.expected or self.tolerated,
+                "it has neither a kind, nor is anything expected or tolerated",
+            ),
+            (not (self.expected and self.tolerated), "it is expected or tolerated, not both"),
+            (0 <= least <= most, "amount_minor is the least and the most, from 0 up: [100, 5000]"),
+            (self.direction in {"", *DIRECTIONS}, f"direction is {' or '.join(DIRECTIONS)}"),
+            (self.code in {"", *CODES}, f"there is no code {self.code!r}; there are {', '.join(CODES)}"),
+            *((_compiles(each), f"{each!r} is no regular expression") for each in (self.narrative, self.words)),
+        ):
+            if not holds:
+                raise ReconcileRefused(f"The rule {self.name!r} cannot be used: {otherwise}.")
+
+    @property
+    def verdict(self) -> str | None:
+        """What stands in a break's `verdict`; None where the rule decides nothing."""
+        return "expected" if self.expected else "tolerated" if self.tolerated else None
+
+    def fits(self, breaks: pd.DataFrame) -> pd.Series:
+        """Whether each break has what the rule names."""
+        held = pd.Series(data=True, index=breaks.index)
+        if self.account:
+            held &= breaks["account"].isin([n for n in breaks["account"].unique() if fnmatchcase(n, self.account)])
+        if self.code:
+            held &= breaks["code"] == self.code
+        if self.amount_minor:
+            held &= breaks["variance_minor"].abs().between(*self.amount_minor)
+        if self.direction:
+            moved = breaks["statement_minor"].fillna(breaks["ledger_minor"]).fillna(0)
+            held &= (moved > 0 if self.direction == "in" else moved < 0).astype(bool)
+        for column, pattern in (("description", self.narrative), ("words", self.words)):
+            if pattern:
+                texts = breaks.loc[held, column].dropna().unique()
+                held &= breaks[column].isin([text for text in texts if re.search(pattern, text)])
+        return held
+
+
+def _compiles(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True
+
+
+def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input]:
+    """The rules in a TOML file, each a table `[[rule]]` with the names of `Rule` as keys, in their order.
+
+    Raises ReconcileRefused: the file cannot be read, or has a key that a rule has not, or a rule that cannot be used.
+    """
+    path = Path(given)
+    content = _bytes(path, "rules")
+    try:
+        declared = tomllib.loads(content.decode("utf-8-sig"))
+    except ValueError as error:
+        raise ReconcileRefused(f"The rules in {path.name} cannot be read: {error}.") from None
+    tables = declared.pop("rule", [])
+    if declared or not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        other = f"it has {', '.join(declared)}" if declared else "`rule` is no table of several"
+        raise ReconcileRefused(f"The rules in {path.name} cannot be read: {other}.", hint="Each begins with [[rule]].")
+    rules = tuple(_rule(number, each, path.name) for number, each in enumerate(tables, start=1))
+    if twice := [name for name, times in Counter(each.name for each in rules).items() if times > 1]:
+        raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
+    return rules, Input("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules))
+
+
+def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
+    declared, kinds = {"name": f"rule {number}", **given}, get_type_hints(Rule)
+    if unknown := [each for each in declared if each not in kinds]:
+        hint = f"A rule has {', '.join(each.name for each in fields(Rule))}."
+        raise ReconcileRefused(f"Rule {number} in {file} has {', '.join(unknown)}, which no rule has.", hint=hint)
+    for name, value in declared.items():
+        try:
+            declared[name] = msgspec.convert(value, kinds[name])
+        except msgspec.ValidationError as error:
+            raise ReconcileRefused(f"In rule {number} in {file}, {name}: {error}.") from None
+    return Rule(**declared)
+
+
+def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
+    """The breaks with the rule that each falls under, and what follows from it: verdict and proposal."""
+    if not rules:
+        return breaks
+    made, free = breaks.copy(), pd.Series(data=True, index=breaks.index)
+    names: pd.Series = pd.Series(None, index=breaks.index, dtype="string")
+    for rule in rules:
+        mine = free & rule.fits(breaks)
+        free &= ~mine
+        names[mine] = rule.name
+        if rule.verdict:
+            made.loc[mine, "verdict"] = rule.verdict
+        if rule.tolerated:
+            made.loc[mine, "proposal"] = None
+        elif rule.kind:
+            proposed = mine & made["proposal"].notna()
+            texts = [as_kind(text, rule.kind) for text in made.loc[proposed, "proposal"]]
+            made.loc[proposed, "proposal"] = pd.array(texts, "string")
+    made["rule"] = names.astype("category")
+    return made
+
+
+def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
+    """The decisions in a CSV file, or in a DataFrame, in the shape DECIDED.
+
+    A file as a spreadsheet saves it again is read too: with a mark, semicolons or tabs, and days as it writes them.
+    Raises ReconcileRefused: the file cannot be read, has an unknown column, or a row that cannot be used.
+    """
+    if isinstance(given, pd.DataFrame):
+        texts = given.astype("string").fillna("").itertuples(index=False, name=None)
+        lines = [(number, list(cells)) for number, cells in enumerate(texts, start=1)]
+        return _decisions("The decisions", "row", [str(each) for each in given.columns], lines), Input(
+            "decisions", "pandas DataFrame", None, len(lines)
+        )
+    path = Path(given)
+    content = _bytes(path, "decisions")
+    header, *lines = _lines(path.name, content)
+    rows = _decisions(path.name, "line", header[1], lines)
+    return rows, Input("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
+
+
+def _bytes(path: Path, what: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        why = f"there is no file {path}" if isinstance(error, FileNotFoundError) else error.strerror
+        raise ReconcileRefused(f"The {what} cannot be read: {why}.") from None
+
+
+def _lines(name: str, content: bytes) -> list[tuple[int, list[str]]]:
+    """The rows that have anything in them, each with the number of its first line."""
+    encoding = _MARKS.get(content[:2], "utf-8-sig")
+    try:
+        # What is no UTF-8 a spreadsheet has saved in the code page of western Europe.
+        text = content.decode(encoding) if _is_text(content, encoding) else content.decode("cp1252")
+        head = text.lstrip().partition("\n")[0]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(_DELIMITERS, key=head.count), strict=True)
+        rows, begins = [], 1
+        for cells in reader:
+            if any(map(str.strip, cells)):
+                rows.append((begins, cells))
+            begins = reader.line_num + 1
+    except (UnicodeError, csv.Error) as error:
+        why = "it is a workbook" if content.startswith(b"PK") else str(error)
+        raise ReconcileRefused(f"{name} cannot be read: {why}.", hint="Save it as CSV in UTF-8.") from None
+    if not rows:
+        raise ReconcileRefused(f"{name} is empty.", hint=f"Its first line is {','.join(_REQUIRED)}.")
+    return rows
+
+
+def _is_text(content: bytes, encoding: str) -> bool:
+    try:
+        content.decode(encoding)
+    except UnicodeError:
+        return False
+    return True
+
+
+def _decisions(name: str, unit: str, header: Sequence[str], lines: Sequence[tuple[int, Sequence[str]]]) -> list[Row]:
+    columns = [each.strip().casefold() for each in header]
+    unknown = [each for each in columns if each not in DECIDED]
+    missing = [each for each in _REQUIRED if each not in columns]
+    twice = [each for each, times in Counter(columns).items() if times > 1]
+    for found, text in (
+        (unknown, "a column {}, which no decisions have"),
+        (missing, "no column {}"),
+        (twice, "{} twice"),
+    ):
+        if found:
+            hint = f"The columns are {', '.join(DECIDED)}; the last three may be left out."
+            raise ReconcileRefused(f"{name} has {text.format(', '.join(map(repr, found)))}.", hint=hint)
+    rows, places = [], []
+    for line, cells in lines:
+        if extra := [each for each in cells[len(columns) :] if each.strip()]:
+            _refuse(name, f"{unit} {line} has a cell more than there are columns: {extra[0]!r}")
+        row: Row = dict.fromkeys(DECIDED) | {
+            column: _plain(cell) or None for column, cell in zip(columns, cells, strict=False)
+        }
+        row |= {each: (row[each] or "").lower() or None for each in ("break", "verdict", "partner")}
+        if problem := _problem(row):
+            _refuse(name, f"in {unit} {line} {problem}")
+        rows.append(row)
+        places.append(f"{unit} {line}")
+    for row, when in zip(rows, _moments(name, places, [row["when"] or "" for row in rows]), strict=True):
+        row["when"] = when
+    _refuse_contradictions(name, places, rows)
+    return list({row["break"]: row for row in rows}.values())
+
+
+def _refuse(name: str, why: str) -> NoReturn:
+    raise ReconcileRefused(f"{name} cannot be used: {why}.")
+
+
+def _plain(cell: str) -> str:
+    """A cell without what a writer sets before a formula; a customer's number that somebody typed is masked."""
+    text = cell.strip()
+    return mask(text[1:] if text.startswith("'") and begins_as_formula(text[1:]) else text)
+
+
+def _problem(row: Row) -> str | None:
+    """The first reason why a row cannot be used."""
+    known = (*VERDICTS, WITHDRAWN)
+    ids, is_match = ids_of(row), row["verdict"] == "match"
+    odd = [each for each in ids if not _ID.fullmatch(each)]
+    found = {
+        f"{odd[:1]!r} is no id of a break: those are `b` and eleven letters or digits": bool(odd),
+        f"the verdict is {row['verdict'] or 'missing'}; there are {', '.join(known)}": row["verdict"] not in known,
+        "a match names no partner": is_match and len(ids) == 1,
+        "only a match has a partner": not is_match and len(ids) > 1,
+        "a break is its own partner": len(ids) > len(set(ids)),
+        **{f"`{name}` is empty": not row[name] for name in ("who", "when", "why")},
+    }
+    return next((text for text, holds in found.items() if holds), None)
+
+
+def ids_of(row: Mapping[str, Any]) -> list[str]:
+    """The breaks that a decision is about: its own and its partners."""
+    return [row["break"] or "", *filter(None, re.split(r"[;,\s]+", row["partner"] or ""))]
+
+
+def _moments(name: str, places: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Each text as ISO 8601 has it. One order of day and month holds for the whole file, and none is guessed."""
+    orders = [[_moment(text, day_first=each) for text in texts] for each in (True, False)]
+    for place, text, *both in zip(places, texts, *orders, strict=True):
+        if both == [None, None]:
+            _refuse(name, f"in {place} {text!r} is no moment, such as 2026-01-31 or 2026-01-31T08:00:00Z")
+    whole = [order for order in orders if None not in order]
+    if not whole:
+        _refuse(name, "`when` has the day first in one row, and the month in another")
+    if len(whole) > 1 and whole[0] != whole[1]:
+        at = next(at for at, both in enumerate(zip(*whole, strict=True)) if both[0] != both[1])
+        _refuse(
+            name, f"in {places[at]} {texts[at]!r} may be {whole[0][at]} or {whole[1][at]}: write it as one of these"
+        )
+    return [str(each) for each in whole[0]]
+
+
+def _moment(text: str, *, day_first: bool) -> str | None:
+    if found := _BY_SPREADSHEET.fullmatch(text):
+        first, mark, second, year, hour, rest = found.groups()
+        day, month = (first, second) if day_first or mark == "." else (second, first)
+        text = f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{rest}" if hour else "")
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    is_day = len(text) <= len("2026-01-31")
+    return at.date().isoformat() if is_day else at.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _refuse_contradictions(name: str, places: Sequence[str], rows: Sequence[Row]) -> None:
+    seen: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
+    for place, row in zip(places, rows, strict=True):
+        said = (row["verdict"], sorted(ids_of(row)) if row["verdict"] == "match" else [])
+        for each in ids_of(row):
+            before, other = seen.setdefault(each, (place, said))
+            if other != said:
+                what = f"as {other[0]} in {before} and as {said[0]} in {place}"
+                _refuse(name, f"{each} is decided twice, {what}")
+
+
+def applied(
+    breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame, accounts: Iterable[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The breaks with what was decided about them, and every decision with its state, in the shape DECISION.
+
+    `carried` are those of an earlier run (DECISION): what is given about the same breaks replaces them.
+    """
+    again = {each for row in given for each in ids_of(row)}
+    kept = [row for row in _rows(carried) if again.isdisjoint(ids_of(row))]
+    rows = sorted((row for row in [*kept, *given] if row["verdict"] != WITHDRAWN), key=lambda row: row["break"] or "")
+    if not rows:
+        return breaks, frame([], DECISION)
+    wanted = sorted({each for row in rows for each in ids_of(row)})
+    places = dict(zip(wanted, pd.Index(breaks["id"]).get_indexer(pd.Index(wanted)).tolist(), strict=True))
+    open_keys = _open_keys(breaks, rows)
+    made, texts = [], {}
+    for row in rows:
+        ids = ids_of(row)
+        state = _state(row, [places[each] for each in ids], open_keys, set(accounts))
+        if state == APPLIED:
+            about = next(python_rows(breaks.iloc[[places[ids[0]]]], "account", "key", "code"))
+            row = {**row, **dict(zip(("account", "key", "code"), about, strict=True))}  # noqa: PLW2901  the break tells
+            for each in ids:
+                texts[places[each]] = {**row, "partner": "; ".join(sorted({*ids} - {each})) or None}
+        made.append({**row, "state": state})
+    shown = breaks.copy()
+    for name in ("verdict", "partner", "who", "when", "why"):
+        column = shown[name].astype("string").to_numpy(dtype=object, copy=True)
+        column[list(texts)] = [row[name] for row in texts.values()]
+        shown[name] = pd.array(column, "string")
+    return shown, frame(made, DECISION)
+
+
+def _rows(decisions: pd.DataFrame) -> list[Row]:
+    return [dict(zip(DECIDED, row, strict=True)) for row in python_rows(decisions, *DECIDED)]
+
+
+def _open_keys(breaks: pd.DataFrame, rows: Sequence[Row]) -> set[tuple[str | None, str]]:
+    """The accounts and keys of the breaks, of those accounts that decisions name."""
+    named = breaks[breaks["account"].isin({row["account"] for row in rows} - {None})]
+    return {(account, _known_as(key)) for account, key in python_rows(named, "account", "key")}
+
+
+def _known_as(key: str | None) -> str:
+    """A key as it is found again after a spreadsheet has saved it."""
+    return re.sub(r"\s", "", key or "").casefold().lstrip("0")
+
+
+def _state(row: Row, places: Sequence[int], open_keys: set[tuple[str | None, str]], accounts: set[str]) -> str:
+    if min(places) >= 0:
+        return APPLIED
+    if row["account"] and row["account"] not in accounts:
+        return ELSEWHERE
+    # Of which row it was, only the account and the key tell.
+    is_told = row["account"] and not _CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
+    is_gone = max(places) < 0 and (row["account"], _known_as(row["key"])) not in open_keys
+    return SETTLED if is_told and is_gone else STALE
+
+
+def carried_on(decisions: pd.DataFrame) -> pd.DataFrame:
+    """Of these decisions those that the next run needs."""
+    return decisions[decisions["state"].isin([APPLIED, ELSEWHERE])].reset_index(drop=True)
+
+
+def is_open(breaks: pd.DataFrame) -> pd.Series:
+    """Whether each break is neither decided nor one that the next days may settle."""
+    return breaks["verdict"].isna() & (breaks["code"] != TIMING)
+
+
+def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
+    """How many breaks each person, and each rule, has decided, by verdict."""
+    made: dict[str, Counter[str]] = {}
+    for verdict, who, rule in python_rows(breaks[breaks["verdict"].notna()], "verdict", "who", "rule"):
+        made.setdefault(who or f"the rule {rule!r}", Counter())[VERDICTS.get(verdict, verdict)] += 1
+    return dict(sorted(made.items()))
+
+
+def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame) -> str:
+    """Who decided what, when last, what is stale, and the hashes of what it stands on."""
+    said = [
+        f"{who}: {', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))}"
+        for who, counts in by_whom(breaks).items()
+    ]
+    states = Counter(decisions["state"])
+    parts = [f"Decided by {'; '.join(said)}" if said else "Nobody has decided anything"]
+    if states[APPLIED]:
+        parts.append(f"last on {max(decisions.loc[decisions['state'] == APPLIED, 'when'], key=_instant)}")
+    parts += [f"{states[STALE]:,} stale"] if states[STALE] else []
+    parts += _apart(breaks, decisions)
+    hashes = [f"{name} {(sha or 'not a file')[:12]}" for name, sha in python_rows(inputs, "name", "sha256")]
+    return f"{'; '.join(parts)}. SHA-256 of {', '.join(hashes)}."
+
+
+def _instant(when: str) -> datetime:
+    at = datetime.fromisoformat(when)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
+    """The matches whose rows are not of one amount: what is left of them stays in the proof."""
+    named = decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")]
+    groups = {frozenset(ids_of(row)) for row in _rows(named)}
+    mine = breaks[breaks["id"].isin(set().union(*groups))]
+    variance = dict(zip(mine["id"], mine["variance_minor"], strict=True))
+    odd = sorted(min(group) for group in groups if sum(variance[each] for each in group))
+    return [f"{', '.join(odd)} matched with another amount"] if odd else []
+
+
+def write_decisions(path: Path, rows: Iterable[Row]) -> None:
+    """Write decisions.csv whole, as spreadsheets open it too. Raises ReportRefused: it cannot be written."""
+    armed = [
+        {name: f"'{text}" if text and begins_as_formula(text) else text for name, text in row.items()} for row in rows
+    ]
+    with files.written_whole(path) as unfinished:
+        files.write(frame(armed, DECIDED), unfinished, DECIDED, marked=True)

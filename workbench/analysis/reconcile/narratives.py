@@ -1,0 +1,99 @@
+"""What a statement itself says of the rows that are open, and since when they are: looked up for these rows alone.
+
+No narrative goes through the great join: for ten million rows it would weigh more than all that is compared.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import narwhals.stable.v2 as nw
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis.frames import untyped
+from workbench.analysis.reconcile.carry_forward import CarryForward
+from workbench.analysis.reconcile.engines import Engine, arrow_schema
+from workbench.analysis.reconcile.inputs import Inputs, Source, nothing, with_account
+from workbench.analysis.reconcile.pairs import mapped
+from workbench.analysis.reconcile.rules import LEDGER, NUMBER, STATEMENT, TEXT, WHOLE, WORD, Frame, Kinds, Shape
+from workbench.analysis.shapes import CARRIED
+from workbench.domain.masking import mask
+from workbench.domain.phones import GAPS
+
+_LINE: Kinds = {"account": TEXT, "statement": TEXT, "line": WHOLE, "key": TEXT}
+"""Where a line of a statement stands. The key besides: of a table that somebody made, no line may have a number."""
+_TEXTS: Kinds = {"description": TEXT, "words": TEXT}
+_TOLD: Shape = {name: NUMBER if kind == WHOLE else WORD for name, kind in {**_LINE, **_TEXTS}.items()}
+_REPORTED: Final = {"source": "statement", "no": "line", "day": "business_date", "amount": "amount_minor"}
+"""The row's name of a column → the one that CARRIED has."""
+_FEW: Final = 1_000
+"""So many lines are named to the engine, which then reads of a file little else than these."""
+_DIGIT: Final = f"(?:{GAPS}?[0-9])"
+_ABROAD: Final = re.compile(
+    r"((?:\+|FRI:)[1-9][0-9]{0,2}|(?<![0-9])254(?=[17][0-9]{8}(?![0-9])))" + f"{_DIGIT}{{4,9}}({_DIGIT}{{3}})(?![0-9])"
+)
+"""A number of another country, as it differs from a reference: by a plus, by its scheme, or as Kenya's are written."""
+
+
+def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward | None) -> pa.Table:
+    """The rows of breaks with `description` and `words` of their lines, and the day `since` which they are carried.
+
+    Customers' numbers are masked in the texts. What was carried has the texts that were carried with it.
+    """
+    known = rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names])
+    told = _told(engine, inputs, known.filter(pc.equal(rows["side"], STATEMENT)))
+    here = pc.index_in(_joined(known, _LINE), _joined(told, _LINE))
+    made = {name: told[name].take(here) for name in _TEXTS}
+    since: Any = pa.nulls(len(rows), pa.int64())
+    if carried is not None:
+        kept = untyped(carried.rows, CARRIED)
+        before = pc.index_in(_identity(known), _identity(kept))
+        made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
+        since = _number(kept["since_date"]).take(before)
+    for name in _TEXTS:
+        rows = rows.append_column(name, mapped(made[name], _masked))
+    return rows.append_column("since", since)
+
+
+def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
+    """What the statements say in these lines, in an order that depends on nothing but their texts."""
+    if not len(lines):
+        return arrow_schema(_TOLD).empty_table()
+    on = {name: kind for name, kind in _LINE.items() if name != "account"}
+    wanted = lines.set_column(lines.column_names.index("key"), "key", lines["key"].fill_null(""))
+    wanted = wanted.group_by(list(on)).aggregate([])
+    numbers = pc.unique(wanted["line"]).to_pylist()
+    found = nw.concat([_with_texts(engine, each, inputs) for each in inputs.statements])
+    if len(numbers) <= _FEW:
+        found = found.filter(nw.col("line").is_in(numbers))
+    told = found.join(engine.arrow(wanted, on), on=list(on), how="semi")
+    return engine.table(told, _TOLD).sort_by([(name, "ascending") for name in _TOLD])
+
+
+def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
+    """Where the lines of a statement stand, and those of their texts that it has."""
+    there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
+    rows = with_account(source.load(engine, {**_LINE, **there}), inputs).with_columns(key=nw.col("key").fill_null(""))
+    return engine.conform(rows, _TOLD, **{name: nothing("account") for name in _TEXTS if name not in there})
+
+
+def _identity(rows: pa.Table) -> pa.ChunkedArray:
+    """What an open row is known by in the next run. The files of two months may have one name."""
+    lines = _joined(rows, (*_LINE, "business_date", "amount_minor", "problem"))
+    return pc.if_else(pc.equal(rows["side"], LEDGER), _joined(rows, ("account", "entry")), lines)
+
+
+def _joined(rows: pa.Table, names: Iterable[str]) -> pa.ChunkedArray:
+    """One text of several columns."""
+    texts = [_number(rows[name]).cast(pa.string()).fill_null("") for name in names]
+    return pc.binary_join_element_wise(*texts, "\x1f")
+
+
+def _number(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Days as the numbers that the rules know them by; any other column as it is."""
+    return column.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(column.type) else column
+
+
+def _masked(text: str | None) -> str | None:
+    return _ABROAD.sub(r"\1••••\2", mask(text)) if text else None
