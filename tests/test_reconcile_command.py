@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from workbench.analysis import files
+from workbench.analysis.breaks import BREAK_CODES
 from workbench.analysis.frames import frame
 from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements import LAYOUTS, write_statement
@@ -146,7 +147,7 @@ class TestOutcome:
         done = clean.run_with(clean.ledger, str(mine), "--layout", str(tmp_path / "mine.toml"))
         assert (done.exit_code, done.stderr) == (0, ""), done.stdout
         assert done.stdout.startswith("Nothing to settle. The proof holds")
-        assert "Breaks by code" not in done.stdout
+        assert "what to do" not in done.stdout
         unknown = clean.run_with(clean.ledger, str(mine))
         assert unknown.exit_code == 2
         assert ".toml" in unknown.stderr
@@ -158,7 +159,8 @@ class TestOutcome:
         assert all(code in result.stdout for *_, code in BREAKS)
         assert "+99.03" in result.stdout  # 100.03 less the fee, which the ledger alone has
         assert "by net value  net variance" in result.stdout
-        assert "Breaks by code, net of fees" in result.stdout
+        assert "Breaks by what to do, net of fees" in result.stdout
+        assert all(BREAK_CODES[code].settlement in result.stdout for *_, code in BREAKS)
         assert f"Written: {', '.join(OUTS)}" in result.stdout
 
     def test_what_may_still_follow_is_no_break_and_a_tolerance_is_taken_in_kwacha(self, tmp_path: Path):

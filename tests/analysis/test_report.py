@@ -21,7 +21,17 @@ from openpyxl.worksheet.worksheet import Worksheet
 from workbench.analysis import shapes
 from workbench.analysis.breaks import BREAK_CODES, BUCKETS
 from workbench.analysis.frames import frame, python_rows
-from workbench.analysis.report import Figures, figures, page, totals, workbook, write_page, write_workbook
+from workbench.analysis.report import (
+    Figures,
+    captions,
+    figures,
+    overview,
+    page,
+    totals,
+    workbook,
+    write_page,
+    write_workbook,
+)
 from workbench.analysis.report.captions import headline, proofs
 from workbench.analysis.report.totals import Net
 from workbench.errors import ReportRefused
@@ -310,6 +320,47 @@ class TestPage:
         assert "Of the difference of +234.56, the breaks +200.00 explain a part; +34.56 stays unexplained (" in text
         assert text.endswith("(line 9 does not follow).")
         assert '<div class="outcome open">' in page.page(result)
+
+
+class TestOverview:
+    def test_text_and_page_of_a_notebook_say_the_same_by_what_to_do_and_what_waits_comes_last(self):
+        told = {"description": "Paid by Grace\n<b>for</b> order 7", "statement_amount_minor": 4_600}
+        result = reconciled(
+            breaks=[a_break("timing", 5), *(a_break("missing_in_ledger", -place, **told) for place in range(9))]
+        )
+        shown = overview.text(result)
+        outline = Outline(overview.html(result))
+        assert outline.open == []
+        assert {tag for tag, _ in outline.tags} == {"p", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+        assert {name for _, named in outline.tags for name in named} == {"style", "scope"}
+        lines = [line.strip() for line in shown.splitlines() if line.strip() and "─" not in line]
+        cells = [text for _, text in outline.texts]
+        assert [each for each in cells if not any(each in line for line in lines)] == []
+        todo = [line for line in lines if line.startswith(("To do", "Waiting"))]
+        assert todo == [
+            f"To do: {BREAK_CODES['missing_in_ledger'].settlement}",
+            f"Waiting: {BREAK_CODES['timing'].settlement}",
+        ]
+        assert "missing_in_ledger: 9 breaks, -0.36 net, the oldest 1 day old, the largest 3 of them" in lines
+        assert sum("Paid by Grace <b>for</b> order 7" in line for line in lines) == 3
+        assert "46.00" in shown
+        result.sign_off, result.suggestions = "Signed off by nobody.", [1, 2]
+        assert "Signed off by nobody." in overview.text(result)
+        assert "2 suggestions to look at" in overview.html(result)
+
+    def test_what_is_decided_says_by_whom(self):
+        decided = {"verdict": "accept", "who": "Mary"}
+        breaks = [a_break("timing", 5), a_break("fee_mismatch", 5, **decided), a_break("fee_mismatch", 4)]
+        advice = BREAK_CODES["fee_mismatch"].settlement
+        assert f"To do: 1 of 2 decided by Mary; {advice}" in overview.text(reconciled(breaks=breaks))
+        assert "To do: 1 of 1 decided by Mary\n" in overview.text(reconciled(breaks=breaks[:2]))
+
+    def test_the_picture_has_every_part_of_the_difference_and_its_bars_are_in_proportion(self):
+        picture = captions.picture(reconciled(breaks=[a_break("timing", 1_000), a_break("fee_mismatch", -500)]))
+        assert [(what, net, len(bar)) for _, what, net, _, bar in picture.rows] == [
+            ("fee_mismatch", "-5.00", 10), ("timing", "+10.00", 20),
+        ]  # fmt: skip
+        assert [captions.bar(*each) for each in ((1, 10**9), (0, 5), (0, 0))] == ["█", "", ""]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
+from workbench.analysis.report.captions import HEADINGS, PROOF_HEADINGS, heading
 from workbench.analysis.report.totals import Reconciled
 from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
@@ -39,29 +40,6 @@ FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
 """With the wide ones, which are taken for the narrow ones."""
 BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
 _FORMULA: Final = re.compile(rf"[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}]")
-HEADINGS: Final[Mapping[str, str]] = {
-    "business_date": "business date",
-    "occurred_at": "occurred at (UTC)",
-    "age_days": "age in days",
-    "sha256": "SHA-256",
-    "statement": "statement file",
-    "ledger_minor": "ledger net",
-    "statement_minor": "statement net",
-    "variance_minor": "net variance",
-    "ledger_value_minor": "ledger net value",
-    "statement_value_minor": "statement net value",
-    "signed_minor": "net, signed",
-}
-"""Where the heading is not the column's name without `_minor` and underscores. Net is with the fee."""
-PROOF_HEADINGS: Final[Mapping[str, str]] = {
-    "ledger_minor": "ledger closing",
-    "statement_minor": "statement closing",
-    "brought_minor": "from earlier runs",
-    "opening_minor": "openings differ by",
-    "gap_minor": "gap in the file's balances",
-}
-"""The same for the proof, whose amounts are balances and their parts."""
-
 Write = Callable[[Worksheet, int, int, Any, Any], str]
 """Write a value that is not None into a cell, given the value of the currency; what is shown of it."""
 
@@ -120,11 +98,6 @@ class Cells:
         text = cut(str(value))
         sheet.write_string(row, column, text, self._hostile if begins_as_formula(text) else self._plain)
         return text
-
-
-def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
-    """The text above a column."""
-    return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 
 def cut(text: str) -> str:
