@@ -306,7 +306,7 @@ class TestTheResult:
         assert wrong_types(result) == []
 
     def test_what_the_proof_rests_on_is_shown(self):
-        result = reconcile(LEDGER, statement_of(movement(None, 0, problem="no amount"), opening=None), engine=QUICK)
+        result = reconcile(LEDGER, statement_of(A, opening=None), engine=QUICK)
         assert "holds: the statement gives no closing balance" in repr(result)
         assert "0.00 %" in repr(result)
         assert not result.is_clean

@@ -6,9 +6,9 @@ statement's with `s_`. An amount as text brings with it whether it is gross, or 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
+from workbench.analysis.frames import day_of
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, STATUSES
 from workbench.domain.masking import mask
 from workbench.domain.moments import rfc3339
@@ -81,7 +81,7 @@ def _or(value: object) -> str:
 
 
 def _day(days: int | None) -> str:
-    return "no date" if days is None else (date(1970, 1, 1) + timedelta(days=days)).isoformat()
+    return "no date" if days is None else day_of(days).isoformat()
 
 
 def _currency(pair: Pair, side: str) -> str | None:

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from pathlib import Path
@@ -120,6 +121,12 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     show_default=True,
     help="For so many days before the closing date, what one side lacks may still follow.",
 )
+@click.option(
+    "--as-of",
+    metavar="DATE",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="The day on which the books are looked at: no row of a later day moves the closing date.",
+)
 @click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Leave here what is open, for the next run.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
@@ -130,6 +137,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     engine: str,
     tolerances: tuple[tuple[str, str], ...],
     cut_off: int,
+    as_of: datetime | None,
     brought: Path | None,
     kept: Path | None,
     **reading: str | None,  # layout, account and date_format
@@ -139,8 +147,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     Every row of both sides is matched or is part of a break. The summary and the proof are printed: ledger
     closing less statement closing is what the breaks add up to.
 
-    Exit status 0 when nothing is open but what the next days may bring, 1 when there are breaks or the proof
-    does not hold, 2 when the input cannot be used.
+    Exit status 0 when nothing is open but what the next days may bring, 1 when there are breaks, or the proof
+    does not hold or has no row to go by, 2 when the input cannot be used.
     """
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
@@ -155,7 +163,15 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         read = [_statement(each, say, **reading) for each in statements]
         carried = None if brought is None else _brought(brought)
         say("Reconciling")
-        result = run(_ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried, engine=engine)
+        result = run(
+            _ledger(ledger),
+            read,
+            tolerance=tolerance,
+            cut_off=cut_off,
+            carry_forward=carried,
+            as_of=as_of and as_of.date(),
+            engine=engine,
+        )
         for out in outs:
             say(f"Writing {out.name}")
             outputs.write(result, out, excel=excel)

@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import reduce
 from glob import glob, has_magic
 from operator import or_
@@ -167,7 +168,11 @@ class Source:
 
 @runtime_checkable
 class Movements(Protocol):
-    """The ledger of a Workbench, which is read page by page."""
+    """The ledger of a Workbench, which is read page by page, and knows what day it is."""
+
+    @property
+    def business_date(self) -> date:
+        """The day that its clock has: nothing can have happened later."""
 
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
         """The rows of some accounts, or of all that somebody else keeps books of too."""
@@ -306,6 +311,8 @@ class Inputs:
     ledger: Source
     statements: tuple[Source, ...]
     reported: Mapping[str, StatementFile]
+    as_of: date | None
+    """The day that the ledger's own clock has, if it has one."""
 
     def engine(self, named: str | None) -> Engine:
         """The engine asked for; else Spark where a table is Spark's, else DuckDB.
@@ -337,7 +344,8 @@ def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any tab
         for each in given
     ]
     _refuse_twice(reported, sources)
-    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported})
+    as_of = ledger.business_date if isinstance(ledger, Movements) else None
+    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported}, as_of)
 
 
 def _refuse_twice(reported: Sequence[StatementFile], sources: Sequence[Source]) -> None:

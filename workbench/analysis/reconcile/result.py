@@ -107,6 +107,8 @@ class Reconciliation(Closing):
         return total, matched.reindex(total.index, fill_value=0)
 
     def _table(self) -> Table:
+        from workbench.analysis.report import captions
+
         total, matched = self._counted()
         rows = [
             (
@@ -121,7 +123,8 @@ class Reconciliation(Closing):
         ]
         read = f"{self.rows_read['ledger']:,} ledger rows and {self.rows_read['statement']:,} statement rows"
         columns = [Column(name, numeric=name not in {"account", "proof"}) for name in _HEADINGS]
-        return table(f"{read}: {'clean' if self.is_clean else f'{len(self.breaks):,} breaks'}", columns, rows)
+        outcome = f"{read}: {'clean' if self.is_clean else f'{len(self.breaks):,} breaks'}"
+        return table(" ".join([*captions.unreadable(self), outcome]), columns, rows)
 
     def __repr__(self) -> str:
         return str(self._table())
