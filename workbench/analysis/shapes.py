@@ -128,6 +128,7 @@ differ, less `gap`, by which the file's balances jump beyond its rows, say where
 """
 EXACT = "to the last minor unit"
 """The `note` of an account whose closing balances are both known, and explained."""
+WORKED_OUT: Final = "the statement gives no closing balance: it is worked out from its rows"
 NOTHING_PROVEN: Final = "and no closing balance: nothing is proven"
 """How the `note` of an account ends of which no row was read: it does not hold, and neither is it refuted."""
 

@@ -16,10 +16,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from workbench.analysis.breaks import MOST_MINOR
 from workbench.analysis.frames import schema_of
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine
 from workbench.analysis.reconcile.rules import (
     DATE,
+    DAYS,
     INSTANT,
     LEDGER,
     NUMBER,
@@ -225,6 +227,12 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 """The row's name of a column → the side's own."""
 _SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
 """The same of those that both sides call so."""
+_WITHIN: Final[Mapping[str, tuple[str, int, int]]] = {
+    "day": ("business_date", DAYS[0], DAYS[1]),
+    "at": ("occurred_at", DAYS[0] * DAY_MS, DAYS[1] * DAY_MS),
+    "balance_minor": ("balance_minor", -MOST_MINOR, MOST_MINOR),
+}
+"""What is as good as missing outside of some bounds: the row's name, the column, the least and the most."""
 Columns = Callable[[str], nw.Expr]
 """A row's name of a column → the column."""
 
@@ -239,6 +247,8 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
     names nothing: many a table has it where a null belongs.
     """
     of: dict[str, nw.Expr] = {ours: nw.col(theirs) for ours, theirs in {**_SHARED, **_NAMES[side]}.items()}
+    for name, (theirs, least, most) in _WITHIN.items():
+        of[name] = nw.when(nw.col(theirs).is_between(least, most)).then(nw.col(theirs))
     of |= {name: nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")}
     of |= {name: nothing("account") for name in ("source", "entry", "state", "problem") if name not in of}
     made = engine.conform(
@@ -250,7 +260,7 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
         g=nw.coalesce(of["batch"], of["key"]),
         order=nw.coalesce(of["at"], of["day"] * DAY_MS).fill_null(0),
         bad=unreadable(lambda name: of.get(name, nw.col(name))),
-        signed=effect(lambda name: of.get(name, nw.col(name))),
+        signed=nw.when(~_too_large(of.__getitem__)).then(effect(lambda name: of.get(name, nw.col(name)))).otherwise(0),
     )
     return engine.named(made)
 
@@ -280,7 +290,12 @@ def unreadable(of: Columns) -> nw.Expr:
     missing = [of(name).is_null() for name in ("key", "amount", "fee", "currency", "day")]
     odd = [(of(name) < 0).fill_null(value=False) for name in ("amount", "fee")]
     strange = [~_either(of("direction"), DIRECTIONS), ~_either(of("status"), STATUSES)]
-    return reduce(or_, [*missing, *odd, ~of("problem").is_null(), *strange])
+    return reduce(or_, [*missing, *odd, _too_large(of), ~of("problem").is_null(), *strange])
+
+
+def _too_large(of: Columns) -> nw.Expr:
+    """True for a row whose amount or fee no payment has, and of which many would add up to more than 64 bits hold."""
+    return reduce(or_, [~of(name).fill_null(0).is_between(-MOST_MINOR, MOST_MINOR) for name in ("amount", "fee")])
 
 
 def _either(column: nw.Expr, values: tuple[str, ...]) -> nw.Expr:
@@ -302,6 +317,8 @@ class StatementFile(Protocol):
     """Its first and last day, or none, or a pair of none."""
     findings: pd.DataFrame
     """Where its running balance does not follow: line, expected_minor, found_minor."""
+    followed: int
+    """In how many rows it could be followed at all."""
 
 
 @dataclass(frozen=True)

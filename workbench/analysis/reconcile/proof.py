@@ -28,17 +28,15 @@ from workbench.analysis.reconcile.rules import (
     Frame,
     Shape,
 )
-from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY
+from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
 _KEYS = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
-_OF_GOOD = {"date": "day", "balance": "balance_minor"}
 Totals = Sequence[Mapping[str, Any]]
 """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
 
-`good` are the rows that can be used: a closing date is never that of one that cannot. `checked` are those of them
-with a running balance.
+`good` are the rows that can be used: a closing date is never that of one that cannot.
 """
 
 
@@ -51,12 +49,13 @@ def totals(engine: Engine, rows: Frame) -> Totals:
         "first_no": nw.col("no").min(),
         "last_no": nw.col("no").max(),
         "good": nw.col("good_date").count(),
-        "checked": nw.col("good_balance").count(),
         "balances": nw.col("balance_minor").count(),
     }
     # Of one name as column and as sum some engines take the sum.
-    good = {f"good_{name}": nw.when(~nw.col("bad")).then(nw.col(of)) for name, of in _OF_GOOD.items()}
-    given = rows.select(*_KEYS, "signed", "no", "balance_minor", gross=nw.col("signed").abs(), **good)
+    given = rows.select(
+        *_KEYS, "signed", "no", "balance_minor",
+        gross=nw.col("signed").abs(), good_date=nw.when(~nw.col("bad")).then(nw.col("day")),
+    )  # fmt: skip
     return engine.rows(given.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, NUMBER)})
 
 
@@ -84,8 +83,8 @@ class Book:
     rows: int
     readable: int
     """Of these, those that can be used."""
-    checked: int | None
-    """Of those in turn, those with a running balance; null where nobody followed one."""
+    followed: int | None
+    """In how many its running balance was followed; null where it tells none."""
     value: int
     """What its rows move, without their signs."""
     signed: int
@@ -96,9 +95,9 @@ class Book:
     jumps: tuple[Jump, ...] = ()
 
     @property
-    def hardly_checked(self) -> bool:
-        """Whether so few rows have a balance and can be used that to have followed it says little."""
-        return self.checked is not None and 2 * self.checked < self.rows
+    def hardly_followed(self) -> bool:
+        """Whether its balance was followed in so few rows that this says little; in one row nothing can be."""
+        return self.followed is not None and 2 * self.followed < self.rows - 1
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def books(
                 currencies=tuple(sorted(_currencies(lines))) or ((file.currency,) if file else ()),
                 rows=_sum(lines, "rows"),
                 readable=_sum(lines, "good"),
-                checked=_sum(lines, "checked") if file and _sum(lines, "balances") else None,
+                followed=file.followed if file and _sum(lines, "balances") else None,
                 value=_sum(lines, "value"),
                 signed=_sum(lines, "signed"),
                 first_day=first_day,
@@ -410,7 +409,7 @@ def proof_line(
         what = "no row that can be read" if any(book.rows for book in books) else "no rows"
         blank = f"{names} has {what} {NOTHING_PROVEN}"
     line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank)
-    hardly = [book for book in books if book.hardly_checked]
+    hardly = [book for book in books if book.hardly_followed]
     line["note"] = blank or _note(line, jumps, hardly, worked_out=closing is None)
     return line
 
@@ -427,7 +426,9 @@ def _commonest(counted: Totals, account: str) -> str | None:
 def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], hardly: Sequence[Book], *, worked_out: bool
 ) -> str:
-    text = [f"the running balance of {each.source} followed in {each.checked} of {each.rows} rows" for each in hardly]
+    text = [
+        f"the running balance of {each.source} was followed in {each.followed} of {each.rows} rows" for each in hardly
+    ]
     if jumps:
         name, jump = jumps[0]
         expected, found = (money_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
@@ -440,5 +441,5 @@ def _note(
     if line["gap_minor"]:
         text.append(f"the statement's balances jump by {gap} beyond its rows")
     if worked_out:
-        text.append("the statement gives no closing balance: it is worked out from its rows")
+        text.append(WORKED_OUT)
     return "; ".join(text) or EXACT

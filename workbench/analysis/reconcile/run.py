@@ -101,8 +101,12 @@ def reconcile(  # noqa: PLR0913  what is compared, and six settings with names
         today = as_of or inputs.as_of
         last_day = ANY_DAY if today is None else day_number(today)
         return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward, last_day).result()
-    except BaseException:
+    except BaseException as problem:
         runs_on.close()
+        if isinstance(problem, runs_on.failures):
+            text = f"The tables cannot be compared: {str(problem).strip().splitlines()[0]}"
+            hint = "Either a file is damaged, and is to be exported again, or 64 bits do not hold a number or a sum."
+            raise ReconcileRefused(text, hint=hint) from problem
         raise
 
 

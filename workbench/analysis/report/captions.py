@@ -8,7 +8,7 @@ from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.workbook import PROOF_HEADINGS, heading
-from workbench.analysis.shapes import EXACT, NOTHING_PROVEN
+from workbench.analysis.shapes import NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
 from workbench.render import Column, Table, percent, table
@@ -61,7 +61,8 @@ def _proof_in_short(result: Reconciled) -> str:
     if not len(result.proof):
         return "There is no account to prove."
     if result.proof["holds"].all():
-        noted = [account for account, note in python_rows(result.proof, "account", "note") if note and note != EXACT]
+        notes = python_rows(result.proof, "account", "note")
+        noted = [account for account, note in notes if note and note.endswith(WORKED_OUT)]
         only = f", for {', '.join(noted)} against a closing balance worked out from the rows" if noted else ""
         return f"The proof holds to the last ngwee{only}."
     failing = [account for account, holds in python_rows(result.proof, "account", "holds") if not holds]
