@@ -72,7 +72,7 @@ def file_of(rows: pd.DataFrame, *, name: str = "mtn.csv", **more: object) -> Sim
     usual = {
         "name": name, "sha256": "0" * 64, "account": ACCOUNT, "currency": "ZMW", "rows": rows,
         "opening_minor": None, "closing_minor": None, "period": None,
-        "findings": pd.DataFrame(columns=["line", "expected_minor", "found_minor"]),
+        "findings": pd.DataFrame(columns=["line", "expected_minor", "found_minor"]), "followed": len(rows),
     }  # fmt: skip
     return SimpleNamespace(**{**usual, **more})
 
@@ -308,7 +308,7 @@ class TestTheResult:
         assert wrong_types(result) == []
 
     def test_what_the_proof_rests_on_is_shown(self):
-        result = reconcile(LEDGER, statement_of(movement(None, 0, problem="no amount"), opening=None), engine=QUICK)
+        result = reconcile(LEDGER, statement_of(movement(None, 0, problem="no amount"), movement("z", 7), opening=None))
         assert "holds: the statement gives no closing balance" in repr(result)
         assert "0.00 %" in repr(result)
         assert not result.is_clean

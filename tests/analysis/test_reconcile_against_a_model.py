@@ -355,7 +355,7 @@ def nothing_new(before: Reconciliation) -> list[SimpleNamespace]:
         SimpleNamespace(
             name=f"{line.account}.csv", sha256=line.account, account=line.account, currency="ZMW",
             rows=frames([], [])[1], opening_minor=line.statement_minor, closing_minor=line.statement_minor,
-            period=None, findings=pd.DataFrame(columns=["line", "expected_minor", "found_minor"]),
+            period=None, findings=pd.DataFrame(columns=["line", "expected_minor", "found_minor"]), followed=0,
         )
         for line in before.proof.itertuples()
     ]  # fmt: skip

@@ -6,9 +6,9 @@ statement's with `s_`. An amount as text brings with it whether it is gross, or 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
+from workbench.analysis.frames import day_of
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, STATUSES
 from workbench.domain.masking import mask
 from workbench.domain.moments import rfc3339
@@ -37,6 +37,8 @@ BUCKETS: Final = {"0–1": 1, "2–3": 3, "4–7": 7, "8–30": 30, "31+": None}
 """The name of each age and the days to which it reaches."""
 ROUNDING_MINOR: Final = 50
 """Up to half a kwacha a difference of amounts is taken for rounding."""
+MOST_MINOR: Final = 10**15
+"""No movement is larger: thirteen digits before the point, as in a statement's cell."""
 
 Pair = Mapping[str, Any]
 Body = dict[str, Any]
@@ -86,7 +88,7 @@ def _or(value: object) -> str:
 
 
 def _day(days: int | None) -> str:
-    return "no date" if days is None else (date(1970, 1, 1) + timedelta(days=days)).isoformat()
+    return "no date" if days is None else day_of(days).isoformat()
 
 
 def _currency(pair: Pair, side: str) -> str | None:
@@ -113,6 +115,7 @@ def _problem(pair: Pair, mine: str) -> str:
     names = {"key": "key", "amount": "amount", "fee": "fee", "currency": "currency", "day": "business date"}
     found = [f"no {text}" for name, text in names.items() if row[name] is None]
     found += [f"a negative {name}" for name in ("amount", "fee") if (row[name] or 0) < 0]
+    found += [f"more than 13 digits in its {name}" for name in ("amount", "fee") if abs(row[name] or 0) > MOST_MINOR]
     found += [
         f"{row[name]!r} as {name}, which is none of {', '.join(known)}"
         for name, known in (("direction", DIRECTIONS), ("status", STATUSES))

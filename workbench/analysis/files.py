@@ -23,7 +23,7 @@ _MOST_SHOWN: Final = 40
 _OTHER_DELIMITERS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _WRITTEN: Final[Mapping[pa.DataType, tuple[str, str]]] = {
-    pa.int64(): ("-?[0-9]{1,19}", "a whole number without separators; an amount is in ngwee, K1,234.50 as 123450"),
+    pa.int64(): ("-?[0-9]{1,18}", "a whole number without separators; an amount is in ngwee, K1,234.50 as 123450"),
     pa.date32(): (_DAY, "a day written as 2026-01-31"),
     pa.timestamp("ms", "UTC"): (
         rf"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,3}})?)?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)",
@@ -134,7 +134,11 @@ def _csv(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         source,
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         convert_options=pyarrow.csv.ConvertOptions(
-            column_types=schema, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+            column_types=schema,
+            include_columns=schema.names,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
         ),
     )
 

@@ -1,6 +1,7 @@
 """Records to tables and back: Arrow's while they travel, pandas' to work with, with declared columns and types."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, timedelta
 from numbers import Integral
 from typing import Any, Final
 
@@ -83,6 +84,11 @@ def python_rows(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
 def day_number(day: object) -> int:
     """Days from 1970 to a date."""
     return int(pa.scalar(day, pa.date32()).cast(pa.int32()).as_py())
+
+
+def day_of(number: int) -> date:
+    """The date of so many days from 1970."""
+    return date(1970, 1, 1) + timedelta(days=number)
 
 
 def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:

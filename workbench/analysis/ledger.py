@@ -19,7 +19,7 @@ from workbench.analysis.shapes import ACCOUNTS, ENTRIES, LEDGER_MOVEMENT, POSTIN
 from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED, TAccount, t_accounts
-from workbench.domain.moments import LUSAKA, milliseconds, rfc3339
+from workbench.domain.moments import LUSAKA, milliseconds, moment, rfc3339
 from workbench.domain.phones import OPERATORS
 from workbench.errors import LedgerRefused, StateConflict
 from workbench.render import bundle
@@ -134,6 +134,11 @@ class Ledger:
             side, net = KIND_BY_CODE[each.code].normal_side, each.debit_minor - each.credit_minor
             rows.append({**asdict(each), "normal_side": side, "balance_minor": net if side == DEBIT else -net})
         return frame(rows, ACCOUNTS)
+
+    @property
+    def business_date(self) -> date:
+        """The day in Lusaka that the sandbox's clock has."""
+        return moment(self._control.clock().now_ms).astimezone(LUSAKA).date()
 
     @property
     def entries(self) -> pd.DataFrame:

@@ -136,9 +136,14 @@ differ, less `gap`, by which the file's balances jump beyond its rows, say where
 """
 EXACT = "to the last minor unit"
 """The `note` of an account whose closing balances are both known, and explained."""
+WORKED_OUT: Final = "the statement gives no closing balance: it is worked out from its rows"
+NOTHING_PROVEN: Final = "and no closing balance: nothing is proven"
+"""How the `note` of an account ends of which no row was read: it does not hold, and neither is it refuted."""
 
-INPUTS: Columns = _columns("side name sha256 rows account first_date last_date")
-"""What went into a reconciliation; `sha256` is null for what is no file."""
+INPUTS: Columns = _columns(
+    "side name sha256 rows account first_date last_date unreadable_rows", unreadable_rows="Int64"
+)
+"""What went into a reconciliation; `sha256` is null for what is no file, `unreadable_rows` are those of no use."""
 
 CARRIED: Columns = {
     **_columns("side"),

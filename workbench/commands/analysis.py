@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from pathlib import Path
@@ -121,6 +122,12 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     show_default=True,
     help="For so many days before the closing date, what one side lacks may still follow.",
 )
+@click.option(
+    "--as-of",
+    metavar="DATE",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="The day on which the books are looked at: no row of a later day moves the closing date.",
+)
 @click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Leave here what is open, for the next run.")
 @click.option("--decisions", metavar="FILE", type=FILE, help="What people have decided about breaks: decisions.csv.")
@@ -133,6 +140,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     engine: str,
     tolerances: tuple[tuple[str, str], ...],
     cut_off: int,
+    as_of: datetime | None,
     brought: Path | None,
     kept: Path | None,
     decisions: Path | None,
@@ -145,7 +153,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     closing less statement closing is what the breaks add up to.
 
     Exit status 0 when nothing is open but what the next days may bring and what is decided, 1 when there are
-    breaks or the proof does not hold, 2 when the input cannot be used.
+    breaks, or the proof does not hold or has no row to go by, 2 when the input cannot be used.
     """
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
@@ -160,9 +168,16 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         read = [_statement(each, say, **reading) for each in statements]
         carried = None if brought is None else _brought(brought)
         say("Reconciling")
-        decided = {"decisions": decisions, "rules": rules}
         result = run(
-            _ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried, engine=engine, **decided
+            _ledger(ledger),
+            read,
+            tolerance=tolerance,
+            cut_off=cut_off,
+            carry_forward=carried,
+            as_of=as_of and as_of.date(),
+            engine=engine,
+            decisions=decisions,
+            rules=rules,
         )
         for out in outs:
             say(f"Writing {out.name}")

@@ -31,6 +31,8 @@ class Engine(ABC):
     """What a set of rules needs of the thing that runs them."""
 
     name: str
+    failures: tuple[type[Exception], ...] = (pa.ArrowException,)
+    """What it raises over a file that is damaged further down, or a number that its type does not hold."""
 
     def conform(self, frame: Frame, shape: Shape, **made: nw.Expr) -> Frame:
         """The columns of `shape`, in order and of its types; those in `made` are worked out from the frame's.
@@ -86,6 +88,7 @@ class _DuckDB(Engine):
     """A database in memory, of its own; what does not fit goes to temporary files."""
 
     name = DUCKDB
+    failures = (duckdb.Error, pa.ArrowException)
     _READ: Mapping[str, str] = {
         TEXT: 'CAST("{0}" AS VARCHAR) AS "{0}"',
         WHOLE: 'CAST("{0}" AS BIGINT) AS "{0}"',
@@ -173,6 +176,7 @@ class _Polars(Engine):
         import polars as pl
 
         self._polars = pl
+        self.failures = (pl.exceptions.PolarsError, pa.ArrowException)
         self._read: Mapping[str, Callable[[pl.Expr], pl.Expr]] = {
             TEXT: lambda column: column.cast(pl.String),
             WHOLE: lambda column: column.cast(pl.Int64),

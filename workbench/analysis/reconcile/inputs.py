@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import reduce
 from glob import glob, has_magic
 from operator import or_
@@ -15,10 +16,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from workbench.analysis.breaks import MOST_MINOR
 from workbench.analysis.frames import schema_of
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine
 from workbench.analysis.reconcile.rules import (
     DATE,
+    DAYS,
     INSTANT,
     LEDGER,
     NUMBER,
@@ -171,7 +174,11 @@ class Source:
 
 @runtime_checkable
 class Movements(Protocol):
-    """The ledger of a Workbench, which is read page by page."""
+    """The ledger of a Workbench, which is read page by page, and knows what day it is."""
+
+    @property
+    def business_date(self) -> date:
+        """The day that its clock has: nothing can have happened later."""
 
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
         """The rows of some accounts, or of all that somebody else keeps books of too."""
@@ -224,6 +231,12 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 """The row's name of a column → the side's own."""
 _SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
 """The same of those that both sides call so."""
+_WITHIN: Final[Mapping[str, tuple[str, int, int]]] = {
+    "day": ("business_date", DAYS[0], DAYS[1]),
+    "at": ("occurred_at", DAYS[0] * DAY_MS, DAYS[1] * DAY_MS),
+    "balance_minor": ("balance_minor", -MOST_MINOR, MOST_MINOR),
+}
+"""What is as good as missing outside of some bounds: the row's name, the column, the least and the most."""
 Columns = Callable[[str], nw.Expr]
 """A row's name of a column → the column."""
 
@@ -238,6 +251,8 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
     names nothing: many a table has it where a null belongs.
     """
     of: dict[str, nw.Expr] = {ours: nw.col(theirs) for ours, theirs in {**_SHARED, **_NAMES[side]}.items()}
+    for name, (theirs, least, most) in _WITHIN.items():
+        of[name] = nw.when(nw.col(theirs).is_between(least, most)).then(nw.col(theirs))
     of |= {name: nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")}
     of |= {name: nothing("account") for name in ("source", "entry", "state", "problem") if name not in of}
     made = engine.conform(
@@ -249,7 +264,7 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
         g=nw.coalesce(of["batch"], of["key"]),
         order=nw.coalesce(of["at"], of["day"] * DAY_MS).fill_null(0),
         bad=unreadable(lambda name: of.get(name, nw.col(name))),
-        signed=effect(lambda name: of.get(name, nw.col(name))),
+        signed=nw.when(~_too_large(of.__getitem__)).then(effect(lambda name: of.get(name, nw.col(name)))).otherwise(0),
     )
     return engine.named(made)
 
@@ -279,7 +294,12 @@ def unreadable(of: Columns) -> nw.Expr:
     missing = [of(name).is_null() for name in ("key", "amount", "fee", "currency", "day")]
     odd = [(of(name) < 0).fill_null(value=False) for name in ("amount", "fee")]
     strange = [~_either(of("direction"), DIRECTIONS), ~_either(of("status"), STATUSES)]
-    return reduce(or_, [*missing, *odd, ~of("problem").is_null(), *strange])
+    return reduce(or_, [*missing, *odd, _too_large(of), ~of("problem").is_null(), *strange])
+
+
+def _too_large(of: Columns) -> nw.Expr:
+    """True for a row whose amount or fee no payment has, and of which many would add up to more than 64 bits hold."""
+    return reduce(or_, [~of(name).fill_null(0).is_between(-MOST_MINOR, MOST_MINOR) for name in ("amount", "fee")])
 
 
 def _either(column: nw.Expr, values: tuple[str, ...]) -> nw.Expr:
@@ -301,6 +321,8 @@ class StatementFile(Protocol):
     """Its first and last day, or none, or a pair of none."""
     findings: pd.DataFrame
     """Where its running balance does not follow: line, expected_minor, found_minor."""
+    followed: int
+    """In how many rows it could be followed at all."""
 
 
 @dataclass(frozen=True)
@@ -310,6 +332,8 @@ class Inputs:
     ledger: Source
     statements: tuple[Source, ...]
     reported: Mapping[str, StatementFile]
+    as_of: date | None
+    """The day that the ledger's own clock has, if it has one."""
 
     def engine(self, named: str | None) -> Engine:
         """The engine asked for; else Spark where a table is Spark's, else DuckDB.
@@ -341,7 +365,8 @@ def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any tab
         for each in given
     ]
     _refuse_twice(reported, sources)
-    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported})
+    as_of = ledger.business_date if isinstance(ledger, Movements) else None
+    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported}, as_of)
 
 
 def _refuse_twice(reported: Sequence[StatementFile], sources: Sequence[Source]) -> None:

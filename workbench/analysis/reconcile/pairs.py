@@ -33,6 +33,7 @@ from workbench.analysis.reconcile.rules import (
     TEXT,
     WHOLE,
     WORD,
+    Bounds,
     Frame,
     Shape,
 )
@@ -75,11 +76,17 @@ class Open(NamedTuple):
 
 
 def open_pairs(
-    engine: Engine, classified: Classified, ledger: Frame, accounts: Sequence[str], cut_after: Mapping[str, int]
+    engine: Engine,
+    classified: Classified,
+    ledger: Frame,
+    accounts: Sequence[str],
+    cut_after: Mapping[str, int],
+    bounds: Bounds,
 ) -> Open:
     """Every pair that is a break, or agrees only within the tolerance.
 
-    `ledger` has every row of these accounts, and `cut_after` is the last settled day of each.
+    `ledger` has every row of these accounts, `cut_after` is the last settled day of each, and what stands alone
+    outside of `bounds` waits for nothing.
     """
     shape = {**ROW, "repeated": FLAG, **dict.fromkeys(("batches", "rank", "n", "l_sum", "s_sum"), NUMBER)}
     special = engine.table(classified.special.filter(open_specials()), shape)
@@ -96,12 +103,13 @@ def open_pairs(
     ])  # fmt: skip
     is_waiting = pc.equal(found["code"], ONE_SIDED)
     waiting, found = found.filter(is_waiting), found.filter(pc.invert(is_waiting))
+    waiting, misdated = _misdated(waiting, bounds)
     cut = pa.array([cut_after[account] for account in accounts], pa.int64())
     resolved = _resolved(_with_reversed(engine, waiting, ledger), cut)
     names = pa.array(accounts, pa.string())
     return Open(*(
         table.set_column(table.column_names.index("account"), "account", names.take(table["account"]))
-        for table in (pa.concat_tables([found, *resolved]), members)
+        for table in (pa.concat_tables([found, misdated, *resolved]), members)
     ))  # fmt: skip
 
 
@@ -160,6 +168,20 @@ def _groups(members: pa.Table) -> pa.Table:
     code = pc.if_else(is_both, codes.BATCH_MISMATCH, ONE_SIDED)
     rows = pc.coalesce(both["l_rows"], both["s_rows"])
     return _pairs(len(both), **_columns(both), code=code, rows=rows, repeated=False, grouped=True)
+
+
+def _misdated(waiting: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
+    """The pairs on one side, and apart from them those of a day that cannot be, as rows that cannot be used."""
+    columns, is_wrong = _columns(waiting), pa.repeat(pa.scalar(value=False), len(waiting))
+    for prefix in PREFIX.values():
+        sources, why = columns[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
+        for source in pc.unique(sources).to_pylist():
+            words = mapped(columns[f"{prefix}day"], partial(bounds.why, source))
+            why = pc.if_else(pc.equal(sources, source), words, why)
+        columns[f"{prefix}problem"] = why
+        is_wrong = pc.or_(is_wrong, pc.is_valid(why))
+    columns["code"] = pc.if_else(is_wrong, codes.INVALID, columns["code"])
+    return waiting.filter(pc.invert(is_wrong)), pa.table(columns).filter(is_wrong)
 
 
 def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table:

@@ -28,7 +28,7 @@ from workbench.analysis.reconcile.rules import (
     Frame,
     Shape,
 )
-from workbench.analysis.shapes import AGEING, EXACT, MATCH, SUMMARY
+from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
@@ -36,8 +36,7 @@ _KEYS = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
 Totals = Sequence[Mapping[str, Any]]
 """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
 
-`good` are the rows that can be used, and `good_day` is the last day of one of them: a closing date is never
-that of one that cannot.
+`good` are the rows that can be used: a closing date is never that of one that cannot.
 """
 
 
@@ -50,7 +49,6 @@ def totals(engine: Engine, rows: Frame) -> Totals:
         "first_no": nw.col("no").min(),
         "last_no": nw.col("no").max(),
         "good": nw.col("good_date").count(),
-        "good_day": nw.col("good_date").max(),
         "balances": nw.col("balance_minor").count(),
     }
     # Of one name as column and as sum some engines take the sum.
@@ -83,6 +81,10 @@ class Book:
     currencies: tuple[str, ...]
     """Those of its rows, or the one that it declares."""
     rows: int
+    readable: int
+    """Of these, those that can be used."""
+    followed: int | None
+    """In how many its running balance was followed; null where it tells none."""
     value: int
     """What its rows move, without their signs."""
     signed: int
@@ -91,6 +93,11 @@ class Book:
     opening: int | None
     closing: int | None
     jumps: tuple[Jump, ...] = ()
+
+    @property
+    def hardly_followed(self) -> bool:
+        """Whether its balance was followed in so few rows that this says little; in one row nothing can be."""
+        return self.followed is not None and 2 * self.followed < self.rows - 1
 
 
 @dataclass(frozen=True)
@@ -112,8 +119,10 @@ class Read:
         return [book for book in self.books if book.account == account]
 
 
-def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, StatementFile]) -> list[Book]:
-    """Each statement of each account, in the order of their days."""
+def books(
+    engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, StatementFile], as_of: int
+) -> list[Book]:
+    """Each statement of each account, in the order of their days; a day after `as_of` is the last of none."""
     groups: dict[tuple[str, str], list[Any]] = {(each.account, name): [] for name, each in reported.items()}
     for line in counted:
         groups.setdefault((line["account"], line["source"]), []).append(line)
@@ -122,17 +131,19 @@ def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str,
     for (account, name), lines in groups.items():
         file = reported.get(name)
         opening, closing = ends.get((account, name), (None, None))
-        days, good = ([line[each] for line in lines if line[each] is not None] for each in ("day", "good_day"))
+        first_day, last_day = _days(lines, file, as_of)
         found.append(
             Book(
                 account=account,
                 source=name,
                 currencies=tuple(sorted(_currencies(lines))) or ((file.currency,) if file else ()),
                 rows=_sum(lines, "rows"),
+                readable=_sum(lines, "good"),
+                followed=file.followed if file and _sum(lines, "balances") else None,
                 value=_sum(lines, "value"),
                 signed=_sum(lines, "signed"),
-                first_day=min(days, default=None),
-                last_day=_declared(file) or max(good, default=None),
+                first_day=first_day,
+                last_day=last_day,
                 opening=file.opening_minor if file and file.opening_minor is not None else opening,
                 closing=file.closing_minor if file and file.closing_minor is not None else closing,
                 jumps=_jumps(file) if file else (),
@@ -149,10 +160,22 @@ def _currencies(lines: Totals) -> set[str]:
     return {line["currency"] for line in lines} - {None}
 
 
-def _declared(file: StatementFile | None) -> int | None:
-    """The last day that a statement says it covers."""
-    last = file.period[1] if file and file.period else None
-    return None if last is None else day_number(last)
+def period_of(file: StatementFile | None) -> tuple[int | None, int | None]:
+    """The first and the last day that a statement covers: what it says, else those of its rows that can be used."""
+    days = (file.period if file else None) or (None, None)
+    first, last = (None if day is None else day_number(day) for day in days)
+    return first, last
+
+
+def _days(lines: Totals, file: StatementFile | None, as_of: int) -> tuple[int | None, int | None]:
+    """The same for a table without a file too, up to `as_of`: a row of a later day closes no books."""
+    good = [line["day"] for line in lines if line["good"] and line["day"] is not None]
+    seen = [day for day in good if day <= as_of]
+    first, last = period_of(file)
+    is_declared = last is not None and last != max(good, default=None)
+    last = last if is_declared else max(seen, default=None)
+    first = min(seen, default=None) if first is None else first
+    return first, last if last is None else min(last, as_of)
 
 
 def _jumps(file: StatementFile) -> tuple[Jump, ...]:
@@ -380,8 +403,14 @@ def proof_line(
         "unexplained_minor": difference - explained - tolerated - brought,
     }
     jumps = [(book.source, jump) for book in books for jump in book.jumps]
-    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps)
-    line["note"] = _note(line, jumps, worked_out=closing is None)
+    names = " and ".join(book.source for book in books)
+    blank = ""
+    if closing is None and not any(book.readable for book in books):
+        what = "no row that can be read" if any(book.rows for book in books) else "no rows"
+        blank = f"{names} has {what} {NOTHING_PROVEN}"
+    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank)
+    hardly = [book for book in books if book.hardly_followed]
+    line["note"] = blank or _note(line, jumps, hardly, worked_out=closing is None)
     return line
 
 
@@ -394,8 +423,12 @@ def _commonest(counted: Totals, account: str) -> str | None:
     return max(sorted(rows), key=rows.__getitem__, default=None)
 
 
-def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_out: bool) -> str:
-    text = []
+def _note(
+    line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], hardly: Sequence[Book], *, worked_out: bool
+) -> str:
+    text = [
+        f"the running balance of {each.source} was followed in {each.followed} of {each.rows} rows" for each in hardly
+    ]
     if jumps:
         name, jump = jumps[0]
         expected, found = (money_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
@@ -408,5 +441,5 @@ def _note(line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], *, worked_
     if line["gap_minor"]:
         text.append(f"the statement's balances jump by {gap} beyond its rows")
     if worked_out:
-        text.append("the statement gives no closing balance: it is worked out from its rows")
+        text.append(WORKED_OUT)
     return "; ".join(text) or EXACT

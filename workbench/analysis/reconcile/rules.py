@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 
+from workbench.analysis.frames import day_number, day_of
 from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_ROW
 from workbench.errors import ReconcileRefused
 
@@ -76,6 +78,30 @@ class Tolerance:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             check_whole(name, value, "Tolerance")
+
+
+DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
+"""A date before or after is none: no calendar of a spreadsheet has it, or no text of a date."""
+ANY_DAY: Final = 10**9
+"""No day is as far from 1970, before or after."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The days, as numbers, outside of which a row that stands alone is wrongly dated."""
+
+    periods: Mapping[str, tuple[int, int]]
+    """The first and the last day of a statement, by its name; of one that is not here any day will do."""
+    as_of: int
+
+    def why(self, source: str, day: int | None) -> str | None:
+        """Words for a row of the statement named `source`, or of the ledger; null where nothing is wrong."""
+        first, last = self.periods.get(source, (-ANY_DAY, ANY_DAY))
+        if day is None or first <= day <= min(last, self.as_of):
+            return None
+        if day > self.as_of:
+            return f"it is dated {day_of(day)}, after {day_of(self.as_of)}, the day as of which the books are compared"
+        return f"it is dated {day_of(day)}, {'before the first' if day < first else 'after the last'} day of its file"
 
 
 def check_whole(name: str, value: object, of: str) -> None:

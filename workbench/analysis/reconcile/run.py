@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import partial, reduce
 from operator import or_
 from pathlib import Path
@@ -34,12 +35,14 @@ from workbench.analysis.reconcile.proof import (
     check_accounts,
     matches_of,
     of_account,
+    period_of,
     proof_line,
     summary_of,
     totals,
 )
 from workbench.analysis.reconcile.result import Reconciliation
 from workbench.analysis.reconcile.rules import (
+    ANY_DAY,
     LEDGER,
     LEDGER_READ,
     NUMBER,
@@ -48,6 +51,7 @@ from workbench.analysis.reconcile.rules import (
     STATEMENT_READ,
     TOLERATED,
     WORD,
+    Bounds,
     Frame,
     Tolerance,
     check_whole,
@@ -63,6 +67,7 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
     tolerance: Tolerance | None = None,
     cut_off: int = 1,
     carry_forward: CarryForward | None = None,
+    as_of: date | None = None,
     engine: str | None = None,
     decisions: Path | str | pd.DataFrame | None = None,
     rules: Path | str | None = None,
@@ -80,6 +85,9 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
 
     `decisions` is what people have decided about breaks, as `decisions.csv` or a frame (DECIDED), beside what an
     earlier run has carried forward, and `rules` a TOML file of rules of your own. Neither changes a figure.
+    `as_of` is the day on which the books are looked at; of `bench.ledger` it is the day of the sandbox's clock. A
+    row of a later day does not move the closing date. If the other side has no partner for it, it is an invalid row;
+    so is a line of a day outside of the period that its file tells.
 
     Raises ReconcileRefused: what is given cannot be compared, with the reason.
 
@@ -91,6 +99,8 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
         raise ReconcileRefused(
             f"{carry_forward!r} is no CarryForward.", hint="Give the `carry_forward` of an earlier result."
         )
+    if as_of is not None and (not isinstance(as_of, date) or isinstance(as_of, datetime)):
+        raise ReconcileRefused(f"{as_of!r} is no day.", hint="as_of=date(2026, 1, 31), for example.")
     check_whole("cut_off", cut_off, "reconcile()")
     told, *told_in = ([],) if decisions is None else decisions_in(decisions)
     own, *own_in = ((),) if rules is None else rules_in(rules)
@@ -98,9 +108,15 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)
     try:
-        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward, decided).result()
-    except BaseException:
+        today = as_of or inputs.as_of
+        last_day = ANY_DAY if today is None else day_number(today)
+        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward, last_day, decided).result()
+    except BaseException as problem:
         runs_on.close()
+        if isinstance(problem, runs_on.failures):
+            text = f"The tables cannot be compared: {str(problem).strip().splitlines()[0]}"
+            hint = "Either a file is damaged, and is to be exported again, or 64 bits do not hold a number or a sum."
+            raise ReconcileRefused(text, hint=hint) from problem
         raise
 
 
@@ -119,6 +135,8 @@ class _Run:
     tolerance: Tolerance
     cut_off: int
     carried: CarryForward | None
+    as_of: int
+    """ANY_DAY where nobody says it."""
     decided: _Decided
 
     def result(self) -> Reconciliation:
@@ -129,7 +147,7 @@ class _Run:
         overlaps = carried or len(read.books) > len(read.accounts)
         classified = classify(self.engine, read.rows, bad, self.tolerance, carried=carried, overlaps=overlaps)
         cut_after = {account: day - self.cut_off for account, day in closing.items()}
-        found = open_pairs(self.engine, classified, read.everything, read.accounts, cut_after)
+        found = open_pairs(self.engine, classified, read.everything, read.accounts, cut_after, self._bounds())
         return self._result(read, closing, classified, found)
 
     def _read(self) -> Read:
@@ -139,7 +157,7 @@ class _Run:
         new = totals(self.engine, theirs)
         if nameless := sorted({str(line["source"]) for line in new if line["account"] is None}):
             raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not say of which account they are.")
-        found = books(self.engine, theirs, new, self.inputs.reported)
+        found = books(self.engine, theirs, new, self.inputs.reported, self.as_of)
         if not found:
             raise ReconcileRefused("The statement has no rows, so that it is of no account.")
         accounts = sorted({book.account for book in found})
@@ -169,14 +187,25 @@ class _Run:
 
     def _closing(self, read: Read) -> dict[str, int]:
         """The last day of each account: of its statements, else of what was closed before, else of the ledger."""
-        made = {}
+        made, otherwise = {}, self.as_of if self.as_of < ANY_DAY else 0
         for account in read.accounts:
             last = [book.last_day for book in read.books_of(account) if book.last_day is not None]
             if not last and (closed := self._before(account)):
                 last = [day_number(closed["closing_date"])]
             days = [line["day"] for line in of_account(read.totals[LEDGER], account) if line["day"] is not None]
-            made[account] = max(last or days, default=0)
+            made[account] = max(last or [day for day in days if day <= self.as_of], default=otherwise)
         return made
+
+    def _bounds(self) -> Bounds:
+        """The periods that files tell, and the days by which two dates of one movement may be apart; see Bounds."""
+        # Of a name that an earlier run knew, old lines may be open still.
+        known = set() if self.carried is None else set(self.carried.rows["statement"])
+        periods, slack = {}, self.tolerance.days
+        for name, file in self.inputs.reported.items():
+            first, last = period_of(file)
+            if first is not None and last is not None:
+                periods[name] = (-ANY_DAY if name in known else first - slack, last + slack)
+        return Bounds(periods, self.as_of)
 
     def _before(self, account: str) -> Mapping[str, Any]:
         """What an earlier run left of an account (CLOSED), or nothing."""
@@ -260,15 +289,17 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
 
 def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None, decided: _Decided) -> pd.DataFrame:
     """The frame INPUTS."""
-    counted = sum(line["rows"] for line in read.totals[LEDGER])
-    rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, None, None, None)]
+    counted, good = (sum(line[name] for line in read.totals[LEDGER]) for name in ("rows", "good"))
+    none = (None, None, None)
+    rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, *none, counted - good)]
     hashes = {each.name: each.hashed for each in inputs.statements}
     only = next(iter(hashes.values())) if len(hashes) == 1 else None
     for book in read.books:
         reported = inputs.reported.get(book.source)
         hashed = reported.sha256 if reported else hashes.get(book.source, only)
-        rows.append((STATEMENT, book.source, hashed, book.rows, book.account, book.first_day, book.last_day))
+        days = book.first_day, book.last_day
+        rows.append((STATEMENT, book.source, hashed, book.rows, book.account, *days, book.rows - book.readable))
     if carried is not None:
-        rows.append((LEDGER, "carried forward", None, len(carried.rows), None, None, None))
-    rows += [(*each, None, None, None) for each in decided.inputs]
+        rows.append((LEDGER, "carried forward", None, len(carried.rows), *none, None))
+    rows += [(*each, *none, None) for each in decided.inputs]
     return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)

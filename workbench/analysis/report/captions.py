@@ -7,13 +7,15 @@ from workbench.analysis.breaks import BREAK_CODES, INVALID, TIMING
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
-from workbench.analysis.shapes import EXACT
+from workbench.analysis.shapes import NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
 from workbench.render import Column, Table, percent, table
 
 _FEW = 5
 _REASON = 200
+_COUNTED = ("side", "name", "rows", "unreadable_rows")
+_UNUSABLE = BREAK_CODES[INVALID].reason.partition("{")[0]
 _CLOSINGS = ("ledger_minor", "statement_minor")
 HEADINGS: Final[Mapping[str, str]] = {
     "business_date": "business date",
@@ -52,8 +54,22 @@ def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
 
 
 def is_proven(result: Reconciled) -> bool:
-    """Whether the proof holds for every account."""
-    return bool(result.proof["holds"].all())
+    """Whether the proof holds for every account, and goes by files of which most rows could be read."""
+    return bool(result.proof["holds"].all()) and not unreadable(result)
+
+
+def unreadable(result: Reconciled) -> list[str]:
+    """A sentence for each file of which half of the rows or more cannot be used: little rests on the others."""
+    bad = result.breaks[result.breaks["code"] == INVALID].sort_values("line", kind="stable")
+    found = []
+    # Inputs are hashed when they are first asked for: not where every row can be used.
+    for side, name, rows, count in python_rows(result.inputs, *_COUNTED) if len(bad) else ():
+        mine = bad[(bad["side"] == side) & ((bad["statement"] == name) | (side == "ledger"))]
+        if count and 2 * count >= rows and len(mine):
+            reason = shortened(" ".join(mine["reason"].iloc[0].split()), _REASON, counts_mark=False)
+            text = f"{count:,} of {rows:,} rows of {name} are unreadable: is the layout right?"
+            found.append(f"{text} First reason: {reason.removeprefix(_UNUSABLE)}")
+    return found
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -62,7 +78,9 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def headline(result: Reconciled) -> str:
-    """The outcome in one or two sentences."""
+    """The outcome in one or two sentences, after what makes it worth little, if anything does."""
+    notes = [note for (note,) in python_rows(result.proof, "note")]
+    blank = [f"{note}." for note in notes if note and note.endswith(NOTHING_PROVEN)]
     codes = [code for code, verdict in python_rows(result.breaks, "code", "verdict") if verdict is None]
     waiting, decided = codes.count(TIMING), len(result.breaks) - len(codes)
     to_settle = len(codes) - waiting
@@ -71,14 +89,15 @@ def headline(result: Reconciled) -> str:
         text += f", and {counted(waiting, 'movement')} within the cut-off that may still follow"
     if decided:
         text += f", and {counted(decided, 'break is', 'breaks are')} decided"
-    return f"{text}. {_proof_in_short(result)}"
+    return " ".join([*unreadable(result), *blank, f"{text}.", _proof_in_short(result)])
 
 
 def _proof_in_short(result: Reconciled) -> str:
     if not len(result.proof):
         return "There is no account to prove."
-    if is_proven(result):
-        noted = [account for account, note in python_rows(result.proof, "account", "note") if note and note != EXACT]
+    if result.proof["holds"].all():
+        notes = python_rows(result.proof, "account", "note")
+        noted = [account for account, note in notes if note and note.endswith(WORKED_OUT)]
         only = f", for {', '.join(noted)} against a closing balance worked out from the rows" if noted else ""
         return f"The proof holds to the last ngwee{only}."
     failing = [account for account, holds in python_rows(result.proof, "account", "holds") if not holds]

@@ -21,6 +21,7 @@ _SHORT_MONTHS = tuple(name[:3] for name in MONTHS)
 _MONTH_NUMBER = {name.lower(): place for place, name in enumerate(_SHORT_MONTHS, 1)}
 _NOON = 12
 _CENTURY = 2000
+_YEARS = range(1900, 3000)
 DIRECTIVES: Final[dict[str, tuple[str, Callable[[datetime], str]]]] = {
     "%Y": ("[0-9]{4}", lambda at: f"{at.year:04}"),
     "%y": ("[0-9]{2}", lambda at: f"{at.year % 100:02}"),
@@ -106,6 +107,8 @@ def _milliseconds(parts: dict[str, str]) -> int | None:
         hour = hour % _NOON + (_NOON if parts.get("p", "am").lower() == "pm" else 0)
     if "d" in parts:
         year = int(parts["Y"]) if "Y" in parts else _CENTURY + int(parts["y"])
+        if year not in _YEARS:
+            return None
         month = int(parts["m"]) if "m" in parts else _MONTH_NUMBER.get(parts["b"].lower(), 0)
         day = int(parts["d"])
     try:

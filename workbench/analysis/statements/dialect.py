@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -29,6 +29,14 @@ _OLD_OFFICE: Final = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 _MARKS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _UTF_32: Final = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
+_PAGE = "a web page or XML", "Open it in a spreadsheet, and save it as .xlsx or .csv."
+_OTHERS: Final[Mapping[bytes, tuple[str, str]]] = {
+    **dict.fromkeys((b"<!doctype", b"<html", b"<table", b"<?xml"), _PAGE),
+    b"%pdf": ("a PDF", "Ask for the statement as .csv or .xlsx: columns cannot be told from a printed page."),
+    b"\x1f\x8b": ("packed", "Unpack it first."),
+}
+"""How files begin that are handed out as statements and are none that can be read: what they are, and what to do."""
+EXPORT_AGAIN: Final = "Export it again."
 _HEAD: Final = 4096
 _DAMAGES: Final = (
     python_calamine.CalamineError, BadZipFile, ExpatError, zlib.error, OSError, EOFError, ValueError, RuntimeError,
@@ -102,9 +110,9 @@ def digest_of(path: Path) -> str:
             size = handle.tell()
     except OSError as wrong:
         why = "there is no such file" if isinstance(wrong, FileNotFoundError) else wrong.strerror
-        raise refused(path.name, f"cannot be read: {why}.") from wrong
+        raise refused(path.name, f"cannot be read: {why}.", hint="Check its name, and that you may open it.") from wrong
     if not size:
-        raise refused(path.name, "is empty.")
+        raise refused(path.name, "is empty.", hint=EXPORT_AGAIN)
     return digest
 
 
@@ -121,8 +129,12 @@ def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
         if _ENCRYPTED in path.read_bytes():
             raise refused(path.name, "is encrypted.", hint="Open it with its password and save it without one.")
         raise refused(path.name, "is a workbook of the kind before .xlsx.", hint="Save it as .xlsx or .csv.")
+    for mark, (what, hint) in _OTHERS.items():
+        if head.lstrip().lower().startswith(mark):
+            raise refused(path.name, f"is {what}, whatever its name says.", hint=hint)
     if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
-        raise refused(path.name, "is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx.")
+        text = "is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx."
+        raise refused(path.name, text, hint=f"{EXPORT_AGAIN[:-1]}, as .csv in UTF-8 or as .xlsx.")
     marked = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
     ways = dict.fromkeys((marked or layout.encoding, layout.delimiter) for layout in layouts)
     return [
@@ -154,7 +166,7 @@ def _sheets(path: Path) -> Iterator[CellRows]:
             )
     except _DAMAGES as wrong:
         text = f"is no workbook that can be opened: it is cut short or damaged ({wrong})."
-        raise refused(path.name, text, hint="Export it again.") from wrong
+        raise refused(path.name, text, hint=EXPORT_AGAIN) from wrong
 
 
 def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from workbench.analysis.shapes import MOVEMENT
 from workbench.analysis.statements.cells import Cell, error_in, refused, text_of
-from workbench.analysis.statements.dialect import CellRows, Line
+from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 
@@ -63,7 +63,7 @@ def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout]
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
     if all(blank) or (any(blank) and sources[0].kind == "csv"):
-        raise refused(name, "is empty.")
+        raise refused(name, "is empty.", hint=EXPORT_AGAIN)
     # A reading that fails below the header of its layout is the right one, and tells so when its rows are read.
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
@@ -119,11 +119,13 @@ def _check(name: str, found: Found) -> None:
     twice = sorted({heading for heading in found.layout.keys.values() if headings.count(heading) > 1})
     if twice:
         text = f"has the heading {', '.join(map(repr, twice))} more than once in line {found.line}."
-        raise refused(name, text, line=found.line, headings=headings)
+        hint = "Rename or remove the others: the layout does not say which of them is meant."
+        raise refused(name, text, hint=hint, line=found.line, headings=headings)
     for line, cells in found.above:
         # A label and its value, a title: what has as many cells as a row may be one, and none is dropped.
         if len([cell for cell in cells if cell != ""]) >= len(found.layout.columns) - len(found.layout.optional):
-            raise refused(name, f"has a row above its header, in line {line}.", line=line, header=found.line)
+            text = f"has a row above its header, in line {line}."
+            raise refused(name, text, hint="Move the header to the top.", line=line, header=found.line)
 
 
 def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:

@@ -47,6 +47,8 @@ class Statement:
     """First and last business day, declared or of the rows; None where there is neither."""
     findings: pd.DataFrame
     """Where the running balance does not follow: `line`, `expected_minor`, `found_minor`."""
+    followed: int = 0
+    """In how many rows the running balance was compared with one before it; the first of all counts with them."""
 
     def __repr__(self) -> str:
         return str(self._table())
@@ -72,7 +74,10 @@ class Statement:
 
     def _follows(self) -> str:
         if self.findings.empty:
-            return "follows, row by row" if self.rows["balance_minor"].notna().any() else "not told"
+            if self.rows["balance_minor"].isna().all():
+                return "not told"
+            whole = self.followed == len(self.rows)
+            return "follows, row by row" if whole else f"followed in {self.followed:,} of {len(self.rows):,} rows"
         lines = [str(line) for line in self.findings["line"].head(_SHOWN_FINDINGS)]
         more = ", …" if len(self.findings) > _SHOWN_FINDINGS else ""
         return f"does not follow in {len(self.findings):,} of its lines: {', '.join(lines)}{more}"
@@ -91,10 +96,11 @@ Whole = NDArray[np.int64]
 
 def checked(
     rows: pd.DataFrame, said: Preamble, closing_line: int, *, newest_first: bool
-) -> tuple[int | None, int | None, pd.DataFrame]:
+) -> tuple[int | None, int | None, pd.DataFrame, int]:
     """Go through rows of STATEMENT_ROW in their order, or from the last where the newest stands first.
 
-    The opening and the closing balance, None where nothing says them, and the findings. `said` is what the file
+    The opening and the closing balance, None where nothing says them, the findings, and in how many rows a balance
+    could be followed. `said` is what the file
     declares, its closing balance in `closing_line`. Between two balances stands what the rows between them do; where
     one of these cannot be read, nothing is said.
     """
@@ -111,12 +117,17 @@ def checked(
     after = nothing if closing is None else np.array([[each] for each in (closing_line, closing, *ends)])
     lines, balances, moves, unread = np.concatenate([before, points, after], axis=1)
     expected = balances[:-1] + np.diff(moves)
-    wrong = (expected != balances[1:]) & (np.diff(unread) == 0)
+    is_compared = np.diff(unread) == 0
+    wrong = (expected != balances[1:]) & is_compared
+    of_rows = is_compared[: points.shape[1] - (opening is None)] if points.size else is_compared[:0]
+    # The first balance of all, where none is declared before it, is what the others are followed from.
+    followed = int(of_rows.sum()) + bool(opening is None and of_rows.any())
     found = {"line": lines[1:][wrong], "expected_minor": expected[wrong], "found_minor": balances[1:][wrong]}
     return (
         _balance_at(points, 0, 0, 0) if opening is None else opening,
         _balance_at(points, -1, *ends) if closing is None else closing,
         pd.DataFrame(found).astype(FINDING),
+        followed,
     )
 
 
@@ -177,7 +188,7 @@ def read_statement(
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
     read = local[local != ABSENT]
     newest_first = read.size > 1 and bool(np.all(np.diff(read) <= 0)) and read[0] > read[-1]
-    opening, closing, findings = checked(rows, said, closing_line, newest_first=newest_first)
+    opening, closing, findings, followed = checked(rows, said, closing_line, newest_first=newest_first)
     return Statement(
         name=source.name,
         sha256=digest,
@@ -189,6 +200,7 @@ def read_statement(
         closing_minor=closing,
         period=_period(said, rows),
         findings=findings,
+        followed=followed,
     )
 
 
@@ -256,6 +268,6 @@ def _frame(
 
 
 def _period(said: Preamble, rows: pd.DataFrame) -> tuple[date, date] | None:
-    days = rows["business_date"].dropna()
+    days = rows.loc[rows["problem"].isna(), "business_date"].dropna()
     first, last = (said.first or days.min(), said.last or days.max()) if len(days) else (said.first, said.last)
     return (first, last) if first and last else None
