@@ -121,6 +121,7 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     help="For so many days before the closing date, what one side lacks may still follow.",
 )
 @click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
+@click.option("--skip-settled", is_flag=True, help="Leave out the statements' lines that the earlier run had matched.")
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Leave here what is open, for the next run.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     ledger: Path,
@@ -132,6 +133,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     cut_off: int,
     brought: Path | None,
     kept: Path | None,
+    skip_settled: bool,  # noqa: FBT001  an option of the command line
     **reading: str | None,  # layout, account and date_format
 ) -> None:
     """Hold LEDGER, a table of movements (.parquet or .csv), against each STATEMENT (.csv, .xlsx or .parquet).
@@ -155,7 +157,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         read = [_statement(each, say, **reading) for each in statements]
         carried = None if brought is None else _brought(brought)
         say("Reconciling")
-        result = run(_ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried, engine=engine)
+        settings = {"tolerance": tolerance, "cut_off": cut_off, "carry_forward": carried, "skip_settled": skip_settled}
+        result = run(_ledger(ledger), read, engine=engine, **settings)
         for out in outs:
             say(f"Writing {out.name}")
             outputs.write(result, out, excel=excel)

@@ -38,7 +38,7 @@ from workbench.analysis.shapes import BREAK
 from workbench.domain.phones import COUNTRY, GAPS, MOBILE, mask_column
 
 _PAIR: Shape = {
-    "account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "repeated": FLAG, "grouped": FLAG,
+    "account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "grouped": FLAG,
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
     "reversed_entry": WORD, "reversed_signed": NUMBER,
 }  # fmt: skip
@@ -52,11 +52,10 @@ _BROKEN: Shape = {
     "side": WORD,
     "account": WORD,
     "code": WORD,
-    "repeated": FLAG,
     **{name: ROW[name] for name in OF_SIDE},
 }
 _COMPARED: Shape = {"account": NUMBER, "g": WORD, "code": WORD} | {
-    f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "signed")
+    f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "key", "signed")
 }
 _TEXTS_AT_ONCE = 20_000
 """So many pairs at a time are Python objects."""
@@ -76,17 +75,16 @@ def open_pairs(
 
     `ledger` has every row of these accounts, and `cut_after` is the last settled day of each.
     """
-    shape = {**ROW, "repeated": FLAG, **dict.fromkeys(("batches", "rank", "n", "l_sum", "s_sum"), NUMBER)}
+    shape = {**ROW, **dict.fromkeys(("batches", "rank", "n", "l_sum", "s_sum"), NUMBER)}
     special = engine.table(classified.special.filter(open_specials()), shape)
-    again, batched = special["repeated"], pc.greater(special["batches"], 0)
-    members = special.filter(pc.and_not(batched, again))
+    batched = pc.greater(special["batches"], 0)
+    members = special.filter(batched)
     found = pa.concat_tables([
         # Rule 1. Such a row is of no group, though another row's group may be called as its would be.
         *(_alone(engine.table(rows, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for rows in classified.bad),
-        _compared(engine, classified.compared),
-        # Rules 2 and 3: lines told again, further rows of a key, and groups with a batch that do not agree.
-        _alone(special.filter(again), codes.DUPLICATE, g=None, repeated=True),
-        _alone(special.filter(pc.invert(pc.or_(again, batched))), codes.DUPLICATE),
+        _compared(engine, classified.open),
+        # Rules 2 and 3: further rows of a key, and groups with a batch that do not agree.
+        _alone(special.filter(pc.invert(batched)), codes.DUPLICATE),
         _groups(members),
     ])  # fmt: skip
     is_waiting = pc.equal(found["code"], ONE_SIDED)
@@ -124,22 +122,23 @@ def _alone(rows: pa.Table, code: Mapping[str, str], **more: Any) -> pa.Table:  #
     for side, prefix in PREFIX.items():
         mine = rows.filter(pc.equal(rows["side"], side))
         shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
-        usual = {"rows": 1, "repeated": False, "grouped": False, "g": mine["g"]}
+        usual = {"rows": 1, "grouped": False, "g": mine["g"]}
         made.append(_pairs(len(mine), account=mine["account"], code=code[side], **shown, **{**usual, **more}))
     return pa.concat_tables(made)
 
 
-def _compared(engine: Engine, compared: Frame) -> pa.Table:
+def _compared(engine: Engine, opened: Frame) -> pa.Table:
     effects = {f"{prefix}signed": effect_of(side) for side, prefix in PREFIX.items()}
-    found = engine.table(compared.filter(~nw.col("code").is_null()), _COMPARED, **effects)
+    found = engine.table(opened, _COMPARED, **effects)
     made = _columns(found)
     there = {prefix: pc.is_valid(found[f"{prefix}no"]) for prefix in PREFIX.values()}
     for prefix, is_there in there.items():
         # What did not go through the join follows from what did.
-        made[f"{prefix}key"] = pc.if_else(is_there, found["g"], None)
         made[f"{prefix}signed"] = pc.if_else(is_there, found[f"{prefix}signed"], None)
     rows = pc.add(*(pc.cast(each, pa.int64()) for each in there.values()))
-    return _pairs(len(found), **made, rows=rows, repeated=False, grouped=False)
+    # What is booked goes under a key that somebody has written.
+    made["g"] = pc.coalesce(*(found[f"{prefix}key"] for prefix in PREFIX.values()))
+    return _pairs(len(found), **made, rows=rows, grouped=False)
 
 
 def _groups(members: pa.Table) -> pa.Table:
@@ -154,7 +153,7 @@ def _groups(members: pa.Table) -> pa.Table:
     is_both = pc.and_(*(pc.is_valid(both[f"{prefix}no"]) for prefix in PREFIX.values()))
     code = pc.if_else(is_both, codes.BATCH_MISMATCH, ONE_SIDED)
     rows = pc.coalesce(both["l_rows"], both["s_rows"])
-    return _pairs(len(both), **_columns(both), code=code, rows=rows, repeated=False, grouped=True)
+    return _pairs(len(both), **_columns(both), code=code, rows=rows, grouped=True)
 
 
 def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table:
@@ -300,7 +299,7 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
         "entry": pairs["l_entry"],
         "ledger_minor": pairs["l_signed"],
         "statement_minor": pairs["s_signed"],
-        "variance_minor": pc.if_else(pairs["repeated"], 0, apart),
+        "variance_minor": apart,
         "currency": currency,
         "business_date": day,
         "age_days": age,
@@ -345,9 +344,7 @@ def broken_rows(found: Open) -> pa.Table:
     single, made = found.pairs.filter(pc.invert(is_grouped)), []
     for side, prefix in PREFIX.items():
         mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
-        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE} | {
-            n: mine[n] for n in ("account", "code", "repeated")
-        }
+        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE} | {n: mine[n] for n in ("account", "code")}
         made.append(_table(_BROKEN, len(mine), side=side, **shown))
     groups = found.pairs.filter(is_grouped).select([*GROUP, "code"])
     return pa.concat_tables([*made, found.members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])

@@ -12,15 +12,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.analysis.breaks import MATCHED
 from workbench.analysis.frames import day_number, frame
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
-    refuse_repeated,
+    refuse_settled,
     rows_ahead,
+    settled_entries,
     with_carried,
 )
-from workbench.analysis.reconcile.classify import Classified, classify
+from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
@@ -33,6 +35,7 @@ from workbench.analysis.reconcile.proof import (
     of_account,
     proof_line,
     summary_of,
+    told_again,
     totals,
 )
 from workbench.analysis.reconcile.result import Reconciliation
@@ -40,6 +43,7 @@ from workbench.analysis.reconcile.rules import (
     LEDGER,
     LEDGER_READ,
     NUMBER,
+    ROW,
     SIDES,
     STATEMENT,
     STATEMENT_READ,
@@ -53,13 +57,14 @@ from workbench.analysis.shapes import AHEAD, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
-def reconcile(
+def reconcile(  # noqa: PLR0913  one argument per setting, handed over by name
     ledger: Any,  # noqa: ANN401  a table of any of six kinds, some of which may not be installed
     statement: Any,  # noqa: ANN401  the same, or a statement as it was read, or several
     *,
     tolerance: Tolerance | None = None,
     cut_off: int = 1,
     carry_forward: CarryForward | None = None,
+    skip_settled: bool = False,
     engine: str | None = None,
 ) -> Reconciliation:
     """Hold a ledger against statements: every row of both ends in a match or in a break.
@@ -70,7 +75,8 @@ def reconcile(
     list of any of these. Of the ledger only the accounts of the statements are looked at.
 
     `tolerance` says how far both sides may differ, `cut_off` how many of the last days are not yet settled,
-    `carry_forward` is what an earlier run left open. `engine` is `duckdb` (which is used when nothing is said,
+    `carry_forward` is what an earlier run left open; lines of statements that it had matched are refused, or left out
+    if `skip_settled`. `engine` is `duckdb` (which is used when nothing is said,
     but for Spark's tables), `polars`, `pandas` or `spark`.
 
     Raises ReconcileRefused: what is given cannot be compared, with the reason.
@@ -87,7 +93,7 @@ def reconcile(
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)
     try:
-        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward).result()
+        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward, skip_settled).result()
     except BaseException:
         runs_on.close()
         raise
@@ -100,6 +106,7 @@ class _Run:
     tolerance: Tolerance
     cut_off: int
     carried: CarryForward | None
+    skips_settled: bool
 
     def result(self) -> Reconciliation:
         read = self._read()
@@ -141,11 +148,32 @@ class _Run:
         if self.carried is not None:
             mine = self.carried.of(accounts)
             ledger = ledger.filter(nw.col("account").is_in(accounts))
-            refuse_repeated(self.engine, ledger, theirs, mine)
             both = with_carried(self.engine, ledger, statement, mine)
             sums = {side: totals(self.engine, both[side]) for side in SIDES}
             rows = {side: numbered(self.engine, both[side], accounts) for side in SIDES}
+            closed = numbered(self.engine, settled_entries(self.engine, ledger, mine), accounts)
+            rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, mine.closing_of(accounts))
         return Read(accounts, rows, sums, found, closings, last, everything)
+
+    def _without_settled(self, theirs: Frame, closed: Frame, ends: Mapping[int, int]) -> Frame:
+        """The statement's rows with those marked that agree again with what was `closed` by these days.
+
+        Raises ReconcileRefused: there are any, and nobody asked to skip them.
+        """
+        if not ends:
+            return theirs
+        within = reduce(or_, [(nw.col("account") == place) & (nw.col("day") <= day) for place, day in ends.items()])
+        again = self.engine.keep(theirs.filter(within & nw.col("was").is_null() & ~nw.col("bad")))
+        if not self.engine.rows(again.select(n=nw.len()), {"n": NUMBER})[0]["n"]:
+            return theirs
+        both = {LEDGER: closed.filter(~nw.col("bad")), STATEMENT: again}
+        found = classify(self.engine, both, dict.fromkeys(SIDES, 0), self.tolerance, carried=False, overlaps=True)
+        lines = self.engine.keep(settled_lines(found))
+        if not self.skips_settled:
+            refuse_settled(self.engine, lines)
+        marked = theirs.join(lines, on=LINE, how="left")
+        was = nw.when(nw.col("was").is_null() & ~nw.col("lines").is_null()).then(nw.lit(MATCHED))
+        return self.engine.keep(self.engine.conform(marked, ROW, was=was.otherwise(nw.col("was"))))
 
     def _closing(self, read: Read) -> dict[str, int]:
         """The last day of each account: of its statements, else of what was closed before, else of the ledger."""
@@ -169,20 +197,20 @@ class _Run:
         if len(let_pass):
             found = found._replace(pairs=found.pairs.filter(pc.invert(is_tolerated)))
         breaks, rows = breaks_of(found, closing, expected_in), broken_rows(found)
-        again = rows.filter(rows["repeated"])
+        again = told_again(self.engine, classified, read.accounts)
         explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
-        repeated = _summed(again["account"], again["signed"])
         tolerated = _summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
         lines = [
-            proof_line(name, read, explained[name], repeated[name], tolerated[name], self._before(name))
+            proof_line(name, read, again, explained[name], tolerated[name], self._before(name))
             for name in sorted(closing)
         ]
         return Reconciliation(
             breaks=breaks,
-            summary=summary_of(read.totals, rows, breaks),
+            summary=summary_of(read.totals, again, rows, breaks),
             ageing=ageing_of(breaks),
             proof=frame(lines, PROOF),
             carry_forward=self._carry(read, closing, rows, lines),
+            told_again=sum(line["rows"] for line in again),
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
             _matches=partial(matches_of, self.engine, classified, read.accounts),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from workbench.analysis.breaks import INVALID, TIMING
+from workbench.analysis.breaks import INVALID, TIMING, TOLD_AGAIN
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
@@ -36,6 +36,10 @@ def headline(result: Reconciled) -> str:
     text = f"{counted(to_settle, 'break')} to settle" if to_settle else "Nothing to settle"
     if waiting:
         text += f", and {counted(waiting, 'movement')} within the cut-off that may still follow"
+    if again := sum(
+        count for code, count in python_rows(result.summary, "code", "statement_rows") if code == TOLD_AGAIN
+    ):
+        text += f". {counted(again, 'line')} told again by files that overlap, or settled before, counted once"
     return f"{text}. {_proof_in_short(result)}"
 
 
