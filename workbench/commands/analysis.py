@@ -157,8 +157,10 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         read = [_statement(each, say, **reading) for each in statements]
         carried = None if brought is None else _brought(brought)
         say("Reconciling")
-        settings = {"tolerance": tolerance, "cut_off": cut_off, "carry_forward": carried, "skip_settled": skip_settled}
-        result = run(_ledger(ledger), read, engine=engine, **settings)
+        result = run(
+            _ledger(ledger), read, tolerance=tolerance, cut_off=cut_off, carry_forward=carried,
+            skip_settled=skip_settled, engine=engine,
+        )  # fmt: skip
         for out in outs:
             say(f"Writing {out.name}")
             outputs.write(result, out, excel=excel)

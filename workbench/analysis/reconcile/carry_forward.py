@@ -196,7 +196,8 @@ def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Fra
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
     """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
 
-    A ledger row after the closing date is read again then, and is not carried. A further row of a duplicate always is, since its first row may not be read again.
+    A ledger row after the closing date is read again then, and is not carried. A further row of a duplicate always is,
+    since its first row may not be read again.
     """
     is_later = pc.greater(rows["day"].fill_null(0), mapped(rows["account"], closing.__getitem__, pa.int64()))
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))

@@ -1,18 +1,20 @@
 """Rules 1 to 5, in the order of the facts, over the rows of both sides: every row lands in exactly one class."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any, TypeVar
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import effect, nothing
+from workbench.analysis.reconcile.engines import Engine, arrow_schema
+from workbench.analysis.reconcile.inputs import effect
 from workbench.analysis.reconcile.rules import (
-    FLAG,
+    GROUP,
     LEDGER,
     NUMBER,
     ONE_SIDED,
@@ -28,44 +30,46 @@ from workbench.analysis.reconcile.rules import (
     Shape,
     Tolerance,
 )
+from workbench.analysis.reconcile.within import SPECIAL, nearest, respelt, settled, special_of
 from workbench.analysis.shapes import COMPLETED
 
-GROUP = ["account", "g"]
-_TIES = ["fresh", "order", "source", "no", "entry", "amount", "fee", "direction", "status"]
-"""What tells which of several rows is the first: one that was reported before; the order of the input never does."""
-_SUMS = ("batches", "rank", "n", "l_n", "l_sum", "s_sum")
-SPECIAL: Shape = {**ROW, "pair": WORD, **dict.fromkeys(("told_again", "agrees", "further"), FLAG),
-                  **dict.fromkeys(_SUMS, NUMBER)}  # fmt: skip
-_WORKED: Shape = {
-    **SPECIAL, **dict.fromkeys(("fresh", "one", "l_one", "l_signed", "s_signed"), NUMBER), "moves": FLAG,
-}  # fmt: skip
+Both = TypeVar("Both", nw.LazyFrame[Any], nw.DataFrame[Any])
 
-_ALIKE: Sequence[tuple[bool, tuple[str, ...]]] = (
-    (True, ("key", "direction", "amount", "fee", "currency")),
-    (True, ("direction", "amount", "fee", "currency")),
-)
-"""In what two rows of one group are one movement: those first that write the key alike. If true, only what moved."""
-_NEAREST: Sequence[tuple[bool, tuple[str, ...]]] = (
-    (False, ("direction", "amount")),
-    (True, ("amount",)),
-    (True, ("direction",)),
-)
-"""In what order those of which the sums do not agree are compared: they differ in a field, which is the break."""
+NARROW: Mapping[str, tuple[str, ...]] = {
+    LEDGER: ("key", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "entry", "kind",
+             "refers", "state"),
+    STATEMENT: ("key", "source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone",
+                "kind", "refers"),
+}  # fmt: skip
+"""What goes through the great join."""
+_ON = [*GROUP, "pair"]
+COMPARED: Shape = {"account": NUMBER, "g": WORD, "pair": WORD, "code": WORD} | {
+    f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "signed")
+}
+"""What is said of two rows that were compared, or of one that had no other."""
 
 
 @dataclass(frozen=True)
 class Classified:
-    """What the rules made of the rows: frames of the engine.
+    """What the rules made of the rows.
 
-    `compared` has every pair, with what was needed to compare it, and `open` those of them that have a code;
-    `special` has the rows of the special groups, with the sums of their group; `bad` the rows that cannot be used,
-    of those sides that have any.
+    `compared` has every pair that the engine compared, and `special` the rows of the special groups. Here are `left`,
+    those that were compared of what was left of special groups, `opened`, every pair that has a code, and `members`,
+    the rows of special groups that are open as such. `bad` has the rows that cannot be used, of sides that have any.
     """
 
     compared: Frame
-    open: Frame
     special: Frame
+    left: pa.Table
+    opened: pa.Table
+    members: pa.Table
     bad: list[Frame]
+
+    def agreed(self, engine: Engine) -> Frame:
+        """Every pair that agrees, if only within the tolerance."""
+        kinds = {name: TEXT if COMPARED[name] is WORD else WHOLE for name in COMPARED if not name.endswith("_signed")}
+        both = nw.concat([each.select(*kinds) for each in (self.compared, engine.arrow(self.left, kinds))])
+        return both.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED))
 
 
 def classify(
@@ -85,26 +89,38 @@ def classify(
     good = {side: each.filter(~nw.col("bad")) if bad[side] else each for side, each in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
     everything = nw.concat(list(good.values()))
-    inside = everything.join(marked, on=GROUP, how="semi")
-    plain = _compared(*(good[side].join(marked, on=GROUP, how="anti") for side in SIDES), tolerance)
-    opened = engine.keep(_with_code(plain))
-    special = _special(engine, inside, overlaps=overlaps)
-    within = _within(special, tolerance)
-    groups = (opened, _with_code(within), special.filter(open_specials()))
-    if respelt := _respelt(engine, nw.concat([each.select(*GROUP) for each in groups])):
-        names = engine.keep(engine.arrow(respelt, {"account": WHOLE, "g": TEXT, "name": TEXT}))
-        again = everything.join(names, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
-        rest = inside.join(names, on=GROUP, how="anti").select(*ROW)
-        special = _special(engine, nw.concat([rest, again]), overlaps=overlaps, respelt=True)
-        within = _within(special, tolerance)
-        plain, opened = (each.join(names, on=GROUP, how="anti") for each in (plain, opened))
-    compared, opened = nw.concat([plain, within]), nw.concat([opened, _with_code(within)])
-    return Classified(compared, opened, special, [rows[side].filter(nw.col("bad")) for side in rows if bad[side]])
+    special = special_of(engine, everything.join(marked, on=GROUP, how="semi"), overlaps=overlaps)
+    plain = {side: each.join(marked, on=GROUP, how="anti").with_columns(pair=nw.lit("")) for side, each in good.items()}
+    compared = _compared({side: [plain[side], _alike(special, side)] for side in SIDES}, tolerance)
+    opened, members = _opened(engine, compared), _members(engine, special)
+    names = respelt(pa.concat_tables([each.select(GROUP) for each in (opened, members)]))
+    if len(names):
+        here = engine.keep(engine.arrow(names, {"account": WHOLE, "g": TEXT, "name": TEXT}))
+        named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
+        again = special_of(engine, named, overlaps=overlaps, respelt=True)
+        pairs = _compared({side: [_alike(again, side)] for side in SIDES}, tolerance)
+        more = _opened(engine, pairs), _members(engine, again)
+        compared, special = (
+            nw.concat([each.join(here, on=GROUP, how="anti"), other])
+            for each, other in ((compared, pairs), (special, again))
+        )
+        opened, members = (
+            pa.concat_tables([each.join(names, GROUP, join_type="left anti"), other])
+            for each, other in zip((opened, members), more, strict=True)
+        )
+    batched = pc.greater(members["batches"], 0)
+    both, further = nearest(members.filter(pc.invert(batched)))
+    left = _coded(nw.from_native(both), tolerance).to_native().select(list(COMPARED)).cast(arrow_schema(COMPARED))
+    opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
+    members = pa.concat_tables([members.filter(batched), further])
+    return Classified(compared, special, left, opened, members, [rows[s].filter(nw.col("bad")) for s in rows if bad[s]])
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
-    """The groups that have several rows on a side, or a batch, or a row that an earlier run knew to say nothing new."""
-    marks = [side.filter(_further() | _settled()).select(*GROUP) for side in rows] if carried else []
+    """The groups that have several rows on a side, or a batch, or what an earlier run knew to be told again."""
+    was = nw.col("was")
+    known = settled() | reduce(or_, [(was == code).fill_null(value=False) for code in codes.DUPLICATE.values()])
+    marks = [side.filter(known).select(*GROUP) for side in rows] if carried else []
     for side in rows:
         # Each side by itself: over both the great aggregation takes a third longer.
         counted = side.group_by(*GROUP).agg(rows=nw.len(), batches=nw.col("batch").count())
@@ -112,196 +128,46 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     return nw.concat(marks).group_by(*GROUP).agg(rows=nw.len())
 
 
-def _respelt(engine: Engine, groups: Frame) -> pa.Table | None:
-    """Of the groups that do not agree those that one name would make one: `account`, `g`, and that `name`.
-
-    Groups that agree are what both sides call them, and need no other name.
-    """
-    named = engine.table(groups.group_by(*GROUP).agg(n=nw.len()), {"account": NUMBER, "g": WORD})
-    names = pa.array([_bare(each) for each in named["g"].to_pylist()], pa.string())
-    found = named.append_column("name", names)
-    several = found.group_by(["account", "name"]).aggregate([("g", "count")])
-    found = found.join(several.filter(pc.greater(several["g_count"], 1)), ["account", "name"], join_type="left semi")
-    return found if len(found) else None
+def _alike(special: Frame, side: str) -> Frame:
+    """What of special groups has a row that is alike on the other side."""
+    return special.filter((nw.col("paired") > 0) & (nw.col("side") == side))
 
 
-def _bare(key: str) -> str:
-    """A key without what never parts a pair: white space, case and leading zeros."""
-    written = re.sub(r"[\s\u200b-\u200d\u2060\ufeff]", "", key).casefold()
-    return written.lstrip("0") or written[:1]
+def _members(engine: Engine, special: Frame) -> pa.Table:
+    """What of special groups is left: no row of the other side is alike, and no sums agree."""
+    is_done = nw.col("told_again") | nw.col("agrees") | (nw.col("paired") > 0)
+    return engine.table(special.filter(~is_done), SPECIAL)
 
 
-def _special(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
-    """The rows of special groups, each with what it came to within its group, in the shape SPECIAL.
-
-    `told_again` are those that another file has too; of one `pair` are a row of each side; `agrees` tells those of
-    which both sides add up to the same, and `further` is a row that its side has already, and nothing answers.
-    """
-    ours, theirs = nw.col("side") == LEDGER, nw.col("side") == STATEMENT
-    counted = rows.with_columns(
-        one=nw.lit(1),
-        source=nw.col("source").fill_null(""),
-        # Of the ledger an open row may be read again, after the closing date, beside a duplicate that was carried.
-        fresh=nw.when(_is_new() & theirs).then(1).otherwise(0),
-        pair=nothing("g"),
-        moves=nw.col("status") == COMPLETED,
-        l_one=nw.when(ours).then(1).otherwise(0),
-        l_signed=nw.when(ours).then(nw.col("signed")).otherwise(0),
-        s_signed=nw.when(theirs).then(nw.col("signed")).otherwise(0),
-        batches=nw.col("batch").count().over(*GROUP),
-        told_again=nw.lit(value=False), agrees=nw.lit(value=False), further=nw.lit(value=False),
-        **dict.fromkeys(("rank", "n", "l_n", "l_sum", "s_sum"), nw.lit(0)),
-    )  # fmt: skip
-    told = _told_again(counted) if overlaps else counted
-    alike = engine.keep(engine.conform(_paired(told, _ALIKE if respelt else _ALIKE[1:]), _WORKED))
-    # Nearly every row has its partner now: what takes longer is for the others.
-    done = ~nw.col("pair").is_null() | nw.col("told_again")
-    left = engine.keep(engine.conform(_added_up(alike.filter(~done)), _WORKED))
-    nearest = nw.concat([alike.filter(done), _paired(left, _NEAREST).select(*_WORKED)])
-    return engine.keep(engine.conform(_ranked(nearest), SPECIAL))
-
-
-def _told_again(rows: Frame) -> Frame:
-    """Mark as `told_again` what another file has told, or what was settled before.
-
-    The same line in another file is the same movement: the balance moved once. Of a line that one file has twice
-    and another three times, three moved it. What was carried forward is as one file.
-    """
-    line = (*GROUP, "side", "key", "currency", "day", "signed")
-    files = rows.with_columns(file=nw.when(_is_new()).then(nw.col("source")).otherwise(nw.lit("")))
-    copies = files.with_columns(copy=nw.col("one").cum_sum().over(*line, "fresh", "file", order_by=_TIES))
-    occurrences = copies.with_columns(occurrence=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
-    again = (nw.col("side") == STATEMENT) & (nw.col("occurrence") > 1)
-    return occurrences.with_columns(told_again=again | _settled())
-
-
-def _paired(rows: Frame, orders: Sequence[tuple[bool, tuple[str, ...]]]) -> Frame:
-    """Give one `pair` to the n-th row of each side, of those alike in these columns that have none yet."""
-    for number, (only_moved, by) in enumerate(orders):
-        free = nw.col("pair").is_null() & ~nw.col("agrees") & ~nw.col("told_again") & (nw.col("batches") == 0)
-        within = (*GROUP, "free", *by)
-        moved = () if only_moved else ("still",)
-        met = (
-            rows.with_columns(
-                free=free & nw.col("moves") if only_moved else free,
-                still=nw.when(nw.col("moves")).then(0).otherwise(1),
-            )
-            .with_columns(
-                nth=nw.col("one").cum_sum().over(*within, "side", order_by=[*moved, *_TIES]),
-                ours=nw.col("l_one").sum().over(*within),
-                both=nw.col("one").sum().over(*within),
-            )
-        )  # fmt: skip
-        is_met = nw.col("free") & (nw.col("nth") <= nw.col("ours")) & (nw.col("nth") <= nw.col("both") - nw.col("ours"))
-        name = nw.concat_str(
-            nw.lit(f"{number}"), *(nw.col(each).cast(nw.String) for each in (*by, "nth")), separator=" "
-        )
-        rows = met.with_columns(pair=nw.when(is_met).then(name).otherwise(nw.col("pair")))
-    return rows
-
-
-def _added_up(rows: Frame) -> Frame:
-    """The sums of both sides of each group, of what moved: one row and one row are compared, and not added up."""
-    group = (*GROUP, "counts")
-    counted = rows.with_columns(counts=nw.col("moves") | (nw.col("batches") > 0))
-    summed = counted.with_columns(
-        n=nw.col("one").sum().over(*group),
-        l_n=nw.col("l_one").sum().over(*group),
-        l_sum=nw.col("l_signed").sum().over(*group),
-        s_sum=nw.col("s_signed").sum().over(*group),
-        least=nw.col("currency").min().over(*group),
-        most=nw.col("currency").max().over(*group),
-    )
-    one_and_one = (nw.col("l_n") == 1) & (nw.col("n") - nw.col("l_n") == 1)
-    several = ((nw.col("n") > 1) & ~one_and_one) | (nw.col("batches") > 0)
-    is_one = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least") == nw.col("most"))
-    return summed.with_columns(agrees=nw.col("counts") & several & is_one)
-
-
-def _ranked(rows: Frame) -> Frame:
-    """The place of each row on its side of its group, and which are duplicates.
-
-    A duplicate goes the way of another row of its key and its side, and has no partner; what goes the other way, a
-    refund or a charge, is a movement of its own, and so is what writes its key in another way.
-    """
-    alone = nw.col("pair").is_null() & ~nw.col("agrees") & ~nw.col("told_again")
-    way = (*GROUP, "told_again", "side", "moves", "direction", "key")
-    placed = rows.with_columns(last=nw.when(alone).then(1).otherwise(0)).with_columns(
-        rank=nw.col("one").cum_sum().over(*GROUP, "told_again", "side", order_by=_TIES),
-        place=nw.col("one").cum_sum().over(*way, order_by=["last", *_TIES]),
-    )
-    is_further = alone & nw.col("moves") & (nw.col("batches") == 0) & ((nw.col("place") > 1) | _further())
-    name = nw.concat_str(nw.col("side"), nw.col("rank").cast(nw.String), separator=" ")
-    return placed.with_columns(further=is_further, pair=nw.when(alone).then(name).otherwise(nw.col("pair")))
-
-
-def _within(special: Frame, tolerance: Tolerance) -> Frame:
-    """What of special groups is compared row by row."""
-    single = (nw.col("batches") == 0) & ~(nw.col("told_again") | nw.col("agrees") | nw.col("further"))
-    return _compared(*(special.filter(single & (nw.col("side") == side)) for side in SIDES), tolerance, "pair")
-
-
-def _with_code(compared: Frame) -> Frame:
-    return compared.filter(~nw.col("code").is_null())
-
-
-def _further() -> nw.Expr:
-    """True for a row that was a duplicate in an earlier run. It stays one: its first row may be matched and gone."""
-    was = nw.col("was")
-    return ((was == codes.DUPLICATE[LEDGER]) | (was == codes.DUPLICATE[STATEMENT])).fill_null(value=False)
-
-
-def _settled() -> nw.Expr:
-    """True for a line that was matched before the last close."""
-    return (nw.col("was") == codes.MATCHED).fill_null(value=False)
-
-
-def _is_new() -> nw.Expr:
-    """True for a row that stands in a file of this run."""
-    return nw.col("was").is_null() | _settled()
-
-
-def open_specials() -> nw.Expr:
-    """True for the rows of special groups that break as such: duplicates, and batches that do not add up."""
-    return nw.col("further") | ((nw.col("batches") > 0) & ~nw.col("agrees") & ~nw.col("told_again"))
+def _opened(engine: Engine, compared: Frame) -> pa.Table:
+    effects = {f"{prefix}signed": effect_of(side) for side, prefix in PREFIX.items()}
+    return engine.table(compared.filter(~nw.col("code").is_null()), COMPARED, **effects)
 
 
 LINE = ["account", "source", "no", "g", "signed"]
 """What tells the lines of statements apart, where some table has no numbers for them."""
 
 
-def settled_lines(classified: Classified) -> Frame:
+def settled_lines(engine: Engine, classified: Classified) -> Frame:
     """The lines that agree with the ledger, or stand twice: the columns LINE, and how many `lines` each is."""
-    agreed = classified.compared.filter(both_sides() & agreed_pairs())
+    agreed = classified.agreed(engine).filter(both_sides())
     pairs = agreed.select("account", source="s_source", no="s_no", g="s_key", signed=effect_of(STATEMENT))
     groups = classified.special.filter((nw.col("side") == STATEMENT) & (nw.col("agrees") | nw.col("told_again")))
-    named = groups.select(*(name for name in LINE if name != "g"), g=nw.coalesce("batch", "key")).select(*LINE)
-    return nw.concat([pairs.select(*LINE), named]).group_by(*LINE).agg(lines=nw.len())
+    named = groups.with_columns(g=nw.coalesce("batch", "key"))
+    return nw.concat([each.select(*LINE) for each in (pairs, named)]).group_by(*LINE).agg(lines=nw.len())
 
 
-def agreed_pairs() -> nw.Expr:
-    """True for what agrees, if only within the tolerance."""
-    return nw.col("code").is_null() | (nw.col("code") == TOLERATED)
+def _compared(rows: Mapping[str, Sequence[Frame]], tolerance: Tolerance) -> Frame:
+    """Rules 4 and 5: one row and one row, of both sides."""
+    left, right = (nw.concat([each.select(*_ON, *NARROW[side]) for each in rows[side]]) for side in SIDES)
+    ours = left.select(*_ON, *_prefixed(NARROW[LEDGER], "l_"))
+    theirs = right.select(*_prefixed([*_ON, *NARROW[STATEMENT]], "s_"))
+    joined = ours.join(theirs, left_on=_ON, right_on=[f"s_{name}" for name in _ON], how="full")
+    return _coded(joined.with_columns(**{name: nw.coalesce(name, f"s_{name}") for name in _ON}), tolerance)
 
 
-NARROW: Mapping[str, tuple[str, ...]] = {
-    LEDGER: ("no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "entry", "kind", "refers",
-             "state"),
-    STATEMENT: ("source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind",
-                "refers"),
-}  # fmt: skip
-"""What goes through the great join. A plain row has no batch, so that its key is its group's name."""
-
-
-def _compared(ledger: Frame, statement: Frame, tolerance: Tolerance, *by: str) -> Frame:
-    """Rules 4 and 5: one row and one row; `code` is null where they agree to the ngwee, or nothing moved.
-
-    Rows of special groups are joined `by` their pair too, and bring their keys.
-    """
-    on, also = [*GROUP, *by], ["key"] * len(by)
-    left = ledger.select(*on, *_prefixed([*NARROW[LEDGER], *also], "l_"))
-    right = statement.select(*_prefixed([*on, *NARROW[STATEMENT], *also], "s_"))
-    joined = left.join(right, left_on=on, right_on=[f"s_{name}" for name in on], how="full")
+def _coded(joined: Both, tolerance: Tolerance) -> Both:
+    """The pairs with a `code`: null where they agree to the ngwee, or nothing moved."""
     moves = {side: (nw.col(f"{prefix}status") == COMPLETED) for side, prefix in PREFIX.items()}
     fields = {
         "currency_mismatch": nw.col("l_currency") != nw.col("s_currency"),
@@ -318,17 +184,7 @@ def _compared(ledger: Frame, statement: Frame, tolerance: Tolerance, *by: str) -
     code = nw.when(~both & nw.coalesce(*moves.values())).then(nw.lit(ONE_SIDED))
     for name, differs in fields.items():
         code = code.when(both & differs.fill_null(value=False)).then(nw.lit(name))
-    made = {name: nw.coalesce(name, f"s_{name}") for name in on}
-    if not by:
-        keys = {f"{prefix}key": nw.when(~nw.col(f"{prefix}no").is_null()).then(made["g"]) for prefix in PREFIX.values()}
-        made |= {**keys, "pair": nothing("g")}
-    return joined.with_columns(**made, code=code).select(*COMPARED)
-
-
-COMPARED = [
-    *GROUP, "pair", "code", *(f"{PREFIX[side]}{name}" for side, names in NARROW.items() for name in (*names, "key")),
-]  # fmt: skip
-"""The columns of what was compared."""
+    return joined.with_columns(code=code)
 
 
 def _prefixed(names: Iterable[str], prefix: str) -> list[nw.Expr]:

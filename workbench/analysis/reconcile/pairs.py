@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
 from workbench.analysis.frames import arranged, typed
-from workbench.analysis.reconcile.classify import GROUP, NARROW, Classified, effect_of, open_specials
+from workbench.analysis.reconcile.classify import Classified
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
     FLAG,
+    GROUP,
     LEDGER,
     NUMBER,
     OF_SIDE,
@@ -54,9 +55,6 @@ _BROKEN: Shape = {
     "code": WORD,
     **{name: ROW[name] for name in OF_SIDE},
 }
-_COMPARED: Shape = {"account": NUMBER, "g": WORD, "code": WORD} | {
-    f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "key", "signed")
-}
 _TEXTS_AT_ONCE = 20_000
 """So many pairs at a time are Python objects."""
 
@@ -75,16 +73,14 @@ def open_pairs(
 
     `ledger` has every row of these accounts, and `cut_after` is the last settled day of each.
     """
-    shape = {**ROW, **dict.fromkeys(("batches", "rank", "n", "l_sum", "s_sum"), NUMBER)}
-    special = engine.table(classified.special.filter(open_specials()), shape)
-    batched = pc.greater(special["batches"], 0)
-    members = special.filter(batched)
+    batched = pc.greater(classified.members["batches"], 0)
+    members = classified.members.filter(batched)
     found = pa.concat_tables([
         # Rule 1. Such a row is of no group, though another row's group may be called as its would be.
         *(_alone(engine.table(rows, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for rows in classified.bad),
-        _compared(engine, classified.open),
+        _compared(classified.opened),
         # Rules 2 and 3: further rows of a key, and groups with a batch that do not agree.
-        _alone(special.filter(pc.invert(batched)), codes.DUPLICATE),
+        _alone(classified.members.filter(pc.invert(batched)), codes.DUPLICATE),
         _groups(members),
     ])  # fmt: skip
     is_waiting = pc.equal(found["code"], ONE_SIDED)
@@ -127,9 +123,7 @@ def _alone(rows: pa.Table, code: Mapping[str, str], **more: Any) -> pa.Table:  #
     return pa.concat_tables(made)
 
 
-def _compared(engine: Engine, opened: Frame) -> pa.Table:
-    effects = {f"{prefix}signed": effect_of(side) for side, prefix in PREFIX.items()}
-    found = engine.table(opened, _COMPARED, **effects)
+def _compared(found: pa.Table) -> pa.Table:
     made = _columns(found)
     there = {prefix: pc.is_valid(found[f"{prefix}no"]) for prefix in PREFIX.values()}
     for prefix, is_there in there.items():

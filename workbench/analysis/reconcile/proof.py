@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis.breaks import CODES, MATCHED, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, python_rows, schema_of, typed
-from workbench.analysis.reconcile.classify import Classified, agreed_pairs, both_sides, effect_of
+from workbench.analysis.reconcile.classify import Classified, both_sides, effect_of
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import StatementFile, nothing
 from workbench.analysis.reconcile.rules import (
@@ -251,7 +251,7 @@ _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 
 def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) -> pd.DataFrame:
     """The frame MATCH, in an order that depends on nothing but its rows."""
-    agreed = [*_agreed_pairs(engine, classified.compared), _agreed_groups(engine, classified.special)]
+    agreed = [*_agreed_pairs(engine, classified.agreed(engine)), _agreed_groups(engine, classified.special)]
     found = engine.collect(nw.concat(agreed))
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
     columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
@@ -261,11 +261,10 @@ def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) 
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
-def _agreed_pairs(engine: Engine, compared: Frame) -> list[Frame]:
-    agreed = compared.filter(agreed_pairs())
+def _agreed_pairs(engine: Engine, agreed: Frame) -> list[Frame]:
     shared = {f"{name}_off": nw.col(f"s_{name}") - nw.col(f"l_{name}") for name in _OFF}
     shared["group"] = (
-        nw.when(nw.col("pair").is_null()).then(nw.col("g")).otherwise(nw.concat_str("g", "pair", separator=" "))
+        nw.when(nw.col("pair") == "").then(nw.col("g")).otherwise(nw.concat_str("g", "pair", separator=" "))
     )
     shared["rule"] = nw.when(both_sides()).then(nw.lit("key")).otherwise(nw.lit("nothing_moved"))
     no_text, no_number = nothing("g"), nothing("l_no")

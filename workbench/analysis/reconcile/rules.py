@@ -14,6 +14,8 @@ WHOLE: Final = "a whole number"
 INSTANT: Final = "a moment with its time zone"
 DATE: Final = "a date"
 
+GROUP: Final = ["account", "g"]
+"""What the rows of one movement, or of one batch, have in common."""
 Frame = nw.LazyFrame[Any]
 Kinds = Mapping[str, str]
 """Column → one of the four kinds."""

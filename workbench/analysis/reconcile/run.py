@@ -168,7 +168,7 @@ class _Run:
             return theirs
         both = {LEDGER: closed.filter(~nw.col("bad")), STATEMENT: again}
         found = classify(self.engine, both, dict.fromkeys(SIDES, 0), self.tolerance, carried=False, overlaps=True)
-        lines = self.engine.keep(settled_lines(found))
+        lines = self.engine.keep(settled_lines(self.engine, found))
         if not self.skips_settled:
             refuse_settled(self.engine, lines)
         marked = theirs.join(lines, on=LINE, how="left")
