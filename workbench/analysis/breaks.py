@@ -26,7 +26,8 @@ LATE_SUCCESS: Final = "late_success"
 REVERSED_UNMATCHED: Final = "reversed_unmatched"
 PAYOUT_UNPAID: Final = "payout_unpaid"
 MATCHED: Final = "matched"
-"""What a summary calls rows that are part of no break."""
+TOLD_AGAIN: Final = "told_again"
+"""What a summary calls rows that are part of no break: they agree, or are lines that count once and stand twice."""
 
 VERDICTS: Final[Mapping[str, str]] = {
     "match": "matched", "accept": "accepted", "write_off": "written off", "ignore": "ignored",
@@ -60,7 +61,7 @@ def reason_of(pair: Pair) -> str:
 def proposal_of(pair: Pair, members: Sequence[Pair]) -> str | None:
     """A JSON list of bodies; null where no entry settles it."""
     propose = BREAK_CODES[pair["code"]].propose
-    bodies = propose(pair, members) if propose and not pair["repeated"] else []
+    bodies = propose(pair, members) if propose else []
     return json.dumps(bodies) if bodies else None
 
 
@@ -130,7 +131,6 @@ _FACTS: Final[Mapping[str, Callable[[Pair, str], str]]] = {
     "rows": lambda pair, _: str(pair["rows"]),
     "refers": lambda pair, mine: _or(pair[f"{mine}_refers"]),
     "problem": _problem,
-    "repeated": lambda pair, _: ", though it is the same line in another file" if pair["repeated"] else "",
     "ledger": lambda pair, _: _amount(pair, "l"),
     "statement": lambda pair, _: _amount(pair, "s"),
     "moved": _amount,
@@ -267,14 +267,14 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "Correct the row at its source and read it again; nothing is posted for it.",
     ),
     DUPLICATE["ledger"]: BreakCode(
-        "The ledger has one key in several entries; each further entry is a break.",
-        "{key} is booked more than once; this further entry moves {ledger}.",
-        "Reverse the further entry.",
+        "The ledger has a key again, the same way, and the statement does not; each further entry is a break.",
+        "{key} is booked more than once; this further entry moves {ledger}, and no row of the statement answers it.",
+        "If it is no movement that the statement has under another key, reverse the further entry.",
         _reverse,
     ),
     DUPLICATE["statement"]: BreakCode(
-        "The statement has one key in several rows; each further row is a break.",
-        "{key} stands more than once on the statement; this further row moves {statement}{repeated}.",
+        "The statement has a key again, the same way, and the ledger does not; each further row is a break.",
+        "{key} stands more than once on the statement; this further row moves {statement}, and no entry answers it.",
         "Ask the operator whether the money moved twice. If it did, book it as unknown money under the same reference.",
         _book,
     ),

@@ -129,6 +129,7 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     help="The day on which the books are looked at: no row of a later day moves the closing date.",
 )
 @click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
+@click.option("--skip-settled", is_flag=True, help="Leave out the statements' lines that the earlier run had matched.")
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Leave here what is open, for the next run.")
 @click.option("--decisions", metavar="FILE", type=FILE, help="What people have decided about breaks: decisions.csv.")
 @click.option("--rules", metavar="FILE", type=FILE, help="Rules of your own in TOML: which charges are expected.")
@@ -143,6 +144,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     as_of: datetime | None,
     brought: Path | None,
     kept: Path | None,
+    skip_settled: bool,  # noqa: FBT001  an option of the command line
     decisions: Path | None,
     rules: Path | None,
     **reading: str | None,  # layout, account and date_format
@@ -174,6 +176,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
             tolerance=tolerance,
             cut_off=cut_off,
             carry_forward=carried,
+            skip_settled=skip_settled,
             as_of=as_of and as_of.date(),
             engine=engine,
             decisions=decisions,

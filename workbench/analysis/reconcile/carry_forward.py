@@ -89,6 +89,11 @@ class CarryForward:
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
+    def closing_of(self, accounts: Sequence[str]) -> Mapping[int, int]:
+        """The place of each account that was closed, and its closing day."""
+        days = zip(self.closed["account"], self.closed["closing_date"], strict=True)
+        return {accounts.index(account): day_number(day) for account, day in days}
+
     def _table(self) -> Table:
         counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
         rows = []
@@ -148,23 +153,18 @@ def rows_ahead(
     return typed([left.sort_by([(name, "ascending") for name in ("account", "business_date", "entry")])], AHEAD)
 
 
-def refuse_repeated(engine: Engine, ledger: Frame, theirs: Frame, carried: CarryForward) -> None:
-    """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
-    ends = [
-        (nw.col("account") == row["account"]) & (nw.col("day") <= day_number(row["closing_date"]))
-        for row in carried.closed.to_dict("records")
-    ]
-    if not ends:
-        return
-    # What was matched before: the ledger's rows that were gone through and are not open.
+def settled_entries(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
+    """What was matched before: the ledger's rows that were gone through and are not open."""
     opened = _open(engine, carried, LEDGER, LEDGER_READ).select("account", "entry")
     matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
     ahead = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")
-    closed = rows_of(engine, nw.concat([matched, ahead]), LEDGER)
-    known = closed.filter(~nw.col("g").is_null()).group_by("account", "g").agg(n=nw.len())
-    again = theirs.filter(reduce(or_, ends) & ~nw.col("g").is_null()).join(known, on=["account", "g"], how="semi")
-    reported = again.group_by("source").agg(rows=nw.len(), first=nw.col("no").min())
-    found = engine.rows(reported, {"source": WORD, "rows": NUMBER, "first": NUMBER})
+    return rows_of(engine, nw.concat([matched, ahead]), LEDGER)
+
+
+def refuse_settled(engine: Engine, lines: Frame) -> None:
+    """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
+    told = lines.group_by("source").agg(rows=nw.col("lines").sum(), first=nw.col("no").min())
+    found = engine.rows(told, {"source": WORD, "rows": NUMBER, "first": NUMBER})
     if found:
         text = "; ".join(
             f"{row['source']} in {row['rows']} lines, the first of them {row['first']}"
@@ -172,7 +172,8 @@ def refuse_repeated(engine: Engine, ledger: Frame, theirs: Frame, carried: Carry
         )
         raise ReconcileRefused(
             f"What is carried forward was reconciled already, and is told again: {text}.",
-            hint="Give the statement that follows; of periods that overlap, the lines since the closing date.",
+            hint="Give the statement that follows; of periods that overlap, leave out the lines that were settled with "
+            "skip_settled=True, or --skip-settled.",
         )
 
 
@@ -199,15 +200,15 @@ def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Fra
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
     """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
 
-    A ledger row after the closing date is read again then, and a repeated line has no effect: neither is carried.
-    A further row of a duplicate always is, since its first row may not be read again.
+    A ledger row after the closing date is read again then, and is not carried. A further row of a duplicate always is,
+    since its first row may not be read again.
     """
     ends = mapped(rows["account"], closing.__getitem__, pa.int64())
     rows = rows.set_column(rows.column_names.index("since"), "since", pc.coalesce(rows["since"], ends))
     is_later = pc.greater(rows["day"].fill_null(0), ends)
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])
-    kept = rows.filter(pc.invert(pc.or_(rows["repeated"], pc.and_not(is_read_again, is_duplicate))))
+    kept = rows.filter(pc.invert(pc.and_not(is_read_again, is_duplicate)))
     there = {name: _OURS.get(name, name) for name in CARRIED}
     columns = {name: kept[own] if own in kept.column_names else pa.nulls(len(kept)) for name, own in there.items()}
     for side, names in _ONLY.items():

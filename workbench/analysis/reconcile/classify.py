@@ -1,49 +1,75 @@
 """Rules 1 to 5, in the order of the facts, over the rows of both sides: every row lands in exactly one class."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any, TypeVar
 
 import narwhals.stable.v2 as nw
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import Engine
+from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.inputs import effect
 from workbench.analysis.reconcile.rules import (
-    FLAG,
+    GROUP,
     LEDGER,
     NUMBER,
     ONE_SIDED,
     PREFIX,
     ROW,
+    SIDES,
     STATEMENT,
+    TEXT,
     TOLERATED,
+    WHOLE,
     WORD,
     Frame,
     Shape,
     Tolerance,
 )
+from workbench.analysis.reconcile.within import SPECIAL, nearest, respelt, settled, special_of
 from workbench.analysis.shapes import COMPLETED
 
-GROUP = ["account", "g"]
-_TIES = ["fresh", "order", "source", "no", "entry", "amount", "fee", "direction", "status"]
-"""What tells which of several rows is the first: one that was reported before; the order of the input never does."""
-_SUMS = ("batches", "rank", "n", "l_n", "l_sum", "s_sum")
-_SPECIAL: Shape = {
-    **ROW, "repeated": FLAG, **dict.fromkeys(_SUMS, NUMBER), "least_currency": WORD, "most_currency": WORD,
+Both = TypeVar("Both", nw.LazyFrame[Any], nw.DataFrame[Any])
+
+NARROW: Mapping[str, tuple[str, ...]] = {
+    LEDGER: ("key", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "entry", "kind",
+             "refers", "state"),
+    STATEMENT: ("key", "source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone",
+                "kind", "refers"),
 }  # fmt: skip
+"""What goes through the great join."""
+_ON = [*GROUP, "pair"]
+COMPARED: Shape = {"account": NUMBER, "g": WORD, "pair": WORD, "code": WORD} | {
+    f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "signed")
+}
+"""What is said of two rows that were compared, or of one that had no other."""
 
 
 @dataclass(frozen=True)
 class Classified:
-    """What the rules made of the rows: frames of the engine.
+    """What the rules made of the rows.
 
-    `compared` has every plain pair, with what was needed to compare it; `special` the rows of the special groups,
-    with the sums of their group; `bad` the rows that cannot be used, of those sides that have any.
+    `compared` has every pair that the engine compared, and `special` the rows of the special groups. Here are `left`,
+    those that were compared of what was left of special groups, `opened`, every pair that has a code, and `members`,
+    the rows of special groups that are open as such. `bad` has the rows that cannot be used, of sides that have any.
     """
 
     compared: Frame
     special: Frame
+    left: pa.Table
+    opened: pa.Table
+    members: pa.Table
     bad: list[Frame]
+
+    def agreed(self, engine: Engine) -> Frame:
+        """Every pair that agrees, if only within the tolerance."""
+        kinds = {name: TEXT if COMPARED[name] is WORD else WHOLE for name in COMPARED if not name.endswith("_signed")}
+        both = nw.concat([each.select(*kinds) for each in (self.compared, engine.arrow(self.left, kinds))])
+        return both.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED))
 
 
 def classify(
@@ -62,19 +88,39 @@ def classify(
     """
     good = {side: each.filter(~nw.col("bad")) if bad[side] else each for side, each in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
-    inside = nw.concat(list(good.values())).join(marked, on=GROUP, how="semi")
-    special = _special(engine, inside, overlaps=overlaps)
-    plain = {
-        side: nw.concat([each.join(marked, on=GROUP, how="anti"), _firsts(special, side)])
-        for side, each in good.items()
-    }
-    compared = _compared(plain[LEDGER], plain[STATEMENT], tolerance)
-    return Classified(compared, special, [rows[side].filter(nw.col("bad")) for side in rows if bad[side]])
+    everything = nw.concat(list(good.values()))
+    special = special_of(engine, everything.join(marked, on=GROUP, how="semi"), overlaps=overlaps)
+    plain = {side: each.join(marked, on=GROUP, how="anti").with_columns(pair=nw.lit("")) for side, each in good.items()}
+    compared = _compared({side: [plain[side], _alike(special, side)] for side in SIDES}, tolerance)
+    opened, members = _opened(engine, compared), _members(engine, special)
+    names = respelt(pa.concat_tables([each.select(GROUP) for each in (opened, members)]))
+    if len(names):
+        here = engine.keep(engine.arrow(names, {"account": WHOLE, "g": TEXT, "name": TEXT}))
+        named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
+        again = special_of(engine, named, overlaps=overlaps, respelt=True)
+        pairs = _compared({side: [_alike(again, side)] for side in SIDES}, tolerance)
+        more = _opened(engine, pairs), _members(engine, again)
+        compared, special = (
+            nw.concat([each.join(here, on=GROUP, how="anti"), other])
+            for each, other in ((compared, pairs), (special, again))
+        )
+        opened, members = (
+            pa.concat_tables([each.join(names, GROUP, join_type="left anti"), other])
+            for each, other in zip((opened, members), more, strict=True)
+        )
+    batched = pc.greater(members["batches"], 0)
+    both, further = nearest(members.filter(pc.invert(batched)))
+    left = _coded(nw.from_native(both), tolerance).to_native().select(list(COMPARED)).cast(arrow_schema(COMPARED))
+    opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
+    members = pa.concat_tables([members.filter(batched), further])
+    return Classified(compared, special, left, opened, members, [rows[s].filter(nw.col("bad")) for s in rows if bad[s]])
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
-    """The groups that have several rows on a side, or a batch, or a duplicate of an earlier run."""
-    marks = [side.filter(_further()).select(*GROUP) for side in rows] if carried else []
+    """The groups that have several rows on a side, or a batch, or what an earlier run knew to be told again."""
+    was = nw.col("was")
+    known = settled() | reduce(or_, [(was == code).fill_null(value=False) for code in codes.DUPLICATE.values()])
+    marks = [side.filter(known).select(*GROUP) for side in rows] if carried else []
     for side in rows:
         # Each side by itself: over both the great aggregation takes a third longer.
         counted = side.group_by(*GROUP).agg(rows=nw.len(), batches=nw.col("batch").count())
@@ -82,91 +128,46 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     return nw.concat(marks).group_by(*GROUP).agg(rows=nw.len())
 
 
-def _special(engine: Engine, rows: Frame, *, overlaps: bool) -> Frame:
-    """The rows of special groups, each with its rank in its group and the sums of both sides.
-
-    `repeated` are those where periods overlap and a line stands in another file too.
-    """
-    ours, theirs = nw.col("side") == LEDGER, nw.col("side") == STATEMENT
-    counted = rows.with_columns(
-        one=nw.lit(1),
-        source=nw.col("source").fill_null(""),
-        # Of the ledger an open row may be read again, after the closing date, beside a duplicate that was carried.
-        fresh=nw.when(nw.col("was").is_null() & theirs).then(1).otherwise(0),
-        repeated=nw.lit(value=False),
-        l_one=nw.when(ours).then(1).otherwise(0),
-        l_sum=nw.when(ours).then(nw.col("signed")).otherwise(0),
-        s_sum=nw.when(theirs).then(nw.col("signed")).otherwise(0),
-    )
-    # A repeated line is of no group: what it reports is part of it already.
-    group = (*GROUP, "repeated")
-    sums = {
-        "batches": nw.col("batch").count().over(*GROUP),
-        "rank": nw.col("one").cum_sum().over(*group, "side", order_by=_TIES),
-        "n": nw.col("one").sum().over(*group),
-        "l_n": nw.col("l_one").sum().over(*group),
-        "l_sum": nw.col("l_sum").sum().over(*group),
-        "s_sum": nw.col("s_sum").sum().over(*group),
-        "least_currency": nw.col("currency").min().over(*group),
-        "most_currency": nw.col("currency").max().over(*group),
-    }
-    return engine.keep(engine.conform(_told_again(counted) if overlaps else counted, _SPECIAL, **sums))
+def _alike(special: Frame, side: str) -> Frame:
+    """What of special groups has a row that is alike on the other side."""
+    return special.filter((nw.col("paired") > 0) & (nw.col("side") == side))
 
 
-def _told_again(rows: Frame) -> Frame:
-    """Mark as `repeated` what another file has told.
-
-    The same line in another file is the same movement: the balance moved once. Of a line that one file has twice
-    and another three times, three moved it. What was carried forward is as one file.
-    """
-    line = (*GROUP, "side", "key", "currency", "day", "signed")
-    files = rows.with_columns(file=nw.when(nw.col("was").is_null()).then(nw.col("source")).otherwise(nw.lit("")))
-    copies = files.with_columns(copy=nw.col("one").cum_sum().over(*line, "fresh", "file", order_by=_TIES))
-    occurrences = copies.with_columns(occurrence=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
-    return occurrences.with_columns(repeated=(nw.col("side") == STATEMENT) & (nw.col("occurrence") > 1))
+def _members(engine: Engine, special: Frame) -> pa.Table:
+    """What of special groups is left: no row of the other side is alike, and no sums agree."""
+    is_done = nw.col("told_again") | nw.col("agrees") | (nw.col("paired") > 0)
+    return engine.table(special.filter(~is_done), SPECIAL)
 
 
-def _firsts(special: Frame, side: str) -> Frame:
-    """The rows that go on to be compared: of each group without a batch the first on this side."""
-    first = ~nw.col("repeated") & (nw.col("batches") == 0) & (nw.col("rank") == 1) & ~_further()
-    return special.filter(first & (nw.col("side") == side)).select(*ROW)
+def _opened(engine: Engine, compared: Frame) -> pa.Table:
+    effects = {f"{prefix}signed": effect_of(side) for side, prefix in PREFIX.items()}
+    return engine.table(compared.filter(~nw.col("code").is_null()), COMPARED, **effects)
 
 
-def _further() -> nw.Expr:
-    """True for a row that was a duplicate in an earlier run. It stays one: its first row may be matched and gone."""
-    was = nw.col("was")
-    return ((was == codes.DUPLICATE[LEDGER]) | (was == codes.DUPLICATE[STATEMENT])).fill_null(value=False)
+LINE = ["account", "source", "no", "g", "signed"]
+"""What tells the lines of statements apart, where some table has no numbers for them."""
 
 
-def open_specials() -> nw.Expr:
-    """True for the rows of special groups that break: lines told again, further rows, groups that do not agree."""
-    further = (nw.col("batches") == 0) & ((nw.col("rank") > 1) | _further())
-    return nw.col("repeated") | further | ((nw.col("batches") > 0) & ~_sums_agree())
+def settled_lines(engine: Engine, classified: Classified) -> Frame:
+    """The lines that agree with the ledger, or stand twice: the columns LINE, and how many `lines` each is."""
+    agreed = classified.agreed(engine).filter(both_sides())
+    pairs = agreed.select("account", source="s_source", no="s_no", g="s_key", signed=effect_of(STATEMENT))
+    groups = classified.special.filter((nw.col("side") == STATEMENT) & (nw.col("agrees") | nw.col("told_again")))
+    named = groups.with_columns(g=nw.coalesce("batch", "key"))
+    return nw.concat([each.select(*LINE) for each in (pairs, named)]).group_by(*LINE).agg(lines=nw.len())
 
 
-def agreed_groups() -> nw.Expr:
-    """True for the rows of a batch of which both sides add up to the same, in one currency."""
-    return ~nw.col("repeated") & (nw.col("batches") > 0) & _sums_agree()
+def _compared(rows: Mapping[str, Sequence[Frame]], tolerance: Tolerance) -> Frame:
+    """Rules 4 and 5: one row and one row, of both sides."""
+    left, right = (nw.concat([each.select(*_ON, *NARROW[side]) for each in rows[side]]) for side in SIDES)
+    ours = left.select(*_ON, *_prefixed(NARROW[LEDGER], "l_"))
+    theirs = right.select(*_prefixed([*_ON, *NARROW[STATEMENT]], "s_"))
+    joined = ours.join(theirs, left_on=_ON, right_on=[f"s_{name}" for name in _ON], how="full")
+    return _coded(joined.with_columns(**{name: nw.coalesce(name, f"s_{name}") for name in _ON}), tolerance)
 
 
-def _sums_agree() -> nw.Expr:
-    return (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least_currency") == nw.col("most_currency"))
-
-
-NARROW: Mapping[str, tuple[str, ...]] = {
-    LEDGER: ("no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "entry", "kind", "refers",
-             "state"),
-    STATEMENT: ("source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind",
-                "refers"),
-}  # fmt: skip
-"""What goes through the great join. A plain row has no batch, so that its key is its group's name."""
-
-
-def _compared(ledger: Frame, statement: Frame, tolerance: Tolerance) -> Frame:
-    """Rules 4 and 5: one row and one row; `code` is null where they agree to the ngwee, or nothing moved."""
-    left = ledger.select(*GROUP, *_prefixed(NARROW[LEDGER], "l_"))
-    right = statement.select(*_prefixed((*GROUP, *NARROW[STATEMENT]), "s_"))
-    joined = left.join(right, left_on=GROUP, right_on=["s_account", "s_g"], how="full")
+def _coded(joined: Both, tolerance: Tolerance) -> Both:
+    """The pairs with a `code`: null where they agree to the ngwee, or nothing moved."""
     moves = {side: (nw.col(f"{prefix}status") == COMPLETED) for side, prefix in PREFIX.items()}
     fields = {
         "currency_mismatch": nw.col("l_currency") != nw.col("s_currency"),
@@ -183,7 +184,7 @@ def _compared(ledger: Frame, statement: Frame, tolerance: Tolerance) -> Frame:
     code = nw.when(~both & nw.coalesce(*moves.values())).then(nw.lit(ONE_SIDED))
     for name, differs in fields.items():
         code = code.when(both & differs.fill_null(value=False)).then(nw.lit(name))
-    return joined.with_columns(account=nw.coalesce("account", "s_account"), g=nw.coalesce("g", "s_g"), code=code)
+    return joined.with_columns(code=code)
 
 
 def _prefixed(names: Iterable[str], prefix: str) -> list[nw.Expr]:

@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
 from workbench.analysis.frames import arranged, typed
-from workbench.analysis.reconcile.classify import GROUP, NARROW, Classified, effect_of, open_specials
+from workbench.analysis.reconcile.classify import Classified
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
     FLAG,
+    GROUP,
     LEDGER,
     NUMBER,
     OF_SIDE,
@@ -42,7 +43,7 @@ from workbench.domain.masking import mask
 from workbench.domain.phones import COUNTRY, GAPS, MOBILE, mask_column
 
 _PAIR: Shape = {
-    "account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "repeated": FLAG, "grouped": FLAG,
+    "account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "grouped": FLAG,
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
     "reversed_entry": WORD, "reversed_signed": NUMBER,
 }  # fmt: skip
@@ -56,13 +57,9 @@ _BROKEN: Shape = {
     "side": WORD,
     "account": WORD,
     "code": WORD,
-    "repeated": FLAG,
     "place": NUMBER,
     "first": FLAG,
     **{name: ROW[name] for name in OF_SIDE},
-}
-_COMPARED: Shape = {"account": NUMBER, "g": WORD, "code": WORD} | {
-    f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "signed")
 }
 _TEXTS_AT_ONCE = 20_000
 """So many pairs at a time are Python objects."""
@@ -88,17 +85,14 @@ def open_pairs(
     `ledger` has every row of these accounts, `cut_after` is the last settled day of each, and what stands alone
     outside of `bounds` waits for nothing.
     """
-    shape = {**ROW, "repeated": FLAG, **dict.fromkeys(("batches", "rank", "n", "l_sum", "s_sum"), NUMBER)}
-    special = engine.table(classified.special.filter(open_specials()), shape)
-    again, batched = special["repeated"], pc.greater(special["batches"], 0)
-    members = special.filter(pc.and_not(batched, again))
+    batched = pc.greater(classified.members["batches"], 0)
+    members = classified.members.filter(batched)
     found = pa.concat_tables([
         # Rule 1. Such a row is of no group, though another row's group may be called as its would be.
         *(_alone(engine.table(rows, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for rows in classified.bad),
-        _compared(engine, classified.compared),
-        # Rules 2 and 3: lines told again, further rows of a key, and groups with a batch that do not agree.
-        _alone(special.filter(again), codes.DUPLICATE, g=None, repeated=True),
-        _alone(special.filter(pc.invert(pc.or_(again, batched))), codes.DUPLICATE),
+        _compared(classified.opened),
+        # Rules 2 and 3: further rows of a key, and groups with a batch that do not agree.
+        _alone(classified.members.filter(pc.invert(batched)), codes.DUPLICATE),
         _groups(members),
     ])  # fmt: skip
     is_waiting = pc.equal(found["code"], ONE_SIDED)
@@ -137,22 +131,21 @@ def _alone(rows: pa.Table, code: Mapping[str, str], **more: Any) -> pa.Table:  #
     for side, prefix in PREFIX.items():
         mine = rows.filter(pc.equal(rows["side"], side))
         shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
-        usual = {"rows": 1, "repeated": False, "grouped": False, "g": mine["g"]}
+        usual = {"rows": 1, "grouped": False, "g": mine["g"]}
         made.append(_pairs(len(mine), account=mine["account"], code=code[side], **shown, **{**usual, **more}))
     return pa.concat_tables(made)
 
 
-def _compared(engine: Engine, compared: Frame) -> pa.Table:
-    effects = {f"{prefix}signed": effect_of(side) for side, prefix in PREFIX.items()}
-    found = engine.table(compared.filter(~nw.col("code").is_null()), _COMPARED, **effects)
+def _compared(found: pa.Table) -> pa.Table:
     made = _columns(found)
     there = {prefix: pc.is_valid(found[f"{prefix}no"]) for prefix in PREFIX.values()}
     for prefix, is_there in there.items():
         # What did not go through the join follows from what did.
-        made[f"{prefix}key"] = pc.if_else(is_there, found["g"], None)
         made[f"{prefix}signed"] = pc.if_else(is_there, found[f"{prefix}signed"], None)
     rows = pc.add(*(pc.cast(each, pa.int64()) for each in there.values()))
-    return _pairs(len(found), **made, rows=rows, repeated=False, grouped=False)
+    # What is booked goes under a key that somebody has written.
+    made["g"] = pc.coalesce(*(found[f"{prefix}key"] for prefix in PREFIX.values()))
+    return _pairs(len(found), **made, rows=rows, grouped=False)
 
 
 def _groups(members: pa.Table) -> pa.Table:
@@ -167,7 +160,7 @@ def _groups(members: pa.Table) -> pa.Table:
     is_both = pc.and_(*(pc.is_valid(both[f"{prefix}no"]) for prefix in PREFIX.values()))
     code = pc.if_else(is_both, codes.BATCH_MISMATCH, ONE_SIDED)
     rows = pc.coalesce(both["l_rows"], both["s_rows"])
-    return _pairs(len(both), **_columns(both), code=code, rows=rows, repeated=False, grouped=True)
+    return _pairs(len(both), **_columns(both), code=code, rows=rows, grouped=True)
 
 
 def _misdated(waiting: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
@@ -333,7 +326,7 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
         "entry": pairs["l_entry"],
         "ledger_minor": pairs["l_signed"],
         "statement_minor": pairs["s_signed"],
-        "variance_minor": pc.if_else(pairs["repeated"], 0, apart),
+        "variance_minor": apart,
         "currency": currency,
         "business_date": day,
         "age_days": age,
@@ -353,8 +346,7 @@ _PART, _ROW = "\x1f", "\x1e"
 def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]:
     """For each pair a hash of its account, its code and what its rows say; of a group, of all of its rows."""
     ours, theirs = (_contents(pairs, prefix) for prefix in PREFIX.values())
-    told = pc.cast(pairs["repeated"], pa.string())
-    alone = pc.binary_join_element_wise(pairs["account"], pairs["code"], told, ours, theirs, _ROW)
+    alone = pc.binary_join_element_wise(pairs["account"], pairs["code"], ours, theirs, _ROW)
     grouped = zip(pairs["grouped"].to_pylist(), pairs["account"].to_pylist(), pairs["g"].to_pylist(), strict=True)
     return [
         _id(f"{account}{_ROW}{groups[account, g]}" if is_group else content)
@@ -453,7 +445,7 @@ def broken_rows(found: Open) -> pa.Table:
     for side, prefix in PREFIX.items():
         mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
         shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE}
-        shown |= {name: mine[name] for name in ("account", "code", "repeated", "place")}
+        shown |= {name: mine[name] for name in ("account", "code", "place")}
         made.append(_table(_BROKEN, len(mine), side=side, first=True, **shown))
     groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
     members = found.members.append_column("first", pc.equal(found.members["rank"], 1))

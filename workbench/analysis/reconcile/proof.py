@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.breaks import CODES, MATCHED
+from workbench.analysis.breaks import CODES, MATCHED, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, python_rows, schema_of, typed
-from workbench.analysis.reconcile.classify import Classified, agreed_groups, both_sides, effect_of
+from workbench.analysis.reconcile.classify import Classified, both_sides, effect_of
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import StatementFile, nothing
 from workbench.analysis.reconcile.rules import (
@@ -23,7 +23,6 @@ from workbench.analysis.reconcile.rules import (
     NUMBER,
     PREFIX,
     STATEMENT,
-    TOLERATED,
     WORD,
     Frame,
     Shape,
@@ -57,6 +56,17 @@ def totals(engine: Engine, rows: Frame) -> Totals:
         gross=nw.col("signed").abs(), good_date=nw.when(~nw.col("bad")).then(nw.col("day")),
     )  # fmt: skip
     return engine.rows(given.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, NUMBER)})
+
+
+def told_again(engine: Engine, classified: Classified, accounts: Sequence[str]) -> Totals:
+    """The lines of statements that count once and stand twice: how many of each account and day, and their effects."""
+    again = classified.special.filter("told_again").with_columns(value=nw.col("signed").abs())
+    by = {"account": NUMBER, "day": NUMBER, "currency": WORD}
+    sums = {"rows": nw.len(), "value": nw.col("value").sum(), "signed": nw.col("signed").sum()}
+    # Of one name as column and as sum some engines take the sum.
+    given = again.select(*by, "value", "signed").group_by(*by).agg(**sums)
+    found = engine.rows(given, {**by, **dict.fromkeys(sums, NUMBER)})
+    return [{**line, "account": accounts[line["account"]]} for line in found]
 
 
 def of_account(lines: Totals, account: str) -> Totals:
@@ -264,7 +274,7 @@ _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 
 def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) -> pd.DataFrame:
     """The frame MATCH, in an order that depends on nothing but its rows."""
-    agreed = [*_agreed_pairs(engine, classified.compared), _agreed_groups(engine, classified.special)]
+    agreed = [*_agreed_pairs(engine, classified.agreed(engine)), _agreed_groups(engine, classified.special)]
     found = engine.collect(nw.concat(agreed))
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
     columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
@@ -274,10 +284,11 @@ def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) 
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
-def _agreed_pairs(engine: Engine, compared: Frame) -> list[Frame]:
-    agreed = compared.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED))
+def _agreed_pairs(engine: Engine, agreed: Frame) -> list[Frame]:
     shared = {f"{name}_off": nw.col(f"s_{name}") - nw.col(f"l_{name}") for name in _OFF}
-    shared |= {"group": nw.col("g"), "key": nw.col("g")}
+    shared["group"] = (
+        nw.when(nw.col("pair") == "").then(nw.col("g")).otherwise(nw.concat_str("g", "pair", separator=" "))
+    )
     shared["rule"] = nw.when(both_sides()).then(nw.lit("key")).otherwise(nw.lit("nothing_moved"))
     no_text, no_number = nothing("g"), nothing("l_no")
     own = {
@@ -287,7 +298,7 @@ def _agreed_pairs(engine: Engine, compared: Frame) -> list[Frame]:
     return [
         engine.conform(
             agreed.filter(~nw.col(f"{prefix}no").is_null()), _AGREED, **shared, **own[side],
-            side=nw.lit(side), currency=nw.col(f"{prefix}currency"), signed=effect_of(side),
+            side=nw.lit(side), key=nw.col(f"{prefix}key"), currency=nw.col(f"{prefix}currency"), signed=effect_of(side),
         )
         for side, prefix in PREFIX.items()
     ]  # fmt: skip
@@ -296,7 +307,8 @@ def _agreed_pairs(engine: Engine, compared: Frame) -> list[Frame]:
 def _agreed_groups(engine: Engine, special: Frame) -> Frame:
     ours, theirs = nw.col("l_n"), nw.col("n") - nw.col("l_n")
     rule = (
-        nw.when((ours == 0) | (theirs == 0)).then(nw.lit("nets_to_zero"))
+        nw.when(nw.col("told_again")).then(nw.lit(TOLD_AGAIN))
+        .when((ours == 0) | (theirs == 0)).then(nw.lit("nets_to_zero"))
         .when((ours == 1) & (theirs == 1)).then(nw.lit("key"))
         .when(ours == 1).then(nw.lit("one_to_many"))
         .when(theirs == 1).then(nw.lit("many_to_one"))
@@ -305,7 +317,7 @@ def _agreed_groups(engine: Engine, special: Frame) -> Frame:
     of_statement = nw.col("side") == STATEMENT
     statement, line = (nw.when(of_statement).then(nw.col(name)) for name in ("source", "no"))
     offs = {f"{name}_off": nothing("no") for name in _OFF}
-    agreed = special.filter(agreed_groups())
+    agreed = special.filter(nw.col("agrees") | nw.col("told_again"))
     return engine.conform(agreed, _AGREED, rule=rule, group=nw.col("g"), statement=statement, line=line, **offs)
 
 
@@ -323,8 +335,8 @@ def _apart(amount: int, fee: int, days: int, currency: str) -> str:
 _COUNTS = ("ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor", "variance_minor")
 
 
-def summary_of(read: Mapping[str, Totals], rows: pa.Table, breaks: pd.DataFrame) -> pd.DataFrame:
-    """The frame SUMMARY: `read` are the totals of both sides, `rows` the rows that are part of breaks."""
+def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table, breaks: pd.DataFrame) -> pd.DataFrame:
+    """The frame SUMMARY: of both sides, of lines that stand twice, and of the `rows` that are part of breaks."""
     made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
 
     def count(line: Mapping[str, Any], code: str, side: str, rows: int, value: int) -> None:
@@ -335,6 +347,9 @@ def summary_of(read: Mapping[str, Totals], rows: pa.Table, breaks: pd.DataFrame)
     for side, lines in read.items():
         for line in lines:
             count(line, MATCHED, side, line["rows"], line["value"])
+    for line in again:
+        count(line, MATCHED, STATEMENT, -line["rows"], -line["value"])
+        count(line, TOLD_AGAIN, STATEMENT, line["rows"], line["value"])
     moved = rows.append_column("value", pc.abs(rows["signed"])).group_by(["account", "day", "code", "currency", "side"])
     for row in moved.aggregate([("value", "sum"), ([], "count_all")]).to_pylist():
         count(row, MATCHED, row["side"], -row["count_all"], -row["value_sum"])
@@ -350,7 +365,7 @@ def summary_of(read: Mapping[str, Totals], rows: pa.Table, breaks: pd.DataFrame)
         if key[2] != MATCHED or made[key]["ledger_rows"] + made[key]["statement_rows"] > 0
     ]
     result = frame(records, SUMMARY)
-    result["code"] = result["code"].cat.set_categories([MATCHED, *CODES])
+    result["code"] = result["code"].cat.set_categories([MATCHED, TOLD_AGAIN, *CODES])
     return result
 
 
@@ -367,17 +382,17 @@ def ageing_of(breaks: pd.DataFrame) -> pd.DataFrame:
 
 
 def proof_line(
-    account: str, read: Read, explained: int, repeated: int, tolerated: int, before: Mapping[str, Any]
+    account: str, read: Read, again: Totals, explained: int, tolerated: int, before: Mapping[str, Any]
 ) -> dict[str, Any]:
     """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty.
 
-    `explained` is the sum of its breaks, `repeated` what lines move that another file has too, and `tolerated` the
-    sum of the differences that are let pass.
+    `again` are the lines that stand twice and count once, `explained` is the sum of its breaks, and `tolerated` that
+    of the differences that are let pass.
     """
     books, ends = read.books_of(account), read.closings.get(account)
     signed = {side: _sum(of_account(each, account), "signed") for side, each in read.totals.items()}
     in_files = sum(book.signed for book in books)
-    moved, carried = in_files - repeated, signed[STATEMENT] - in_files
+    moved, carried = in_files - _sum(of_account(again, account), "signed"), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening
     if opening is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from workbench.analysis.breaks import TIMING
+from workbench.analysis.breaks import TIMING, TOLD_AGAIN
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import is_open, sign_off
 from workbench.closing import Closing
@@ -42,6 +42,8 @@ class Reconciliation(Closing):
     """Give it to the next run."""
     rows_read: dict[str, int]
     """How many rows each side has, `ledger` and `statement`; what was carried is counted too."""
+    told_again: int
+    """How many of the statement's rows are lines that count once and stand twice: files overlap, or go back."""
     engine: str
     """What ran the rules."""
     _matches: Callable[[], pd.DataFrame] = field(repr=False)
@@ -119,9 +121,10 @@ class Reconciliation(Closing):
 
     def _counted(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """`rows` and `value` of both sides by account: all of them, and those that matched."""
-        counted = self.summary.assign(
-            rows=self.summary["ledger_rows"] + self.summary["statement_rows"],
-            value=self.summary["ledger_value_minor"] + self.summary["statement_value_minor"],
+        summary = self.summary[self.summary["code"] != TOLD_AGAIN]
+        counted = summary.assign(
+            rows=summary["ledger_rows"] + summary["statement_rows"],
+            value=summary["ledger_value_minor"] + summary["statement_value_minor"],
         )
         total = counted.groupby("account")[["rows", "value"]].sum()
         matched = counted[counted["code"] == "matched"].groupby("account")[["rows", "value"]].sum()

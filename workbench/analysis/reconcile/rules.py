@@ -16,6 +16,8 @@ WHOLE: Final = "a whole number"
 INSTANT: Final = "a moment with its time zone"
 DATE: Final = "a date"
 
+GROUP: Final = ["account", "g"]
+"""What the rows of one movement, or of one batch, have in common."""
 Frame = nw.LazyFrame[Any]
 Kinds = Mapping[str, str]
 """Column → one of the four kinds."""
@@ -120,4 +122,5 @@ ONE_SIDED: Final = "one_sided"
 TOLERATED: Final = "tolerated"
 """Two codes of the work in between; no break is called so."""
 
-MATCH_RULES: Final = ("key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved")
+MATCH_RULES: Final = ("key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved",
+                      "told_again")  # fmt: skip

@@ -14,15 +14,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.analysis.breaks import MATCHED
 from workbench.analysis.frames import day_number, frame
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
-    refuse_repeated,
+    refuse_settled,
     rows_ahead,
+    settled_entries,
     with_carried,
 )
-from workbench.analysis.reconcile.classify import Classified, classify
+from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, with_account
@@ -38,6 +40,7 @@ from workbench.analysis.reconcile.proof import (
     period_of,
     proof_line,
     summary_of,
+    told_again,
     totals,
 )
 from workbench.analysis.reconcile.result import Reconciliation
@@ -46,6 +49,7 @@ from workbench.analysis.reconcile.rules import (
     LEDGER,
     LEDGER_READ,
     NUMBER,
+    ROW,
     SIDES,
     STATEMENT,
     STATEMENT_READ,
@@ -68,6 +72,7 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
     cut_off: int = 1,
     carry_forward: CarryForward | None = None,
     as_of: date | None = None,
+    skip_settled: bool = False,
     engine: str | None = None,
     decisions: Path | str | pd.DataFrame | None = None,
     rules: Path | str | None = None,
@@ -80,7 +85,8 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
     list of any of these. Of the ledger only the accounts of the statements are looked at.
 
     `tolerance` says how far both sides may differ, `cut_off` how many of the last days are not yet settled,
-    `carry_forward` is what an earlier run left open. `engine` is `duckdb` (which is used when nothing is said,
+    `carry_forward` is what an earlier run left open; lines of statements that it had matched are refused, or left out
+    if `skip_settled`. `engine` is `duckdb` (which is used when nothing is said,
     but for Spark's tables), `polars`, `pandas` or `spark`.
 
     `decisions` is what people have decided about breaks, as `decisions.csv` or a frame (DECIDED), beside what an
@@ -110,7 +116,9 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
     try:
         today = as_of or inputs.as_of
         last_day = ANY_DAY if today is None else day_number(today)
-        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward, last_day, decided).result()
+        return _Run(
+            inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward, skip_settled, last_day, decided
+        ).result()
     except BaseException as problem:
         runs_on.close()
         if isinstance(problem, runs_on.failures):
@@ -135,6 +143,7 @@ class _Run:
     tolerance: Tolerance
     cut_off: int
     carried: CarryForward | None
+    skips_settled: bool
     as_of: int
     """ANY_DAY where nobody says it."""
     decided: _Decided
@@ -179,11 +188,32 @@ class _Run:
         if self.carried is not None:
             mine = self.carried.of(accounts)
             ledger = ledger.filter(nw.col("account").is_in(accounts))
-            refuse_repeated(self.engine, ledger, theirs, mine)
             both = with_carried(self.engine, ledger, statement, mine)
             sums = {side: totals(self.engine, both[side]) for side in SIDES}
             rows = {side: numbered(self.engine, both[side], accounts) for side in SIDES}
+            closed = numbered(self.engine, settled_entries(self.engine, ledger, mine), accounts)
+            rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, mine.closing_of(accounts))
         return Read(accounts, rows, sums, found, closings, last, everything)
+
+    def _without_settled(self, theirs: Frame, closed: Frame, ends: Mapping[int, int]) -> Frame:
+        """The statement's rows with those marked that agree again with what was `closed` by these days.
+
+        Raises ReconcileRefused: there are any, and nobody asked to skip them.
+        """
+        if not ends:
+            return theirs
+        within = reduce(or_, [(nw.col("account") == place) & (nw.col("day") <= day) for place, day in ends.items()])
+        again = self.engine.keep(theirs.filter(within & nw.col("was").is_null() & ~nw.col("bad")))
+        if not self.engine.rows(again.select(n=nw.len()), {"n": NUMBER})[0]["n"]:
+            return theirs
+        both = {LEDGER: closed.filter(~nw.col("bad")), STATEMENT: again}
+        found = classify(self.engine, both, dict.fromkeys(SIDES, 0), self.tolerance, carried=False, overlaps=True)
+        lines = self.engine.keep(settled_lines(self.engine, found))
+        if not self.skips_settled:
+            refuse_settled(self.engine, lines)
+        marked = theirs.join(lines, on=LINE, how="left")
+        was = nw.when(nw.col("was").is_null() & ~nw.col("lines").is_null()).then(nw.lit(MATCHED))
+        return self.engine.keep(self.engine.conform(marked, ROW, was=was.otherwise(nw.col("was"))))
 
     def _closing(self, read: Read) -> dict[str, int]:
         """The last day of each account: of its statements, else of what was closed before, else of the ledger."""
@@ -219,12 +249,11 @@ class _Run:
             found = found._replace(pairs=found.pairs.filter(pc.invert(is_tolerated)))
         rows = narrated(self.engine, self.inputs, broken_rows(found), self.carried)
         breaks = breaks_of(found, rows, closing, expected_in)
-        again = rows.filter(rows["repeated"])
+        again = told_again(self.engine, classified, read.accounts)
         explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
-        repeated = _summed(again["account"], again["signed"])
         tolerated = _summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
         lines = [
-            proof_line(name, read, explained[name], repeated[name], tolerated[name], self._before(name))
+            proof_line(name, read, again, explained[name], tolerated[name], self._before(name))
             for name in sorted(closing)
         ]
         before = frame([], DECISION) if self.carried is None else self.carried.decisions
@@ -232,10 +261,11 @@ class _Run:
         return Reconciliation(
             breaks=shown,
             decisions=decisions,
-            summary=summary_of(read.totals, rows, breaks),
+            summary=summary_of(read.totals, again, rows, breaks),
             ageing=ageing_of(breaks),
             proof=frame(lines, PROOF),
             carry_forward=self._carry(read, closing, rows, lines, decisions),
+            told_again=sum(line["rows"] for line in again),
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
             _matches=partial(matches_of, self.engine, classified, read.accounts),

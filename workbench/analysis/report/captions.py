@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from workbench.analysis.breaks import BREAK_CODES, INVALID, TIMING
+from workbench.analysis.breaks import BREAK_CODES, INVALID, TIMING, TOLD_AGAIN
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
@@ -89,6 +89,10 @@ def headline(result: Reconciled) -> str:
         text += f", and {counted(waiting, 'movement')} within the cut-off that may still follow"
     if decided:
         text += f", and {counted(decided, 'break is', 'breaks are')} decided"
+    if again := sum(
+        count for code, count in python_rows(result.summary, "code", "statement_rows") if code == TOLD_AGAIN
+    ):
+        text += f". {counted(again, 'line')} told again by files that overlap, or settled before, counted once"
     return " ".join([*unreadable(result), *blank, f"{text}.", _proof_in_short(result)])
 
 

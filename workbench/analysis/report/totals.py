@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, TIMING
+from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, TIMING, TOLD_AGAIN
 from workbench.analysis.frames import python_rows
 from workbench.errors import ReportRefused
 
@@ -85,6 +85,8 @@ def by_account(result: Reconciled) -> list[Account]:
     for account, currency, code, ledger, statement, *values, variance in python_rows(
         result.summary, "account", "currency", "code", *counts
     ):
+        if code == TOLD_AGAIN:
+            continue
         found, value, both = sums[account or "", currency or ""], sum(values), ledger + statement
         found.update(ledger_rows=ledger, statement_rows=statement, value_minor=value, variance_minor=variance)
         if code == MATCHED:

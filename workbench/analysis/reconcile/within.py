@@ -1,0 +1,186 @@
+"""One key, several rows: which of them are one movement, which add up to the same, and which are duplicates.
+
+Rows that are alike, and groups that add up, are found by the engine; what is left of a group is open, and here.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import chain
+
+import narwhals.stable.v2 as nw
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis import breaks as codes
+from workbench.analysis.reconcile.engines import Engine
+from workbench.analysis.reconcile.rules import FLAG, GROUP, LEDGER, NUMBER, ROW, STATEMENT, WORD, Frame, Shape
+from workbench.analysis.shapes import COMPLETED
+
+_TIES = ["fresh", "order", "source", "no", "entry", "amount", "fee", "direction", "status"]
+"""What tells which of several rows is the first: one that was reported before; the order of the input never does."""
+SPECIAL: Shape = {
+    **ROW, "pair": WORD, "told_again": FLAG, "agrees": FLAG,
+    **dict.fromkeys(("fresh", "batches", "paired", "rank", "n", "l_n", "l_sum", "s_sum", "stands"), NUMBER),
+}  # fmt: skip
+"""A row of a special group, with what it came to in it.
+
+Of one `pair` are a row of each side that are alike; `agrees` tells the rows of which both sides add up to the same,
+and `told_again` those that count once and stand twice. `stands` is how many rows of its side and key that go the same
+way are paired, and `n`, `l_n`, `l_sum` and `s_sum` are how many rows of both sides and of the ledger are left of its
+group, and what they move.
+"""
+_ALIKE = ("direction", "amount", "fee", "currency")
+"""In what two rows of one key that moved are one movement."""
+_NEAREST: Sequence[tuple[bool, tuple[str, ...]]] = (
+    (False, ("direction", "amount")),
+    (True, ("amount",)),
+    (True, ("direction",)),
+)
+"""In what what is left is compared, one after another: then it differs in a field. If true, only what moved."""
+
+
+def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
+    """The rows of special groups in the shape SPECIAL; of `respelt` groups the keys are not all written alike."""
+    ours, theirs = nw.col("side") == LEDGER, nw.col("side") == STATEMENT
+    batches, moves = nw.col("batch").count().over(*GROUP), nw.col("status") == COMPLETED
+    found = rows.with_columns(
+        one=nw.lit(1),
+        source=nw.col("source").fill_null(""),
+        # Of the ledger an open row may be read again, after the closing date, beside a duplicate that was carried.
+        fresh=nw.when(_is_new() & theirs).then(1).otherwise(0),
+        pair=nw.lit(""),
+        paired=nw.lit(0),
+        told_again=nw.lit(value=False),
+        batches=batches,
+        adds=moves | (batches > 0),
+        l_one=nw.when(ours).then(1).otherwise(0),
+        s_one=nw.when(theirs).then(1).otherwise(0),
+        l_signed=nw.when(ours).then(nw.col("signed")).otherwise(0),
+        s_signed=nw.when(theirs).then(nw.col("signed")).otherwise(0),
+    )
+    found = _told_again(found) if overlaps else found
+    for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
+        found = _paired(found, by)
+    # What is paired moves the same on both sides, and a line told again is part of what it tells already.
+    group = (*GROUP, "told_again", "paired", "adds")
+    n, l_n, l_sum, s_sum = (nw.col(name).sum().over(*group) for name in ("one", "l_one", "l_signed", "s_signed"))
+    is_one = (l_sum == s_sum) & (nw.col("currency").min().over(*group) == nw.col("currency").max().over(*group))
+    several = ((n > 1) & ~((l_n == 1) & (n - l_n == 1))) | (nw.col("batches") > 0)
+    left = ~nw.col("told_again") & (nw.col("paired") == 0) & nw.col("adds")
+    sums = {
+        "rank": nw.col("one").cum_sum().over(*GROUP, "told_again", "side", order_by=_TIES),
+        "stands": nw.col("paired").sum().over(*GROUP, "side", "adds", "direction", "key"),
+        "n": n, "l_n": l_n, "l_sum": l_sum, "s_sum": s_sum, "agrees": left & several & is_one,
+    }  # fmt: skip
+    return engine.keep(engine.conform(found, SPECIAL, **sums))
+
+
+def _told_again(rows: Frame) -> Frame:
+    """Mark as `told_again` what another file has told, or what was settled before.
+
+    The same line in another file is the same movement: the balance moved once. Of a line that one file has twice
+    and another three times, three moved it. What was carried forward is as one file.
+    """
+    line = (*GROUP, "side", "key", "currency", "day", "signed")
+    files = rows.with_columns(file=nw.when(_is_new()).then(nw.col("source")).otherwise(nw.lit("")))
+    copies = files.with_columns(copy=nw.col("one").cum_sum().over(*line, "fresh", "file", order_by=_TIES))
+    occurrences = copies.with_columns(occurrence=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
+    again = (nw.col("side") == STATEMENT) & (nw.col("occurrence") > 1)
+    return occurrences.with_columns(told_again=again | settled())
+
+
+def _paired(rows: Frame, by: tuple[str, ...]) -> Frame:
+    """Give one `pair` to the n-th row of each side, of those that moved, have none yet, and are alike in this."""
+    within = (*GROUP, "told_again", "adds", "paired", *by)
+    nth = nw.col("one").cum_sum().over(*within, "side", order_by=_TIES)
+    is_free = nw.col("adds") & (nw.col("batches") == 0) & (nw.col("paired") == 0) & ~nw.col("told_again")
+    is_met = is_free & (nth <= nw.col("l_one").sum().over(*within)) & (nth <= nw.col("s_one").sum().over(*within))
+    name = nw.concat_str(*(nw.col(each).cast(nw.String) for each in by), nth.cast(nw.String), separator=" ")
+    return rows.with_columns(
+        pair=nw.when(is_met).then(name).otherwise(nw.col("pair")),
+        paired=nw.when(is_met).then(1).otherwise(nw.col("paired")),
+    )
+
+
+def settled() -> nw.Expr:
+    """True for a line that was matched before the last close."""
+    return (nw.col("was") == codes.MATCHED).fill_null(value=False)
+
+
+def _is_new() -> nw.Expr:
+    """True for a row that stands in a file of this run."""
+    return nw.col("was").is_null() | settled()
+
+
+def respelt(groups: pa.Table) -> pa.Table:
+    """Of the groups that do not agree (`account` and `g`) those that are one when written alike, with their `name`.
+
+    Groups that agree are what both sides call them, and need no other name.
+    """
+    once = groups.select(GROUP).group_by(GROUP).aggregate([])
+    named = once.append_column("name", pa.array([_bare(each) for each in once["g"].to_pylist()], pa.string()))
+    several = named.group_by(["account", "name"]).aggregate([("g", "count")])
+    several = several.filter(pc.greater(several["g_count"], 1)).select(["account", "name"])
+    return named.join(several, ["account", "name"], join_type="left semi")
+
+
+def _bare(key: str) -> str:
+    """A key without what never parts a pair: white space, case and leading zeros."""
+    written = re.sub(r"[\s\u200b-\u200d\u2060\ufeff]", "", key).casefold()
+    return written.lstrip("0") or written[:1]
+
+
+def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """What is left of groups without a batch (SPECIAL): what is compared, and the duplicates.
+
+    The first has the rows of both sides side by side, as `l_…` and `s_…`; a side may be missing. A duplicate goes
+    the way of another row of its key and its side, and has no partner. What goes the other way, a refund or a charge,
+    is a movement of its own; so is what writes its key in another way.
+    """
+    ordered = left.sort_by([(name, "ascending") for name in _TIES])
+    names = [*GROUP, "side", "key", "direction", "amount", "status", "was", "stands"]
+    rows = ordered.select(names).to_pylist()
+    free = sorted(range(len(rows)), key=lambda place: rows[place]["status"] != COMPLETED)
+    met: list[tuple[int | None, ...]] = []
+    for only_moved, by in _NEAREST:
+        alike: defaultdict[tuple[object, ...], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        for place in free:
+            row = rows[place]
+            if row["status"] == COMPLETED or not only_moved:
+                alike[tuple(row[name] for name in (*GROUP, *by))][row["side"] == STATEMENT].append(place)
+        found = [both for sides in alike.values() for both in zip(*sides, strict=False)]
+        met += found
+        taken = set(chain(*found))
+        free = [place for place in free if place not in taken]
+    stands = Counter(_way(rows[place]) for both in met for place in both if place is not None)
+    further = []
+    for place in sorted(free):
+        row = rows[place]
+        if row["status"] == COMPLETED and (
+            row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values()
+        ):
+            further.append(place)
+        else:
+            met.append((None, place) if row["side"] == STATEMENT else (place, None))
+        stands[_way(row)] += 1
+    return _side_by_side(ordered, met), ordered.take(pa.array(further, pa.int64()))
+
+
+def _way(row: dict[str, object]) -> tuple[object, ...]:
+    return tuple(row[name] for name in (*GROUP, "side", "key", "direction", "status"))
+
+
+def _side_by_side(rows: pa.Table, met: Sequence[tuple[int | None, ...]]) -> pa.Table:
+    """The rows at these places, a pair a row; its `pair` is the how many-th it is of its group."""
+    made: dict[str, pa.ChunkedArray] = {}
+    for place, prefix in enumerate(("l_", "s_")):
+        mine = rows.take(pa.array([both[place] for both in met], pa.int64()))
+        made |= {f"{prefix}{name}": mine[name] for name in rows.column_names}
+    made |= {name: pc.coalesce(made[f"l_{name}"], made[f"s_{name}"]) for name in GROUP}
+    groups, counted = zip(*(made[name].to_pylist() for name in GROUP), strict=True), Counter[tuple[object, ...]]()
+    numbers = []
+    for group in groups:
+        counted[group] += 1
+        numbers.append(str(counted[group]))
+    return pa.table({**made, "pair": pa.array(numbers, pa.string())})
