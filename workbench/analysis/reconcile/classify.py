@@ -154,10 +154,10 @@ def _sums_agree() -> nw.Expr:
 
 
 NARROW: Mapping[str, tuple[str, ...]] = {
-    LEDGER: ("no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "entry", "kind", "refers",
-             "state"),
-    STATEMENT: ("source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind",
-                "refers"),
+    LEDGER: ("no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "phone_hash", "entry",
+             "kind", "refers", "state"),
+    STATEMENT: ("source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone",
+                "phone_hash", "kind", "refers"),
 }  # fmt: skip
 """What goes through the great join. A plain row has no batch, so that its key is its group's name."""
 

@@ -43,6 +43,8 @@ class Reconciliation(Closing):
     """How many rows each side has, `ledger` and `statement`; what was carried is counted too."""
     engine: str
     """What ran the rules."""
+    notes: tuple[str, ...]
+    """What could not be compared, in sentences."""
     _matches: Callable[[], pd.DataFrame] = field(repr=False)
     _inputs: Callable[[], pd.DataFrame] = field(repr=False)
     _close: Callable[[], None] = field(repr=False)

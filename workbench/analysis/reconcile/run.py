@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
+from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,7 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.frames import day_number, frame
+from workbench.analysis.phone_key import OF, PhoneKey, key_from
 from workbench.analysis.reconcile.carry_forward import (
+    GIVE_THE_KEY,
     CarryForward,
     carried_rows,
     refuse_repeated,
@@ -53,7 +56,7 @@ from workbench.analysis.shapes import AHEAD, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
-def reconcile(
+def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     ledger: Any,  # noqa: ANN401  a table of any of six kinds, some of which may not be installed
     statement: Any,  # noqa: ANN401  the same, or a statement as it was read, or several
     *,
@@ -61,6 +64,7 @@ def reconcile(
     cut_off: int = 1,
     carry_forward: CarryForward | None = None,
     engine: str | None = None,
+    phone_key: str | Path | bytes | None = None,
 ) -> Reconciliation:
     """Hold a ledger against statements: every row of both ends in a match or in a break.
 
@@ -73,7 +77,11 @@ def reconcile(
     `carry_forward` is what an earlier run left open. `engine` is `duckdb` (which is used when nothing is said,
     but for Spark's tables), `polars`, `pandas` or `spark`.
 
-    Raises ReconcileRefused: what is given cannot be compared, with the reason.
+    `phone_key` is the book's key, or the file that holds it, which is made where it is missing: under it customers'
+    numbers are hashed, so that those carried forward can be compared, though they are masked. Give the same in each
+    period; without it numbers are compared within one run.
+
+    Raises ReconcileRefused: what is given cannot be compared, with the reason. Raises PhoneKeyRefused: that is no key.
 
     >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
     """
@@ -84,10 +92,11 @@ def reconcile(
             f"{carry_forward!r} is no CarryForward.", hint="Give the `carry_forward` of an earlier result."
         )
     check_whole("cut_off", cut_off, "reconcile()")
+    key = key_from(phone_key)
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)
     try:
-        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward).result()
+        return _Run(inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward, key).result()
     except BaseException:
         runs_on.close()
         raise
@@ -100,6 +109,7 @@ class _Run:
     tolerance: Tolerance
     cut_off: int
     carried: CarryForward | None
+    key: PhoneKey
 
     def result(self) -> Reconciliation:
         read = self._read()
@@ -109,7 +119,7 @@ class _Run:
         overlaps = carried or len(read.books) > len(read.accounts)
         classified = classify(self.engine, read.rows, bad, self.tolerance, carried=carried, overlaps=overlaps)
         cut_after = {account: day - self.cut_off for account, day in closing.items()}
-        found = open_pairs(self.engine, classified, read.everything, read.accounts, cut_after)
+        found = open_pairs(self.engine, classified, read.everything, read.accounts, cut_after, self.tolerance, self.key)
         return self._result(read, closing, classified, found)
 
     def _read(self) -> Read:
@@ -183,6 +193,7 @@ class _Run:
             ageing=ageing_of(breaks),
             proof=frame(lines, PROOF),
             carry_forward=self._carry(read, closing, rows, lines),
+            notes=self._notes(found.unsure),
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
             _matches=partial(matches_of, self.engine, classified, read.accounts),
@@ -207,11 +218,24 @@ class _Run:
         ahead = frame([], AHEAD)
         if later or (self.carried is not None and not self.carried.ahead.empty):
             ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
-        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), ahead)
+        kept, unkeyed = carried_rows(rows, closing)
+        made = CarryForward(kept, frame(closed, CLOSED), ahead, unkeyed=unkeyed)
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
         return made.and_of(self.carried.of([name for name in self.carried.closed["account"] if name not in closing]))
+
+    def _notes(self, unsure: int) -> tuple[str, ...]:
+        """What there is to say of customers' numbers that could not be compared."""
+        hashes: list[str] = [] if self.carried is None else self.carried.rows["phone_hash"].dropna().tolist()
+        other = sum(not each.startswith(self.key.id + OF) for each in hashes)
+        said = {
+            f"Of rows brought forward {other:,} have the customer's number hashed under another key than this run's, "
+            "and do not pair by it.": other,
+            f"Of open rows {unsure:,} may have a partner by the masked number, and do not pair: one of the two was "
+            "carried forward without a hash of the number, or with one under another key.": unsure,
+        }
+        return tuple(f"{text} {GIVE_THE_KEY}" for text, is_so in said.items() if is_so)
 
 
 def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
