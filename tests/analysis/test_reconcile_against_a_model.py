@@ -140,31 +140,20 @@ NUMBERS = {
 
 
 def partners(left: Row, right: Row, tolerance: Tolerance) -> bool:
-    alike = {"fee": "fee_minor"}.items()
-    names = [
-        "account",
-        "currency",
-        "direction",
-        "amount_minor",
-        *(n for field, n in alike if field in tolerance.pair_by),
-    ]
-    if any(left[name] != right[name] for name in names):
-        return False
+    by, days = tolerance.pair_by, abs((left["business_date"] - right["business_date"]).days)
+    names = ["account", "currency", "direction", "amount_minor", *(["fee_minor"] if "fee" in by else [])]
     phones = [NUMBERS.get(row["phone"], (row["phone"], None)) for row in (left, right)]
     (seen, one), (other_seen, other) = phones
-    if None in {seen, other_seen}:
-        if "phone" in tolerance.pair_by:
-            return False
-    elif seen != other_seen or (None not in {one, other} and one != other):
-        return False
-    days = abs((left["business_date"] - right["business_date"]).days)
-    if "day" in tolerance.pair_by and days > tolerance.days:
-        return False
-    if "time" not in tolerance.pair_by:
-        return True
-    if left["occurred_at"] is None or right["occurred_at"] is None:
-        return days == 0
-    return abs((left["occurred_at"] - right["occurred_at"]).total_seconds()) <= tolerance.minutes * 60
+    unknown = None in {seen, other_seen}
+    if unknown or seen != other_seen or (None not in {one, other} and one != other):
+        is_one = unknown and "phone" not in by
+    else:
+        is_one = True
+    at_once = days == 0
+    if left["occurred_at"] is not None and right["occurred_at"] is not None:
+        at_once = abs((left["occurred_at"] - right["occurred_at"]).total_seconds()) <= tolerance.minutes * 60
+    fits = {"time": at_once, "day": days <= tolerance.days}
+    return is_one and all(left[n] == right[n] for n in names) and all(fit for name, fit in fits.items() if name in by)
 
 
 def one_sided(alone: tuple, ledger: list[Row], breaks: list, closing: dict[str, date], tolerance: Tolerance) -> None:

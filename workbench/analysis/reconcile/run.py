@@ -228,7 +228,7 @@ class _Run:
     def _notes(self, unsure: int) -> tuple[str, ...]:
         """What there is to say of customers' numbers that could not be compared."""
         hashes: list[str] = [] if self.carried is None else self.carried.rows["phone_hash"].dropna().tolist()
-        other = sum(not each.startswith(self.key.id + OF) for each in hashes)
+        other = sum(bool(each) and not each.startswith(self.key.id + OF) for each in hashes)
         if other:
             text = (
                 f"Of rows brought forward {other:,} have the customer's number hashed under another key than this run's"
