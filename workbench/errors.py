@@ -29,6 +29,7 @@ WorkbenchError
 ├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
 ├── SimulationRefused        a month that cannot be simulated as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
+├── PhoneKeyRefused          a key for customers' numbers that is none, or that others can read
 ├── LabRefused               a folder or a notebook that JupyterLab cannot be opened on
 ├── ReportRefused            results that cannot be written as asked
 ├── RunRefused               notebooks or parameters that cannot be run
@@ -214,6 +215,10 @@ class SimulationRefused(WorkbenchError):
 
 class ReconcileRefused(WorkbenchError):
     """Inputs that cannot be compared: columns, types, currencies, or a tolerance; nothing was classified."""
+
+
+class PhoneKeyRefused(WorkbenchError):
+    """A key for customers' numbers that is none, or that others can read."""
 
 
 class ReportRefused(WorkbenchError):

@@ -280,7 +280,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     ),
     AMBIGUOUS: BreakCode(
         "Several partners fit equally well, so that only a person can choose.",
-        "{key} moves {moved} and fits several rows of the other side by phone, amount and time.",
+        "{key} moves {moved} and fits several rows of the other side by {fits}.",
         "Choose the partner by hand: no machine can tell them apart.",
     ),
     "currency_mismatch": BreakCode(
@@ -321,8 +321,8 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         lambda pair, _: [{**_booked(pair, "redated", pair["l_amount"]), "entry": pair["l_entry"]}],
     ),
     WRONG_REFERENCE: BreakCode(
-        "No common key, but phone, amount and time fit: probably one movement.",
-        "{l_key} of the ledger and {s_key} of the statement agree in phone, amount ({s_amount}) and time.",
+        "No common key, but phone, amount and time fit, or what else was asked for: probably one movement.",
+        "{l_key} of the ledger and {s_key} of the statement agree in {fits}: {s_amount}.",
         "If they are one movement, book it anew under the statement's reference.",
         _post_anew,
     ),

@@ -124,6 +124,9 @@ The values are net of fees, each row's effect without its sign, so that a share 
 AGEING: Columns = _columns("account currency code bucket breaks rows variance_minor")
 """How old the breaks are, in days from the business date to the closing date."""
 
+SUGGESTION: Columns = _columns("kind account breaks currency amount_minor why", breaks="string")
+"""Breaks that may be one movement, by their ids with `; ` between them: proposed, never taken."""
+
 PROOF: Columns = _columns(
     "account currency ledger_minor statement_minor difference_minor breaks_minor tolerated_minor brought_minor "
     "opening_minor gap_minor unexplained_minor holds note"
@@ -157,6 +160,7 @@ CARRIED: Columns = {
 """A row of either side that is still open when the books of a period are closed; `code` is that of its break.
 
 The next run goes by the code of a duplicate, of which the first row may be matched, and be absent from here.
+`phone_hash` is empty where the number was never known whole, and null where no key was given to hash it under.
 """
 
 CLOSED: Columns = _columns(

@@ -62,7 +62,9 @@ Say = Callable[[str], None]
 
 _TABLE: Final = ".parquet"
 _FEW: Final = 5
-_TOLERANCES: Final = {"amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1)}
+_TOLERANCES: Final = {
+    "amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1), "minutes": ("minutes", 1),
+}  # fmt: skip
 """Each with its field, and how many units of that one is."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_ALONE: Final[dict[str, Any]] = {
@@ -113,7 +115,21 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     nargs=2,
     multiple=True,
     metavar="WHAT VALUE",
-    help="How far two rows of one key may differ: amount or fee in kwacha, or days. May be repeated.",
+    help="How far two rows of one key may differ: amount or fee in kwacha, or days; of two keys, minutes. May be "
+    "repeated.",
+)
+@click.option(
+    "--pair-by",
+    metavar="FIELD,…",
+    help="By what rows of one side alone are proposed as one movement: phone,amount,time unless said otherwise; also "
+    "day, fee and type. For a bank's, which have no phone: amount,day.",
+)
+@click.option(
+    "--phone-key",
+    metavar="FILE",
+    type=PATH,
+    help="The book's key, by which customers' numbers are told apart though they are masked; made where it is missing. "
+    "Keep it away from what is carried forward, and give it in every run.",
 )
 @click.option(
     "--cut-off",
@@ -140,6 +156,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     excel: bool,  # noqa: FBT001  an option of the command line
     engine: str,
     tolerances: tuple[tuple[str, str], ...],
+    pair_by: str | None,
+    phone_key: Path | None,
     cut_off: int,
     as_of: datetime | None,
     brought: Path | None,
@@ -157,17 +175,22 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     Exit status 0 when nothing is open but what the next days may bring and what is decided, 1 when there are
     breaks, or the proof does not hold or has no row to go by, 2 when the input cannot be used.
     """
+    from workbench.analysis.phone_key import refuse_within
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 
-    tolerance = _tolerance(tolerances)
-    outputs.check(outs, (ledger, *statements, *filter(None, (decisions, rules))))
+    tolerance = _tolerance(tolerances, pair_by)
+    outputs.check(outs, (ledger, *statements, *filter(None, (decisions, rules, phone_key))))
+    # A name that was mistyped is seen: there is a new key.
+    made = [] if phone_key is None or phone_key.exists() else [phone_key]
+    if phone_key is not None:
+        refuse_within(phone_key, [each for each in (brought, kept) if each is not None])
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
     with _spark(engine), _progress() as say:
-        read = [_statement(each, say, **reading) for each in statements]
+        read = [_statement(each, say, phone_key=phone_key, **reading) for each in statements]
         carried = None if brought is None else _brought(brought)
         say("Reconciling")
         result = run(
@@ -181,13 +204,15 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
             engine=engine,
             decisions=decisions,
             rules=rules,
+            phone_key=phone_key,
         )
         for out in outs:
             say(f"Writing {out.name}")
             outputs.write(result, out, excel=excel)
         if kept is not None:
             _keep(result.carry_forward, kept)
-    _report(result, [*outs, *([] if kept is None else [kept])])
+    notes = [*result.notes, *([result.carry_forward.note] if kept is not None and result.carry_forward.note else [])]
+    _report(result, notes, [*outs, *([] if kept is None else [kept]), *made])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
@@ -198,11 +223,12 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     sys.exit(0 if is_done else 1)
 
 
-def _report(result: "Reconciliation", written: Sequence[Path]) -> None:
+def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
     from workbench.analysis.report import captions
 
     shown = [captions.accounts(result), captions.codes(result), captions.proof(result)]
-    click.echo("\n\n".join([visible(captions.headline(result)), *(str(each) for each in shown if each.rows)]))
+    said = [visible(captions.headline(result)), *notes]
+    click.echo("\n\n".join([*said, *(str(each) for each in shown if each.rows)]))
     if unusable := captions.unusable(result).rows:
         click.echo(f"\n{captions.unusable(result)}")
     if written:
@@ -231,7 +257,7 @@ def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
         click.echo("\n" + visible(f"Nothing is open: {text} decided by {by}."))
 
 
-def _statement(path: Path, say: Say, **options: str | None) -> Any:  # noqa: ANN401  a statement or a path
+def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a statement or a path
     """The statement in a file; the engine itself reads a Parquet file."""
     from workbench.analysis.statements import read_statement
 
@@ -258,10 +284,10 @@ def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path
         raise ReconcileRefused(f"The ledger cannot be read: {reason}", hint=hint) from None
 
 
-def _tolerance(given: Sequence[tuple[str, str]]) -> "Tolerance":
+def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None = None) -> "Tolerance":
     from workbench.analysis.reconcile import Tolerance
 
-    values: dict[str, int] = {}
+    values: dict[str, Any] = {} if pair_by is None else {"pair_by": [each.strip() for each in pair_by.split(",")]}
     for what, value in given:
         if what not in _TOLERANCES:
             raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
@@ -288,7 +314,8 @@ def _brought(folder: Path) -> "CarryForward":
         name: shape for name, shape in KEPT.items() if name != "decisions" or (folder / f"{name}{_TABLE}").exists()
     }
     try:
-        return CarryForward(**{name: files.read(folder / f"{name}{_TABLE}", shape) for name, shape in there.items()})
+        tables: dict[str, Any] = {name: files.read(folder / f"{name}{_TABLE}", there[name]) for name in there}
+        return CarryForward(**tables)
     except (OSError, ValueError) as error:
         message = f"{folder} holds nothing carried forward: {_reason(error)}"
         raise ReconcileRefused(message, hint="A run with --carry-to leaves it.") from None

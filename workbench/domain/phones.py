@@ -4,21 +4,29 @@ The prefixes are libphonenumber's (9.0.43); a test compares them with the instal
 `phonenumbers.carrier` takes a quarter of a second to load.
 """
 
+import hmac
 import re
 from typing import NamedTuple
 
 from workbench.errors import InvalidRequest
 
 COUNTRY_CODE = "+260"
-GAPS = r"[ ()./-]"
-"""Separators between the digits of a number."""
-COUNTRY = r"^(?:00260|\+?260|0)"
-"""The beginning of a number before its nine digits of this country; engines of tables read it too."""
-MOBILE = r"^[579][0-9][0-9*•]{4}[0-9]{3}$"
-"""The nine digits of a mobile number; four of them may be masked already, as in `96****567`."""
+GAPS = r"[ \u00a0\u2007\u2009\u202f()./\u2010-\u2015\u2212-]"
+"""Separators between the digits of a number: blanks of any width, dashes of any length."""
+_DROPPED = re.compile(GAPS + r"|['\t\r\n\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+"""Besides them what comes with a number from a spreadsheet or a chat: an apostrophe, marks that nobody sees."""
+HIDDEN = "•"
+_STARS = re.compile("[*xX#]")
+_COUNTRY = re.compile(r"^(?:(?:00|\+)?2600?|0)")
+_MOBILE = re.compile(f"[579][0-9][0-9{HIDDEN}]{{4}}[0-9]{{3}}")
+"""The nine digits of a mobile number; four of them may be hidden already, as in `96****567`."""
+_FOREIGN = re.compile(rf"(?:(?:\+|00)(?=[1-9][0-9{HIDDEN}]{{7,14}}$)|(?=(?:27|2[1-9][0-9])[0-9{HIDDEN}]{{9}}$))"
+                      rf"([0-9{HIDDEN}]+[0-9]{{3}})")  # fmt: skip
+"""A number of another country, or no mobile: with its prefix, or as Africa's are written without one."""
 _E164 = re.compile(r"\+260[0-9]{9}")
 _ALL_BUT_THREE = re.compile(r"[0-9](?=(?:[^0-9]*[0-9]){3})")
 _NATIONAL = re.compile(r"0[0-9]{9}")
+_HASH_BYTES = 16
 
 
 class Operator(NamedTuple):
@@ -63,15 +71,39 @@ def mask_phone(e164: str) -> str:
     return f"{e164[:6]}••••{e164[-3:]}"
 
 
+def international(text: str) -> str | None:
+    """The number in one spelling, `+260961234567` or `+254712345678`; None for what is no number.
+
+    This country's may be written `+260…`, `00260…`, `260…`, `0…` or as nine digits, another's `+…`, `00…` or, of
+    Africa, without a prefix. Digits that are hidden become HIDDEN.
+    """
+    bare = _STARS.sub(HIDDEN, _DROPPED.sub("", text))
+    national = _COUNTRY.sub("", bare)
+    if _MOBILE.fullmatch(national):
+        return COUNTRY_CODE + national
+    foreign = _FOREIGN.fullmatch(bare)
+    return foreign and f"+{foreign[1]}"
+
+
 def masked_number(text: str) -> str | None:
-    """A Zambian mobile number, masked, from `+260…`, `00260…`, `260…`, `0…` or nine digits; None for anything else."""
-    national = re.sub(COUNTRY, "", re.sub(GAPS, "", text))
-    return mask_phone(COUNTRY_CODE + national) if re.fullmatch(MOBILE, national) else None
+    """A telephone number, masked, of another country but for three digits; None for what is no number."""
+    number = international(text)
+    if number is None or not _MOBILE.fullmatch(number.removeprefix(COUNTRY_CODE)):
+        return number and _ALL_BUT_THREE.sub(HIDDEN, number)
+    return mask_phone(number)
+
+
+def phone_hash(text: str, key: bytes) -> str | None:
+    """A keyed hash of the whole number that `text` is, however it is written; None for no number, or a hidden one."""
+    number = international(text)
+    if number is None or HIDDEN in number:
+        return None
+    return hmac.digest(key, number.encode(), "sha256")[:_HASH_BYTES].hex()
 
 
 def mask_column(text: str) -> str:
     """A cell of a column of numbers, masked; another kind of number keeps its last three digits."""
-    return masked_number(text) or _ALL_BUT_THREE.sub("•", text)
+    return masked_number(text) or _ALL_BUT_THREE.sub(HIDDEN, text)
 
 
 def msisdn_from(text: str, *, param: str) -> Msisdn:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis.breaks import DUPLICATE
 from workbench.analysis.frames import arranged, day_number, frame, typed, untyped
+from workbench.analysis.phone_key import OF, key_from
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import nothing, rows_of
 from workbench.analysis.reconcile.pairs import mapped
@@ -44,8 +45,13 @@ _ONLY = {
     STATEMENT: {"statement", "line", "type", "related"},
 }
 _WAS: Kinds = {"was": TEXT}
+_LOST: Final = "lost" + OF
+"""Stands for the hash of a number that was carried forward without one."""
+_NEVER_WHOLE: Final = ""
+"""Is carried for the hash of a number of which only a part was ever known."""
 _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
+GIVE_THE_KEY: Final = "Give one key in every run: --phone-key FILE, or phone_key=FILE."
 KEPT: Final[Mapping[str, Columns]] = {
     "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION,
 }  # fmt: skip
@@ -63,6 +69,8 @@ class CarryForward:
     closed: pd.DataFrame
     ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
     decisions: pd.DataFrame = field(default_factory=lambda: frame([], DECISION))
+    unkeyed: int = field(default=0, kw_only=True)
+    """How many open rows have a number that was known whole, and that no later run can compare."""
 
     def __post_init__(self) -> None:
         for kept, columns in KEPT.items():
@@ -81,7 +89,8 @@ class CarryForward:
         """This, and what was kept of other accounts."""
         both = {name: [getattr(each, name) for each in (self, others)] for name in KEPT}
         return CarryForward(
-            **{name: pd.concat(each, ignore_index=True).astype(dict(KEPT[name])) for name, each in both.items()}
+            *(pd.concat(each, ignore_index=True).astype(dict(KEPT[name])) for name, each in both.items()),
+            unkeyed=self.unkeyed,
         )
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
@@ -94,6 +103,14 @@ class CarryForward:
         days = zip(self.closed["account"], self.closed["closing_date"], strict=True)
         return {accounts.index(account): day_number(day) for account, day in days}
 
+    @property
+    def note(self) -> str:
+        """What is lost on the way, in a sentence; empty where nothing is."""
+        if not self.unkeyed:
+            return ""
+        text = f"Of open rows {self.unkeyed:,} are carried forward without a hash of the customer's number, as no key"
+        return f"{text} was given: in a later run they do not pair by it. {GIVE_THE_KEY}"
+
     def _table(self) -> Table:
         counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
         rows = []
@@ -102,7 +119,7 @@ class CarryForward:
             balance = money_text(line["statement_minor"], line["currency"])
             rows.append((line["account"], f"{line['closing_date']}", *left, balance))
         open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
-        return table(f"Carried forward: {open_rows}", _COLUMNS, rows)
+        return table(f"Carried forward: {open_rows}. {self.note}".rstrip(". "), _COLUMNS, rows)
 
     def __repr__(self) -> str:
         return str(self._table())
@@ -194,12 +211,16 @@ def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Fra
     """The open rows of a side, with these columns; `was` is the code that they have."""
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in kinds}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
+    # Masked, a number may have been whole: then it is not one that looks alike.
+    hashed = mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST)
+    mine = mine.assign(phone_hash=hashed.where(hashed != _NEVER_WHOLE))
     return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), kinds)
 
 
-def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
+def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:
     """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
 
+    Besides how many of them have a whole number that no later run can compare: its hash was under no key that is kept.
     A ledger row after the closing date is read again then, and is not carried. A further row of a duplicate always is,
     since its first row may not be read again.
     """
@@ -213,6 +234,9 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
     columns = {name: kept[own] if own in kept.column_names else pa.nulls(len(kept)) for name, own in there.items()}
     for side, names in _ONLY.items():
         columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in names}
+    hashed = pc.if_else(pc.is_valid(kept["phone"]), kept["phone_hash"].fill_null(_NEVER_WHOLE), None)
+    drawn, lost = (pc.starts_with(hashed, begin) for begin in (key_from(None).id + OF, _LOST))
+    columns["phone_hash"] = pc.if_else(pc.or_(drawn, lost), None, hashed)
     made = typed([arranged(columns, CARRIED)], CARRIED)
     order = ["side", "account", "business_date", "statement", "line", "number", "key"]
-    return made.sort_values(order, ignore_index=True)
+    return made.sort_values(order, ignore_index=True), pc.sum(drawn).as_py() or 0

@@ -36,10 +36,10 @@ from workbench.analysis.shapes import COMPLETED
 Both = TypeVar("Both", nw.LazyFrame[Any], nw.DataFrame[Any])
 
 NARROW: Mapping[str, tuple[str, ...]] = {
-    LEDGER: ("key", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "entry", "kind",
-             "refers", "state"),
+    LEDGER: ("key", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "phone_hash",
+             "entry", "kind", "refers", "state"),
     STATEMENT: ("key", "source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone",
-                "kind", "refers"),
+                "phone_hash", "kind", "refers"),
 }  # fmt: skip
 """What goes through the great join."""
 _ON = [*GROUP, "pair"]

@@ -25,6 +25,7 @@ from workbench.analysis.reconcile.rules import (
     INSTANT,
     LEDGER,
     NUMBER,
+    OPTIONAL,
     ROW,
     STATEMENT,
     TEXT,
@@ -82,22 +83,27 @@ class Source:
     side: Side
 
     def load(self, engine: Engine, kinds: Kinds) -> Frame:
-        """The columns of `kinds` as a frame of the engine.
+        """The columns of `kinds` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
-        self._check(kinds)
+        schema = self._schema(kinds)
+        there = {name: kind for name, kind in kinds.items() if name in schema or name not in OPTIONAL}
+        self._check(there, schema)
         try:
             if self.kind == PATHS:
-                return engine.paths(self.given, kinds)
-            own = self.kind == engine.name
-            return engine.own(self.given, kinds) if own else engine.arrow(self.arrow(kinds), kinds)
+                made = engine.paths(self.given, there)
+            elif self.kind == engine.name:
+                made = engine.own(self.given, there)
+            else:
+                made = engine.arrow(self.arrow(there), there)
         except (pa.ArrowException, OSError) as problem:
             raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
+        absent = {name: nothing("account") for name in kinds if name not in there}
+        return made.with_columns(**absent).select(*kinds) if absent else made
 
-    def _check(self, kinds: Kinds) -> None:
+    def _check(self, kinds: Kinds, schema: Mapping[str, Any]) -> None:
         """Raises ReconcileRefused naming every column that is missing or of another type."""
-        schema = self._schema(kinds)
         missing = [name for name in kinds if name not in schema]
         if missing:
             text = f"{self.side.called} has no column {', '.join(missing)}."

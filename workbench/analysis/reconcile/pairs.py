@@ -5,11 +5,14 @@ They are columns of Arrow, since nearly every row may be open: only while its te
 
 import base64
 import hashlib
-import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import islice
+from math import inf
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -18,6 +21,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
 from workbench.analysis.frames import arranged, typed
+from workbench.analysis.phone_key import OF, PhoneKey
 from workbench.analysis.reconcile.classify import Classified
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
@@ -27,7 +31,6 @@ from workbench.analysis.reconcile.rules import (
     NUMBER,
     OF_SIDE,
     ONE_SIDED,
-    PARTNERS_WITHIN_MS,
     PREFIX,
     ROW,
     STATEMENT,
@@ -37,10 +40,11 @@ from workbench.analysis.reconcile.rules import (
     Bounds,
     Frame,
     Shape,
+    Tolerance,
 )
 from workbench.analysis.shapes import BREAK
 from workbench.domain.masking import mask
-from workbench.domain.phones import COUNTRY, GAPS, MOBILE, mask_column
+from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international, mask_column
 
 _PAIR: Shape = {
     "account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "grouped": FLAG,
@@ -61,32 +65,41 @@ _BROKEN: Shape = {
     "first": FLAG,
     **{name: ROW[name] for name in OF_SIDE},
 }
+_MINUTE_MS: Final = 60_000
 _TEXTS_AT_ONCE = 20_000
 """So many pairs at a time are Python objects."""
 
 
 class Open(NamedTuple):
-    """The `pairs` (the shape _PAIR, but with the names of accounts) and the `members` of groups (the shape ROW)."""
+    """The `pairs` (the shape _PAIR, but with the names of accounts) and the `members` of groups (the shape ROW).
+
+    `fits` is what makes partners, in words; `unsure` is how many rows have none only since their numbers cannot be
+    compared.
+    """
 
     pairs: pa.Table
     members: pa.Table
+    fits: str
+    unsure: int
 
 
-def open_pairs(
+def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is resolved by
     engine: Engine,
     classified: Classified,
     ledger: Frame,
     accounts: Sequence[str],
     cut_after: Mapping[str, int],
     bounds: Bounds,
+    by: Tolerance,
+    key: PhoneKey,
 ) -> Open:
     """Every pair that is a break, or agrees only within the tolerance.
 
     `ledger` has every row of these accounts, `cut_after` is the last settled day of each, and what stands alone
-    outside of `bounds` waits for nothing.
+    outside of `bounds` waits for nothing. Whole numbers of customers are hashed under `key`, where no hash was given.
     """
     batched = pc.greater(classified.members["batches"], 0)
-    members = classified.members.filter(batched)
+    members = _hashed(classified.members.filter(batched), key, "")
     found = pa.concat_tables([
         # Rule 1. Such a row is of no group, though another row's group may be called as its would be.
         *(_alone(engine.table(rows, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for rows in classified.bad),
@@ -95,16 +108,20 @@ def open_pairs(
         _alone(classified.members.filter(pc.invert(batched)), codes.DUPLICATE),
         _groups(members),
     ])  # fmt: skip
+    for prefix in PREFIX.values():
+        found = _hashed(found, key, prefix)
     is_waiting = pc.equal(found["code"], ONE_SIDED)
     waiting, found = found.filter(is_waiting), found.filter(pc.invert(is_waiting))
     waiting, misdated = _misdated(waiting, bounds)
     cut = pa.array([cut_after[account] for account in accounts], pa.int64())
-    resolved = _resolved(_with_reversed(engine, waiting, ledger), cut)
+    resolved, unsure = _resolved(_with_reversed(engine, waiting, ledger), cut, by)
     names = pa.array(accounts, pa.string())
-    return Open(*(
+    pairs, members = (
         table.set_column(table.column_names.index("account"), "account", names.take(table["account"]))
         for table in (pa.concat_tables([found, misdated, *resolved]), members)
-    ))  # fmt: skip
+    )
+    *first, last = by.pair_by
+    return Open(pairs, members, f"{', '.join(first)} and {last}" if first else last, unsure)
 
 
 def _table(shape: Shape, length: int, /, **given: Any) -> pa.Table:  # noqa: ANN401  a column, or one value for all rows
@@ -192,75 +209,163 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
     return plain.join(engine.table(counted, shape), ["account", "asks"], ["account", "key"]).select(list(_PAIR))
 
 
-def _resolved(waiting: pa.Table, cut: pa.Array) -> list[pa.Table]:
-    """Rule 6: partners as one pair, and what is left with a code; `cut` has the last settled day of each account."""
-    partners = _partners(waiting)
-    count = Counter(place for both in partners for place in both)
-    met = [both for both in partners if count[both[0]] == count[both[1]] == 1]
-    ours, theirs = (waiting.take(pa.array([both[side] for both in met], pa.int64())) for side in (0, 1))
-    right = {name: column for name, column in _columns(theirs).items() if name.startswith(PREFIX[STATEMENT])}
-    both = _pairs(len(met), **{**_columns(ours), **right, "code": codes.WRONG_REFERENCE, "rows": 2})
+def _hashed(rows: pa.Table, key: PhoneKey, prefix: str) -> pa.Table:
+    """The rows with a hash of each whole number that came without one."""
+    name = f"{prefix}phone_hash"
+    made = pc.coalesce(rows[name], mapped(rows[f"{prefix}phone"], key.hash_of))
+    return rows.set_column(rows.column_names.index(name), name, made)
+
+
+def _resolved(waiting: pa.Table, cut: pa.Array, by: Tolerance) -> tuple[list[pa.Table], int]:
+    """Rule 6: partners as one pair, and what is left with a code; `cut` has the last settled day of each account.
+
+    Besides how many rows are unsure: see Open.
+    """
+    found = _partners(waiting, by)
+    ours, theirs = (found[side].fits for side in PREFIX)
+    met = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
+    left, right = (waiting.take(pa.array([both[side] for both in met], pa.int64())) for side in (0, 1))
+    reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
+    both = _pairs(len(met), **{**_columns(left), **reported, "code": codes.WRONG_REFERENCE, "rows": 2})
     places = pa.array(range(len(waiting)), pa.int64())
     is_met, is_ambiguous = (
         pc.is_in(places, pa.array(chosen, pa.int64()))
-        for chosen in ([place for both in met for place in both], list(count))
+        for chosen in ([place for both in met for place in both], [*ours, *theirs])
     )
     lonely = _columns(waiting) | {"code": _lonely(waiting, is_ambiguous, cut)}
-    return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_met))]
+    unsure = sum(found[side].unsure for side in PREFIX)
+    return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_met))], unsure
 
 
-def _partners(waiting: pa.Table) -> list[tuple[int, int]]:
-    """Where every two rows are that may be one movement: the ledger's, and the statement's."""
-    ours, theirs = (_phoned(waiting, prefix) for prefix in PREFIX.values())
-    found = defaultdict(list)
+_ALIKE: Final = ("account", "currency", "direction", "amount")
+"""What two rows of one movement have in common, whatever else they pair by."""
+_EQUAL: Final = {"phone": "ends", "fee": "fee", "type": "kind"}
+"""What is the same besides where a field of PAIR_FIELDS is asked for; the rest is looked at row by row."""
+_ENOUGH: Final = 2
+"""So many partners are too many."""
+_BY_TIME, _BY_DAY, _WITHOUT_TIME, _ANY = "by time", "by day", "without time", "any"
+
+
+class _Waiting(NamedTuple):
+    """A row that waits for a partner; `place` is where it is, `ends` what of a number is the same in every spelling."""
+
+    alike: tuple[Any, ...]
+    ends: str | None
+    number: str | None
+    hashed: str | None
+    at: int | None
+    day: int
+    place: int
+
+
+class _Found(NamedTuple):
+    """The places of a side's rows that have partners, with those of one partner, or of two: more are not looked for."""
+
+    fits: Mapping[int, Sequence[int]]
+    unsure: int
+
+
+def _partners(waiting: pa.Table, by: Tolerance) -> Mapping[str, _Found]:
+    """For each side the rows that may be one movement with a row of the other."""
+    alike = [*_ALIKE, *(_EQUAL[name] for name in by.pair_by if name in _EQUAL)]
+    ours, theirs = (_candidates(waiting, prefix) for prefix in PREFIX.values())
     # Most rows are like none of the other side: they are left out before any is an object.
-    for row in theirs.join(ours.select(_ALIKE), _ALIKE, join_type="left semi").to_pylist():
-        found[tuple(row[name] for name in _ALIKE)].append(row)
-    return [
-        (mine["place"], other["place"])
-        for mine in ours.join(theirs.select(_ALIKE), _ALIKE, join_type="left semi").to_pylist()
-        for other in found[tuple(mine[name] for name in _ALIKE)]
-        if _is_one_customer(mine["phone"], other["phone"]) and _near(mine, other)
+    sides = [
+        [
+            _Waiting(row[: len(alike)], *row[len(alike) :])
+            for row in zip(*(mine[name].to_pylist() for name in (*alike, *_Waiting._fields[1:])), strict=True)
+        ]
+        for mine in (
+            ours.join(theirs.select(alike), alike, join_type="left semi"),
+            theirs.join(ours.select(alike), alike, join_type="left semi"),
+        )
     ]
+    return {side: _fitting(mine, other, by) for side, mine, other in zip(PREFIX, sides, sides[::-1], strict=True)}
 
 
-_ALIKE = ["account", "currency", "direction", "amount", "ends"]
-"""What two rows of one movement have in common."""
-
-
-def _phoned(waiting: pa.Table, prefix: str) -> pa.Table:
-    """The rows of a side that have a customer's number, and their places."""
-    of_side = pc.and_(pc.is_valid(waiting[f"{prefix}no"]), pc.is_valid(waiting[f"{prefix}phone"]))
-    places = pc.indices_nonzero(pc.and_not(of_side, waiting["grouped"]))
-    names = ("currency", "direction", "amount", "phone", "at", "day")
+def _candidates(waiting: pa.Table, prefix: str) -> pa.Table:
+    """The single rows of a side, and their places."""
+    places = pc.indices_nonzero(pc.and_not(pc.is_valid(waiting[f"{prefix}no"]), waiting["grouped"]))
+    names = ("currency", "direction", "amount", "fee", "kind", "phone", "phone_hash", "at", "day")
     columns = {"account": waiting["account"], **{name: waiting[f"{prefix}{name}"] for name in names}}
     mine = {name: column.take(places) for name, column in columns.items()}
-    return pa.table({**mine, "ends": mapped(mine["phone"], _ends), "place": places})
+    number = pa.chunked_array([mapped(mine["phone"], lambda phone: international(phone) or phone or None)])
+    return pa.table({
+        **mine, "number": number, "ends": mapped(number, _ends), "hashed": mine["phone_hash"], "place": places,
+    })  # fmt: skip
 
 
-def _national(phone: str) -> str:
-    return re.sub(COUNTRY, "", re.sub(GAPS, "", phone))
+def _ends(number: str) -> str:
+    """What of a customer's number is seen when it is masked too; what is no number is compared as it is."""
+    if not number.startswith("+"):
+        return number
+    return f"{number[:6] if number.startswith(COUNTRY_CODE) else len(number)}…{number[-3:]}"
 
 
-def _ends(phone: str) -> str:
-    """What of a customer's number is the same however it is written: two digits, and the last three.
-
-    What is no mobile number of this country is compared as it is.
-    """
-    national = _national(phone)
-    return f"{national[:2]}…{national[6:]}" if re.fullmatch(MOBILE, national) else phone
+_Index = Mapping[tuple[Any, ...], Sequence[tuple[int, int, _Waiting]]]
+"""What rows have in common → them, in their order, each behind its measure and its place."""
 
 
-def _is_one_customer(ours: str, theirs: str) -> bool:
-    """Where neither side masks it, the whole number tells two customers apart."""
-    mine, other = _national(ours), _national(theirs)
-    return mine == other or re.search("[*•]", mine + other) is not None
+def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting], by: Tolerance) -> _Found:
+    """Which rows of a side have partners among the others."""
+    there, fits, unsure = _indexed(others, by), {}, 0
+    for row in mine:
+        judged = ((other.place, _is_one_customer(row, other)) for other in _near(row, there, by))
+        found, maybe = [], False
+        for place, is_one in judged:
+            found += [place] if is_one else []
+            maybe = maybe or is_one is None
+            if len(found) == _ENOUGH:
+                break
+        if found:
+            fits[row.place] = found
+        unsure += maybe and not found
+    return _Found(fits, unsure)
 
 
-def _near(mine: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    if mine["at"] is None or other["at"] is None:
-        return bool(mine["day"] == other["day"])
-    return bool(abs(mine["at"] - other["at"]) <= PARTNERS_WITHIN_MS)
+def _indexed(rows: Sequence[_Waiting], by: Tolerance) -> _Index:
+    there = defaultdict(list)
+    for row in rows:
+        for family, measure, _ in _measures(row, by, found=True):
+            for ends in {row.ends, _ANY}:
+                there[row.alike, family, ends].append((measure, row.place, row))
+    for found in there.values():
+        found.sort(key=itemgetter(0, 1))
+    return there
+
+
+def _measures(row: _Waiting, by: Tolerance, *, found: bool) -> list[tuple[str, int, float]]:
+    """Where a row is `found`, or where it looks for others: in which family, around what, and how far to each side."""
+    if "time" in by.pair_by:
+        reach = by.minutes * _MINUTE_MS
+        if row.at is None:
+            return [(_BY_DAY, row.day, 0), *([(_WITHOUT_TIME, row.day, 0)] if found else [])]
+        return [(_BY_TIME, row.at, reach), (_BY_DAY if found else _WITHOUT_TIME, row.day, 0)]
+    return [(_BY_DAY, row.day, by.days if "day" in by.pair_by else inf)]
+
+
+def _near(row: _Waiting, there: _Index, by: Tolerance) -> Iterator[_Waiting]:
+    """The rows that fit in all but the customer's number, of which the ends are the same where both have one."""
+    for family, middle, reach in _measures(row, by, found=False):
+        for ends in [_ANY] if row.ends is None else [row.ends, None]:
+            rows = there.get((row.alike, family, ends), ())
+            for measure, _, other in islice(rows, bisect_left(rows, middle - reach, key=itemgetter(0)), None):
+                if measure > middle + reach:
+                    break
+                if "day" not in by.pair_by or abs(row.day - other.day) <= by.days:
+                    yield other
+
+
+def _is_one_customer(mine: _Waiting, other: _Waiting) -> bool | None:
+    """Whether two numbers are one as far as both are seen, and whole; None where their hashes are of two keys."""
+    if mine.number is None or other.number is None:
+        return True
+    seen = zip(mine.number, other.number, strict=False)
+    if len(mine.number) != len(other.number) or not all(a == b or HIDDEN in {a, b} for a, b in seen):
+        return False
+    if mine.hashed is None or other.hashed is None or mine.hashed == other.hashed:
+        return True
+    return False if mine.hashed.rpartition(OF)[0] == other.hashed.rpartition(OF)[0] else None
 
 
 def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.ChunkedArray:
@@ -417,7 +522,8 @@ def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
     for start in range(0, len(order), _TEXTS_AT_ONCE):
         pairs = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE))
         columns = [each.to_pylist() for each in pairs.columns]
-        made = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = zip(*columns, strict=True)
+        made = [{**dict(zip(names, row, strict=True)), "fits": found.fits} for row in rows]
         reasons = [codes.reason_of(pair) for pair in made]
         proposed = [codes.proposal_of(pair, bodies.get((pair["account"], pair["g"]), ())) for pair in made]
         for kept, new in zip(texts, (_hashes(pairs, groups), reasons, proposed), strict=True):

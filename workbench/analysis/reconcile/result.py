@@ -12,6 +12,7 @@ import pandas as pd
 from workbench.analysis.breaks import TIMING, TOLD_AGAIN
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import is_open, sign_off
+from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.closing import Closing
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Reconciliation(Closing):
     """How many of the statement's rows are lines that count once and stand twice: files overlap, or go back."""
     engine: str
     """What ran the rules."""
+    notes: tuple[str, ...]
+    """What could not be compared, in sentences."""
     _matches: Callable[[], pd.DataFrame] = field(repr=False)
     _inputs: Callable[[], pd.DataFrame] = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
@@ -54,6 +57,11 @@ class Reconciliation(Closing):
     def matches(self) -> pd.DataFrame:
         """MATCH: every row that agrees, with the rule; worked out when it is first asked for."""
         return self._matches()
+
+    @cached_property
+    def suggestions(self) -> pd.DataFrame:
+        """SUGGESTION: open breaks that may be one movement, proposed and not taken; worked out when asked for."""
+        return suggestions_of(self.breaks)
 
     @cached_property
     def inputs(self) -> pd.DataFrame:

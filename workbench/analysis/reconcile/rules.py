@@ -1,6 +1,6 @@
 """What reconciling goes by: tolerances, limits, and the columns of a row and of a pair."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -31,9 +31,11 @@ PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
 _KIND_OF_TYPE: Kinds = {
     "string": TEXT, "category": TEXT, "int64": WHOLE, "Int64": WHOLE, MOMENT: INSTANT, DAY: DATE,
 }  # fmt: skip
-_UNREAD = {"payment", "description", "words", "phone_hash"}
+_UNREAD = {"payment", "description", "words"}
+OPTIONAL: Kinds = {"phone_hash": TEXT}
+"""Columns of either side that may be missing: then they are empty."""
 LEDGER_READ, STATEMENT_READ = (
-    {name: _KIND_OF_TYPE[kind] for name, kind in columns.items() if name not in _UNREAD}
+    {**{name: _KIND_OF_TYPE[kind] for name, kind in columns.items() if name not in _UNREAD}, **OPTIONAL}
     for columns in (LEDGER_MOVEMENT, STATEMENT_ROW)
 )
 """The kinds of those columns that are read."""
@@ -47,7 +49,8 @@ ROW: Shape = {
     name: _OTHERS.get(name, WORD)
     for name in (
         "side", "account", "g", "key", "batch", "source", "no", "at", "order", "day", "direction", "amount", "fee",
-        "currency", "status", "phone", "bad", "signed", "entry", "kind", "refers", "state", "problem", "was",
+        "currency", "status", "phone", "phone_hash", "bad", "signed", "entry", "kind", "refers", "state", "problem",
+        "was",
     )
 }  # fmt: skip
 """A row of either side. The account is its place in the list of accounts: numbers are compared sooner than names.
@@ -62,24 +65,45 @@ OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "
 """What a pair has of a row, as `l_…` and `s_…`."""
 
 
+PAIR_FIELDS: Final = ("phone", "amount", "time", "day", "fee", "type")
+"""By what rows of two keys may pair, in the order in which a reason names it."""
+
+
 @dataclass(frozen=True)
 class Tolerance:
-    """How far two sides may differ and still agree.
+    """How far two sides may differ and still agree, and what makes one movement of two rows whose keys differ.
 
     `amount_minor` and `fee_minor` are minor units; `days` is the difference of business dates that
-    still counts as the same date. Raises ReconcileRefused: not whole numbers from zero up.
+    still counts as the same date. Rows of one side alone are proposed as one movement where account, currency and
+    direction are the same, what `pair_by` names fits, and no other row does: `amount`, which must be named,
+    `phone` (both rows have one), `time` (at most `minutes` apart; the same date where a row has no time), `day` (at
+    most `days` apart), `fee`, `type`. Whatever it names, rows with two different numbers are two movements.
 
-    >>> Tolerance(amount_minor=1)
-    Tolerance(amount_minor=1, fee_minor=0, days=1)
+    A bank's rows have no phone: `Tolerance(pair_by=("amount", "day"))`. It counts for every account of the run.
+
+    Raises ReconcileRefused: not whole numbers from zero up, or no such fields.
+
+    >>> Tolerance(amount_minor=1, minutes=60)
+    Tolerance(amount_minor=1, fee_minor=0, days=1, minutes=60, pair_by=('phone', 'amount', 'time'))
     """
 
     amount_minor: int = 0
     fee_minor: int = 0
     days: int = 1
+    minutes: int = 15
+    pair_by: Sequence[str] = ("phone", "amount", "time")
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            check_whole(name, value, "Tolerance")
+        for name in ("amount_minor", "fee_minor", "days", "minutes"):
+            check_whole(name, getattr(self, name), "Tolerance")
+        given = self.pair_by
+        named = [] if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
+        if "amount" not in named or any(each not in PAIR_FIELDS for each in named):
+            raise ReconcileRefused(
+                f"Tolerance takes names of {', '.join(PAIR_FIELDS)} as `pair_by`, amount among them, not {given!r}.",
+                hint='Rows of a bank pair by pair_by=("amount", "day").',
+            )
+        object.__setattr__(self, "pair_by", tuple(each for each in PAIR_FIELDS if each in named))
 
 
 DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
@@ -114,9 +138,6 @@ def check_whole(name: str, value: object, of: str) -> None:
             hint="Amounts are in minor units: one ngwee is 1, one kwacha 100.",
         )
 
-
-PARTNERS_WITHIN_MS: Final = 15 * 60 * 1000
-"""Two rows whose keys differ may be one movement only within so long."""
 
 ONE_SIDED: Final = "one_sided"
 TOLERATED: Final = "tolerated"

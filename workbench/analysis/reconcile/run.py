@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 
 from workbench.analysis.breaks import MATCHED
 from workbench.analysis.frames import day_number, frame
+from workbench.analysis.phone_key import OF, PhoneKey, key_from
 from workbench.analysis.reconcile.carry_forward import (
+    GIVE_THE_KEY,
     CarryForward,
     carried_rows,
     refuse_settled,
@@ -64,7 +66,7 @@ from workbench.analysis.shapes import AHEAD, CLOSED, DECISION, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
-def reconcile(  # noqa: PLR0913  what is compared, and by what
+def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     ledger: Any,  # noqa: ANN401  a table of any of six kinds, some of which may not be installed
     statement: Any,  # noqa: ANN401  the same, or a statement as it was read, or several
     *,
@@ -76,6 +78,7 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
     engine: str | None = None,
     decisions: Path | str | pd.DataFrame | None = None,
     rules: Path | str | None = None,
+    phone_key: str | Path | bytes | None = None,
 ) -> Reconciliation:
     """Hold a ledger against statements: every row of both ends in a match or in a break.
 
@@ -95,7 +98,11 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
     row of a later day does not move the closing date. If the other side has no partner for it, it is an invalid row;
     so is a line of a day outside of the period that its file tells.
 
-    Raises ReconcileRefused: what is given cannot be compared, with the reason.
+    `phone_key` is the book's key, or the file that holds it, which is made where it is missing: under it customers'
+    numbers are hashed, so that those carried forward can be compared, though they are masked. Give the same in each
+    period; without it numbers are compared within one run.
+
+    Raises ReconcileRefused: what is given cannot be compared, with the reason. Raises PhoneKeyRefused: that is no key.
 
     >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
     """
@@ -111,13 +118,21 @@ def reconcile(  # noqa: PLR0913  what is compared, and by what
     told, *told_in = ([],) if decisions is None else decisions_in(decisions)
     own, *own_in = ((),) if rules is None else rules_in(rules)
     decided = _Decided(told, own, [*told_in, *own_in])
+    key = key_from(phone_key)
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)
     try:
         today = as_of or inputs.as_of
-        last_day = ANY_DAY if today is None else day_number(today)
         return _Run(
-            inputs, runs_on, tolerance or Tolerance(), cut_off, carry_forward, skip_settled, last_day, decided
+            inputs=inputs,
+            engine=runs_on,
+            tolerance=tolerance or Tolerance(),
+            cut_off=cut_off,
+            carried=carry_forward,
+            skips_settled=skip_settled,
+            as_of=ANY_DAY if today is None else day_number(today),
+            decided=decided,
+            key=key,
         ).result()
     except BaseException as problem:
         runs_on.close()
@@ -147,6 +162,7 @@ class _Run:
     as_of: int
     """ANY_DAY where nobody says it."""
     decided: _Decided
+    key: PhoneKey
 
     def result(self) -> Reconciliation:
         read = self._read()
@@ -156,7 +172,9 @@ class _Run:
         overlaps = carried or len(read.books) > len(read.accounts)
         classified = classify(self.engine, read.rows, bad, self.tolerance, carried=carried, overlaps=overlaps)
         cut_after = {account: day - self.cut_off for account, day in closing.items()}
-        found = open_pairs(self.engine, classified, read.everything, read.accounts, cut_after, self._bounds())
+        found = open_pairs(
+            self.engine, classified, read.everything, read.accounts, cut_after, self._bounds(), self.tolerance, self.key
+        )
         return self._result(read, closing, classified, found)
 
     def _read(self) -> Read:
@@ -266,6 +284,7 @@ class _Run:
             proof=frame(lines, PROOF),
             carry_forward=self._carry(read, closing, rows, lines, decisions),
             told_again=sum(line["rows"] for line in again),
+            notes=self._notes(found.unsure),
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
             _matches=partial(matches_of, self.engine, classified, read.accounts),
@@ -295,11 +314,28 @@ class _Run:
         ahead = frame([], AHEAD)
         if later or (self.carried is not None and not self.carried.ahead.empty):
             ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
-        made = CarryForward(carried_rows(rows, closing), frame(closed, CLOSED), ahead, carried_on(decisions))
+        kept, unkeyed = carried_rows(rows, closing)
+        made = CarryForward(kept, frame(closed, CLOSED), ahead, carried_on(decisions), unkeyed=unkeyed)
         if self.carried is None:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
         return made.and_of(self.carried.of([name for name in self.carried.closed["account"] if name not in closing]))
+
+    def _notes(self, unsure: int) -> tuple[str, ...]:
+        """What there is to say of customers' numbers that could not be compared."""
+        hashes: list[str] = [] if self.carried is None else self.carried.rows["phone_hash"].dropna().tolist()
+        other = sum(bool(each) and not each.startswith(self.key.id + OF) for each in hashes)
+        if other:
+            text = (
+                f"Of rows brought forward {other:,} have the customer's number hashed under another key than this run's"
+            )
+            return (f"{text}, and do not pair by it. {GIVE_THE_KEY}",)
+        if unsure:
+            text = (
+                f"Of open rows {unsure:,} may have a partner by the masked number, and do not pair: one of the two was"
+            )
+            return (f"{text} carried forward without a hash of the number, or read under another key. {GIVE_THE_KEY}",)
+        return ()
 
 
 def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:

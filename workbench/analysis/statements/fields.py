@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from workbench.analysis.frames import schema_of
+from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, error_in, key_of, shown, text_of
 from workbench.analysis.statements.dates import DateColumn
@@ -21,11 +22,17 @@ from workbench.domain.phones import masked_number
 _CODE: Final = re.compile("[A-Z]{3}")
 
 
-def readers_of(layout: Layout, currency: str) -> dict[str, Memo[Cell, Any]]:
+def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Memo[Cell, Any]]:
     """Name → reader, each remembering what it has read; only a party may hold an error of a spreadsheet."""
     amounts = Amounts(layout.decimal, layout.thousands)
     own = re.compile(translate(layout.own))
     before, after = layout.party.split("{phone}", 1)
+
+    def phone(cell: Cell) -> tuple[str | None, str | None]:
+        """The number masked, and its hash."""
+        text = text_of(cell).strip().removeprefix(before).removesuffix(after)
+        return masked_number(text), key.hash_of(text)
+
     values: dict[str, Callable[[Cell], Any]] = {
         "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
         "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
@@ -42,7 +49,7 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Memo[Cell, Any]]:
 
     return {
         **{name: Memo(sound(read)) for name, read in values.items()},
-        "phone": Memo(lambda cell: masked_number(text_of(cell).strip().removeprefix(before).removesuffix(after))),
+        "phone": Memo(phone),
         "own": Memo(lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip()))),
     }
 
@@ -143,9 +150,11 @@ class Fields:
         return [None if type(value) is Wrong else value for value in values]
 
 
-def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: str) -> Iterator[pa.Table]:
+def pieces_of(
+    lines: Iterator[Line], found: Found, dates: DateColumn, currency: str, key: PhoneKey
+) -> Iterator[pa.Table]:
     """The rows of a file as tables of PIECE, one after the other; their moments go into `dates`."""
-    readers = readers_of(found.layout, currency)
+    readers = readers_of(found.layout, currency, key)
     while piece := list(islice(lines, _PIECE_ROWS)):
         numbers, rows = zip(*piece, strict=True)
         fields = Fields(found, readers, rows)
@@ -163,9 +172,9 @@ def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: 
             "related": fields.names("related"),
             "description": fields.texts("description"),
             "words": [None] * fields.count,
-            "phone_hash": [None] * fields.count,
         }
-        made.setdefault("phone", fields.read("phone"))
+        phones = made.get("phone") or fields.read("phone", absent=(None, None))
+        made["phone"], made["phone_hash"] = zip(*phones, strict=True)
         made["problem"] = fields.sentences()
         yield pa.table({name: made[name] for name in PIECE.names}, schema=PIECE)
 
@@ -206,7 +215,7 @@ def _by_parties(fields: Fields) -> Made:
     """One of the two is the account's own party; the other is the customer."""
     own, phone = fields.readers["own"], fields.readers["phone"]
     directions: list[Any] = [None] * fields.count
-    phones: list[Any] = [None] * fields.count
+    phones: list[Any] = [(None, None)] * fields.count
     both = f"{fields.headings['from']} and {fields.headings['to']}"
     for place, (sender, taker) in enumerate(zip(fields.cells["from"], fields.cells["to"], strict=True)):
         sends = own[sender]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from workbench.analysis.frames import schema_of, typed
+from workbench.analysis.phone_key import key_from
 from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
@@ -157,19 +158,21 @@ def read_statement(
     account: str | None = None,
     date_format: str | None = None,
     currency: str | None = None,
+    phone_key: str | Path | bytes | None = None,
 ) -> Statement:
     """Read a statement from a `.csv` or `.xlsx` file.
 
     `layout` is a name of LAYOUTS, one of your own, or the path of a `.toml` file with one; without it, the
     layout is recognised from the headings. `account` is the ledger account, where the file and its layout do not
     say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) says which of several is meant. Rows that cannot be read
-    are kept, with the reason in `problem`.
+    are kept, with the reason in `problem`. Customers' numbers are masked; `phone_key`, the book's key or the file
+    that holds it (`reconcile` takes the same), tells apart in `phone_hash` those that look alike so.
 
-    Raises StatementRefused: the file cannot be read without guessing.
+    Raises StatementRefused: the file cannot be read without guessing. Raises PhoneKeyRefused: that is no key.
     """
     if not isinstance(path, str | Path):
         raise StatementRefused(f"The path of a statement's file is wanted, not {path!r}.")
-    source = Path(path)
+    source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
     layouts = _layouts(layout)
     found = recognised(source.name, cell_rows_of(source, layouts), layouts, named=layout is not None)
@@ -179,7 +182,7 @@ def read_statement(
     whole_currency = _agreed(source.name, "currency", passed, said.currency, found.layout.currency)
     formats = [DateFormat(each) for each in ([date_format] if date_format else found.layout.dates)]
     dates = DateColumn(source.name, formats)
-    pieces = list(pieces_of(_without_footers(found, formats), found, dates, whole_currency))
+    pieces = list(pieces_of(_without_footers(found, formats), found, dates, whole_currency, key))
     local, chosen = dates.decided()
     rows = _frame(pieces, local, found.layout, chosen, {"statement": source.name, "account": account})
     currencies = sorted(rows["currency"].dropna().unique())

@@ -1,0 +1,116 @@
+"""The key of a book: customers' numbers are compared by a hash under it, and shown, saved and carried masked.
+
+Nine digits are soon tried out, so that a hash without a key would hide nothing. The book keeps its key in a file that
+its owner alone can read, away from what is carried forward, and uses it again each period.
+"""
+
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from workbench.domain.phones import phone_hash
+from workbench.errors import PhoneKeyRefused
+
+_LEAST, _MOST = 32, 4_096
+"""Bytes of a key; what is longer is another file."""
+_OWNER_ALONE: Final = 0o600
+_OTHERS: Final = 0o077
+_WINDOWS: Final = os.name == "nt"
+OF: Final = ":"
+"""Parts the id of the key from the hash: only hashes under one key can be compared."""
+
+
+class PhoneKey:
+    """A secret that is never shown. `id` tells two keys apart."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self.id = hmac.digest(secret, b"the id of this key", "sha256")[:4].hex()
+
+    def hash_of(self, text: str) -> str | None:
+        """The key's id and the hash of a whole number, however it is written; None for anything else."""
+        found = phone_hash(text, self._secret)
+        return found and f"{self.id}{OF}{found}"
+
+    def __repr__(self) -> str:
+        return f"<PhoneKey {self.id}>"
+
+
+def key_from(given: str | Path | bytes | None) -> PhoneKey:
+    """The key in a file, which is made where there is none; the key that is given; or one of this process.
+
+    Raises PhoneKeyRefused: the file is no key of its owner alone, or the bytes are too few.
+    """
+    if given is None:
+        return _of_process()
+    if isinstance(given, bytes):
+        return PhoneKey(_long_enough(given, "The key"))
+    if not isinstance(given, str | Path):
+        raise PhoneKeyRefused(f"The path of a key's file is wanted, or its bytes, not a {type(given).__name__}.")
+    path = Path(given)
+    try:
+        with suppress(FileExistsError):  # made by another run since it was looked for
+            if not path.exists():
+                _make(path)
+        return PhoneKey(_long_enough(_read(path), str(path)))
+    except OSError as error:
+        raise PhoneKeyRefused(f"{path} cannot be used as a key: {error.strerror or error}.") from None
+
+
+def refuse_within(key: Path, folders: Iterable[Path]) -> None:
+    """Raises PhoneKeyRefused: the key lies in a folder that is handed on."""
+    for folder in folders:
+        if key.resolve().is_relative_to(folder.resolve()):
+            raise PhoneKeyRefused(
+                f"The key {key} would lie in {folder}, with what is carried forward.",
+                hint="Who has both can try out every number: keep the key elsewhere.",
+            )
+
+
+@cache
+def _of_process() -> PhoneKey:
+    return PhoneKey(secrets.token_bytes(32))
+
+
+def _long_enough(secret: bytes, called: str) -> bytes:
+    if len(secret) < _LEAST:
+        text = "is empty" if not secret else f"has {len(secret)} bytes, and {_LEAST} are the least"
+        raise PhoneKeyRefused(f"{called} {text}.", hint="A file that is not there is made, with a key drawn at random.")
+    return secret
+
+
+def _read(path: Path) -> bytes:
+    """Raises PhoneKeyRefused: no file, another file than a key, or one that others may read."""
+    # A pipe would wait for somebody to write.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST:
+            raise PhoneKeyRefused(f"{path} is no file with a key.", hint="Name a file that is not there: it is made.")
+        if status.st_mode & _OTHERS and not _WINDOWS:
+            raise PhoneKeyRefused(
+                f"Others than its owner can use {path}: its mode is {stat.S_IMODE(status.st_mode):04o}.",
+                hint=f"chmod 600 {path}",
+            )
+        return file.read().strip()
+
+
+def _make(path: Path) -> None:
+    """A key drawn at random, there whole or not at all. Raises OSError: it is there, or cannot be."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ALONE)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32) + "\n")
+            file.flush()
+            os.fsync(descriptor)
+        # A link fails where a file is already, as a new name does not.
+        path.hardlink_to(unfinished)
+    finally:
+        unfinished.unlink(missing_ok=True)
