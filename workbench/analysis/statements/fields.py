@@ -195,15 +195,11 @@ class Fields:
         balances = self.read("balance")
         if "side" not in self.cells:
             return balances
-        # An empty balance has no side.
-        sides = [
-            balance and self.readers["side"][cell] for balance, cell in zip(balances, self.cells["side"], strict=True)
-        ]
-        sides = self.sorted_out("side", sides)
-        return [
-            -abs(balance) if side == "out" and balance else balance
-            for balance, side in zip(balances, sides, strict=True)
-        ]
+        side, cells = self.readers["side"], self.cells["side"]
+        # Nothing is on no side.
+        sides = [side[cell] if balance else "in" for balance, cell in zip(balances, cells, strict=True)]
+        pairs = zip(balances, self.sorted_out("side", sides), strict=True)
+        return [balance if goes == "in" else goes and -abs(balance) for balance, goes in pairs]
 
     def compare_currencies(self, currencies: Sequence[str | None]) -> None:
         """Blame each amount that names another currency than its row's."""
