@@ -1,7 +1,9 @@
 """A file as rows of cells, each with its number: CSV or the sheets of a workbook, and what stands above the header."""
 
+import codecs
 import csv
 import hashlib
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
@@ -15,7 +17,7 @@ from zipfile import BadZipFile
 
 import python_calamine
 
-from workbench.analysis.statements.cells import Amounts, Cell, Wrong, refused, shown, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, Wrong, currencies_named, refused, shown, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Preamble, heading_key
 from workbench.analysis.statements.workbooks import MOST_CELLS, Failed, inspected
@@ -38,6 +40,7 @@ _OTHERS: Final[Mapping[bytes, tuple[str, str]]] = {
 """How files begin that are handed out as statements and are none that can be read: what they are, and what to do."""
 EXPORT_AGAIN: Final = "Export it again."
 _HEAD: Final = 4096
+_BLOCK: Final = 1 << 20
 _DAMAGES: Final = (
     python_calamine.CalamineError, BadZipFile, ExpatError, zlib.error, OSError, EOFError, ValueError, RuntimeError,
 )  # fmt: skip
@@ -57,6 +60,8 @@ class CellRows(NamedTuple):
     """None in a sheet."""
     lines: Callable[[], Iterator[Line]]
     """The lines that have anything in them; they can be gone through more than once."""
+    encoding: str | None = None
+    """That of the layouts which it is for, where the file does not tell its own."""
 
 
 def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
@@ -135,12 +140,31 @@ def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
     if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
         text = "is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx."
         raise refused(path.name, text, hint=f"{EXPORT_AGAIN[:-1]}, as .csv in UTF-8 or as .xlsx.")
-    marked = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
-    ways = dict.fromkeys((marked or layout.encoding, layout.delimiter) for layout in layouts)
+    sure = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None) or _utf_8(path)
+    ways = dict.fromkeys((sure or layout.encoding, layout.delimiter) for layout in layouts)
     return [
-        CellRows(f"{encoding}, delimiter {mark!r}", "csv", mark, partial(_csv_lines, path, encoding, mark))
+        CellRows(
+            f"{encoding}, delimiter {mark!r}",
+            "csv",
+            mark,
+            partial(_csv_lines, path, encoding, mark),
+            None if sure else encoding,
+        )
         for encoding, mark in ways
     ]
+
+
+def _utf_8(path: Path) -> str | None:
+    """The name of the encoding, where the whole file is of it: hardly any text of another is by chance."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as handle:
+            while block := handle.read(_BLOCK):
+                decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return None
+    return "utf-8"
 
 
 def _sheets(path: Path) -> Iterator[CellRows]:
@@ -198,53 +222,67 @@ def _cell(value: object) -> Cell:
     return str(value)
 
 
-def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> tuple[Preamble, int]:
+_CODE: Final = re.compile(r"[A-Za-z]{3}\b")
+_WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
+
+
+def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str | None = None) -> tuple[Preamble, int]:
     """What a preamble says, as `Label,value`, `Label:,value` or `Label: value`; and the line of its closing balance.
 
-    Raises StatementRefused: a value that is no day or amount, a label twice with different values, or a period
-    that ends before it begins.
+    Several labels may stand in a line, each before its value. Raises StatementRefused: a value that is no day, code or
+    amount, a label twice with different values, an amount in another currency than the file's (`currency` is passed by
+    the caller), or a period that ends before it begins.
     """
-    labels = {heading_key(label): field for field, label in layout.preamble.items()}
+    labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     readers = _readers(layout)
     made: dict[str, tuple[int, Any]] = {}
-    for line, cells in above:
-        label, value = _pair(cells)
-        field = labels.get(heading_key(label))
-        if field is None or value == "":
+    named: set[str] = set()
+    said = ((line, field, *pair) for line, cells in above for pair in _pairs(cells) for field in labels)
+    for line, field, label, value in said:
+        if labels[field] != heading_key(label) or value == "":
             continue
         read = readers[field](value)
         if read is None or isinstance(read, Wrong):
-            why = read or f"{shown(value)} is not a day written as {layout.preamble_date}"
+            why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {layout.preamble_date}')}"
             raise StatementRefused(f"{name}, line {line}: {label} {why}.", file=name, line=line, label=label)
+        named.update(currencies_named(value) if field in ("opening", "closing") else ())
         if made.setdefault(field, (line, read))[1] != read:
             raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
     declared = Preamble(*(made.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
+    of_file = currency or declared.currency or layout.currency
+    if named and of_file not in named:
+        raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
     if declared.first and declared.last and declared.first > declared.last:
         text = f"says that its period ends on {declared.last}, before it begins on {declared.first}."
         raise refused(name, text, hint=f"Days are read as {layout.preamble_date}.")
     return declared, made.get("closing", (0, None))[0]
 
 
-def _pair(cells: list[Cell]) -> tuple[str, Cell]:
+def _pairs(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
     filled = [cell for cell in cells if cell != ""]
     if len(filled) == 1:
         label, _, value = text_of(filled[0]).partition(":")
-        return label, value.strip()
-    return text_of(filled[0]).strip().removesuffix(":"), filled[1]
+        yield label, value.strip()
+    for heading, cell in zip(filled[::2], filled[1::2], strict=False):
+        yield text_of(heading).strip().removesuffix(":"), cell
 
 
 def _readers(layout: Layout) -> dict[str, Callable[[Cell], Any]]:
     days, amounts = DateFormat(layout.preamble_date), Amounts(layout.decimal, layout.thousands)
+    is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
 
-    def day(cell: Cell) -> date | None:
+    def day(place: int, cell: Cell) -> date | None:
         if isinstance(cell, datetime):
             return cell.date()
-        at = None if isinstance(cell, Decimal) else days.read(cell.strip())
-        return None if at is None else moment(at).date()
+        text = text_of(cell).strip()
+        at = days.all_in(text) if is_one_cell else [days.read(text)]
+        found = at[place] if at else None
+        return None if found is None else moment(found).date()
 
     return {
         "account": lambda cell: text_of(cell).strip(),
-        "currency": lambda cell: text_of(cell).strip().upper(),
-        **dict.fromkeys(("first", "last"), day),
+        "currency": lambda cell: (found := _CODE.match(text_of(cell).strip())) and found[0].upper(),
+        "first": partial(day, 0),
+        "last": partial(day, -1),
         **dict.fromkeys(("opening", "closing"), amounts.read),
     }

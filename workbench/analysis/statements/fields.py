@@ -2,47 +2,72 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
 from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis.frames import schema_of
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.shapes import STATEMENT_ROW
-from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, error_in, key_of, shown, text_of
+from workbench.analysis.statements.cells import (
+    ABOVE,
+    Amount,
+    Amounts,
+    Cell,
+    Memo,
+    Wrong,
+    currencies_named,
+    error_in,
+    key_of,
+    shown,
+    text_of,
+)
 from workbench.analysis.statements.dates import DateColumn
 from workbench.analysis.statements.dialect import Line
-from workbench.analysis.statements.layouts import Layout, heading_key
+from workbench.analysis.statements.layouts import FOUND, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
+from workbench.domain.masking import mask_numbers
 from workbench.domain.phones import masked_number
 
+AMOUNTS: Final = {"amount", "debit", "credit", "fee", "balance"}
+_MASKED_ABROAD: Final = re.compile(r"[1-9][0-9]{2,5}[*•]{3,8}[0-9]{2,4}")
+"""A number of another country, of which the file itself shows as little as may be shown."""
 _CODE: Final = re.compile("[A-Z]{3}")
 
 
-def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Memo[Cell, Any]]:
-    """Name → reader, each remembering what it has read; only a party may hold an error of a spreadsheet."""
+def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Any]:
+    """Name → reader, each remembering what it has read; only a party may hold an error of a spreadsheet.
+
+    `amounts` is what reads them for several of the others.
+    """
     amounts = Amounts(layout.decimal, layout.thousands)
     own = re.compile(translate(layout.own))
-    before, after = layout.party.split("{phone}", 1)
-
-    def phone(cell: Cell) -> tuple[str | None, str | None]:
-        """The number masked, and its hash."""
-        text = text_of(cell).strip().removeprefix(before).removesuffix(after)
-        return masked_number(text), key.hash_of(text)
-
+    party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
     values: dict[str, Callable[[Cell], Any]] = {
         "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
         "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
-        **dict.fromkeys(("half", "fee"), _checked(amounts, lambda minor: minor < 0, "negative", empty=0)),
+        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
+        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
+        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
         "balance": amounts.read,
+        "side": _words({"CR": "in", "DR": "out", **layout.directions}),
         "status": _words(layout.statuses),
         "direction": _words(layout.directions),
         "type": _words(layout.types, otherwise="other"),
         "currency": lambda cell: _currency(cell, currency),
     }
+
+    def phone(cell: Cell) -> tuple[str | None, str | None]:
+        """The number masked, and its hash."""
+        text = text_of(cell).strip()
+        within = party.fullmatch(text)
+        number = within[1] if within else text
+        abroad = "+" + re.sub("[*•]+", "••••", number) if _MASKED_ABROAD.fullmatch(number) else None
+        return abroad or masked_number(number), key.hash_of(number)
 
     def sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
         return lambda cell: error_in(cell) or read(cell)
@@ -50,6 +75,9 @@ def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Memo[C
     return {
         **{name: Memo(sound(read)) for name, read in values.items()},
         "phone": Memo(phone),
+        "currencies": Memo(currencies_named),
+        "words": Memo(lambda cells: ", ".join(filter(None, (text_of(cell).strip() for cell in cells))) or None),
+        "amounts": amounts,
         "own": Memo(lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip()))),
     }
 
@@ -64,6 +92,22 @@ def _checked(
         if minor is None:
             return Wrong("is missing") if empty is None else empty
         return Wrong(f"{shown(cell)} is {words}") if isinstance(minor, int) and is_wrong(minor) else minor
+
+    return read
+
+
+def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str]) -> Callable[[Cell], int | Wrong]:
+    """Amounts of a column that is one side's: written in an ordinary way, or below zero for a reversal."""
+
+    def read(cell: Cell) -> int | Wrong:
+        found = amounts.styled(cell)
+        if not isinstance(found, Amount):
+            return 0 if found is None else found
+        if found.style in ordinary or not found.minor:
+            return found.minor
+        if found.style in reversed_:
+            return -found.minor
+        return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not below zero, as the layout has it'}")
 
     return read
 
@@ -89,15 +133,18 @@ def _currency(cell: Cell, otherwise: str) -> str | Wrong:
 
 
 _OF_THE_FILE: Final = {"statement", "account", "occurred_at", "business_date"}
-PIECE: Final = schema_of({name: kind for name, kind in STATEMENT_ROW.items() if name not in _OF_THE_FILE})
-"""What a piece holds; the moments are decided for the whole file."""
+IS_OPENING: Final = "is_opening"
+PIECE: Final = schema_of(
+    {name: kind for name, kind in STATEMENT_ROW.items() if name not in _OF_THE_FILE} | {IS_OPENING: "bool"}
+)
+"""What a piece holds; the moments are decided for the whole file. An opening is no row: it tells a balance alone."""
 _PIECE_ROWS: Final = 20_000
 
 
 class Fields:
     """Some rows, cut into the columns of a layout, and what was found to be wrong with them."""
 
-    def __init__(self, found: Found, readers: Mapping[str, Memo[Cell, Any]], rows: Sequence[list[Cell]]) -> None:
+    def __init__(self, found: Found, readers: Mapping[str, Any], rows: Sequence[list[Cell]]) -> None:
         self.headings = found.layout.columns
         self.readers = readers
         self.count = len(rows)
@@ -114,7 +161,7 @@ class Fields:
 
     def blame(self, place: int, words: str, *, field: str = "") -> None:
         """Say what is wrong with a row, or with its cell of a field, by the heading of the column."""
-        self._problems[place].append(f"{self.headings[field]} {words}" if field else words)
+        self._problems[place].append(f"{self.headings.get(field, field)} {words}" if field else words)
 
     def read(self, field: str, *, by: str = "", absent: object = None) -> list[Any]:
         """The values of a column, None where it is wrong; `absent` throughout where the file has no such column.
@@ -127,6 +174,10 @@ class Fields:
         values = list(map(reader.__getitem__, self.cells[field]))
         return self.sorted_out(field, values) if reader.refused else values
 
+    def each(self, *fields: str) -> Iterator[tuple[Cell, ...]]:
+        """For each row its cells of these fields, empty where the file has no such column."""
+        return zip(*(self.cells.get(field) or [""] * self.count for field in fields), strict=True)
+
     def texts(self, field: str) -> list[str | None]:
         """A column as it stands; None for what is empty."""
         if field not in self.cells:
@@ -137,6 +188,52 @@ class Fields:
         """A column of others' keys, trimmed; None for what is empty, and for an error, which is wrong."""
         names = [text and (error_in(text) or text.strip() or None) for text in self.texts(field)]
         return self.sorted_out(field, names)
+
+    def numbers(self, directions: Sequence[str | None]) -> Sequence[Cell]:
+        """The cells with customers' numbers: of a column, or of the party on the other side."""
+        if "phone" in self.cells or not {"from", "to"} <= self.cells.keys():
+            return self.cells.get("phone") or [""] * self.count
+        sides = zip(directions, self.cells["from"], self.cells["to"], strict=True)
+        return [taker if goes == "out" else sender if goes else "" for goes, sender, taker in sides]
+
+    def balances(self) -> list[int | None]:
+        """Below zero where the column beside says DR."""
+        balances = self.read("balance")
+        if "side" not in self.cells:
+            return balances
+        side, cells = self.readers["side"], self.cells["side"]
+        # Nothing is on no side.
+        sides = [side[cell] if balance else "in" for balance, cell in zip(balances, cells, strict=True)]
+        pairs = zip(balances, self.sorted_out("side", sides), strict=True)
+        return [balance if goes == "in" else goes and -abs(balance) for balance, goes in pairs]
+
+    def compare_currencies(self, currencies: Sequence[str | None]) -> None:
+        """Blame each amount that names another currency than its row's."""
+        if not self.readers["amounts"].names_currencies:
+            return
+        named = self.readers["currencies"]
+        for field in AMOUNTS & self.cells.keys():
+            for place, (cell, currency) in enumerate(zip(self.cells[field], currencies, strict=True)):
+                if currency and named[cell] and currency not in named[cell]:
+                    self.blame(place, f"{shown(cell)} is not in {currency}, as the row is", field=field)
+
+    def openings(self, made: "Made", layout: Layout) -> list[bool]:
+        """Which rows only tell a balance: nothing is wrong with them. One that has an amount as well is a movement."""
+        begins = tuple(heading_key(each) for each in layout.openings)
+        if not begins:
+            return [False] * self.count
+        rows = zip(made["balance_minor"], self.each("description", "amount", "debit", "credit"), strict=True)
+        found = []
+        for place, (balance, (text, *cells)) in enumerate(rows):
+            moved = {self.readers["amounts"].read(cell) for cell in cells} - {None, 0, balance}
+            is_one = not moved and heading_key(text_of(text)).startswith(begins) and self._is_read(place, "balance")
+            found.append(is_one)
+            if is_one:
+                self._problems.pop(place, None)
+        return found
+
+    def _is_read(self, place: int, field: str) -> bool:
+        return field not in self.cells or not isinstance(self.readers[field][self.cells[field][place]], Wrong)
 
     def sentences(self) -> list[str | None]:
         """For each row, everything that is wrong with it."""
@@ -158,25 +255,58 @@ def pieces_of(
     while piece := list(islice(lines, _PIECE_ROWS)):
         numbers, rows = zip(*piece, strict=True)
         fields = Fields(found, readers, rows)
-        made: Made = {"line": numbers}
-        made["key"] = fields.sorted_out("key", [key_of(cell) or Wrong("is missing") for cell in fields.cells["key"]])
-        for place, why in dates.add(numbers, fields.cells["moment"]):
+        made: Made = {"line": numbers, **_found_in(fields, found.layout)}
+        for place, why in dates.add(numbers, fields.cells["moment"], fields.cells.get("time")):
             fields.blame(place, why, field="moment")
-        made |= _WAYS[found.layout.direction_by](fields) | {
+        made |= _WAYS[found.layout.direction_by](fields)
+        phones = map(_first, made["phone"], fields.numbers(made["direction"]))
+        made["phone"], made["phone_hash"] = zip(*map(readers["phone"].__getitem__, phones), strict=True)
+        made |= {
             "fee_minor": fields.read("fee", absent=0),
-            "balance_minor": fields.read("balance"),
+            "balance_minor": fields.balances(),
             "status": fields.read("status", absent="completed"),
             "currency": fields.read("currency", absent=currency),
-            "type": fields.read("type", absent="other"),
             "batch": fields.names("batch"),
-            "related": fields.names("related"),
-            "description": fields.texts("description"),
-            "words": [None] * fields.count,
+            "words": list(map(readers["words"].__getitem__, fields.each("type", "status"))),
         }
-        phones = made.get("phone") or fields.read("phone", absent=(None, None))
-        made["phone"], made["phone_hash"] = zip(*phones, strict=True)
+        made["type"] = _instead(made.pop("is_reversal", ()), "reversal", fields.read("type", absent="other"))
+        fields.compare_currencies(made["currency"])
+        made[IS_OPENING] = fields.openings(made, found.layout)
+        for name, nothing in _NO_MOVEMENT.items():
+            made[name] = _instead(made[IS_OPENING], nothing, made[name])
         made["problem"] = fields.sentences()
         yield pa.table({name: made[name] for name in PIECE.names}, schema=PIECE)
+
+
+_NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
+
+
+def _instead(where: Sequence[bool], value: object, values: Sequence[Any]) -> Sequence[Any]:
+    """The values, and this one where it holds."""
+    return [value if holds else each for holds, each in zip(where, values, strict=True)] if any(where) else values
+
+
+def _found_in(fields: Fields, layout: Layout) -> "Made":
+    """Keys, others' keys and phones: what the pattern finds in the descriptions, else what the columns hold."""
+    descriptions = fields.texts("description")
+    found: dict[str, list[str | None]] = {name: [None] * fields.count for name in FOUND}
+    if layout.groups:
+        on_a_line = pa.array([text and " ".join(text.split()) for text in descriptions], pa.string())
+        for name, values in zip(layout.groups, pc.extract_regex(on_a_line, layout.key_pattern).flatten(), strict=True):
+            found[name] = [had or value or None for had, value in zip(found[name], values.to_pylist(), strict=True)]
+    missing = None if layout.makes_keys else Wrong("is missing")
+    keys = [told or key_of(cell) or missing for told, (cell,) in zip(found["key"], fields.each("key"), strict=True)]
+    return {
+        "key": fields.sorted_out("key", keys),
+        "related": list(map(_first, found["related"], fields.names("related"))),
+        "phone": found["phone"],
+        "description": [text and mask_numbers(text) for text in descriptions],
+    }
+
+
+def _first(found: str | None, otherwise: Any) -> Any:  # noqa: ANN401  a cell, or what was made of one
+    """What was found, unless it is nothing."""
+    return found or otherwise
 
 
 Made = dict[str, Sequence[Any]]
@@ -195,35 +325,42 @@ def _by_sign(fields: Fields) -> Made:
 
 
 def _by_columns(fields: Fields) -> Made:
-    """Exactly one of the two is filled; zero is not."""
+    """Exactly one of the two is filled; zero is not. What is below zero takes back what the column tells of."""
     directions: list[Any] = [None] * fields.count
     amounts: list[Any] = [None] * fields.count
-    pairs = zip(fields.read("debit", by="half"), fields.read("credit", by="half"), strict=True)
+    is_reversal = [False] * fields.count
+    debits = fields.read("debit")
+    told = {debit > 0 for debit in debits if debit}
+    if told == {False} and "balance" not in fields.cells:
+        words = Wrong("is below zero, as every debit here is, and no balance tells which side is meant: see debits")
+        debits = fields.sorted_out("debit", [words if debit else debit for debit in debits])
+    pairs = zip(debits, fields.read("credit"), strict=True)
     both = f"{fields.headings['debit']} and {fields.headings['credit']}"
     for place, (debit, credit) in enumerate(pairs):
         if debit and credit:
             fields.blame(place, f"{both} are both filled")
         elif debit or credit:
-            directions[place], amounts[place] = "out" if debit else "in", debit or credit
+            signed = credit or -debit
+            directions[place], amounts[place] = "in" if signed > 0 else "out", abs(signed)
+            is_reversal[place] = (debit or credit) < 0
         elif debit == credit == 0:
             # A cell that cannot be read is None, and has been told of.
             fields.blame(place, f"neither {both} has an amount above zero")
-    return {"direction": directions, "amount_minor": amounts}
+    return {"direction": directions, "amount_minor": amounts, "is_reversal": is_reversal}
 
 
 def _by_parties(fields: Fields) -> Made:
     """One of the two is the account's own party; the other is the customer."""
-    own, phone = fields.readers["own"], fields.readers["phone"]
+    own = fields.readers["own"]
     directions: list[Any] = [None] * fields.count
-    phones: list[Any] = [(None, None)] * fields.count
     both = f"{fields.headings['from']} and {fields.headings['to']}"
     for place, (sender, taker) in enumerate(zip(fields.cells["from"], fields.cells["to"], strict=True)):
         sends = own[sender]
         if sends == own[taker]:
             fields.blame(place, f"of {both}, {'both are' if sends else 'neither is'} the account's own party")
-            continue
-        directions[place], phones[place] = "out" if sends else "in", phone[taker if sends else sender]
-    return {"direction": directions, "phone": phones, "amount_minor": fields.read("amount")}
+        else:
+            directions[place] = "out" if sends else "in"
+    return {"direction": directions, "amount_minor": fields.read("amount")}
 
 
 _WAYS: Final = {"words": _by_words, "sign": _by_sign, "columns": _by_columns, "parties": _by_parties}
