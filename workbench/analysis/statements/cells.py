@@ -120,6 +120,19 @@ class Amounts:
         return Wrong(f"{shown(text)} is not written as the layout declares: decimals after {self._decimal!r}")
 
 
+class MinorAmounts(Amounts):
+    """Reads amounts that are written in minor units: whole numbers."""
+
+    def read(self, cell: Cell) -> int | Wrong | None:
+        """Whole minor units; None for an empty cell, words for what is none."""
+        found = super().read(cell)
+        if not isinstance(found, int):
+            return found
+        minor, rest = divmod(found, 10**_DECIMALS)
+        has_point = isinstance(cell, str) and self._decimal in cell
+        return Wrong(f"{shown(cell)} is no whole number of minor units") if rest or has_point else minor
+
+
 def _whole(number: Decimal) -> int | Wrong:
     """A workbook's number in minor units."""
     if number and number.adjusted() >= MAX_DIGITS:

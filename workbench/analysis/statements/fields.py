@@ -11,7 +11,17 @@ import pyarrow as pa
 
 from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import STATEMENT_ROW
-from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, error_in, key_of, shown, text_of
+from workbench.analysis.statements.cells import (
+    Amounts,
+    Cell,
+    Memo,
+    MinorAmounts,
+    Wrong,
+    error_in,
+    key_of,
+    shown,
+    text_of,
+)
 from workbench.analysis.statements.dates import DateColumn
 from workbench.analysis.statements.dialect import Line
 from workbench.analysis.statements.layouts import Layout, heading_key
@@ -23,7 +33,7 @@ _CODE: Final = re.compile("[A-Z]{3}")
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Memo[Cell, Any]]:
     """Name → reader, each remembering what it has read; only a party may hold an error of a spreadsheet."""
-    amounts = Amounts(layout.decimal, layout.thousands)
+    amounts = (MinorAmounts if layout.is_minor else Amounts)(layout.decimal, layout.thousands)
     own = re.compile(translate(layout.own))
     before, after = layout.party.split("{phone}", 1)
     values: dict[str, Callable[[Cell], Any]] = {
