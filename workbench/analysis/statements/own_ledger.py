@@ -4,9 +4,11 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -168,12 +170,12 @@ class _Taken(NamedTuple):
         """The layout and the header, and the formats of its moments."""
         chosen = None if layout is None else _layouts(layout)[0]
         if isinstance(self.content, Path):
-            sources = cell_rows_of(self.content, [chosen or _EMPTY])
+            sources = cell_rows_of(self.content, [chosen] if chosen else _ANY)
             books = _books(chosen) if chosen else _named_alike(self.name, _first_lines(sources))
             found = recognised(self.name, sources, [books], named=True)
             return found, found.layout.dates
         headings = self.content.column_names
-        books = _books(chosen) if chosen else _named_alike(self.name, [headings])
+        books = _books(chosen) if chosen else _named_alike(self.name, [(headings, None)])
         if lacking := books.lacking({*map(heading_key, headings)}):
             text = (
                 f"lacks {', '.join(lacking)}, which the layout {books.name} names; it has {', '.join(headings[:40])}."
@@ -198,6 +200,8 @@ def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as
         is_parquet = path.suffix.lower() == PARQUET
         return _Taken(path.name, digest, _arrow(path.name, lambda: pq.read_table(path)) if is_parquet else path)
     name = f"{type(source).__module__.split('.')[0].lstrip('_')} {type(source).__name__}"
+    if isinstance(source, pa.Table):
+        return _Taken(name, None, source)
     if isinstance(source, pd.DataFrame):
         return _Taken(name, None, _arrow(name, lambda: pa.Table.from_pandas(source, preserve_index=False)))
     try:
@@ -223,34 +227,42 @@ def _sql(query: str | Path) -> tuple[str, str]:
 def _arrow(name: str, made: Callable[[], pa.Table]) -> pa.Table:
     try:
         return made()
-    except (pa.ArrowException, OSError) as error:
-        raise refused(name, f"cannot be read as a table: {error}") from None
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise refused(name, f"cannot be read as a table: {error}.") from None
 
 
-_EMPTY: Final = Layout(name="any", columns={"key": "key", "moment": "moment", "amount": "amount"}, dates=("%Y-%m-%d",))
+_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
+_ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
+_ANY: Final = [
+    Layout(name="any", columns={"key": "key", "moment": "moment", "amount": "amount"}, dates=_DATES, delimiter=mark)
+    for mark in ",;\t"
+]
+"""By these a file is cut, whose layout follows from what is found."""
 _ALIKE: Final = {
     **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone")},
     **{name: name for name in LEDGER_FIELDS}, "moment": "occurred_at", "day": "business_date",
 }  # fmt: skip
 """Field → the column of LEDGER_MOVEMENT that holds it; one of amounts is `amount_minor`, or `amount` in major units."""
-_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
 
 
-def _first_lines(sources: Iterable[CellRows]) -> Iterator[list[str]]:
+_Header = tuple[Sequence[str], str | None]
+"""Headings, and the delimiter between them."""
+
+
+def _first_lines(sources: Iterable[CellRows]) -> Iterator[_Header]:
     """The first line of each reading of a file."""
     for each in sources:
-        for _, cells in each.lines():
-            yield [text_of(cell) for cell in cells]
-            break
+        for _, cells in islice(each.lines(), 1):
+            yield [text_of(cell) for cell in cells], each.delimiter
 
 
-def _named_alike(name: str, headers: Iterable[Sequence[str]]) -> Layout:
+def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
     """The layout of a table whose columns are called as those of LEDGER_MOVEMENT.
 
     Raises StatementRefused: too few of them are.
     """
     shown_headings: Sequence[str] = ()
-    for header in headers:
+    for header, mark in headers:
         headings = {heading_key(each) for each in header}
         columns = {field: column for field, column in _ALIKE.items() if column in headings}
         for called in ("amount", "fee", "balance", "amount_minor", "fee_minor", "balance_minor"):
@@ -259,7 +271,7 @@ def _named_alike(name: str, headers: Iterable[Sequence[str]]) -> Layout:
             columns["moment"] = columns.pop("day")
         if {"key", "moment", "amount"} <= columns.keys():
             words = {each: each for each in DIRECTIONS}
-            return Layout(name="ledger", columns=columns, dates=_DATES, directions=words)
+            return Layout(name="ledger", columns=columns, dates=_DATES, directions=words, delimiter=mark or ",")
         shown_headings = header if len(header) > len(shown_headings) else shown_headings
     headings = {heading_key(each) for each in shown_headings}
     is_statement = any(not layout.lacking(headings) for layout in LAYOUTS.values())
@@ -313,7 +325,8 @@ def _in_table(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequen
 
 def _slice(name: str, column: pa.ChunkedArray, start: int, to: _To) -> list[Cell]:
     try:
-        return ["" if each is None else to(each) for each in column.slice(start, _ROWS_AT_ONCE).to_pylist()]
+        values = column.slice(start, _ROWS_AT_ONCE).to_pylist()
+        return values if to is _same and None not in values else ["" if each is None else to(each) for each in values]
     except (ValueError, OverflowError):
         text = f"has a moment that no calendar has, from row {start + 1} on."
         raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.") from None
@@ -345,7 +358,9 @@ def _cells_of(
         return column, lambda day: datetime.combine(day, time())
     if pa.types.is_decimal(kind) or is_numeric:
         return column, _decimal if is_money else _plain_number
-    return column, _plain_text
+    if pa.types.is_boolean(kind):
+        return column, lambda value: str(value).lower()
+    return column, str if pa.types.is_integer(kind) or isinstance(kind, pa.UuidType) else _same
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
@@ -371,10 +386,6 @@ def _same(cell: Cell) -> Cell:
     return cell
 
 
-def _plain_text(value: object) -> Cell:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _decimal(value: Decimal | str) -> Cell:
     """An exact number; what is none, such as `nan`, is a text."""
     return Decimal(value) if isinstance(value, Decimal) or value[-1].isdigit() else value
@@ -395,7 +406,10 @@ def _read(taken: _Taken, found: Found, formats: Sequence[str], account: str | No
     whole_currency = _agreed(name, "currency", currency and currency.strip().upper(), said.currency, layout.currency)
     by = [DateFormat(each) for each in formats]
     dates, more = DateColumn(name, by), _More(found)
-    pieces = list(pieces_of(more.noted(_without_footers(found, by)), found, dates, whole_currency))
+    lines = more.noted(_without_footers(found, by))
+    if tuple(formats) == _DATES:
+        lines = _moments(lines, found.places["moment"], timedelta(hours=layout.utc_offset_hours))
+    pieces = list(pieces_of(lines, found, dates, whole_currency))
     local, chosen = dates.decided()
     rows = _frame(pieces, local, layout, chosen, {"statement": name, "account": account or ""})
     made = more.columns(rows)
@@ -490,6 +504,17 @@ def _refuse_unreadable(taken: _Taken, rows: pd.DataFrame, more: _More) -> None:
 _TEXTS: Final = ("account", "entry", "kind", "payment", "reverses", "state")
 _IN_A_MILLISECOND: Final = 1_000_000
 """The rows of one moment are numbered up to here."""
+
+
+def _moments(lines: Iterator[Line], place: int, offset: timedelta) -> Iterator[Line]:
+    """The lines, with moments of ISO 8601 as databases write them, with a zone or not, as local ones."""
+    for number, cells in lines:
+        cell = cells[place] if place < len(cells) else ""
+        if isinstance(cell, str) and _ISO.fullmatch(text := cell.strip()):
+            with suppress(ValueError, OverflowError):
+                at = datetime.fromisoformat(text)
+                cells[place] = (at.astimezone(UTC) + offset).replace(tzinfo=None) if at.tzinfo else at
+        yield number, cells
 
 
 def _ledger(rows: pd.DataFrame, made: Mapping[str, list[Any]], said: Preamble, local: Whole) -> pd.DataFrame:
