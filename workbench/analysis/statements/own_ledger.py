@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -26,10 +27,20 @@ from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, Memo, Wrong, key_of, refused, shown, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
 from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, declared_in, digest_of
-from workbench.analysis.statements.fields import pieces_of
-from workbench.analysis.statements.layouts import AMOUNTS, LAYOUTS, LEDGER_FIELDS, Layout, Preamble, heading_key
+from workbench.analysis.statements.fields import IS_OPENING, pieces_of
+from workbench.analysis.statements.layouts import AMOUNTS, LAYOUTS, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found, recognised
-from workbench.analysis.statements.statement import Whole, _agreed, _frame, _layouts, _without_footers, effects_of
+from workbench.analysis.statements.statement import (
+    Whole,
+    _agreed,
+    _frame,
+    _layouts,
+    _made_keys,
+    _newest_first,
+    _without_footers,
+    checked,
+    effects_of,
+)
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
 from workbench.render import Column, Table, pairs, table
@@ -360,7 +371,7 @@ def _cells_of(
         return column, _decimal if is_money else _plain_number
     if pa.types.is_boolean(kind):
         return column, lambda value: str(value).lower()
-    return column, str if pa.types.is_integer(kind) or isinstance(kind, pa.UuidType) else _same
+    return column, _same if column.type in (pa.string(), pa.large_string(), pa.string_view()) else str
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
@@ -376,7 +387,7 @@ def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool
         hint = f"If they are ngwee, name it {called}_minor; if kwacha, write {numeric}."
         return f"has whole numbers in {called}, which may be kwacha or ngwee.", hint
     tests = (of.is_string, of.is_large_string, of.is_string_view, of.is_integer, of.is_boolean, of.is_decimal,
-             of.is_timestamp, of.is_date)  # fmt: skip
+             of.is_timestamp, of.is_date, of.is_time)  # fmt: skip
     if not isinstance(kind, pa.UuidType) and not any(test(kind) for test in tests):
         return f"has {kind} in {called}, which is no text, number or moment.", ""
     return None
@@ -410,11 +421,18 @@ def _read(taken: _Taken, found: Found, formats: Sequence[str], account: str | No
     if tuple(formats) == _DATES:
         lines = _moments(lines, found.places["moment"], timedelta(hours=layout.utc_offset_hours))
     pieces = list(pieces_of(lines, found, dates, whole_currency))
-    local, chosen = dates.decided()
-    rows = _frame(pieces, local, layout, chosen, {"statement": name, "account": account or ""})
+    rows = _frame(pieces, dates, layout, {"statement": name, "account": account or ""})
+    is_opening = np.concatenate([np.empty(0, bool), *(piece[IS_OPENING].to_numpy() for piece in pieces)])
+    brought = rows["balance_minor"][is_opening].dropna().head(1)
+    opening = next(iter(brought), None) if said.opening_minor is None else said.opening_minor
+    newest_first = _newest_first(dates.decided()[0], partial(checked, rows, said, 0))
+    rows, local = rows[~is_opening].reset_index(drop=True), dates.decided()[0][~is_opening]
     made = more.columns(rows)
     _refuse_unreadable(taken, rows, more)
-    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, said, local))
+    if layout.makes_keys:
+        rows["key"] = _made_keys(rows, newest_first=newest_first)
+    places = np.arange(local.size)[:: -1 if newest_first else 1]
+    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, opening))
 
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
@@ -517,8 +535,10 @@ def _moments(lines: Iterator[Line], place: int, offset: timedelta) -> Iterator[L
         yield number, cells
 
 
-def _ledger(rows: pd.DataFrame, made: Mapping[str, list[Any]], said: Preamble, local: Whole) -> pd.DataFrame:
-    """The rows in the shape LEDGER; what is not told follows from what is."""
+def _ledger(
+    rows: pd.DataFrame, made: Mapping[str, list[Any]], local: Whole, places: Whole, opening: int | None
+) -> pd.DataFrame:
+    """The rows in the shape LEDGER; what is not told follows from what is. `places` are theirs, the oldest first."""
     given = untyped(rows, STATEMENT_ROW)
     columns: dict[str, Any] = {name: given[name] for name in LEDGER if name in given.column_names}
     columns |= {name: pa.array(made[name], pa.string()) for name in _TEXTS if name in made}
@@ -527,8 +547,6 @@ def _ledger(rows: pd.DataFrame, made: Mapping[str, list[Any]], said: Preamble, l
         columns["business_date"] = pa.array(made["day"], pa.int32()).cast(pa.date32())
     if "kind" not in made:
         columns["kind"] = pc.if_else(pc.equal(given["type"], "payout"), "payout_paid", None)
-    is_newest_first = local.size > 1 and bool(np.all(np.diff(local) <= 0)) and local[0] > local[-1]
-    places = np.arange(local.size)[:: -1 if is_newest_first else 1]
     number = np.array(made["number"], np.int64) if "number" in made else _numbers(local, places)
     booked = pd.DataFrame(
         {
@@ -545,7 +563,7 @@ def _ledger(rows: pd.DataFrame, made: Mapping[str, list[Any]], said: Preamble, l
             [key if nth == 1 else f"{key}#{nth}" for key, nth in zip(columns["key"].to_pylist(), further, strict=True)]
         )
     columns["number"] = pa.array(number)
-    columns["balance_minor"] = pa.array(_balances(booked, said.opening_minor).sort_index(), from_pandas=True)
+    columns["balance_minor"] = pa.array(_balances(booked, opening).sort_index(), from_pandas=True)
     return typed([pa.table({name: columns[name] for name in LEDGER}, schema=schema_of(LEDGER))], LEDGER)
 
 
