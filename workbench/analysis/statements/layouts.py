@@ -63,7 +63,8 @@ class Layout:
     `credit`, `from` and `to` (see `own`), or else by the sign of `amount`.
 
     name: what messages call it.
-    columns: field (one of FIELDS) → the heading of its column. Headings are compared without case and double spaces;
+    columns: field (one of FIELDS, of a ledger also of LEDGER_FIELDS) → the heading of its column. Headings are compared
+    without case and double spaces;
     of headings that stand several times the second is `Currency#2`. `time` is a time of day beside a day in `moment`,
     and `dates` are then of both with a blank between; without its time a row has a day alone. `side` is a column of CR
     or DR beside the balance.

@@ -43,46 +43,34 @@ from workbench.analysis.statements.statement import (
 )
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
-from workbench.render import Column, Table, pairs, table
+from workbench.render import Table, pairs, table
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string"}
 """What `read_ledger` gives: a balance that is told nowhere is null."""
 
 
-class _Told(NamedTuple):
-    """A column of a ledger as its user makes it."""
-
-    kind: str
-    otherwise: str
-    """What is assumed where the column is not there."""
-    example: str
-    means: str
-
-
-_NEEDED: Final = "needed"
-_COLUMNS: Final[Mapping[str, _Told]] = {
-    "account": _Told("text", "needed, or account='…'", "operator:mtn:float", "what the statement is a statement of"),
-    "key": _Told("text", _NEEDED, "7712345678", "the transaction's id that the statement has too"),
-    "batch": _Told("text", "none", "SW-20261031", "the key of the whole, of which the row is a part"),
-    "occurred_at": _Told(
-        "moment", "needed, or business_date", "2026-10-31T08:15:00+02:00", "local where it has no zone"
-    ),
-    "business_date": _Told("day", "the day of occurred_at in Lusaka", "2026-10-31", "the day in the books"),
-    "direction": _Told("in or out", "the sign of the amount", "in", "from where the account stands"),
-    "amount_minor": _Told("whole number", "needed, or amount in kwacha: 150.00", "15000", "gross, in ngwee"),
-    "fee_minor": _Told("whole number", "0; or fee in kwacha", "375", "what lowers the balance besides, in ngwee"),
-    "currency": _Told("text", "currency='…', or ZMW", "ZMW", "three letters"),
-    "status": _Told("completed, failed or pending", "completed", "completed", "only what is completed moves money"),
-    "phone": _Told("text", "none", "0961234567", "the customer's number, in any spelling"),
-    "entry": _Told("text", "the key, of further rows key#2", "JE-1042", "what the books call the row"),
-    "number": _Told("whole number", "follows from the moment", "1042", "the order of booking, for the last balance"),
-    "kind": _Told("text", "none", "payout_paid", "a payout_paid that the statement lacks is payout_unpaid"),
-    "payment": _Told("text", "none", "order-81", "your own name of the payment"),
-    "reverses": _Told("text", "none", "JE-1040", "the entry that this one reverses"),
-    "state": _Told("text", "none", "in_suspense", "in_suspense: late money that waits for a decision"),
-    "balance_minor": _Told("whole number", "begins as the statement does", "115000", "after the row, in ngwee"),
-}
-"""Column → what it is; a table whose columns are called so needs no layout."""
+_COLUMNS: Final = (
+    ("account", "text", "needed, or account='…'", "operator:mtn:float", "what the statement is a statement of"),
+    ("key", "text", "needed", "7712345678", "the transaction's id that the statement has too"),
+    ("batch", "text", "none", "SW-20261031", "the key of the whole, of which the row is a part"),
+    ("occurred_at", "moment", "needed, or business_date", "2026-10-31T08:15:00+02:00", "in Lusaka if it has no zone"),
+    ("business_date", "day", "the day of occurred_at in Lusaka", "2026-10-31", "the day in the books"),
+    ("direction", "in or out", "the sign of the amount", "in", "from where the account stands"),
+    ("amount_minor", "whole number", "needed, or amount in kwacha: 150.00", "15000", "gross, in ngwee"),
+    ("fee_minor", "whole number", "0; or fee in kwacha", "375", "what lowers the balance besides, in ngwee"),
+    ("currency", "text", "currency='…', or ZMW", "ZMW", "three letters"),
+    ("status", "completed, failed or pending", "completed", "completed", "only what is completed moves money"),
+    ("phone", "text", "none", "0961234567", "the customer's number, in any spelling"),
+    ("entry", "text", "the key, of further rows key#2", "JE-1042", "what the books call the row; each once"),
+    ("number", "whole number", "follows from the moment", "1042", "the order of booking; it tells what came late"),
+    ("kind", "text", "none", "payout_paid", "a payout_paid that the statement lacks is payout_unpaid"),
+    ("payment", "text", "none", "order-81", "your own name of the payment"),
+    ("reverses", "text", "none", "JE-1040", "the entry that this one reverses"),
+    ("state", "text", "none", "in_suspense", "in_suspense: late money that waits for a decision"),
+    ("balance_minor", "whole number", "from the nearest that is told; told nowhere, it begins as the statement does",
+     "115000", "after the row, in ngwee"),
+)  # fmt: skip
+"""A table whose columns are called so needs no layout."""
 SMALLEST: Final = """\
 account,key,occurred_at,amount
 operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00
@@ -95,9 +83,7 @@ operator:mtn:float,7712345681,2026-10-31 18:05:37,1200.00
 
 def ledger_columns() -> Table:
     """Each column of a ledger: what it holds, what is assumed without it, and an example."""
-    headings = [Column(each) for each in ("column", "holds", "without it", "example", "meaning")]
-    rows = [(name, told.kind, told.otherwise, told.example, told.means) for name, told in _COLUMNS.items()]
-    return table("The columns of a ledger", headings, rows)
+    return table("The columns of a ledger", ("column", "holds", "without it", "example", "meaning"), _COLUMNS)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
