@@ -526,3 +526,25 @@ def test_the_command_says_what_is_wrong_with_a_ledger_and_reads_one_in_a_layout_
         done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *map(str, arguments)])
         assert (done.exit_code, expected in done.output) == (status, True), done.output
         assert not [name for name in SECRETS if name in done.output]
+
+
+def test_a_row_that_was_booked_late_is_found_by_its_number_and_without_one_that_is_said(tmp_path: Path):
+    days = STATEMENT.splitlines(keepends=True)
+    first, second = (csv_of(tmp_path, days[0] + "".join(part), name) for part, name in
+                     ((days[1:3], "first.csv"), (days[3:], "second.csv")))  # fmt: skip
+    late = "operator:mtn:float,77,2026-10-29 10:00:00,11.00"
+    begun = SMALLEST.splitlines()
+    for numbered in (True, False):
+        lines = [*begun[:3], *begun[3:], late]
+        if numbered:
+            lines = [f"{line},{place or 'number'}" for place, line in enumerate(lines)]
+        kept = str(tmp_path / f"kept {numbered}")
+        for books, statement, expected in (
+            (lines[:3], first, (0, "", False)),
+            (lines, second, (1, "", True) if numbered else (0, "books.csv has 3 rows up to the last closing", False)),
+        ):
+            options = ["--carry-to", kept] if statement is first else ["--carry-forward", kept]
+            arguments = [str(csv_of(tmp_path, "\n".join(books))), str(statement), *options]
+            done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *arguments])
+            assert (done.exit_code, done.stderr[: len(expected[1])]) == expected[:2], done.output
+            assert ("missing_in_statement" in done.stdout) == expected[2]

@@ -97,6 +97,8 @@ class Ledger:
     layout: str
     rows: pd.DataFrame
     """Columns as LEDGER declares them: a row for each of the ledger, in its order."""
+    tells_numbers: bool
+    """Whether it numbers its rows itself: else one that was booked late cannot be told from those of its date."""
 
     @property
     def accounts(self) -> tuple[str, ...]:
@@ -139,6 +141,9 @@ def read_ledger(
     in books the debit is what comes in. Amounts are in major units (150.00), those of columns called `…_minor` whole
     minor units (15000); `units` in the layout says it where the name does not. Times without a zone are Lusaka's, or of
     the layout's `utc_offset_hours`. `account`, `date_format` and `currency` are as for `read_statement`.
+
+    What a period has carried forward goes by the rows' `number`, such as the id that a database counts up. Without it,
+    a row that is booked after the closing date and dated before it is not read by the next run.
 
     An address is `postgresql://user@host/database`, its password in PGPASSWORD, or `sqlite:///path`. The query is run
     alone, in a transaction that only reads.
@@ -418,7 +423,7 @@ def _read(taken: _Taken, found: Found, formats: Sequence[str], account: str | No
     if layout.makes_keys:
         rows["key"] = _made_keys(rows, newest_first=newest_first)
     places = np.arange(local.size)[:: -1 if newest_first else 1]
-    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, opening))
+    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, opening), "number" in made)
 
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
