@@ -183,27 +183,23 @@ class Fields:
         names = [text and (error_in(text) or text.strip() or None) for text in self.texts(field)]
         return self.sorted_out(field, names)
 
-    def phones(self, directions: Sequence[str | None]) -> list[str | None]:
-        """The customers' numbers, of a column or of the party on the other side."""
-        if "phone" in self.cells or "from" not in self.cells or "to" not in self.cells:
-            return self.read("phone")
-        phone, sides = self.readers["phone"], zip(directions, self.cells["from"], self.cells["to"], strict=True)
-        return [phone[taker if direction == "out" else sender] for direction, sender, taker in sides]
+    def numbers(self, directions: Sequence[str | None]) -> Sequence[Cell]:
+        """The cells with customers' numbers: of a column, or of the party on the other side."""
+        if "phone" in self.cells or not {"from", "to"} <= self.cells.keys():
+            return self.cells.get("phone") or [""] * self.count
+        of_sides = dict(zip(("in", "out"), (self.cells["from"], self.cells["to"]), strict=True))
+        return [of_sides[goes][place] if goes else "" for place, goes in enumerate(directions)]
 
     def balances(self) -> list[int | None]:
         """Below zero where the column beside says DR."""
         balances = self.read("balance")
         if "side" not in self.cells:
             return balances
-        # An empty balance has no side.
-        sides = [
-            balance and self.readers["side"][cell] for balance, cell in zip(balances, self.cells["side"], strict=True)
-        ]
-        sides = self.sorted_out("side", sides)
-        return [
-            -abs(balance) if side == "out" and balance else balance
-            for balance, side in zip(balances, sides, strict=True)
-        ]
+        side, cells = self.readers["side"], self.cells["side"]
+        # Nothing is on no side.
+        sides = [side[cell] if balance else "in" for balance, cell in zip(balances, cells, strict=True)]
+        pairs = zip(balances, self.sorted_out("side", sides), strict=True)
+        return [balance if goes == "in" else goes and -abs(balance) for balance, goes in pairs]
 
     def compare_currencies(self, currencies: Sequence[str | None]) -> None:
         """Blame each amount that names another currency than its row's."""
@@ -256,7 +252,8 @@ def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: 
         for place, why in dates.add(numbers, fields.cells["moment"], fields.cells.get("time")):
             fields.blame(place, why, field="moment")
         made |= _WAYS[found.layout.direction_by](fields)
-        made["phone"] = list(map(_first, made["phone"], fields.phones(made["direction"])))
+        phones = [found or cell for found, cell in zip(made["phone"], fields.numbers(made["direction"]), strict=True)]
+        made["phone"] = list(map(readers["phone"].__getitem__, phones))
         made |= {
             "fee_minor": fields.read("fee", absent=0),
             "balance_minor": fields.balances(),
@@ -290,13 +287,13 @@ def _found_in(fields: Fields, layout: Layout) -> "Made":
         on_a_line = pa.array([text and " ".join(text.split()) for text in descriptions], pa.string())
         for name, values in zip(layout.groups, pc.extract_regex(on_a_line, layout.key_pattern).flatten(), strict=True):
             found[name] = list(map(_first, found[name], values.to_pylist()))
-    missing, phone = None if layout.makes_keys else Wrong("is missing"), fields.readers["phone"]
+    missing = None if layout.makes_keys else Wrong("is missing")
     cells = fields.cells.get("key") or [""] * fields.count
     keys = [told or key_of(cell) or missing for told, cell in zip(found["key"], cells, strict=True)]
     return {
         "key": fields.sorted_out("key", keys),
         "related": list(map(_first, found["related"], fields.names("related"))),
-        "phone": [number and phone[number] for number in found["phone"]],
+        "phone": found["phone"],
         "description": [text and mask_numbers(text) for text in descriptions],
     }
 
@@ -326,7 +323,12 @@ def _by_columns(fields: Fields) -> Made:
     directions: list[Any] = [None] * fields.count
     amounts: list[Any] = [None] * fields.count
     is_reversal = [False] * fields.count
-    pairs = zip(fields.read("debit"), fields.read("credit"), strict=True)
+    debits = fields.read("debit")
+    told = {debit > 0 for debit in debits if debit}
+    if told == {False} and "balance" not in fields.cells:
+        words = Wrong("is below zero, as every debit here is, and no balance tells which side is meant: see debits")
+        debits = fields.sorted_out("debit", [words if debit else debit for debit in debits])
+    pairs = zip(debits, fields.read("credit"), strict=True)
     both = f"{fields.headings['debit']} and {fields.headings['credit']}"
     for place, (debit, credit) in enumerate(pairs):
         if debit and credit:
