@@ -86,6 +86,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--payments", type=int, help="With how many, and four times as many, memory is told.")
     parser.addoption("--renew", action="store_true", help="Write the description's examples anew, from their run.")
     parser.addoption("--require-browser", action="store_true", help="Fail, rather than skip, without a browser.")
+    parser.addoption("--require-postgresql", action="store_true", help="Fail, rather than skip, without PostgreSQL.")
     parser.addoption("--pictures", action="store_true", help="Write the README's pictures anew, into fixtures/.")
     parser.addoption("--shots", help="The folder in which browser tests leave pictures; their own unless named.")
     parser.addoption("--seed", type=int, default=None, help="The seed of that load, to see a run again.")

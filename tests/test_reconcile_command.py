@@ -298,7 +298,7 @@ UNUSABLE = {
     "no parquet": (["{text}", "{statement}"], "text.parquet"),
     "a ledger as statement": (["{ledger}", "{ledger}"], "column"),
     "the two changed round": (["{statement}", "{ledger}"], "The ledger comes first"),
-    "a ledger that is not there": (["nowhere.csv", "{statement}"], "there is no file nowhere.csv"),
+    "a ledger that is not there": (["nowhere.csv", "{statement}"], "nowhere.csv cannot be read: there is no such file"),
     "a layout": (["{ledger}", "{statement}", "--layout", "mtm"], "mtm"),
     "another account": (["{ledger}", "{statement}", "--account", "nobody"], "nobody"),
     "a date format": (["{ledger}", "{statement}", "--date-format", "%q"], "%q"),

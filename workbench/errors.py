@@ -26,7 +26,7 @@ WorkbenchError
 ├── StoreRefused             a store file that cannot be used
 ├── PortTaken                another server has the port
 ├── ServeRefused             a sandbox that cannot be served as asked
-├── StatementRefused         a statement's file that cannot be read, or a layout that cannot be used
+├── StatementRefused         a statement or a ledger that cannot be read, or a layout that cannot be used
 ├── SimulationRefused        a month that cannot be simulated as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
 ├── PhoneKeyRefused          a key for customers' numbers that is none, or that others can read
@@ -206,7 +206,7 @@ class ServeRefused(WorkbenchError):
 
 
 class StatementRefused(WorkbenchError):
-    """The file cannot be read as a statement without guessing; facts: the file, the line, what was found."""
+    """What cannot be read as a statement or a ledger without guessing; facts: the file, the line, what was found."""
 
 
 class SimulationRefused(WorkbenchError):

@@ -366,7 +366,7 @@ class TestWhatIsRefused:
             (LEDGER, STATEMENT.astype({"balance_minor": "Float64"}), "balance_minor is Float64"),
             (LEDGER.assign(occurred_at=LEDGER["occurred_at"].dt.tz_localize(None)), STATEMENT, "its time zone"),
             (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String, where a date belongs"),
-            (LEDGER.astype({"business_date": "string"}), STATEMENT, "files.read.path, LEDGER_MOVEMENT"),
+            (LEDGER.astype({"business_date": "string"}), STATEMENT, "is read with read_ledger"),
             (LEDGER, STATEMENT.assign(currency="USD"), "mtn.csv is in USD, the ledger's operator:mtn:float in ZMW"),
             (LEDGER, IN_DOLLARS, "mtn.csv is in USD"),
             (LEDGER.assign(currency=BLANK), STATEMENT.assign(currency=BLANK), "says in which currency operator:mtn"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from workbench.commands import FILE, FOLDER, PATH
+from workbench.commands import FILE, FOLDER, PATH, PLACE
 from workbench.errors import ReconcileRefused
 from workbench.visible import visible
 
@@ -79,8 +79,23 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 
 
 @click.command()
-@click.argument("ledger", type=FILE)
-@click.argument("statements", metavar="STATEMENT...", nargs=-1, required=True, type=FILE)
+@click.argument("given", metavar="[LEDGER] STATEMENT...", nargs=-1, required=True, type=PLACE)
+@click.option(
+    "--ledger",
+    "named",
+    metavar="LEDGER",
+    type=PLACE,
+    help="The ledger, a file or a database's address, in place of the first argument: all of them are statements then.",
+)
+@click.option(
+    "--query",
+    metavar="FILE",
+    type=FILE,
+    help="The query, in a .sql file, that selects the ledger from its database; it only reads.",
+)
+@click.option(
+    "--ledger-layout", metavar="FILE", help="The layout of the ledger in a .toml file, where its columns need one."
+)
 @click.option(
     "--out",
     "outs",
@@ -150,8 +165,10 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 @click.option("--decisions", metavar="FILE", type=FILE, help="What people have decided about breaks: decisions.csv.")
 @click.option("--rules", metavar="FILE", type=FILE, help="Rules of your own in TOML: which charges are expected.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
-    ledger: Path,
-    statements: tuple[Path, ...],
+    given: tuple[str, ...],
+    named: str | None,
+    query: Path | None,
+    ledger_layout: str | None,
     outs: tuple[Path, ...],
     excel: bool,  # noqa: FBT001  an option of the command line
     engine: str,
@@ -167,7 +184,11 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     rules: Path | None,
     **reading: str | None,  # layout, account and date_format
 ) -> None:
-    """Hold LEDGER, a table of movements (.parquet or .csv), against each STATEMENT (.csv, .xlsx or .parquet).
+    """Hold LEDGER against each STATEMENT (.csv, .xlsx or .parquet).
+
+    LEDGER is a file of your books (.csv, .xlsx or .parquet), or with --query the address of your database:
+    postgresql://user@host/database, its password in PGPASSWORD, or sqlite:///path. Of its columns account, key,
+    occurred_at and amount are enough; a --ledger-layout declares those that are called otherwise.
 
     Every row of both sides is matched or is part of a break. The summary and the proof are printed: ledger
     closing less statement closing is what the breaks add up to.
@@ -175,13 +196,16 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     Exit status 0 when nothing is open but what the next days may bring and what is decided, 1 when there are
     breaks, or the proof does not hold or has no row to go by, 2 when the input cannot be used.
     """
+    from workbench.analysis.database import is_address
     from workbench.analysis.phone_key import refuse_within
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 
     tolerance = _tolerance(tolerances, pair_by)
-    outputs.check(outs, (ledger, *statements, *filter(None, (decisions, rules, phone_key))))
+    ledger, statements = _sides(given, named)
+    ours = () if is_address(ledger) else (Path(ledger),)
+    outputs.check(outs, (*ours, *statements, *filter(None, (decisions, rules, phone_key))))
     # A name that was mistyped is seen: there is a new key.
     made = [] if phone_key is None or phone_key.exists() else [phone_key]
     if phone_key is not None:
@@ -192,9 +216,13 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     with _spark(engine), _progress() as say:
         read = [_statement(each, say, phone_key=phone_key, **reading) for each in statements]
         carried = None if brought is None else _brought(brought)
+        say("Reading the ledger")
+        books = _ledger(ledger, query, ledger_layout, phone_key)
+        if carried is not None:
+            _note_unnumbered(books, carried)
         say("Reconciling")
         result = run(
-            _ledger(ledger),
+            books,
             read,
             tolerance=tolerance,
             cut_off=cut_off,
@@ -265,23 +293,39 @@ def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a 
     return path if path.suffix.lower() == _TABLE else read_statement(path, **options)
 
 
-def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path
-    """The ledger; the engine itself reads a Parquet file, no more of it than it needs."""
-    from workbench.analysis import files
-    from workbench.analysis.reconcile.rules import LEDGER_READ
-    from workbench.analysis.shapes import LEDGER_MOVEMENT
+def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
+    """The ledger, which is the first where no option names it, and the statements."""
+    ledger, *others = given if named is None else (named, *given)
+    if not others:
+        raise click.UsageError("Missing argument 'STATEMENT...'.")
+    return ledger, tuple(map(Path, others))
 
-    if path.suffix.lower() == _TABLE:
-        return path
-    if not path.exists():
-        raise ReconcileRefused(f"The ledger cannot be read: there is no file {path}.")
-    try:
-        return files.read(path, {name: kind for name, kind in LEDGER_MOVEMENT.items() if name in LEDGER_READ})
-    except (OSError, ValueError) as error:
-        reason, hint = _reason(error), ""
-        if "has no column" in reason:
-            hint = "The ledger comes first, a table of movements, and the statements after it."
-        raise ReconcileRefused(f"The ledger cannot be read: {reason}", hint=hint) from None
+
+def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> Any:  # noqa: ANN401  a ledger or a path
+    """The ledger; a whole table in Parquet the engine itself reads, no more of it than it needs."""
+    from workbench.analysis.reconcile.rules import LEDGER_READ
+    from workbench.analysis.statements import read_ledger
+
+    if query is None and layout is None and Path(place).suffix.lower() == _TABLE:
+        import pyarrow.parquet as pq
+
+        with suppress(OSError, ValueError):
+            if LEDGER_READ.keys() <= set(pq.read_schema(place).names):
+                return Path(place)
+    return read_ledger(place, query=query, layout=layout, phone_key=key)
+
+
+def _note_unnumbered(books: Any, carried: "CarryForward") -> None:  # noqa: ANN401  a ledger or a path
+    """Say how many rows of a ledger without numbers are taken for those of the runs before."""
+    if getattr(books, "tells_numbers", True):
+        return
+    from workbench.analysis.report.captions import counted
+
+    last = dict(zip(carried.closed["account"], carried.closed["closing_date"], strict=True))
+    days = zip(books.rows["account"], books.rows["business_date"], strict=True)
+    if many := sum(account in last and day <= last[account] for account, day in days):
+        text = f"{books.name} has {counted(many, 'row')} up to the last closing date, taken as gone through before: "
+        click.echo(f"{text}without numbers of its own, none that was booked since can be told from them.", err=True)
 
 
 def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None = None) -> "Tolerance":

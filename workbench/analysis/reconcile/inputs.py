@@ -60,10 +60,10 @@ class Side(NamedTuple):
 
 THE_LEDGER: Final = Side(
     "The ledger",
-    "`bench.ledger` has them, and so have `bench.ledger.statement_of(account)` and a `ledger.parquet`; they are "
-    "declared in workbench.analysis.shapes as LEDGER_MOVEMENT.",
-    "A ledger in CSV is read with its types by workbench.analysis.files.read(path, LEDGER_MOVEMENT).",
-    "`bench.ledger`, ",
+    "`bench.ledger` has them, and so have `bench.ledger.statement_of(account)` and a `ledger.parquet`. A ledger of "
+    "your own is read with read_ledger() first, to which four are enough; ledger_columns() shows all.",
+    "A ledger of your own is read with read_ledger() first.",
+    "`bench.ledger`, what read_ledger() gives, ",
 )
 THE_STATEMENT: Final = Side(
     "The statement",
@@ -81,6 +81,8 @@ class Source:
     kind: str
     given: Any
     side: Side
+    read_from: "LedgerFile | None" = None
+    """Whose rows these are."""
 
     def load(self, engine: Engine, kinds: Kinds) -> Frame:
         """The columns of `kinds` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
@@ -161,6 +163,8 @@ class Source:
     @property
     def hashed(self) -> str | None:
         """SHA-256 of the bytes of the files, one after another; null where there are none."""
+        if self.read_from:
+            return self.read_from.sha256
         if self.kind != PATHS:
             return None
         digest = hashlib.sha256()
@@ -173,9 +177,21 @@ class Source:
     @property
     def name(self) -> str:
         """The name of the file, without its folder, or the kind of table."""
+        if self.read_from:
+            return self.read_from.name
         if self.kind != PATHS:
             return f"{type(self.given).__module__.split('.')[0].lstrip('_')} {type(self.given).__name__}"
         return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
+
+
+@runtime_checkable
+class LedgerFile(Protocol):
+    """A ledger as `statements.read_ledger` gives it."""
+
+    name: str
+    sha256: str | None
+    rows: pd.DataFrame
+    accounts: tuple[str, ...]
 
 
 @runtime_checkable
@@ -198,6 +214,8 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
         return Source(PANDAS, given, side)
     if isinstance(given, pa.Table):
         return Source(ARROW, given, side)
+    if isinstance(given, LedgerFile) and side is THE_LEDGER:
+        return Source(PANDAS, given.rows, side, given)
     root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
     known = {
         **dict.fromkeys((("polars", "DataFrame"), ("polars", "LazyFrame")), POLARS),

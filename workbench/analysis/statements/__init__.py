@@ -4,15 +4,19 @@
 """
 
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, Preamble
+from workbench.analysis.statements.own_ledger import Ledger, ledger_columns, read_ledger
 from workbench.analysis.statements.statement import Statement, read_statement
 from workbench.analysis.statements.writing import StatementWriter, statement_writer, write_statement
 
 __all__ = [
     "LAYOUTS",
     "Layout",
+    "Ledger",
     "Preamble",
     "Statement",
     "StatementWriter",
+    "ledger_columns",
+    "read_ledger",
     "read_statement",
     "statement_writer",
     "write_statement",

@@ -182,6 +182,21 @@ class Amounts:
         return Wrong(f"{shown(text)} is not written as the layout declares: decimals after {self._decimal!r}")
 
 
+class MinorAmounts(Amounts):
+    """Reads amounts that are written in minor units: whole numbers."""
+
+    def styled(self, cell: Cell) -> Amount | Wrong | None:
+        """Whole minor units, and how they are written; None for an empty cell, words for what is none."""
+        found = super().styled(cell)
+        if not isinstance(found, Amount):
+            return found
+        minor, rest = divmod(found.minor, 10**_DECIMALS)
+        has_point = isinstance(cell, str) and self._decimal in cell
+        if rest or has_point:
+            return Wrong(f"{shown(cell)} is no whole number of minor units")
+        return found._replace(minor=minor)
+
+
 def currencies_named(cell: Cell) -> tuple[str, ...]:
     """The currencies that an amount may be in by its own words; none where it names none."""
     words = [found["word"].upper() for found in _PART.finditer(cell) if found["word"]] if type(cell) is str else []

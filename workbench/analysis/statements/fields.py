@@ -19,6 +19,7 @@ from workbench.analysis.statements.cells import (
     Amounts,
     Cell,
     Memo,
+    MinorAmounts,
     Wrong,
     currencies_named,
     error_in,
@@ -28,12 +29,11 @@ from workbench.analysis.statements.cells import (
 )
 from workbench.analysis.statements.dates import DateColumn
 from workbench.analysis.statements.dialect import Line
-from workbench.analysis.statements.layouts import FOUND, Layout, heading_key
+from workbench.analysis.statements.layouts import AMOUNTS, FOUND, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
 from workbench.domain.masking import mask_numbers
 from workbench.domain.phones import masked_number
 
-AMOUNTS: Final = {"amount", "debit", "credit", "fee", "balance"}
 _MASKED_ABROAD: Final = re.compile(r"[1-9][0-9]{2,5}[*•]{3,8}[0-9]{2,4}")
 """A number of another country, of which the file itself shows as little as may be shown."""
 _CODE: Final = re.compile("[A-Z]{3}")
@@ -44,7 +44,7 @@ def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Any]:
 
     `amounts` is what reads them for several of the others.
     """
-    amounts = Amounts(layout.decimal, layout.thousands)
+    amounts = (MinorAmounts if layout.is_minor else Amounts)(layout.decimal, layout.thousands)
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
     values: dict[str, Callable[[Cell], Any]] = {
@@ -212,7 +212,7 @@ class Fields:
         if not self.readers["amounts"].names_currencies:
             return
         named = self.readers["currencies"]
-        for field in AMOUNTS & self.cells.keys():
+        for field in self.cells.keys() & AMOUNTS:
             for place, (cell, currency) in enumerate(zip(self.cells[field], currencies, strict=True)):
                 if currency and named[cell] and currency not in named[cell]:
                     self.blame(place, f"{shown(cell)} is not in {currency}, as the row is", field=field)

@@ -23,6 +23,8 @@ FIELDS: Final = (
     "balance", "side", "currency", "phone", "from", "to", "batch", "related",
 )  # fmt: skip
 """What a column can hold."""
+LEDGER_FIELDS: Final = ("account", "entry", "number", "kind", "payment", "reverses", "state", "day")
+"""What a column of a ledger can hold besides; `day` is the business date, where it is not that of the moment."""
 PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "closing")
 """What can stand above the header, as `Preamble` has it; `first` and `last` are the days of the period."""
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
@@ -36,6 +38,9 @@ _WAYS: Final = {
     "sign": ("amount",),
 }  # fmt: skip
 """How the direction of a row is told → the columns that this needs; the first one tells which way it is."""
+AMOUNTS: Final = ("amount", "debit", "credit", "fee", "balance")
+"""Those that are read as amounts."""
+_UNITS: Final = ("", "major", "minor")
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,8 @@ class Layout:
     `credit`, `from` and `to` (see `own`), or else by the sign of `amount`.
 
     name: what messages call it.
-    columns: field (one of FIELDS) → the heading of its column. Headings are compared without case and double spaces;
+    columns: field (one of FIELDS, of a ledger also of LEDGER_FIELDS) → the heading of its column. Headings are compared
+    without case and double spaces;
     of headings that stand several times the second is `Currency#2`. `time` is a time of day beside a day in `moment`,
     and `dates` are then of both with a blank between; without its time a row has a day alone. `side` is a column of CR
     or DR beside the balance.
@@ -73,6 +79,9 @@ class Layout:
     dates: the formats in which `moment` may stand, in local time; one holds for a whole file. The first is written.
     account: the ledger account that the statement is of, unless the file or the caller says another.
     currency: of the file, where neither a column nor the preamble says it.
+    units: what amounts are in, `major` (150.00) or `minor` (15000). Where this is not said, they are minor units if
+    the headings of all of them end in `_minor`.
+    accounts: word in the column `account` → the ledger account; without any, the column has the accounts themselves.
     optional: fields whose column a file may lack.
     ignored: further headings, of columns that are not read.
     kinds: the kinds of file, `csv` and `xlsx`.
@@ -103,6 +112,8 @@ class Layout:
     makes_keys: bool = False
     debits: str = "plain"
     openings: tuple[str, ...] = ()
+    units: str = ""
+    accounts: Mapping[str, str] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
     kinds: tuple[str, ...] = KINDS
@@ -122,7 +133,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         for what, found, known in (
-            ("field", self.columns, FIELDS),
+            ("field", self.columns, FIELDS + LEDGER_FIELDS),
             ("optional field", self.optional, tuple(self.columns)),
             ("field of the preamble", self.preamble, PREAMBLE_FIELDS),
             ("kind of file", self.kinds, KINDS),
@@ -147,6 +158,9 @@ class Layout:
         twice = sorted(key for key, count in Counter(self.known_headings).items() if count > 1)
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
         self._demand(self.dates, "no date format is declared")
+        self._demand(self.units in _UNITS, f"units are {' or '.join(_UNITS[1:])}, not {self.units!r}")
+        mixed = self.units or len({*map(_is_minor, self._amounts)}) <= 1
+        self._demand(mixed, f"of {', '.join(self._amounts)} some end in _minor and some do not; say units")
         for pattern in (*self.dates, self.preamble_date):
             parted = DateFormat(pattern).is_parted or pattern == self.preamble_date
             self._demand(parted or "time" not in self.columns, f"{pattern} is no day, a blank and a time in hours")
@@ -185,6 +199,15 @@ class Layout:
         """The headings of all columns, of those that are not read too, as they are compared."""
         return [*self.keys.values(), *map(heading_key, self.ignored)]
 
+    @property
+    def is_minor(self) -> bool:
+        """Whether amounts are whole minor units."""
+        return self.units == "minor" or (not self.units and any(map(_is_minor, self._amounts)))
+
+    @property
+    def _amounts(self) -> list[str]:
+        return [self.columns[name] for name in AMOUNTS if name in self.columns]
+
     def lacking(self, present: Container[str]) -> list[str]:
         """The headings that a file must have and are not among these, which are as they are compared."""
         required = {name: key for name, key in self.keys.items() if name not in self.optional}
@@ -193,6 +216,10 @@ class Layout:
     def _demand(self, holds: object, otherwise: str) -> None:
         if not holds:
             raise StatementRefused(f"The layout {self.name!r} cannot be used: {otherwise}.", layout=self.name)
+
+
+def _is_minor(heading: str) -> bool:
+    return heading_key(heading).endswith("_minor")
 
 
 def heading_key(heading: str) -> str:

@@ -1,0 +1,550 @@
+"""Ledgers of one's own: files, tables and databases as shops have them, read to the same rows or refused by name."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from hashlib import sha256
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+import openpyxl
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.analysis import database, files
+from workbench.analysis.frames import frame
+from workbench.analysis.reconcile import reconcile
+from workbench.analysis.shapes import LEDGER_MOVEMENT
+from workbench.analysis.statements import Layout, ledger_columns, read_ledger, read_statement
+from workbench.analysis.statements.own_ledger import LEDGER, SMALLEST
+from workbench.cli import app
+from workbench.errors import StatementRefused
+
+needs_driver = pytest.mark.skipif(find_spec("adbc_driver_sqlite") is None, reason="the extra `sql` is not installed")
+STATEMENT = """\
+Id,Date,Status,Type,From,To,Amount,Fee,Balance
+7712345678,2026-10-30 08:15:00,Successful,Payment,FRI:260961234567/MSISDN,FRI:shop/USER,150.00,0,5150.00
+7712345679,2026-10-30 09:02:11,Successful,Payment,FRI:260961234568/MSISDN,FRI:shop/USER,85.50,0,5235.50
+7712345680,2026-10-31 17:40:00,Successful,Refund,FRI:shop/USER,FRI:260961234567/MSISDN,60.00,0,5175.50
+7712345681,2026-10-31 18:05:37,Successful,Payment,FRI:260961234569/MSISDN,FRI:shop/USER,1200.00,0,6375.50
+"""
+TEXTS = pd.read_csv(StringIO(SMALLEST), dtype="string")
+MOMENTS = pd.to_datetime(TEXTS["occurred_at"])
+EXACT = TEXTS.assign(amount=TEXTS["amount"].map(Decimal), occurred_at=MOMENTS)
+MINOR = TEXTS.drop(columns="amount").assign(
+    amount_minor=[15_000, 8_550, -6_000, 120_000], occurred_at=MOMENTS.dt.tz_localize("Africa/Lusaka")
+)
+ROW = "operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00"
+
+
+def csv_of(folder: Path, text: str, name: str = "books.csv", encoding: str = "utf-8") -> Path:
+    path = folder / name
+    path.write_text(text, encoding)
+    return path
+
+
+def workbook_of(folder: Path) -> Path:
+    book = openpyxl.Workbook()
+    for row in (EXACT.columns, *EXACT.itertuples(index=False)):
+        book.active.append([cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else cell for cell in row])
+    book.save(folder / "books.xlsx")
+    return folder / "books.xlsx"
+
+
+def parquet_of(folder: Path, rows: pd.DataFrame) -> Path:
+    rows.to_parquet(folder / "books.parquet")
+    return folder / "books.parquet"
+
+
+def iso(suffix: str, hours: int) -> Callable[[datetime], str]:
+    return lambda at: f"{at - timedelta(hours=hours):%Y-%m-%dT%H:%M:%S}{suffix}"
+
+
+SOURCES: dict[str, Callable[[Path], Any]] = {
+    "csv": lambda folder: csv_of(folder, SMALLEST),
+    "csv of a spreadsheet": lambda folder: csv_of(folder, SMALLEST.replace(",", ";"), encoding="utf-8-sig"),
+    "csv in UTF-16": lambda folder: csv_of(folder, SMALLEST.replace(",", "\t"), encoding="utf-16"),
+    "xlsx": workbook_of,
+    "parquet": lambda folder: parquet_of(folder, MINOR),
+    "pandas of texts": lambda _: TEXTS,
+    "pandas of decimals": lambda _: EXACT,
+    "pandas of ngwee": lambda _: MINOR,
+    "moments in UTC": lambda _: TEXTS.assign(occurred_at=MOMENTS.map(iso("Z", 2))),
+    "moments with a zone": lambda _: TEXTS.assign(occurred_at=MOMENTS.map(iso(".000000+05:00", -3))),
+    "polars": lambda _: pl.from_pandas(EXACT),
+    "arrow": lambda _: pa.Table.from_pandas(MINOR.assign(account=MINOR["account"].astype("category"))),
+    "duckdb": lambda _: duckdb.from_arrow(pa.Table.from_pandas(EXACT)),
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_the_smallest_ledger_is_the_same_rows_from_wherever_it_comes_and_agrees(kind: str, tmp_path: Path):
+    given = SOURCES[kind](tmp_path)
+    ledger = read_ledger(given)
+    assert dict(ledger.rows.dtypes.astype(str)) == dict(LEDGER)
+    pd.testing.assert_frame_equal(ledger.rows, read_ledger(TEXTS).rows)
+    assert ledger.rows["amount_minor"].tolist() == [15_000, 8_550, 6_000, 120_000]
+    assert ledger.rows["direction"].tolist() == ["in", "in", "out", "in"]
+    assert ledger.rows["occurred_at"][0] == datetime(2026, 10, 30, 6, 15, tzinfo=UTC)
+    assert ledger.rows["number"].is_monotonic_increasing
+    is_file = isinstance(given, Path)
+    assert not is_file or ledger.name == given.name
+    assert ledger.sha256 == (sha256(given.read_bytes()).hexdigest() if is_file else None)
+
+
+@pytest.mark.parametrize("kind", ["csv", "pandas of decimals"])
+def test_it_agrees_with_the_statement_and_stands_among_the_inputs(kind: str, tmp_path: Path):
+    ledger = read_ledger(SOURCES[kind](tmp_path))
+    result = reconcile(ledger, read_statement(csv_of(tmp_path, STATEMENT, "mtn.csv")))
+    assert result.breaks.empty
+    assert result.proof[["ledger_minor", "statement_minor", "holds"]].to_numpy().tolist() == [[637_550, 637_550, True]]
+    first = result.inputs.iloc[0]
+    assert (first["name"], None if pd.isna(first["sha256"]) else first["sha256"]) == (ledger.name, ledger.sha256)
+
+
+def test_each_column_is_documented_and_its_example_is_read():
+    rows = ledger_columns().rows
+    assert [name for name, *_ in rows] == list(LEDGER_MOVEMENT)
+    example = pd.DataFrame({name: [text] for name, _, _, text, _ in rows})
+    read = read_ledger(example).rows.iloc[0]
+    assert read["occurred_at"] == datetime(2026, 10, 31, 6, 15, tzinfo=UTC)
+    assert read["phone"] == "+26096••••567"
+    left = [name for name in example if name not in {"occurred_at", "phone"}]
+    assert [str(read[name]) for name in left] == example[left].iloc[0].tolist()
+    # What is not needed may be left out, one column by one.
+    for name, _, otherwise, *_ in rows:
+        if not otherwise.startswith("needed"):
+            assert len(read_ledger(example.drop(columns=name)).rows) == 1, name
+
+
+SHOP = Layout(
+    name="shop",
+    columns={
+        "number": "id", "key": "Ref", "moment": "Created", "amount": "Amount", "status": "State", "account": "Provider",
+        "phone": "Msisdn",
+    },
+    dates=("%d/%m/%Y %H:%M",), statuses={"Paid": "completed", "Void": "failed"}, thousands=",",
+    accounts={"MTN": "operator:mtn:float", "Airtel": "operator:airtel:float"},
+)  # fmt: skip
+SHOP_CSV = """\
+id,Created,Ref,Amount,State,Provider,Msisdn,Till
+7,31/10/2026 10:00,A1,"1,500.00",Paid,mtn,0961234567,2
+8,31/10/2026 10:05,A1,-500.00,paid,MTN,0961234567,2
+9,01/11/2026 23:59,B1,20.00,Void,Airtel,0971234567,1
+"""
+
+
+def test_a_layout_declares_what_the_columns_and_their_words_mean(tmp_path: Path):
+    rows = read_ledger(csv_of(tmp_path, SHOP_CSV), layout=SHOP).rows
+    told = ["account", "key", "entry", "number", "direction", "amount_minor", "fee_minor", "status", "currency"]
+    assert rows[told].to_numpy().tolist() == [
+        ["operator:mtn:float", "A1", "A1", 7, "in", 150_000, 0, "completed", "ZMW"],
+        ["operator:mtn:float", "A1", "A1#2", 8, "out", 50_000, 0, "completed", "ZMW"],
+        ["operator:airtel:float", "B1", "B1", 9, "in", 2_000, 0, "failed", "ZMW"],
+    ]
+    assert rows["balance_minor"].isna().all()
+
+
+BOOKS = Layout(
+    name="books", dates=("%Y-%m-%d",), account="bank:settlement", preamble={"opening": "Opening balance"},
+    columns={"key": "Reference", "moment": "Date", "debit": "Debit", "credit": "Credit", "balance": "Balance",
+             "type": "Type"},
+    types={"Withdrawal": "payout"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
+@pytest.mark.parametrize(
+    ("told", "above"), [(("", "85.00", ""), ""), (("", "", "60.00"), ""), (("", "", ""), "Opening balance,50.00\n")]
+)
+def test_in_books_a_debit_comes_in_and_the_balance_goes_on_from_what_is_told(
+    told: tuple[str, ...], above: str, step: int, tmp_path: Path
+):
+    lines = [f"2026-10-31,{key},{halves},{balance},{kind}" for (key, halves, kind), balance in zip(
+        (("a", "10.00,", ""), ("b", "25.00,", ""), ("c", ",25.00", "withdrawal")), told, strict=True)]  # fmt: skip
+    lines = [line.replace("-31", f"-{29 + place}") for place, line in enumerate(lines)]
+    text = f"{above}Date,Reference,Debit,Credit,Balance,Type\n" + "\n".join(lines[::step])
+    rows = read_ledger(csv_of(tmp_path, text), layout=BOOKS).rows.sort_values("number")
+    assert rows["key"].tolist() == ["a", "b", "c"]
+    assert rows["direction"].tolist() == ["in", "in", "out"]
+    assert rows["balance_minor"].tolist() == [6_000, 8_500, 6_000]
+    assert rows["kind"].tolist()[2] == "payout_paid"
+
+
+MOVES = st.lists(
+    st.tuples(
+        st.sampled_from(["operator:mtn:float", "bank:settlement"]), st.integers(1, 10**12), st.integers(0, 10**6),
+        st.sampled_from(["in", "out"]), st.sampled_from(["completed", "failed", "pending"]),
+        st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)), st.booleans(),  # noqa: DTZ001  made aware below
+    ),
+    min_size=1, max_size=8,
+)  # fmt: skip
+
+
+@settings(max_examples=10)
+@given(MOVES, st.sampled_from([".csv", ".parquet", ""]))
+def test_a_whole_ledger_is_read_as_it_is_and_its_balances_follow_from_any_that_is_told(
+    tmp_path_factory: pytest.TempPathFactory, moves: list[tuple[Any, ...]], ending: str
+):
+    balances: dict[str, int] = {}
+    made = []
+    for place, (account, amount, fee, direction, status, at, _) in enumerate(moves):
+        moved = (amount if direction == "in" else -amount) - fee if status == "completed" else 0
+        balances[account] = balances.get(account, 777) + moved
+        made.append({
+            "account": account, "key": f"k{place}", "batch": None, "occurred_at": at.replace(tzinfo=UTC),
+            "business_date": at.date(), "direction": direction, "amount_minor": amount, "fee_minor": fee,
+            "currency": "ZMW", "status": status, "phone": None, "entry": f"e{place}", "number": place,
+            "kind": "payment", "payment": None, "reverses": None, "state": None, "balance_minor": balances[account],
+        })  # fmt: skip
+    whole = frame(made, LEDGER_MOVEMENT)
+    source: Any = whole
+    if ending:
+        source = tmp_path_factory.mktemp("whole") / f"ledger{ending}"
+        files.write(whole, source, LEDGER_MOVEMENT)
+    read = read_ledger(source).rows
+    pd.testing.assert_frame_equal(read[list(LEDGER_MOVEMENT)].astype(dict(LEDGER_MOVEMENT)), whole)
+    keeps = [keep for *_, keep in moves]
+    some = whole.assign(balance_minor=whole["balance_minor"].astype("Int64").where(keeps))
+    known = whole["account"].isin(set(whole["account"][keeps]))
+    expected = whole["balance_minor"].astype("Int64").where(known)
+    assert read_ledger(some).rows["balance_minor"].tolist() == expected.tolist()
+
+
+def test_every_row_that_cannot_be_read_is_counted_under_its_reason(tmp_path: Path):
+    lines = ["9,31/10/2026 10:00,C1,20.00,CR,MTN,,", "10,31/10/2026 10:00,C2,1O.00,Settled,Zamtel,,",
+             "x,31/10/2026 10:00,,5.00,CR,MTN,,"]  # fmt: skip
+    with pytest.raises(StatementRefused) as refused:
+        read_ledger(csv_of(tmp_path, SHOP_CSV + "\n".join(lines)), layout=SHOP)
+    text = str(refused.value)
+    for expected in (
+        "books.csv has 3 of 6 rows that cannot be read",
+        "State 'CR' is none of Paid, Void (2 rows, the first is line 5)",
+        "State 'Settled' is none of Paid, Void (1 row, line 6)",
+        "Amount '1O.00' is not an amount (1 row, line 6)",
+        "Provider 'Zamtel' is none of MTN, Airtel (1 row, line 6)",
+        "Ref is missing (1 row, line 7)",
+        "id 'x' is no whole number (1 row, line 7)",
+        "statuses = {Paid = 'completed'}",
+    ):
+        assert expected in text, expected
+
+
+REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "floats": (TEXTS.astype({"amount": float}), {}, r"floats in amount.*CAST\(amount AS NUMERIC\).*astype\(str\)"),
+    "a float as key": (TEXTS.assign(key=[1.0, 2.0, None, 4.0]), {}, "floats in key"),
+    "kwacha or ngwee": (MINOR.rename(columns={"amount_minor": "amount"}), {}, "or ngwee.*name it amount_minor; if"),
+    "parts of a ngwee": (TEXTS.rename(columns={"amount": "amount_minor"}), {}, "'150.00' is no whole number of minor"),
+    "finer": (TEXTS.assign(amount="1.505"), {}, "finer than 0.01"),
+    "nan": (TEXTS.assign(amount="nan"), {}, "'nan' is not an amount"),
+    "units of two kinds": (TEXTS.assign(fee_minor="1"), {}, "amount, fee_minor some end in _minor.*say units"),
+    "other units": (TEXTS, {"layout": "units.toml"}, "units are major or minor, not 'cents'"),
+    "a status": (TEXTS.assign(status="Paid"), {}, r"'Paid' is none of completed.*4 rows, the first is row 1"),
+    "a direction": (TEXTS.assign(direction=["in", "CR", "in", "in"]), {}, r"direction 'CR' is none of in, out .1 row"),
+    "two columns": (pa.table([["k"], ["k"], ["2026-01-01"], ["1"]], ["key", "key", "occurred_at", "amount"]), {},
+                    "a column twice"),
+    "another date": (TEXTS.assign(occurred_at="31/10/2026"), {}, "is not a date"),
+    "no account": (TEXTS.drop(columns="account"), {}, "does not say which account"),
+    "accounts twice": (TEXTS, {"account": "bank:settlement"}, "says of each row"),
+    "a missing account": (TEXTS.assign(account=["a", "", "a", "a"]), {}, "account is missing .1 row, row 2"),
+    "other columns": (TEXTS[["account", "amount"]], {}, "does not have the columns of a ledger.*ledger_columns"),
+    "a layout's columns": (TEXTS, {"layout": SHOP}, "lacks id, Ref, Created.*it has account, key"),
+    "a list": (TEXTS.assign(phone=[[1]] * 4), {}, "list<item: int64> in phone"),
+    "mixed": (TEXTS.assign(amount=[1, "a", object(), 2]), {}, "cannot be read as a table"),
+    "nothing": (3, {}, "A ledger is wanted, and int is none"),
+    "a query of no database": (TEXTS, {"query": "SELECT 1"}, "A query is for a database"),
+    "no query": ("sqlite:///books.db", {}, "asked by a query"),
+    "another database": ("mysql://u:hidden@h/db", {"query": "SELECT 1"}, "no driver for the address mysql://…; there"),
+    "a query that is not there": ("sqlite:///b.db", {"query": "none.sql"}, "none.sql cannot be read: No such file"),
+    "infinity": (pa.table({**{n: TEXTS[n] for n in ("account", "key", "amount")},
+                           "occurred_at": pa.array([2**62] * 4, pa.timestamp("us"))}), {}, "no calendar has"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_need_a_guess_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("units.toml").write_text(
+        'units = "cents"\ndates = ["%Y"]\ncolumns = {key = "key", moment = "occurred_at", amount = "amount"}\n'
+    )
+    source, options, expected = REFUSED[name]
+    with pytest.raises(StatementRefused, match=expected):
+        read_ledger(source, **options)
+
+
+# A database of the shop's own: a table of payments, in PostgreSQL and in SQLite.
+
+PAYMENTS = [
+    (7, "2026-10-30 08:15:00+02", "150.00", "paid", "7712345678"),
+    (8, "2026-10-30 09:02:11+02", "85.50", "paid", "7712345679"),
+    (9, "2026-10-31 17:40:00+02", "-60.00", "refunded", "7712345680"),
+    (10, "2026-10-31 18:05:37+02", "1200.00", "paid", "7712345681"),
+    (11, "2026-10-31 18:06:00+02", "12.00", "failed", None),
+]  # fmt: skip
+SELECTED = """-- the shop's payments; those that reached the operator
+SELECT 'operator:mtn:float' AS account, ref AS key, {moment} AS occurred_at, {amount},
+       CASE WHEN status IN ('paid', 'refunded') THEN 'completed' ELSE status END AS status, id AS number
+FROM payments WHERE ref IS NOT NULL;  -- ';' is no statement
+"""
+POSTGRESQL = SELECTED.format(moment="created_at", amount="amount")
+SQLITE = SELECTED.format(moment="created_at", amount="CAST(round(amount * 100) AS INTEGER) AS amount_minor")
+SECRETS = ("clerk", "hidden", "sockets")
+
+
+@pytest.fixture(scope="module")
+def postgresql(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a cluster of this test's own, on a socket in a folder that only it knows."""
+    places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin")), *os.environ["PATH"].split(os.pathsep)]
+    initdb = shutil.which("initdb", path=os.pathsep.join(map(str, places)))
+    if initdb is None or find_spec("adbc_driver_postgresql") is None:
+        text = "there is no PostgreSQL" if initdb is None else "the extra `sql` is not installed"
+        (pytest.fail if request.config.getoption("--require-postgresql") else pytest.skip)(text)
+    from adbc_driver_postgresql import dbapi
+
+    with TemporaryDirectory(prefix="sockets") as folder:
+        is_root = os.geteuid() == 0
+        as_nobody: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if is_root else {}
+        if is_root:
+            shutil.chown(folder, "nobody", "nogroup")
+        calls: dict[str, Any] = {"timeout": 60, "cwd": folder, "stdout": subprocess.DEVNULL, **as_nobody}
+        made = ["-D", f"{folder}/data"]
+        new, control = (
+            ["-U", "clerk", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"],
+            Path(initdb).with_name("pg_ctl"),
+        )
+        subprocess.run([initdb, *made, *new], check=True, **calls)  # noqa: S603  PostgreSQL's own
+        options = f"-k {folder} -c listen_addresses= -c fsync=off"
+        start = [*made, "-w", "-l", f"{folder}/log", "-o", options, "start"]
+        subprocess.run([control, *start], check=True, **calls)  # noqa: S603  the same
+        try:
+            address = f"postgresql:///postgres?host={folder}&user=clerk"
+            with closing(dbapi.connect(address, autocommit=True)) as link, closing(link.cursor()) as cursor:
+                columns = "id bigint, created_at timestamptz, amount numeric(12, 2), status text, ref text"
+                cursor.execute(f"CREATE TABLE payments ({columns})")
+                values = "$1, $2::text::timestamptz, $3::text::numeric, $4, $5"
+                cursor.executemany(f"INSERT INTO payments VALUES ({values})", PAYMENTS)  # noqa: S608  written above
+            yield address
+        finally:
+            subprocess.run([control, *made, "-m", "immediate", "stop"], check=True, **calls)  # noqa: S603  the same
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    with closing(sqlite3.connect(tmp_path / "the shop.db")) as database, database:
+        database.execute("CREATE TABLE payments (id INTEGER, created_at TEXT, amount NUMERIC, status TEXT, ref TEXT)")
+        database.executemany("INSERT INTO payments VALUES (?, ?, ?, ?, ?)", PAYMENTS)
+    return f"sqlite:///{tmp_path / 'the shop.db'}"
+
+
+def test_units_of_a_layout_decide_what_a_name_does_not():
+    given = pd.DataFrame({"account": ["a"], "key": ["k"], "occurred_at": ["2026-01-01"], "amount": [1500]})
+    columns = {name: name for name in ("account", "key", "amount")} | {"moment": "occurred_at"}
+    for units, minor in (("minor", 1_500), ("major", 150_000)):
+        layout = Layout(name="mine", columns=columns, dates=("%Y-%m-%d",), units=units)
+        assert read_ledger(given, layout=layout).rows["amount_minor"].tolist() == [minor]
+
+
+@pytest.fixture(params=["postgresql", pytest.param("sqlite", marks=needs_driver)])
+def shop(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The address of a shop's database, and its query."""
+    query = {"postgresql": POSTGRESQL, "sqlite": SQLITE}[request.param]
+    return request.getfixturevalue(request.param), query
+
+
+def told_of(error: BaseException) -> str:
+    """All that a person or a log gets to see of an error."""
+    facts = getattr(error, "facts", {})
+    return f"{''.join(traceback.format_exception(error))} {error!r} {facts} {getattr(error, 'hint', '')}"
+
+
+def test_a_query_selects_the_same_ledger(shop: tuple[str, str], tmp_path: Path):
+    address, sql = shop
+    query = csv_of(tmp_path, sql, "shop.sql")
+    ledger = read_ledger(address, query=query)
+    told = [name for name in LEDGER if name != "number"]
+    pd.testing.assert_frame_equal(ledger.rows[told], read_ledger(TEXTS).rows[told])
+    assert ledger.rows["number"].tolist() == [7, 8, 9, 10]
+    assert (ledger.name, ledger.sha256) == ("shop.sql", sha256(sql.encode()).hexdigest())
+    pd.testing.assert_frame_equal(read_ledger(address, query=sql).rows, ledger.rows)
+
+
+def test_the_command_takes_a_database_as_an_option_or_first(shop: tuple[str, str], tmp_path: Path):
+    query, statement = (
+        str(csv_of(tmp_path, text, name)) for text, name in ((shop[1], "shop.sql"), (STATEMENT, "m.csv"))
+    )
+    kept = tmp_path / "kept"
+    for arguments in (["--ledger", shop[0], statement], [shop[0], statement]):
+        options = ["--query", query, "--carry-to", str(kept), "--out", str(tmp_path / "b.html")]
+        done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *arguments, *options])
+        assert (done.exit_code, done.stderr) == (0, "")
+        written = [path.read_bytes() for path in (*kept.iterdir(), tmp_path / "b.html")]
+        assert not [name for name in SECRETS for text in (done.stdout.encode(), *written) if name.encode() in text]
+
+
+WRITES = (
+    "DELETE FROM payments", "UPDATE payments SET amount = 0", "DROP TABLE payments", "ATTACH 'new.db' AS new",
+    "COMMIT", "SET TRANSACTION READ WRITE", "SELECT 1; DELETE FROM payments", "SELECT ';'; DROP TABLE payments --",
+    "WITH gone AS (DELETE FROM payments RETURNING 1) SELECT * FROM gone", "SELECT 1 INTO more", "PRAGMA x = 2",
+    "WITH a AS (SELECT 1) DELETE FROM payments", "/* SELECT */ DELETE FROM payments", "", "-- SELECT 1", ";",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("lets_all_through", [False, True], ids=["by its words", "by the database"])
+def test_a_query_only_reads(
+    shop: tuple[str, str], lets_all_through: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    address, sql = shop
+    with monkeypatch.context() as patched:
+        if lets_all_through:
+            patched.setattr(database, "_one_query", lambda text, _: text)
+        for write in WRITES:
+            with pytest.raises(StatementRefused) as refused:
+                read_ledger(address, query=write)
+            assert not [name for name in SECRETS if name in told_of(refused.value)]
+    assert len(read_ledger(address, query=sql).rows) == 4
+    assert lets_all_through or not list(tmp_path.glob("new.db"))
+
+
+FAILS = {
+    "SELECT ref AS key,\n       nope FROM payments":
+        ("line 2, column 8: column .nope. does not exist", "no such column: nope"),
+    "SELECT 1 FROM orders": ("line 1, column 15: relation .orders. does not exist", "no such table: orders"),
+    "SELECT 1 FRO": ("does not have the columns", "does not have the columns"),
+    "SELECT (1": ("syntax error at end of input", "incomplete input"),
+    "SELECT CAST('0961234567x' AS integer)": ("invalid input syntax for .*: .096••••567x", "does not have the columns"),
+    "SELECT 1 / 0": ("query fails: division by zero", "does not have the columns"),
+}  # fmt: skip
+
+
+def test_what_the_database_says_is_said_with_its_place_in_the_query(shop: tuple[str, str]):
+    for sql, expected in FAILS.items():
+        with pytest.raises(StatementRefused, match=expected[shop[0].startswith("sqlite")]):
+            read_ledger(shop[0], query=sql)
+
+
+TYPES = {
+    "1234567890123.45::numeric(38, 2)": 123_456_789_012_345, "-0.10::numeric": 10, "150.1000::numeric": 15_010,
+    "150::numeric": 15_000, "CAST(150.1::float8 AS NUMERIC)": 15_010, "'150.10'::text": 15_010,
+    "12345678901234.00::numeric": "more than 13 digits", "'NaN'::numeric": "'nan' is not an amount",
+    "0.001::numeric": "finer than 0.01", "150.1::float8": "floats in amount", "150.1::real": "floats in amount",
+    "150.10::money": "the type money", "150::bigint": "kwacha or ngwee", "NULL::numeric": "amount is missing",
+}  # fmt: skip
+
+
+def test_numbers_of_postgresql_are_taken_exactly_or_not_at_all(postgresql: str):
+    for written, expected in TYPES.items():
+        query = (
+            "SELECT 'a'::char(9) AS account, '8f14e45f-ceea-467f-a8f8-2b9a3c5d1e00'::uuid AS key, "
+            f"'2026-10-31 23:30'::timestamp AS occurred_at, {written} AS amount, true AS state"
+        )
+        if isinstance(expected, str):
+            with pytest.raises(StatementRefused, match=expected):
+                read_ledger(postgresql, query=query)
+            continue
+        row = read_ledger(postgresql, query=query).rows.iloc[0]
+        assert (row["amount_minor"], row["account"], row["state"]) == (expected, "a", "true"), written
+        assert (row["occurred_at"], row["key"][:8]) == (datetime(2026, 10, 31, 21, 30, tzinfo=UTC), "8f14e45f")
+
+
+@needs_driver
+def test_sqlite_tells_no_types_and_is_read_whole_before_any_is_taken(sqlite: str):
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+    rows = f"{numbers} SELECT 'a' AS account, i AS key, "
+    late = (
+        f"{rows} '2026-01-01' AS occurred_at, 5 AS amount_minor, CASE WHEN i > 2000 THEN 'x' || i END AS batch FROM n"
+    )
+    read = read_ledger(sqlite, query=late).rows
+    assert (len(read), read["batch"].count(), read["batch"].iloc[-1]) == (3000, 1000, "x3000")
+    mixed = f"{rows} '2026-01-01' AS occurred_at, CASE WHEN i > 2000 THEN 1.5 ELSE 1 END AS amount FROM n"
+    with pytest.raises(StatementRefused, match=r"floats in amount.*CAST\(round\(amount \* 100\) AS INTEGER\)"):
+        read_ledger(sqlite, query=mixed)
+
+
+def test_nothing_of_an_address_is_told(postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    there = postgresql.partition("?host=")[2].partition("&")[0]
+    for address, expected in {
+        "postgresql://clerk:hidden@127.0.0.1/sockets": "has a password in it.*PGPASSWORD",
+        "postgresql://clerk@127.0.0.1/sockets?password=hidden": "has a password in it",
+        "postgresql://clerk@127.0.0.1/sockets?sslpassword=hidden": "has a password in it",
+        "postgresql://clerk@127.0.0.1:1/sockets": "cannot be reached",
+        "postgresql://clerk@[hidden/sockets": "cannot be read",
+        "postgresql://clerk@127.0.0.1:hidden/sockets": "has an address that cannot be used",
+        "postgresql://clerk@127.0.0.1/sockets?hidden=1": "has an address that cannot be used",
+        "postgresql://clerk@sockets.invalid/hidden": "on a host that is not found",
+        f"postgresql:///postgres?host={there}&user=hidden": "does not know this user",
+        f"postgresql:///hidden?host={there}&user=clerk": "is not on this server",
+        "oracle://clerk:hidden@sockets/x": "no driver for the address oracle",
+        f"sqlite:///{tmp_path}/sockets/hidden.db": "There is no database hidden.db",
+    }.items():
+        with pytest.raises(StatementRefused, match=expected) as refused:
+            read_ledger(address, query="SELECT 1")
+        names = ["clerk", "sockets"] if address.startswith("sqlite") else SECRETS
+        assert not [name for name in names if name in told_of(refused.value).replace(__file__, "")], address
+    monkeypatch.setitem(sys.modules, "adbc_driver_postgresql.dbapi", None)
+    with pytest.raises(StatementRefused, match=r"not installed.*mobile-money-workbench\[sql\]"):
+        read_ledger(postgresql, query="SELECT 1")
+
+
+def test_the_command_says_what_is_wrong_with_a_ledger_and_reads_one_in_a_layout_of_its_own(tmp_path: Path):
+    statement = csv_of(tmp_path, STATEMENT, "mtn.csv")
+    text = SMALLEST.replace("account,key,occurred_at,amount", "Wallet,Ref,When,Kwacha")
+    books = csv_of(tmp_path, text.replace("operator:mtn:float", "MTN"))
+    layout = csv_of(
+        tmp_path,
+        'dates = ["%Y-%m-%d %H:%M:%S"]\n'
+        'columns = {account = "Wallet", key = "Ref", moment = "When", amount = "Kwacha"}\n'
+        'accounts = {MTN = "operator:mtn:float"}',
+        "books.toml",
+    )
+    for arguments, status, expected in (
+        ([books, statement, "--ledger-layout", layout], 0, "Nothing to settle"),
+        (["--ledger", books, statement, "--ledger-layout", layout], 0, "Nothing to settle"),
+        ([books, statement], 2, "does not have the columns of a ledger"),
+        ([statement, statement], 2, "The ledger comes first, and the statements after it"),
+        (["--ledger", books], 2, "STATEMENT...'"),
+        ([books], 2, "STATEMENT...'"),
+        ([books, statement, "--query", layout], 2, "A query is for a database"),
+        (["postgresql://clerk:hidden@sockets/x", statement, "--query", layout], 2, "is no query"),
+    ):
+        done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *map(str, arguments)])
+        assert (done.exit_code, expected in done.output) == (status, True), done.output
+        assert not [name for name in SECRETS if name in done.output]
+
+
+def test_a_row_that_was_booked_late_is_found_by_its_number_and_without_one_that_is_said(tmp_path: Path):
+    days = STATEMENT.splitlines(keepends=True)
+    first, second = (csv_of(tmp_path, days[0] + "".join(part), name) for part, name in
+                     ((days[1:3], "first.csv"), (days[3:], "second.csv")))  # fmt: skip
+    late = "operator:mtn:float,77,2026-10-29 10:00:00,11.00"
+    begun = SMALLEST.splitlines()
+    for numbered in (True, False):
+        lines = [*begun[:3], *begun[3:], late]
+        if numbered:
+            lines = [f"{line},{place or 'number'}" for place, line in enumerate(lines)]
+        kept = str(tmp_path / f"kept {numbered}")
+        for books, statement, expected in (
+            (lines[:3], first, (0, "", False)),
+            (lines, second, (1, "", True) if numbered else (0, "books.csv has 3 rows up to the last closing", False)),
+        ):
+            options = ["--carry-to", kept] if statement is first else ["--carry-forward", kept]
+            arguments = [str(csv_of(tmp_path, "\n".join(books))), str(statement), *options]
+            done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *arguments])
+            assert (done.exit_code, done.stderr[: len(expected[1])]) == expected[:2], done.output
+            assert ("missing_in_statement" in done.stdout) == expected[2]

@@ -1,0 +1,585 @@
+"""A ledger of one's own, brought to the shape LEDGER_MOVEMENT: from a file, a table or a query to a database."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from workbench.analysis.database import fetched, is_address
+from workbench.analysis.files import PARQUET
+from workbench.analysis.frames import schema_of, typed, untyped
+from workbench.analysis.phone_key import PhoneKey, key_from
+from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, STATEMENT_ROW, Columns
+from workbench.analysis.statements.cells import Cell, Memo, Wrong, key_of, refused, shown, text_of
+from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
+from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, declared_in, digest_of
+from workbench.analysis.statements.fields import IS_OPENING, pieces_of
+from workbench.analysis.statements.layouts import AMOUNTS, LAYOUTS, LEDGER_FIELDS, Layout, heading_key
+from workbench.analysis.statements.recognising import Found, recognised
+from workbench.analysis.statements.statement import (
+    Whole,
+    _agreed,
+    _frame,
+    _layouts,
+    _made_keys,
+    _newest_first,
+    _without_footers,
+    checked,
+    effects_of,
+)
+from workbench.domain.moments import DAY_MS, milliseconds
+from workbench.errors import StatementRefused
+from workbench.render import Table, pairs, table
+
+LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string"}
+"""What `read_ledger` gives: a balance that is told nowhere is null."""
+
+
+_COLUMNS: Final = (
+    ("account", "text", "needed, or account='…'", "operator:mtn:float", "what the statement is a statement of"),
+    ("key", "text", "needed", "7712345678", "the transaction's id that the statement has too"),
+    ("batch", "text", "none", "SW-20261031", "the key of the whole, of which the row is a part"),
+    ("occurred_at", "moment", "needed, or business_date", "2026-10-31T08:15:00+02:00", "in Lusaka if it has no zone"),
+    ("business_date", "day", "the day of occurred_at in Lusaka", "2026-10-31", "the day in the books"),
+    ("direction", "in or out", "the sign of the amount", "in", "from where the account stands"),
+    ("amount_minor", "whole number", "needed, or amount in kwacha: 150.00", "15000", "gross, in ngwee"),
+    ("fee_minor", "whole number", "0; or fee in kwacha", "375", "what lowers the balance besides, in ngwee"),
+    ("currency", "text", "currency='…', or ZMW", "ZMW", "three letters"),
+    ("status", "completed, failed or pending", "completed", "completed", "only what is completed moves money"),
+    ("phone", "text", "none", "0961234567", "the customer's number, in any spelling"),
+    ("entry", "text", "the key, of further rows key#2", "JE-1042", "what the books call the row; each once"),
+    ("number", "whole number", "follows from the moment", "1042", "the order of booking; it tells what came late"),
+    ("kind", "text", "none", "payout_paid", "a payout_paid that the statement lacks is payout_unpaid"),
+    ("payment", "text", "none", "order-81", "your own name of the payment"),
+    ("reverses", "text", "none", "JE-1040", "the entry that this one reverses"),
+    ("state", "text", "none", "in_suspense", "in_suspense: late money that waits for a decision"),
+    ("balance_minor", "whole number", "from the nearest that is told; told nowhere, it begins as the statement does",
+     "115000", "after the row, in ngwee"),
+)  # fmt: skip
+"""A table whose columns are called so needs no layout."""
+SMALLEST: Final = """\
+account,key,occurred_at,amount
+operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00
+operator:mtn:float,7712345679,2026-10-30 09:02:11,85.50
+operator:mtn:float,7712345680,2026-10-31 17:40:00,-60.00
+operator:mtn:float,7712345681,2026-10-31 18:05:37,1200.00
+"""
+"""The smallest ledger, in CSV; amounts are in kwacha, and one below zero goes out."""
+
+
+def ledger_columns() -> Table:
+    """Each column of a ledger: what it holds, what is assumed without it, and an example."""
+    return table("The columns of a ledger", ("column", "holds", "without it", "example", "meaning"), _COLUMNS)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Ledger:
+    """A ledger as it was read."""
+
+    name: str
+    """Of the file or the query, without its folder, or the kind of table."""
+    sha256: str | None
+    """Of the file, or of the query's text; None for a table."""
+    layout: str
+    rows: pd.DataFrame
+    """Columns as LEDGER declares them: a row for each of the ledger, in its order."""
+    tells_numbers: bool
+    """Whether it numbers its rows itself: else one that was booked late cannot be told from those of its date."""
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """Those that have rows."""
+        return tuple(sorted(self.rows["account"].unique()))
+
+    def __repr__(self) -> str:
+        return str(self._table())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return self._table()._repr_mimebundle_()
+
+    def _table(self) -> Table:
+        days = self.rows["business_date"]
+        told = {"layout": self.layout, "accounts": ", ".join(self.accounts) or "none", "rows": f"{len(self.rows):,}"}
+        told["period"] = f"{days.min()} to {days.max()}" if len(days) else "no rows"
+        return pairs(self.name, {**told, "sha256": self.sha256 or "of no file"})
+
+
+def read_ledger(
+    source: Any,  # noqa: ANN401  a path, an address, or a table of a library that may not be installed
+    *,
+    query: str | Path | None = None,
+    layout: str | Path | Layout | None = None,
+    account: str | None = None,
+    date_format: str | None = None,
+    currency: str | None = None,
+    phone_key: str | Path | bytes | None = None,
+) -> Ledger:
+    """Read a ledger of your own, for `reconcile`.
+
+    `source` is the path of a `.csv`, `.xlsx` or `.parquet` file, a DataFrame of pandas or Polars, an Arrow table, or
+    the address of a database with `query`, the path of a `.sql` file or the query itself. Where its columns are called
+    as `ledger_columns()` shows them, it needs no `layout`; the smallest has four:
+
+        account,key,occurred_at,amount
+        operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00
+        operator:mtn:float,7712345680,2026-10-31 17:40:00,-60.00
+
+    A `layout` is one as of statements, with the fields of a ledger besides; of its two columns `debit` and `credit`,
+    in books the debit is what comes in. Amounts are in major units (150.00), those of columns called `…_minor` whole
+    minor units (15000); `units` in the layout says it where the name does not. Times without a zone are Lusaka's, or of
+    the layout's `utc_offset_hours`. `account`, `date_format`, `currency` and `phone_key` are as for
+    `read_statement`.
+
+    What a period has carried forward goes by the rows' `number`, such as the id that a database counts up. Without it,
+    a row that is booked after the closing date and dated before it is not read by the next run.
+
+    An address is `postgresql://user@host/database`, its password in PGPASSWORD, or `sqlite:///path`. The query is run
+    alone, in a transaction that only reads.
+
+    Raises StatementRefused: it cannot be read without guessing. A row of one's own books that cannot be read is no
+    finding: the ledger is refused, with every reason, how many rows it is of and the first of them.
+    """
+    taken, key = _taken(source, query), key_from(phone_key)
+    found, formats = taken.found(layout)
+    return _read(taken, found, [date_format] if date_format else formats, account, currency, key)
+
+
+class _Taken(NamedTuple):
+    """A source before its layout is known: a file that is cut into cells, or an Arrow table."""
+
+    name: str
+    sha256: str | None
+    content: Path | pa.Table
+
+    @property
+    def row(self) -> str:
+        """What messages call a row by its number."""
+        return "line" if isinstance(self.content, Path) else "row"
+
+    def found(self, layout: str | Path | Layout | None) -> tuple[Found, Sequence[str]]:
+        """The layout and the header, and the formats of its moments."""
+        chosen = None if layout is None else _layouts(layout)[0]
+        if isinstance(self.content, Path):
+            sources = cell_rows_of(self.content, [chosen] if chosen else _ANY)
+            books = _books(chosen) if chosen else _named_alike(self.name, _first_lines(sources))
+            found = recognised(self.name, sources, [books], named=True)
+            return found, found.layout.dates
+        headings = self.content.column_names
+        books = _books(chosen) if chosen else _named_alike(self.name, [(headings, None)])
+        if lacking := books.lacking({*map(heading_key, headings)}):
+            text = (
+                f"lacks {', '.join(lacking)}, which the layout {books.name} names; it has {', '.join(headings[:40])}."
+            )
+            raise refused(self.name, text, headings=tuple(headings))
+        return _in_table(self.name, self.content, books)
+
+
+def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as `read_ledger` has it
+    if is_address(source):
+        if query is None:
+            raise StatementRefused(
+                "A database is asked by a query.", hint="Pass query='ledger.sql', or the query itself."
+            )
+        name, sql = _sql(query)
+        return _Taken(name, hashlib.sha256(sql.encode()).hexdigest(), fetched(source, sql, name))
+    if query is not None:
+        raise StatementRefused("A query is for a database.", hint="Pass its address: postgresql://… or sqlite:///….")
+    if isinstance(source, str | Path):
+        path = Path(source)
+        digest = digest_of(path)
+        is_parquet = path.suffix.lower() == PARQUET
+        return _Taken(path.name, digest, _arrow(path.name, lambda: pq.read_table(path)) if is_parquet else path)
+    name = f"{type(source).__module__.split('.')[0].lstrip('_')} {type(source).__name__}"
+    if isinstance(source, pa.Table):
+        return _Taken(name, None, source)
+    if isinstance(source, pd.DataFrame):
+        return _Taken(name, None, _arrow(name, lambda: pa.Table.from_pandas(source, preserve_index=False)))
+    try:
+        lazy = nw.from_native(source).lazy()
+    except TypeError:
+        hint = "Pass a file's path, a DataFrame, an Arrow table, or a database's address with a query."
+        raise StatementRefused(f"A ledger is wanted, and {type(source).__name__} is none.", hint=hint) from None
+    return _Taken(name, None, _arrow(name, lambda: lazy.collect(backend="pyarrow").to_native()))
+
+
+def _sql(query: str | Path) -> tuple[str, str]:
+    """The name of a query and its text."""
+    if isinstance(query, str) and not query.lower().endswith(".sql"):
+        return "query", query
+    path = Path(query)
+    try:
+        return path.name, path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise refused(path.name, f"cannot be read: {why}.") from None
+
+
+def _arrow(name: str, made: Callable[[], pa.Table]) -> pa.Table:
+    try:
+        return made()
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise refused(name, f"cannot be read as a table: {error}.") from None
+
+
+_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
+_ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
+_ANY: Final = [
+    Layout(name="any", columns={"key": "key", "moment": "moment", "amount": "amount"}, dates=_DATES, delimiter=mark)
+    for mark in ",;\t"
+]
+"""By these a file is cut, whose layout follows from what is found."""
+_ALIKE: Final = {
+    **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone")},
+    **{name: name for name in LEDGER_FIELDS}, "moment": "occurred_at", "day": "business_date",
+}  # fmt: skip
+"""Field → the column of LEDGER_MOVEMENT that holds it; one of amounts is `amount_minor`, or `amount` in major units."""
+
+
+_Header = tuple[Sequence[str], str | None]
+"""Headings, and the delimiter between them."""
+
+
+def _first_lines(sources: Iterable[CellRows]) -> Iterator[_Header]:
+    """The first line of each reading of a file."""
+    for each in sources:
+        for _, cells in islice(each.lines(), 1):
+            yield [text_of(cell) for cell in cells], each.delimiter
+
+
+def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
+    """The layout of a table whose columns are called as those of LEDGER_MOVEMENT.
+
+    Raises StatementRefused: too few of them are.
+    """
+    shown_headings: Sequence[str] = ()
+    for header, mark in headers:
+        headings = {heading_key(each) for each in header}
+        columns = {field: column for field, column in _ALIKE.items() if column in headings}
+        for called in ("amount", "fee", "balance", "amount_minor", "fee_minor", "balance_minor"):
+            columns |= {called.removesuffix("_minor"): called} if called in headings else {}
+        if "moment" not in columns and "day" in columns:
+            columns["moment"] = columns.pop("day")
+        if {"key", "moment", "amount"} <= columns.keys():
+            words = {each: each for each in DIRECTIONS}
+            return Layout(name="ledger", columns=columns, dates=_DATES, directions=words, delimiter=mark or ",")
+        shown_headings = header if len(header) > len(shown_headings) else shown_headings
+    headings = {heading_key(each) for each in shown_headings}
+    is_statement = any(not layout.lacking(headings) for layout in LAYOUTS.values())
+    raise refused(
+        name,
+        "does not have the columns of a ledger, of which account, key, occurred_at and amount are needed; it has "
+        f"{', '.join(each[:40] for each in shown_headings[:40]) or 'none'}.",
+        hint="These are the columns of a statement. The ledger comes first, and the statements after it."
+        if is_statement
+        else "Name its columns so, or declare them: layout='mine.toml'. ledger_columns() shows them all.",
+        headings=tuple(shown_headings),
+    )
+
+
+def _books(layout: Layout) -> Layout:
+    """The layout as a ledger has it: in books a debit is what comes in."""
+    swapped = {"debit": "credit", "credit": "debit"}
+    return replace(layout, columns={swapped.get(name, name): heading for name, heading in layout.columns.items()})
+
+
+_AS_NUMERIC: Final = (
+    "in PostgreSQL CAST({0} AS NUMERIC), in SQLite CAST(round({0} * 100) AS INTEGER) AS {0}_minor, in pandas text from "
+    "the beginning (dtype=str) or df['{0}'].astype(str)"
+)
+_ROWS_AT_ONCE: Final = 20_000
+_To = Callable[[Any], Cell]
+
+
+def _in_table(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequence[str]]:
+    """A table as rows of the cells that a workbook would have, and the formats of its moments."""
+    fields = {key: field for field, key in layout.keys.items()}
+    used = [each for each in given.schema if heading_key(each.name) in fields]
+    if len({heading_key(each.name) for each in used}) < len(used):
+        text = f"has a column twice: {', '.join(each.name for each in used)}."
+        raise refused(name, text, headings=tuple(given.column_names))
+    made = [_cells_of(name, each, given.column(each.name), fields[heading_key(each.name)], layout) for each in used]
+
+    def lines() -> Iterator[Line]:
+        number = 0
+        for start in range(0, len(given), _ROWS_AT_ONCE):
+            pieces = (_slice(name, column, start, to) for column, to in made)
+            for number, cells in enumerate(zip(*pieces, strict=True), start + 1):
+                yield number, list(cells)
+
+    moments = given.schema.field(next(each.name for each in used if fields[heading_key(each.name)] == "moment")).type
+    is_typed = pa.types.is_date(moments), pa.types.is_timestamp(moments)
+    formats = next((each for each, holds in zip(("%Y-%m-%d", "%Y-%m-%d %H:%M:%S"), is_typed, strict=True) if holds), "")
+    header: list[Cell] = [each.name for each in used]
+    return Found(CellRows(name, "table", None, lines), layout, header, 0, ()), [formats] if formats else layout.dates
+
+
+def _slice(name: str, column: pa.ChunkedArray, start: int, to: _To) -> list[Cell]:
+    try:
+        values = column.slice(start, _ROWS_AT_ONCE).to_pylist()
+        return values if to is _same and None not in values else ["" if each is None else to(each) for each in values]
+    except (ValueError, OverflowError):
+        text = f"has a moment that no calendar has, from row {start + 1} on."
+        raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.") from None
+
+
+def _cells_of(
+    name: str, field: pa.Field, column: pa.ChunkedArray, what: str, layout: Layout
+) -> tuple[pa.ChunkedArray, _To]:
+    """A column, and what makes cells of its values.
+
+    Raises StatementRefused: a float, whole numbers that may be kwacha or ngwee, or a type that no cell has.
+    """
+    if column.null_count == len(column):
+        return column, text_of
+    is_money, is_numeric, kind = what in AMOUNTS, False, field.type
+    if isinstance(kind, pa.BaseExtensionType) and pa.types.is_string(kind.storage_type):
+        # PostgreSQL's NUMERIC comes as its exact text.
+        is_numeric = getattr(kind, "type_name", "") == "numeric"
+        column, kind = column.cast(kind.storage_type), kind.storage_type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if unfit := _unfit(field, kind, layout, is_money=is_money):
+        raise refused(name, unfit[0], hint=unfit[1], column=field.name)
+    if pa.types.is_timestamp(kind):
+        utc = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.timestamp("us"))
+        local = pc.add(utc, pa.scalar(timedelta(hours=layout.utc_offset_hours), pa.duration("us")))
+        return local if kind.tz else utc, _same
+    if pa.types.is_date(kind):
+        return column, lambda day: datetime.combine(day, time())
+    if pa.types.is_decimal(kind) or is_numeric:
+        return column, _decimal if is_money else _plain_number
+    if pa.types.is_boolean(kind):
+        return column, lambda value: str(value).lower()
+    return column, _same if column.type in (pa.string(), pa.large_string(), pa.string_view()) else str
+
+
+def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
+    """Why no cell is made of a column, and what to write instead."""
+    called, of = field.name, pa.types
+    numeric = _AS_NUMERIC.format(called)
+    if of.is_floating(kind):
+        hint = f"Write {numeric}." if is_money else "Give it as text: a float keeps no digits."
+        return f"has floats in {called}, and no float holds money or a key.", hint
+    if is_money and (field.metadata or {}).get(b"POSTGRESQL:type") == b"money":
+        return f"has the type money in {called}, whose unit the server sets.", f"Write CAST({called} AS NUMERIC)."
+    if is_money and of.is_integer(kind) and not layout.units and not layout.is_minor:
+        hint = f"If they are ngwee, name it {called}_minor; if kwacha, write {numeric}."
+        return f"has whole numbers in {called}, which may be kwacha or ngwee.", hint
+    tests = (of.is_string, of.is_large_string, of.is_string_view, of.is_integer, of.is_boolean, of.is_decimal,
+             of.is_timestamp, of.is_date, of.is_time)  # fmt: skip
+    if not isinstance(kind, pa.UuidType) and not any(test(kind) for test in tests):
+        return f"has {kind} in {called}, which is no text, number or moment.", ""
+    return None
+
+
+def _same(cell: Cell) -> Cell:
+    return cell
+
+
+def _decimal(value: Decimal | str) -> Cell:
+    """An exact number; what is none, such as `nan`, is a text."""
+    return Decimal(value) if isinstance(value, Decimal) or value[-1].isdigit() else value
+
+
+def _plain_number(value: Decimal | str) -> Cell:
+    return value if isinstance(value, str) else format(value, "f")
+
+
+def _read(  # noqa: PLR0913, PLR0917  what is read, and what it is read by
+    taken: _Taken, found: Found, formats: Sequence[str], account: str | None, currency: str | None, key: PhoneKey
+) -> Ledger:
+    """Every row of the ledger. Raises StatementRefused: any of them cannot be read."""
+    name, layout = taken.name, found.layout
+    said, _ = declared_in(name, layout, found.above)
+    if "account" not in found.places:
+        account = _agreed(name, "account", account, said.account, layout.account)
+    elif account:
+        raise refused(name, f"says of each row which account it is of, and {account!r} was passed.")
+    whole_currency = _agreed(name, "currency", currency and currency.strip().upper(), said.currency, layout.currency)
+    by = [DateFormat(each) for each in formats]
+    dates, more = DateColumn(name, by), _More(found)
+    lines = more.noted(_without_footers(found, by))
+    if tuple(formats) == _DATES:
+        lines = _moments(lines, found.places["moment"], timedelta(hours=layout.utc_offset_hours))
+    pieces = list(pieces_of(lines, found, dates, whole_currency, key))
+    rows = _frame(pieces, dates, layout, {"statement": name, "account": account or ""})
+    is_opening = np.concatenate([np.empty(0, bool), *(piece[IS_OPENING].to_numpy() for piece in pieces)])
+    brought = rows["balance_minor"][is_opening].dropna().head(1)
+    opening = next(iter(brought), None) if said.opening_minor is None else said.opening_minor
+    newest_first = _newest_first(dates.decided()[0], partial(checked, rows, said, 0))
+    rows, local = rows[~is_opening].reset_index(drop=True), dates.decided()[0][~is_opening]
+    made = more.columns(rows)
+    _refuse_unreadable(taken, rows, more)
+    if layout.makes_keys:
+        rows["key"] = _made_keys(rows, newest_first=newest_first)
+    places = np.arange(local.size)[:: -1 if newest_first else 1]
+    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, opening), "number" in made)
+
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+
+
+class _More:
+    """The columns that a statement does not have, and what is wrong with their cells."""
+
+    def __init__(self, found: Found) -> None:
+        self._places = {name: place for name, place in found.places.items() if name in LEDGER_FIELDS}
+        self._headings = found.layout.columns
+        self._cells: dict[int, list[Cell]] = {}
+        self._days = DateFormat(found.layout.preamble_date)
+        self._accounts = {heading_key(word): account for word, account in found.layout.accounts.items()}
+        self._words = tuple(found.layout.accounts)
+        self.problems: list[tuple[int, str]] = []
+        """The number of a row, and what is wrong with it."""
+
+    def noted(self, lines: Iterator[Line]) -> Iterator[Line]:
+        """The lines, of which the cells of these columns are kept."""
+        for number, cells in lines:
+            self._cells[number] = [cells[place] if place < len(cells) else "" for place in self._places.values()]
+            yield number, cells
+
+    def columns(self, rows: pd.DataFrame) -> dict[str, list[Any]]:
+        """Field → the values of the rows, None where a cell is empty or wrong."""
+        readers: dict[str, Callable[[Cell], Any]] = {"account": self._account, "number": _integer, "day": self._day}
+        numbers = rows["line"].tolist()
+        made: dict[str, list[Any]] = {}
+        for place, name in enumerate(self._places):
+            read = Memo(readers.get(name, key_of))
+            made[name] = [read[self._cells[number][place]] for number in numbers]
+            for at, value in enumerate(made[name] if read.refused else ()):
+                if type(value) is Wrong:
+                    self.problems.append((numbers[at], f"{self._headings[name]} {value}"))
+        return made
+
+    def _account(self, cell: Cell) -> str | Wrong:
+        text = key_of(cell) or Wrong("is missing")
+        if isinstance(text, Wrong) or not self._accounts:
+            return text
+        return self._accounts.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(self._words)}"))
+
+    def _day(self, cell: Cell) -> int | Wrong:
+        at = (
+            milliseconds(cell.replace(tzinfo=UTC))
+            if isinstance(cell, datetime)
+            else self._days.read(text_of(cell).strip())
+        )
+        return Wrong(f"{shown(cell)} is not a day written as {self._days.pattern}") if at is None else at // DAY_MS
+
+
+def _integer(cell: Cell) -> int | Wrong:
+    text = text_of(cell).strip()
+    return (
+        int(text) if _INTEGER.fullmatch(text) else Wrong(f"{shown(cell)} is no whole number" if text else "is missing")
+    )
+
+
+_MOST_SAID: Final = 20
+
+
+def _refuse_unreadable(taken: _Taken, rows: pd.DataFrame, more: _More) -> None:
+    """Raises StatementRefused with every reason, how many rows it is of and the first of them."""
+    bad = rows.loc[rows["problem"].notna(), ["line", "problem"]]
+    said = [(line, why) for line, whys in bad.itertuples(index=False) for why in whys.split("; ")] + more.problems
+    if not said:
+        return
+    counts, first = Counter(why for _, why in said), {why: line for line, why in sorted(said, reverse=True)}
+    listed = [
+        f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{taken.row} {first[why]})"
+        for why, count in counts.most_common(_MOST_SAID)
+    ]
+    listed += [f"and {len(counts) - _MOST_SAID:,} more reasons"] if len(counts) > _MOST_SAID else []
+    many = len({line for line, _ in said})
+    raise refused(
+        taken.name,
+        f"has {many:,} of {len(rows):,} rows that cannot be read: {'; '.join(listed)}.",
+        hint="Words of your own are declared in a layout: statuses = {Paid = 'completed'}, or in the query."
+        if any(" is none of " in why for why in counts)
+        else "",
+        rows=many,
+        first=min(line for line, _ in said),
+    )
+
+
+_TEXTS: Final = ("account", "entry", "kind", "payment", "reverses", "state")
+_IN_A_MILLISECOND: Final = 1_000_000
+"""The rows of one moment are numbered up to here."""
+
+
+def _moments(lines: Iterator[Line], place: int, offset: timedelta) -> Iterator[Line]:
+    """The lines, with moments of ISO 8601 as databases write them, with a zone or not, as local ones."""
+    for number, cells in lines:
+        cell = cells[place] if place < len(cells) else ""
+        if isinstance(cell, str) and _ISO.fullmatch(text := cell.strip()):
+            with suppress(ValueError, OverflowError):
+                at = datetime.fromisoformat(text)
+                cells[place] = (at.astimezone(UTC) + offset).replace(tzinfo=None) if at.tzinfo else at
+        yield number, cells
+
+
+def _ledger(
+    rows: pd.DataFrame, made: Mapping[str, list[Any]], local: Whole, places: Whole, opening: int | None
+) -> pd.DataFrame:
+    """The rows in the shape LEDGER; what is not told follows from what is. `places` are theirs, the oldest first."""
+    given = untyped(rows, STATEMENT_ROW)
+    columns: dict[str, Any] = {name: given[name] for name in LEDGER if name in given.column_names}
+    columns |= {name: pa.array(made[name], pa.string()) for name in _TEXTS if name in made}
+    columns |= {name: pa.nulls(len(rows), pa.string()) for name in _TEXTS if name not in columns}
+    if "day" in made:
+        columns["business_date"] = pa.array(made["day"], pa.int32()).cast(pa.date32())
+    if "kind" not in made:
+        columns["kind"] = pc.if_else(pc.equal(given["type"], "payout"), "payout_paid", None)
+    number = np.array(made["number"], np.int64) if "number" in made else _numbers(local, places)
+    booked = pd.DataFrame(
+        {
+            "account": columns["account"].to_pandas(),
+            "key": columns["key"].to_pandas(),
+            "currency": columns["currency"].to_pandas(),
+            "signed": pd.array(effects_of(rows)[0], "Int64"),
+            "balance": rows["balance_minor"],
+        }
+    ).iloc[np.lexsort((places, number))]
+    if "entry" not in made:
+        further = booked.groupby(["account", "key"]).cumcount().sort_index() + 1
+        columns["entry"] = pa.array(
+            [key if nth == 1 else f"{key}#{nth}" for key, nth in zip(columns["key"].to_pylist(), further, strict=True)]
+        )
+    columns["number"] = pa.array(number)
+    columns["balance_minor"] = pa.array(_balances(booked, opening).sort_index(), from_pandas=True)
+    return typed([pa.table({name: columns[name] for name in LEDGER}, schema=schema_of(LEDGER))], LEDGER)
+
+
+def _numbers(local: Whole, places: Whole) -> Whole:
+    """Numbers in the order of the moments, then of the rows: a row has the same one in each file that has it."""
+    order = np.lexsort((places, local))
+    sorted_ms, nth = local[order], np.arange(local.size)
+    begins = np.maximum.accumulate(np.where(np.diff(sorted_ms, prepend=ABSENT) != 0, nth, 0))
+    numbers = np.empty_like(local)
+    numbers[order] = sorted_ms * _IN_A_MILLISECOND + nth - begins
+    return numbers
+
+
+def _balances(booked: pd.DataFrame, opening: int | None) -> "pd.Series[Any]":
+    """The balance after each row, in the order of booking, by account and currency: from the nearest that is told.
+
+    Where none is, and no opening balance, it is null.
+    """
+    by = [booked["account"], booked["currency"]]
+    moved = booked.groupby(by)["signed"].cumsum()
+    apart = (booked["balance"] - moved).groupby(by).ffill().groupby(by).bfill()
+    begins = apart if opening is None else apart.fillna(opening)
+    return booked["balance"].fillna(moved + begins)
