@@ -3,16 +3,21 @@
 >>> read_statement("statements/mtn.csv").rows  # doctest: +SKIP
 """
 
+from workbench.analysis.statements.drafting import Check, Draft, checked, draft_layout
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, Preamble
 from workbench.analysis.statements.statement import Statement, read_statement
 from workbench.analysis.statements.writing import StatementWriter, statement_writer, write_statement
 
 __all__ = [
     "LAYOUTS",
+    "Check",
+    "Draft",
     "Layout",
     "Preamble",
     "Statement",
     "StatementWriter",
+    "checked",
+    "draft_layout",
     "read_statement",
     "statement_writer",
     "write_statement",

@@ -196,7 +196,7 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> tuple[Pream
     readers = _readers(layout)
     made: dict[str, tuple[int, Any]] = {}
     for line, cells in above:
-        label, value = _pair(cells)
+        label, value = pair_of(cells)
         field = labels.get(heading_key(label))
         if field is None or value == "":
             continue
@@ -213,7 +213,8 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> tuple[Pream
     return declared, made.get("closing", (0, None))[0]
 
 
-def _pair(cells: list[Cell]) -> tuple[str, Cell]:
+def pair_of(cells: list[Cell]) -> tuple[str, Cell]:
+    """A label and its value, in one cell with a colon or in two."""
     filled = [cell for cell in cells if cell != ""]
     if len(filled) == 1:
         label, _, value = text_of(filled[0]).partition(":")

@@ -10,7 +10,7 @@ from workbench.analysis.statements.dialect import CellRows, Line
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 
-_HEADER_WITHIN: Final = 50
+HEADER_WITHIN: Final = 50
 """The header is looked for in so many lines."""
 _OF_A_LEDGER: Final = "These are the columns of a ledger: it comes first, and the statements after it."
 _DELIMITERS: Final = ",;\t|"
@@ -83,7 +83,7 @@ def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout]
 def _head(cell_rows: CellRows) -> Head:
     lines: list[Line] = []
     try:
-        lines.extend(itertools.islice(cell_rows.lines(), _HEADER_WITHIN))
+        lines.extend(itertools.islice(cell_rows.lines(), HEADER_WITHIN))
     except StatementRefused as failure:
         return Head(cell_rows, lines, failure)
     return Head(cell_rows, lines)
