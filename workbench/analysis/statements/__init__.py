@@ -3,7 +3,9 @@
 >>> read_statement("statements/mtn.csv").rows  # doctest: +SKIP
 """
 
-from workbench.analysis.statements.drafting import Check, Draft, checked, draft_layout
+from workbench.analysis.statements.checking import Check
+from workbench.analysis.statements.draft import Draft
+from workbench.analysis.statements.drafting import checked, draft_layout
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, Preamble
 from workbench.analysis.statements.statement import Statement, read_statement
 from workbench.analysis.statements.writing import StatementWriter, statement_writer, write_statement
