@@ -72,10 +72,14 @@ class Check:
         columns = [Column("first line", numeric=True), Column("rows", numeric=True), Column("why")]
         return table("Unreadable, the commonest reasons", columns, rows)
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+    def html(self) -> str:
+        """The same as HTML."""
         said = "".join(f"<p>{escape(visible(each))}</p>" for each in summary(self.statement))
         reasons = self.reasons()
-        return bundle(str(self), self._table().html() + (reasons.html() if reasons.rows else "") + said)
+        return self._table().html() + (reasons.html() if reasons.rows else "") + said
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(str(self), self.html())
 
 
 _SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")
@@ -109,5 +113,5 @@ def summary(statement: Statement) -> list[str]:
     account = "" if statement.account != _NOT_TOLD else "; the account is not told"
     return [
         f"{len(statement.rows):,} rows, {days}, {bad:,} unreadable{account}.",
-        f"The running balance {statement.follows}.",
+        f"Running balance: {statement.follows}.",
     ]

@@ -4,8 +4,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from workbench.analysis.statements.cells import Cell, refused, text_of
 from workbench.analysis.statements.checking import Check, read_as
@@ -15,7 +16,11 @@ from workbench.analysis.statements.statement import Statement
 from workbench.domain.masking import mask
 from workbench.domain.phones import mask_column
 from workbench.errors import StatementRefused
+from workbench.render import bundle, preformatted, with_widget
 from workbench.visible import visible
+
+if TYPE_CHECKING:
+    from workbench.analysis.statements.editing import Editor
 
 _DIGITS: Final = re.compile(r"(?<![0-9A-Za-z])\+?[0-9]{9,15}(?![0-9A-Za-z])")
 MOST_ROWS: Final = 20_000
@@ -25,7 +30,8 @@ _ORDER: Final = (
     "account", "currency", "encoding", "delimiter", "dates", "utc_offset_hours", "decimal", "thousands", "debits",
     "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds", "optional", "ignored",
 )  # fmt: skip
-_TABLES: Final = ("columns", "directions", "statuses", "types", "preamble")
+WORDS: Final = ("directions", "statuses", "types")
+_TABLES: Final = ("columns", *WORDS, "preamble")
 """In this order a person reads a layout; it is TOML's too: tables come last."""
 
 
@@ -68,6 +74,7 @@ class Draft:
         self.doubts: dict[str, list[str]] = {}
         """Where in the layout → what a person has to decide, a line each."""
         self.above: list[str] = []
+        """What came of reading the file so; nothing once something else is declared."""
         self.moving: set[int] = set()
         """The lines of rows that are movements."""
 
@@ -86,6 +93,7 @@ class Draft:
 
     def put(self, columns: Mapping[str, str]) -> None:
         """Declare these columns alone; the others are ignored."""
+        self.above = []
         self.declared["columns"] = {name: columns[name] for name in FIELDS if name in columns}
         self.declared["ignored"] = [each for each in self.file.headings if each and each not in columns.values()]
 
@@ -122,9 +130,9 @@ class Draft:
             self.declared.pop(name, None)
             if value is not None:
                 self.declared[name] = value
-            for each in [name, *(each for each in self.proofs.keys() | self.doubts if each.startswith(f"{name}."))]:
-                self.proofs.pop(each, None)
-                self.doubts.pop(each, None)
+            self.above = []
+            self.proofs.pop(name, None)
+            self.doubts.pop(name, None)
 
     @property
     def layout(self) -> Layout:
@@ -148,20 +156,33 @@ class Draft:
     def _setting(self, where: str, key: str, value: object) -> Iterator[str]:
         for doubt in self.doubts.get(where, ()):
             yield f"# ? {_comment(doubt)[2:]}"
-        if value or value is False:
+        if value or where.startswith(WORDS):
             proof = self.proofs.get(where)
-            yield f"{_key(key)} = {toml_value(value)}" + (f"  {_comment(proof)}" if proof else "")
+            line = f"{_key(key)} = {toml_value(value)}" + (f"  {_comment(proof)}" if proof else "")
+            # A word that nobody has filled in is no word yet.
+            yield line if value else f"# ? {line}"
 
     def statement(self) -> Statement:
         """The file, read so. Raises StatementRefused: see `read_statement`."""
         return read_as(self.file.path, self.layout)
 
-    def check(self) -> "Check":
+    def check(self) -> Check:
         """The first rows as they would be read, and what is wrong with others."""
         return Check(self.statement())
 
     def __repr__(self) -> str:
         return self.toml
+
+    @cached_property
+    def editor(self) -> "Editor":
+        """The table to edit, for JupyterLab; one, however often it is shown."""
+        from workbench.analysis.statements.editing import Editor
+
+        return Editor(self)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        shown = bundle(self.toml, preformatted(self.toml, "The draft of a layout"))
+        return with_widget(shown, lambda: self.editor.box)
 
     def write(self, path: str | Path, *, replace: bool = False) -> None:
         """Write the layout to a `.toml` file, over one that is there only with `replace`.
@@ -180,9 +201,13 @@ class Draft:
             raise refused(str(path), f"cannot be written: {wrong.strerror}.") from None
 
 
+def masked(text: str) -> str:
+    """One line of others' text: numbers of customers are masked, and nothing in it steers a terminal."""
+    return visible(_DIGITS.sub(lambda found: mask_column(found[0]), mask(text)))
+
+
 def _comment(text: str) -> str:
-    """A line of comment: numbers of customers are masked, and nothing in it steers a terminal."""
-    return "# " + visible(_DIGITS.sub(lambda found: mask_column(found[0]), mask(text)))
+    return f"# {masked(text)}"
 
 
 def _key(key: str) -> str:

@@ -285,19 +285,23 @@ def _parties(draft: Draft) -> None:
 def _words(draft: Draft) -> None:
     """The words of a column with how often they stand there; one that is not known is left to be filled in."""
     for name, (table, known, meaning) in _MEANINGS.items():
+        heading = draft.columns.get(name)
+        if heading is None:
+            continue
         counts = Counter(" ".join(text.split()) for _, text in draft.texts(name))
         if len(counts) > _MOST_WORDS:
             draft.doubt(f"columns.{name}", f"it has {len(counts)} different words, too many for a {name}")
             continue
         found = {}
         for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
-            rows = f"{count:,} row{'s' * (count > 1)}"
-            if value := meaning(word):
-                found[word] = value
-                draft.proofs[f"{table}.{word}"] = rows
-            else:
-                draft.doubt(table, f'{toml_value(word)} = ""  # {rows}: {", ".join(known)}')
+            found[word] = meaning(word) or ""
+            draft.proofs[f"{table}.{word}"] = f"{count:,} row{'s' * (count > 1)}"
+            if not found[word]:
+                draft.proofs[f"{table}.{word}"] += f": {', '.join(known)}"
         draft.found(table, found or None)
+        if name == "direction" and not any(found.values()):
+            draft.put({field: heading for field, heading in draft.columns.items() if field != name})
+            draft.doubt("columns", f"{name} = {toml_value(heading)}  # none of its words is known")
 
 
 def _in(words: dict[str, str]) -> Callable[[str], str | None]:
