@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from workbench.commands.analysis import layout, reconcile, simulate
+from workbench.commands.analysis import reconcile, simulate
+from workbench.commands.layouts import layout
 from workbench.commands.notebooks import lab, run
 from workbench.commands.service import gaps, openapi, serve
 from workbench.errors import WorkbenchError

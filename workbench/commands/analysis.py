@@ -1,9 +1,9 @@
-"""`workbench simulate`, `layout` and `reconcile`: a month of statements, how they are read, a ledger compared."""
+"""`workbench simulate` and `workbench reconcile`: a month of statements, and a ledger compared with them."""
 
 import os
 import sys
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from workbench.commands import FILE, FOLDER, PATH
+from workbench.commands.layouts import LAYOUTS_HELP, layouts_named
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.visible import visible
 
@@ -74,54 +75,6 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 """Spark on this machine alone: nobody else can reach it, and it prints nothing on standard error."""
 
 
-_LAYOUTS_HELP: Final = (
-    "A folder of layouts, .toml files, that are recognised besides; one goes before a shipped one of its name."
-)
-
-
-@click.command()
-@click.argument("file", type=FILE)
-@click.option("--out", type=FILE, metavar="LAYOUT.toml", help="Write the draft here; without it, it is printed.")
-@click.option("--replace", is_flag=True, help="Write over a layout that is there.")
-@click.option("--check", is_flag=True, help="Show ten rows as they would be read, and what is wrong with others.")
-@click.option("--layout", metavar="LAYOUT", help="With --check: read by this one, named or in a .toml file.")
-@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=_LAYOUTS_HELP)
-@click.option("--account", metavar="NAME", help="With --check: the ledger account, where nothing else says it.")
-@click.option("--date-format", metavar="FORMAT", help="With --check: how dates are written, where it is in doubt.")
-def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
-    """Write a first draft of the layout in which FILE, a statement, is written; or check one.
-
-    What the rows prove is declared, with the row that proves it; what they leave open is a comment that begins
-    with "# ?". With --check the file is read by the layout that is named, or recognised, or else by the draft.
-
-    Exit status 0 when the draft is written, or every row can be read and the balance follows; 1 when a row cannot, or
-    the balance does not follow; 2 when the file cannot be read as asked.
-    """
-    from workbench.analysis.statements import checked, draft_layout
-
-    given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
-    if check and (out or replace):
-        raise click.UsageError("--check writes nothing: leave --out out.")
-    if replace and out is None:
-        raise click.UsageError("--replace is for --out.")
-    if not check and given:
-        raise click.UsageError(f"{' and '.join(given)} are for --check.")
-    if check:
-        found = checked(file, **reading)
-        click.echo(found)
-        sys.exit(0 if found.is_sound else 1)
-    draft = draft_layout(file)
-    if out is None:
-        click.echo(draft.toml, nl=False)
-        return
-    draft.write(out, replace=replace)
-    doubts = draft.toml.count("\n# ?")
-    click.echo(
-        f"Written: {visible(str(out))}, with {doubts} doubts. Look at them, and then: workbench layout --check "
-        f"{visible(str(file))} --layout {visible(str(out))}"
-    )
-
-
 @click.command()
 @click.argument("ledger", type=FILE)
 @click.argument("statements", metavar="STATEMENT...", nargs=-1, required=True, type=FILE)
@@ -149,7 +102,7 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
     metavar="[STATEMENT=]LAYOUT",
     help="The layout of one STATEMENT, or of all, named or in a .toml file; else it is recognised. May be repeated.",
 )
-@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=_LAYOUTS_HELP)
+@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
 @click.option("--account", metavar="NAME", help="The ledger account of the statements, where they do not say it.")
 @click.option(
     "--date-format",
@@ -204,7 +157,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
-    layout_of = _layout_of(named, statements)
+    layout_of = layouts_named(named, statements)
     options = {**reading, "layouts": layouts or ()}
     with _spark(engine), _progress() as say:
         read = [_statement(each, say, layout=layout_of[each], **options) for each in statements]
@@ -252,36 +205,6 @@ def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  it
             raise
         hint = f"Name another for this file, --layout '{path}=LAYOUT', or none, and it is recognised."
         raise StatementRefused(wrong.message, hint=hint, **wrong.facts) from None
-
-
-def _layout_of(named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → the layout that is given for it, or else for all.
-
-    A name with `=` in it is understood: what stands before the last `=` that makes it a statement is its name.
-    """
-    known = {name: each for each in statements for name in (str(each), each.name)}
-    pairs = [(known.get(_before(text, known)), text) for text in named]
-    bare = [text for path, text in pairs if path is None]
-    given = ", ".join(map(str, statements))
-    for text in bare:
-        if "=" in text and not Path(text).exists():
-            raise click.UsageError(f"--layout {text} names no STATEMENT that is given: they are {given}.")
-    if len(bare) > 1:
-        text = f"--layout {' and '.join(bare)} cannot each be for all statements: say --layout STATEMENT=LAYOUT."
-        raise click.UsageError(text)
-    made: dict[Path, str | None] = dict.fromkeys(statements, bare[0] if bare else None)
-    own = [(path, text[len(_before(text, known)) + 1 :]) for path, text in pairs if path is not None]
-    for place, (path, layout) in enumerate(own):
-        if path in [each for each, _ in own[:place]]:
-            raise click.UsageError(f"--layout is given twice for {path}.")
-        made[path] = layout
-    return made
-
-
-def _before(text: str, known: Container[str]) -> str:
-    """The longest part of a text before a `=` that is known; else nothing."""
-    parts = text.split("=")
-    return next((each for end in range(len(parts) - 1, 0, -1) if (each := "=".join(parts[:end])) in known), "")
 
 
 def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path

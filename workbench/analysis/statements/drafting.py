@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +33,7 @@ from workbench.analysis.statements.vocabulary import (
     plain,
 )  # fmt: skip
 from workbench.domain.moments import moment
+from workbench.domain.phones import masked_number
 from workbench.errors import StatementRefused
 
 _MOST_WORDS: Final = 30
@@ -49,6 +52,8 @@ _TIME: Final = re.compile(
     re.IGNORECASE,
 )
 _SEPARATORS: Final = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"), (",", "'"))
+_LIKE_A_DATE: Final = re.compile(r"[0-9]{1,4}[-/. ]?(?:[0-9]{1,2}|[A-Za-z]{3,9})[-/. ]?,? ?[0-9]{2,4}(?![0-9.,])")
+_LIKE_AN_AMOUNT: Final = re.compile(r"[^0-9A-Z]{0,4}[0-9][0-9 ,.'\u00a0]*[.,][0-9]{2}[^0-9]{0,4}")
 _ACCOUNT: Final = re.compile(r"[a-z_]+(?::[a-z0-9_]+)+")
 _OPENING: Final = re.compile(
     r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?) bal(?:ance)?"
@@ -71,28 +76,46 @@ def cut(path: Path) -> Cut:
     encoding = _encoding_of(path)
     stub = Layout(name=path.name, columns={"key": "k", "moment": "m", "amount": "a"}, dates=("%Y-%m-%d",))
     ways = cell_rows_of(path, [replace(stub, delimiter=mark, encoding=encoding) for mark in _DELIMITERS])
-    likest: tuple[int, int, CellRows, Line, tuple[Line, ...]] | None = None
-    failure: StatementRefused | None = None
+    likest: tuple[int, CellRows, Line, tuple[Line, ...]] | None = None
+    failures: list[StatementRefused] = []
     for way in ways:
         head: list[Line] = []
         try:
             head.extend(islice(way.lines(), HEADER_WITHIN))
         except StatementRefused as wrong:
-            failure = failure or wrong
+            failures.append(wrong)
         for place, (line, cells) in enumerate(head):
-            found = len(assigned(headings_of(cells)))
-            if found > (likest[0] if likest else _LEAST_FIELDS - 1):
-                likest = found, -line, way, (line, cells), tuple(head[:place])
+            known = len(assigned(headings_of(cells)))
+            is_above = place + 1 < len(head) and _is_row(head[place + 1][1]) and not _is_row(cells)
+            found = known if known >= _LEAST_FIELDS else int(is_above)
+            if found > (likest[0] if likest else 0):
+                likest = found, way, (line, cells), tuple(head[:place])
     if likest is None:
-        raise failure or refused(
-            path.name,
-            f"has no header that is known: in none of its first {HEADER_WITHIN} lines are there headings of a date, "
-            "an amount and a reference.",
-            hint="Write the layout by hand; notebook 12 has one.",
+        raise (
+            failures[0]
+            if len(failures) == len(ways)
+            else refused(
+                path.name,
+                f"has no header: none of its first {HEADER_WITHIN} lines has headings that are known, or stands above a "
+                "row with a date and an amount.",
+                hint="Write the layout by hand; notebook 12 has one.",
+            )
         )
-    _, _, way, (line, cells), above = likest
+    _, way, (line, cells), above = likest
     rows = tuple(islice((each for each in way.lines() if each[0] > line), MOST_ROWS))
     return Cut(path, way, encoding, headings_of(cells), line, above, rows)
+
+
+def _is_date(cell: Cell) -> bool:
+    return isinstance(cell, datetime) or _LIKE_A_DATE.match(text_of(cell).strip()) is not None
+
+
+def _is_amount(cell: Cell) -> bool:
+    return isinstance(cell, Decimal) or _LIKE_AN_AMOUNT.fullmatch(text_of(cell).strip()) is not None
+
+
+def _is_row(cells: Sequence[Cell]) -> bool:
+    return any(map(_is_date, cells)) and any(map(_is_amount, cells))
 
 
 def _encoding_of(path: Path) -> str:
@@ -143,21 +166,37 @@ def _cutting(draft: Draft) -> None:
 
 
 def _columns(draft: Draft) -> None:
-    """Each field by its heading; of several headings for one, the likeliest that has anything in its column."""
+    """Each field by its heading, a part of it or its cells; of several headings, the likeliest with a filled column."""
     file = draft.file
     filled = [each for each in file.headings if each and (not file.rows or file.texts(each))]
     found = assigned(filled)
-    for name, part in HEADING_PARTS.items():
-        left = [each for each in filled if each not in found.values() and re.search(part, plain(each))]
-        beside = {"debit": "amount", "credit": "amount", "amount": "debit"}.get(name)
-        if left and name not in found and beside not in found:
-            found[name] = left[0]
-            draft.doubt(f"columns.{name}", "by a part of its heading alone")
+    for name, fits, why in [
+        *((name, partial(_has_part, part), "by a part of its heading alone") for name, part in HEADING_PARTS.items()),
+        *((name, partial(_are, file, kind), "by its cells alone") for name, kind in _KINDS.items()),
+    ]:
+        heading = next((each for each in filled if each not in found.values() and fits(each)), None)
+        if heading and name not in found and not found.keys() & _INSTEAD.get(name, set()):
+            found[name] = heading
+            draft.doubt(f"columns.{name}", why)
+    _settle_ways(file, found)
+    draft.put(found)
+    if "moment" not in found:
+        draft.doubt("columns", 'moment = ""  # no heading is known for it')
+
+
+_INSTEAD: Final = {
+    "debit": {"amount"}, "credit": {"amount"}, "amount": {"debit"}, "phone": {"from", "to"},
+}  # fmt: skip
+"""A field → others with which it is not looked for any further."""
+
+
+def _settle_ways(file: Cut, found: dict[str, str]) -> None:
+    """Leave one way in which the direction is told."""
     if {"debit", "credit"} <= found.keys():
         # A column CR/DR beside the two is that of the balance.
         found.pop("direction", None)
         found.pop("amount", None)
-    if not all(map(_TIME.match, (text for _, text in file.texts(found.get("time", ""))))):
+    if not all(_TIME.match(text) for _, text in file.texts(found.get("time", ""))):
         del found["time"]
     if "type" in found and "direction" not in found and "amount" in found:
         words = {heading_key(text) for _, text in file.texts(found["type"])}
@@ -165,9 +204,26 @@ def _columns(draft: Draft) -> None:
             found["direction"] = found.pop("type")
     for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
         found.pop(name, None)
-    draft.put(found)
-    for name in {"moment", "key"} - found.keys():
-        draft.doubt("columns", f'{name} = ""  # no heading is known for it')
+
+
+def _has_part(part: str, heading: str) -> bool:
+    return re.search(part, plain(heading)) is not None
+
+
+def _is_code(cell: Cell) -> bool:
+    return re.fullmatch(r"[A-Za-z]*[0-9][0-9A-Za-z./-]*", text_of(cell).strip()) is not None and not _is_amount(cell)
+
+
+def _is_phone(cell: Cell) -> bool:
+    return masked_number(text_of(cell).strip()) is not None
+
+
+_KINDS: Final = {"moment": _is_date, "amount": _is_amount, "phone": _is_phone, "key": _is_code}
+
+
+def _are(file: Cut, kind: Callable[[Cell], bool], heading: str) -> bool:
+    cells = [cell for _, cell in file.column(heading) if cell != ""]
+    return bool(cells) and sum(map(kind, cells)) >= _NEARLY_ALL * len(cells)
 
 
 def _dates(draft: Draft) -> None:
@@ -189,7 +245,8 @@ def _dates(draft: Draft) -> None:
     for each in (each for each, count in counts.items() if count == most):
         readings.setdefault(tuple(at for _, text in texts if (at := each.read(text)) is not None), each)
     chosen = next(iter(readings.values()))
-    others = [each for each, count in counts.items() if 0 < count < most]
+    swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
+    others = [each for each, count in counts.items() if 0 < count < most or (each.pattern == swapped and count < most)]
     draft.found("dates", [each.pattern for each in readings.values()], _proof(chosen, others, texts))
     if len(readings) > 1:
         draft.proofs.pop("dates", None)
@@ -255,6 +312,12 @@ def _amounts(draft: Draft) -> None:
         for _, text in draft.texts("debit")
         if re.search("[1-9]", text)
     )
+    if {"amount"} == draft.columns.keys() & {"amount", "direction", "from"} and not any(
+        re.search("[-(\u2212]|[cd]r", text, re.IGNORECASE) for _, text in draft.texts("amount")
+    ):
+        draft.doubt(
+            "columns.amount", "no row has a sign, and no other column tells a direction: all is read as coming in"
+        )
     for way, count in ways.most_common(1):
         if way != "plain":
             draft.found("debits", way, f"{count} of {ways.total()}; another is a reversal")

@@ -12,7 +12,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "cheque no, cheque number, trace id, journal no",
     "moment": "transaction date, txn date, trans date, completion time, date time, date and time, booked at, "
     "transaction date time, posting date, booking date, date, entry date, transaction time, value date, timestamp, "
-    "created at, initiation time",
+    "created at, initiation time, day",
     "time": "time, txn time, transaction time",
     "direction": "credit debit, debit credit, cr dr, dr cr, d c, c d, direction, dc indicator, indicator, sign",
     "debit": "debit, dr, withdrawn, withdrawal, withdrawals, debit amount, amount debit, debits, money out, paid out",
