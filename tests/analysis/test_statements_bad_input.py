@@ -138,7 +138,7 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1")
         (b"PK\x03\x04 and no more", "cut short or damaged"),
         (OLE + bytes(500), "of the kind before .xlsx"),
         (OLE + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
-        ("a,b\n1,2\n", "has none of the layouts known (mtn, airtel, airtel_signed, zamtel, aggregator)"),
+        ("a,b\n1,2\n", "has none of the layouts known (mtn, airtel, airtel_signed, zamtel, aggregator, "),
         (HEADER.replace("Fee,", ""), "For mtn it lacks Fee"),
         (f"{HEADER}\n{GOOD}".replace(",", ";"), "For mtn it has ';' between its cells and not ','"),
         (f"{HEADER}\n{GOOD}".replace(",", "|"), "replace(LAYOUTS['mtn'], delimiter='|')"),

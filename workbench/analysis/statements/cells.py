@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from workbench.domain.masking import shortened
 from workbench.errors import StatementRefused
@@ -78,46 +78,113 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.isoformat(sep=" ")
 
 
+class Amount(NamedTuple):
+    """An amount as it is written: its minor units without a sign, and how it says on which side of zero it is."""
+
+    minor: int
+    style: str
+    """`plain`, `minus`, `parentheses`, `CR` or `DR`; `minus` for a workbook's number below zero."""
+
+    @property
+    def signed(self) -> int:
+        """Below zero for what is on the debit side."""
+        return self.minor if self.style in ABOVE else -self.minor
+
+
+ABOVE: Final = ("plain", "CR")
+_STYLES: Final = {
+    "0": "plain", "+0": "plain", "0+": "plain", "-0": "minus", "0-": "minus", "(0)": "parentheses",
+    "0CR": "CR", "+0CR": "CR", "0DR": "DR", "+0DR": "DR",
+}  # fmt: skip
+"""A 0 in the place of the digits → the style: a text that says twice on which side it is, says nothing."""
+_PART: Final = re.compile(
+    r"(?P<digits>[0-9](?:[0-9.,'\s]*[0-9])?)|(?P<word>[A-Za-z$£€]+)\.?|(?P<sign>[-+()])|\s+|(?P<other>.)", re.DOTALL
+)
+_SYMBOLS: Final = {"K": ("ZMW", "MWK"), "ZK": ("ZMW",), "KSH": ("KES",), "$": ("USD",), "US$": ("USD",)}
+_CURRENCY: Final = re.compile("[A-Z]{3}")
+_LONGEST_AMOUNT: Final = 64
+_NOTHING: Final = frozenset("-\u2013\u2014")
+"""How accountants write that there is no amount."""
+
+
 class Amounts:
     """Reads and writes amounts in minor units, the way a layout declares."""
 
     def __init__(self, decimal: str, thousands: str) -> None:
         self._decimal = decimal
+        self.names_currencies = False
+        """Whether any amount ever named a currency: only then must they be compared with the rows'."""
         # A space is written as several characters; they mean the same.
-        separator = "[ \u00a0\u202f]" if thousands == " " else re.escape(thousands)
+        separator = "[ \u00a0\u2009\u202f]" if thousands == " " else re.escape(thousands)
         whole = rf"[0-9]+|[0-9]{{1,3}}(?:{separator}[0-9]{{3}})+" if thousands else "[0-9]+"
         self._regex = re.compile(rf"([+-]?)({whole})(?:{re.escape(decimal)}([0-9]{{1,2}}))?")
 
     def read(self, cell: Cell) -> int | Wrong | None:
-        """Whole minor units, exactly; None for an empty cell, words for what is no amount."""
+        """Whole minor units, exactly, below zero for DR; None for an empty cell, words for what is no amount."""
+        found = self.styled(cell)
+        return found.signed if isinstance(found, Amount) else found
+
+    def styled(self, cell: Cell) -> Amount | Wrong | None:
+        """The same, with how it is written."""
         if isinstance(cell, Decimal):
-            return _whole(cell)
+            minor = _whole(cell)
+            return minor if isinstance(minor, Wrong) else Amount(abs(minor), "minus" if minor < 0 else "plain")
         text = cell.strip() if isinstance(cell, str) else str(cell)
-        if not text:
+        if not text or text in _NOTHING:
             return None
-        found = self._regex.fullmatch(text)
+        found, style = self._regex.fullmatch(text), ""
         if found is None:
-            return self._why_not(text)
+            digits, style = self._undressed(text)
+            if not (digits and style) or not (found := self._regex.fullmatch(digits)):
+                return self._why_not(text, digits, style)
         sign, whole, part = found.groups()
         if not whole.isdecimal():
             whole = "".join(filter(str.isdecimal, whole))
         if len(whole.lstrip("0")) > MAX_DIGITS:
             return Wrong(f"{shown(text)} has more than {MAX_DIGITS} digits before the point")
-        minor = int(whole + (part or "").ljust(_DECIMALS, "0"))
-        return -minor if sign == "-" else minor
+        return Amount(int(whole + (part or "").ljust(_DECIMALS, "0")), style or ("minus" if sign == "-" else "plain"))
+
+    def _undressed(self, text: str) -> tuple[str, str]:
+        """The digits of a text, and its style; empty where a word is neither a currency nor CR or DR, or too many."""
+        if len(text) > _LONGEST_AMOUNT:
+            return "", ""
+        parts = [
+            (each.lastgroup, each[each.lastgroup])
+            for each in _PART.finditer(text.replace("\u2212", "-"))
+            if each.lastgroup
+        ]
+        words = [text.upper() for kind, text in parts if kind == "word"]
+        digits = [text for kind, text in parts if kind == "digits"]
+        named = [word for word in words if word not in ("CR", "DR")]
+        if len(digits) != 1 or len(named) > 1 or any(kind == "other" for kind, _ in parts):
+            return "", ""
+        if named and not (named[0] in _SYMBOLS or _CURRENCY.fullmatch(named[0])):
+            return "", ""
+        self.names_currencies = self.names_currencies or bool(named)
+        shape = "".join("0" if kind == "digits" else part.upper() for kind, part in parts if part.upper() not in named)
+        return digits[0], _STYLES.get(shape, "")
 
     def write(self, minor: int) -> str:
         """`1234.50`, with the layout's point and no separators of thousands."""
         whole, part = divmod(abs(minor), 10**_DECIMALS)
         return f"{'-' if minor < 0 else ''}{whole}{self._decimal}{part:0{_DECIMALS}}"
 
-    def _why_not(self, text: str) -> Wrong:
-        if not _LIKE_AN_AMOUNT.fullmatch(text):
+    def _why_not(self, text: str, digits: str, style: str) -> Wrong:
+        if not _LIKE_AN_AMOUNT.fullmatch(digits or text):
             return Wrong(f"{shown(text)} is not an amount")
-        _, point, part = text.rpartition(self._decimal)
+        if digits and not style:
+            return Wrong(f"{shown(text)} does not say once on which side of zero it is")
+        _, point, part = (digits or text).rpartition(self._decimal)
         if point and part.isdigit() and len(part) > _DECIMALS:
             return Wrong(f"{shown(text)} is finer than 0.01")
         return Wrong(f"{shown(text)} is not written as the layout declares: decimals after {self._decimal!r}")
+
+
+def currencies_named(cell: Cell) -> tuple[str, ...]:
+    """The currencies that an amount may be in by its own words; none where it names none."""
+    words = [found["word"].upper() for found in _PART.finditer(cell) if found["word"]] if type(cell) is str else []
+    named = [_SYMBOLS.get(word, (word,)) for word in words if word not in ("CR", "DR")]
+    return named[0] if named else ()
 
 
 def _whole(number: Decimal) -> int | Wrong:

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Final
 
 import numpy as np
@@ -18,27 +18,34 @@ MONTHS: Final = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 _SHORT_MONTHS = tuple(name[:3] for name in MONTHS)
-_MONTH_NUMBER = {name.lower(): place for place, name in enumerate(_SHORT_MONTHS, 1)}
+_MONTH_NUMBER = {
+    **{name[:length].lower(): place for place, name in enumerate(MONTHS, 1) for length in (3, None)}, "sept": 9,
+}  # fmt: skip
 _NOON = 12
 _CENTURY = 2000
+_NANO = 9
+_SECONDS = 3
 DIRECTIVES: Final[dict[str, tuple[str, Callable[[datetime], str]]]] = {
     "%Y": ("[0-9]{4}", lambda at: f"{at.year:04}"),
     "%y": ("[0-9]{2}", lambda at: f"{at.year % 100:02}"),
     "%m": ("[0-9]{1,2}", lambda at: f"{at.month:02}"),
-    "%b": ("[A-Za-z]{3}", lambda at: _SHORT_MONTHS[at.month - 1]),
+    "%b": ("[A-Za-z]{3,9}", lambda at: _SHORT_MONTHS[at.month - 1]),
     "%d": ("[0-9]{1,2}", lambda at: f"{at.day:02}"),
     "%H": ("[0-9]{1,2}", lambda at: f"{at.hour:02}"),
     "%I": ("[0-9]{1,2}", lambda at: f"{at.hour % _NOON or _NOON:02}"),
     "%M": ("[0-9]{2}", lambda at: f"{at.minute:02}"),
     "%S": ("[0-9]{2}", lambda at: f"{at.second:02}"),
+    "%f": ("[0-9]{1,9}", lambda at: f"{at.microsecond // 1000:03}"),
+    "%z": ("Z|z|[+-][0-9]{2}(?::?[0-9]{2})?", lambda at: f"{at:%z}"),
     "%p": ("[AaPp][Mm]", lambda at: "AM" if at.hour < _NOON else "PM"),
 }
 """What a format is made of, how it is read and written; everything else in it stands for itself.
 
-Days, months and hours may lack their zero.
+Days, months and hours may lack their zero, and a month may be short or long. Of a fraction of a second milliseconds
+are kept. A moment with its zone is read as UTC.
 """
 _PIECES = re.compile("%.|.", re.DOTALL)
-_DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSp]*?)(?P<gap>[ T])(?P<time>%H[^ T]*)")
+_DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]*)")
 
 
 class DateFormat:
@@ -48,18 +55,30 @@ class DateFormat:
         self.pattern = pattern
         _check(pattern)
         self.has_time = "%H" in pattern or "%I" in pattern
+        self.has_zone = "%z" in pattern
         split = _DAY_WITH_TIME.fullmatch(pattern)
         self._gap = split["gap"] if split else ""
         self._days = Memo(_reader(split["day"] if split else pattern))
-        self._times = Memo(_reader(split["time"] if split else ""))
+        times = _reader(split["time"] if split else "")
+        # Where a column of times has an empty cell, a blank ends the text: a day alone.
+        self._times = Memo(times if self._gap != " " else lambda text: times(text) if text else 0)
         self._texts = Memo(_writer(split["day"] + self._gap if split else pattern))
         self._write_time = _writer(split["time"] if split else "")
 
     def read(self, text: str) -> int | None:
-        """Milliseconds since 1970 as if the text were UTC; None where it is not of this format, or no day."""
+        """Milliseconds since 1970, without a zone as if in UTC; None where it is not of this format, or no day."""
         day, _, time = text.rpartition(self._gap) if self._gap else (text, "", "")
         day_ms, time_ms = self._days[day], self._times[time]
         return None if day_ms is None or time_ms is None else day_ms + time_ms
+
+    def all_in(self, text: str) -> list[int | None]:
+        """The days that stand in a text between others, such as `From 01-10-2026 To 31-10-2026`."""
+        return [self.read(found[0]) for found in _regex(self.pattern).finditer(text)]
+
+    def with_time(self, day: datetime, time: str) -> datetime | None:
+        """A workbook's day with a time of this format; None where it is not of this format."""
+        after = self._times[time] if self._gap else None
+        return None if after is None else day + timedelta(milliseconds=after)
 
     def write(self, at: datetime | date) -> str:
         """The text of a local moment or day; what is finer than the format is left out."""
@@ -83,12 +102,16 @@ def _check(pattern: str) -> None:
 
 def _reader(pattern: str) -> Callable[[str], int | None]:
     """A function from text to milliseconds; 0 for a part that the pattern does not have."""
+    match = _regex(pattern).fullmatch
+    return lambda text: _milliseconds(found.groupdict()) if (found := match(text)) else None
+
+
+def _regex(pattern: str) -> re.Pattern[str]:
     parts = (
         f"(?P<{piece[1]}>{DIRECTIVES[piece][0]})" if piece[0] == "%" else re.escape(piece)
         for piece in _PIECES.findall(pattern)
     )
-    match = re.compile("".join(parts)).fullmatch
-    return lambda text: _milliseconds(found.groupdict()) if (found := match(text)) else None
+    return re.compile("".join(parts))
 
 
 def _writer(pattern: str) -> Callable[[datetime], str]:
@@ -108,11 +131,19 @@ def _milliseconds(parts: dict[str, str]) -> int | None:
         year = int(parts["Y"]) if "Y" in parts else _CENTURY + int(parts["y"])
         month = int(parts["m"]) if "m" in parts else _MONTH_NUMBER.get(parts["b"].lower(), 0)
         day = int(parts["d"])
+    fraction = int(parts.get("f", "0").ljust(_NANO, "0")[:3])
     try:
-        at = datetime(year, month, day, hour, int(parts.get("M", 0)), int(parts.get("S", 0)), tzinfo=UTC)
+        zone = _zone(parts.get("z", "Z"))
+        at = datetime(year, month, day, hour, int(parts.get("M", 0)), int(parts.get("S", 0)), tzinfo=zone)
     except ValueError:
         return None
-    return milliseconds(at)
+    return milliseconds(at) + fraction
+
+
+def _zone(text: str) -> timezone:
+    """Raises ValueError: a zone of a day or more."""
+    hours, minutes = (0, 0) if text in "Zz" else (int(text[1:3]), int(text[3:].strip(":") or 0))
+    return timezone((-1 if text[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
 
 
 ABSENT: Final = np.iinfo(np.int64).min
@@ -133,10 +164,18 @@ class DateColumn:
         self._differ: dict[tuple[DateFormat, DateFormat], tuple[int, str, list[str]]] = {}
         """The first line of which two formats make different days: its number, its text, and both days in words."""
         self._why_out: list[str] = []
+        self.without_time: set[int] = set()
+        """The lines of which a column of times says nothing: their day is no moment."""
 
-    def add(self, lines: Sequence[int], cells: Sequence[Cell]) -> list[tuple[int, Wrong]]:
-        """Read a piece by every format still possible; the places of bad dates, and why."""
+    def add(
+        self, lines: Sequence[int], cells: Sequence[Cell], times: Sequence[Cell] | None = None
+    ) -> list[tuple[int, Wrong]]:
+        """Read a piece by every format still possible; the places of bad dates, and why. `times` stand beside days."""
         texts = [cell if isinstance(cell, datetime) else text_of(cell).strip() for cell in cells]
+        if times is not None:
+            after = [text_of(cell).strip() for cell in times]
+            self.without_time.update(line for line, text in zip(lines, after, strict=True) if not text)
+            texts = [self._joined(*each) for each in zip(texts, after, strict=True)]
         read = {each: _read(each, texts) for each in self._alive}
         is_date = np.any([values != ABSENT for values in read.values()], axis=0)
         for place in np.flatnonzero(~is_date).tolist():
@@ -166,6 +205,11 @@ class DateColumn:
         bad = np.flatnonzero(~is_date).tolist()
         return [(place, Wrong(f"{shown(texts[place])} {why}" if texts[place] else "is missing")) for place in bad]
 
+    def _joined(self, day: str | datetime, time: str) -> str | datetime:
+        if isinstance(day, str):
+            return day and f"{day} {time}"
+        return next(filter(None, (each.with_time(day, time) for each in self._formats)), f"{day:%Y-%m-%d} {time}")
+
     def decided(self) -> tuple[NDArray[np.int64], DateFormat]:
         """Local milliseconds (ABSENT where a date is bad) and the format by which they were read.
 
@@ -185,8 +229,12 @@ class DateColumn:
 def _read(by: DateFormat, texts: list[str | datetime]) -> NDArray[np.int64]:
     # A workbook's own moment has no zone either, and may be finer than ours: the nearest millisecond is meant.
     read, half = by.read, timedelta(microseconds=500)
-    values = (read(at) if isinstance(at, str) else milliseconds(at.replace(tzinfo=UTC) + half) for at in texts)
+    values = (read(at) if isinstance(at, str) else _unzoned(at + half, by) for at in texts)
     return np.fromiter((ABSENT if value is None else value for value in values), dtype=np.int64, count=len(texts))
+
+
+def _unzoned(at: datetime, by: DateFormat) -> int | None:
+    return None if by.has_zone else milliseconds(at.replace(tzinfo=UTC))
 
 
 def _in_words(at_ms: int) -> str:

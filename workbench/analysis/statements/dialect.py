@@ -1,5 +1,6 @@
 """A file as rows of cells, each with its number: CSV or the sheets of a workbook, and what stands above the header."""
 
+import codecs
 import csv
 import hashlib
 import zlib
@@ -30,6 +31,7 @@ _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 _MARKS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _UTF_32: Final = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 _HEAD: Final = 4096
+_BLOCK: Final = 1 << 20
 _DAMAGES: Final = (
     python_calamine.CalamineError, BadZipFile, ExpatError, zlib.error, OSError, EOFError, ValueError, RuntimeError,
 )  # fmt: skip
@@ -49,6 +51,8 @@ class CellRows(NamedTuple):
     """None in a sheet."""
     lines: Callable[[], Iterator[Line]]
     """The lines that have anything in them; they can be gone through more than once."""
+    encoding: str | None = None
+    """That of the layouts which it is for, where the file does not tell its own."""
 
 
 def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
@@ -123,12 +127,31 @@ def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
         raise refused(path.name, "is a workbook of the kind before .xlsx.", hint="Save it as .xlsx or .csv.")
     if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
         raise refused(path.name, "is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx.")
-    marked = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
-    ways = dict.fromkeys((marked or layout.encoding, layout.delimiter) for layout in layouts)
+    sure = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None) or _utf_8(path)
+    ways = dict.fromkeys((sure or layout.encoding, layout.delimiter) for layout in layouts)
     return [
-        CellRows(f"{encoding}, delimiter {mark!r}", "csv", mark, partial(_csv_lines, path, encoding, mark))
+        CellRows(
+            f"{encoding}, delimiter {mark!r}",
+            "csv",
+            mark,
+            partial(_csv_lines, path, encoding, mark),
+            None if sure else encoding,
+        )
         for encoding, mark in ways
     ]
+
+
+def _utf_8(path: Path) -> str | None:
+    """The name of the encoding, where the whole file is of it: hardly any text of another is by chance."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as handle:
+            while block := handle.read(_BLOCK):
+                decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return None
+    return "utf-8"
 
 
 def _sheets(path: Path) -> Iterator[CellRows]:
@@ -189,16 +212,15 @@ def _cell(value: object) -> Cell:
 def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> tuple[Preamble, int]:
     """What a preamble says, as `Label,value`, `Label:,value` or `Label: value`; and the line of its closing balance.
 
-    Raises StatementRefused: a value that is no day or amount, a label twice with different values, or a period
-    that ends before it begins.
+    Several labels may stand in a line, each before its value. Raises StatementRefused: a value that is no day or
+    amount, a label twice with different values, or a period that ends before it begins.
     """
-    labels = {heading_key(label): field for field, label in layout.preamble.items()}
+    labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     readers = _readers(layout)
     made: dict[str, tuple[int, Any]] = {}
-    for line, cells in above:
-        label, value = pair_of(cells)
-        field = labels.get(heading_key(label))
-        if field is None or value == "":
+    said = ((line, field, *pair) for line, cells in above for pair in pairs_of(cells) for field in labels)
+    for line, field, label, value in said:
+        if labels[field] != heading_key(label) or value == "":
             continue
         read = readers[field](value)
         if read is None or isinstance(read, Wrong):
@@ -213,27 +235,32 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> tuple[Pream
     return declared, made.get("closing", (0, None))[0]
 
 
-def pair_of(cells: list[Cell]) -> tuple[str, Cell]:
-    """A label and its value, in one cell with a colon or in two."""
+def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
+    """The labels in a line, each with its value: in one cell with a colon, or in two."""
     filled = [cell for cell in cells if cell != ""]
     if len(filled) == 1:
         label, _, value = text_of(filled[0]).partition(":")
-        return label, value.strip()
-    return text_of(filled[0]).strip().removesuffix(":"), filled[1]
+        yield label, value.strip()
+    for heading, cell in zip(filled[::2], filled[1::2], strict=False):
+        yield text_of(heading).strip().removesuffix(":"), cell
 
 
 def _readers(layout: Layout) -> dict[str, Callable[[Cell], Any]]:
     days, amounts = DateFormat(layout.preamble_date), Amounts(layout.decimal, layout.thousands)
+    is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
 
-    def day(cell: Cell) -> date | None:
+    def day(place: int, cell: Cell) -> date | None:
         if isinstance(cell, datetime):
             return cell.date()
-        at = None if isinstance(cell, Decimal) else days.read(cell.strip())
-        return None if at is None else moment(at).date()
+        text = text_of(cell).strip()
+        at = days.all_in(text) if is_one_cell else [days.read(text)]
+        found = at[place] if at else None
+        return None if found is None else moment(found).date()
 
     return {
         "account": lambda cell: text_of(cell).strip(),
         "currency": lambda cell: text_of(cell).strip().upper(),
-        **dict.fromkeys(("first", "last"), day),
+        "first": partial(day, 0),
+        "last": partial(day, -1),
         **dict.fromkeys(("opening", "closing"), amounts.read),
     }

@@ -40,7 +40,6 @@ class Cut(NamedTuple):
 
     path: Path
     rows_of: CellRows
-    encoding: str
     headings: tuple[str, ...]
     """As the file writes them, the second of a name as `Currency#2`; the blank ones at the end are left out."""
     line: int

@@ -9,17 +9,17 @@ from datetime import datetime
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 from typing import Any, Final
 
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
-from workbench.analysis.statements.cells import Amounts, Cell, Wrong, refused, text_of
+from workbench.analysis.statements.cells import Amount, Amounts, Cell, Wrong, refused, text_of
 from workbench.analysis.statements.checking import Check, read_as, summary
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, digest_of, pair_of
+from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, digest_of, pairs_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, toml_value
-from workbench.analysis.statements.layouts import TYPES, Layout, heading_key
+from workbench.analysis.statements.layouts import DEBITS, TYPES, Layout, heading_key
 from workbench.analysis.statements.recognising import HEADER_WITHIN, recognised
 from workbench.analysis.statements.statement import tried_layouts
 from workbench.analysis.statements.vocabulary import (
@@ -33,12 +33,14 @@ from workbench.analysis.statements.vocabulary import (
     plain,
 )  # fmt: skip
 from workbench.domain.moments import moment
+from workbench.domain.money import ZMW
 from workbench.domain.phones import masked_number
 from workbench.errors import StatementRefused
 
 _MOST_WORDS: Final = 30
 _LEAST_FIELDS: Final = 3
 _NEARLY_ALL: Final = 0.9
+_IF_NOT_UTF_8: Final = "cp1252"
 _DELIMITERS: Final = ",;\t|"
 
 _DAYS: Final = (
@@ -62,7 +64,7 @@ _OPENING: Final = re.compile(
 )
 _REFERENCE: Final = re.compile(r"(?<![A-Z0-9])([A-Z]{2,4})([0-9][A-Z0-9.]{5,})(?![A-Z0-9])")
 """Something like `SW2610130001` in a narrative: letters that say whose it is, and the rest."""
-_NUMBER: Final = re.compile(r"\+?[0-9*•]{9,15}")
+_NUMBER: Final = re.compile(r"\+?[0-9][0-9*•]{7,13}[0-9]")
 _OWN: Final = re.compile("(?<=:)[^/]+(?=/USER)")
 _LIKELY_OWN: Final = 5
 
@@ -73,9 +75,8 @@ def cut(path: Path) -> Cut:
     Raises StatementRefused: it cannot be read at all, or no line has the headings of a statement.
     """
     digest_of(path)
-    encoding = _encoding_of(path)
     stub = Layout(name=path.name, columns={"key": "k", "moment": "m", "amount": "a"}, dates=("%Y-%m-%d",))
-    ways = cell_rows_of(path, [replace(stub, delimiter=mark, encoding=encoding) for mark in _DELIMITERS])
+    ways = cell_rows_of(path, [replace(stub, delimiter=mark, encoding=_IF_NOT_UTF_8) for mark in _DELIMITERS])
     likest: tuple[int, CellRows, Line, tuple[Line, ...]] | None = None
     failures: list[StatementRefused] = []
     for way in ways:
@@ -91,19 +92,12 @@ def cut(path: Path) -> Cut:
             if found > (likest[0] if likest else 0):
                 likest = found, way, (line, cells), tuple(head[:place])
     if likest is None:
-        raise (
-            failures[0]
-            if len(failures) == len(ways)
-            else refused(
-                path.name,
-                f"has no header: none of its first {HEADER_WITHIN} lines has headings that are known, or stands above a "
-                "row with a date and an amount.",
-                hint="Write the layout by hand; notebook 12 has one.",
-            )
-        )
+        hint = "Write the layout by hand; notebook 12 has one."
+        why = f"none of its first {HEADER_WITHIN} lines has headings that are known, or a row with a date below it"
+        raise failures[0] if len(failures) == len(ways) else refused(path.name, f"has no header: {why}.", hint=hint)
     _, way, (line, cells), above = likest
     rows = tuple(islice((each for each in way.lines() if each[0] > line), MOST_ROWS))
-    return Cut(path, way, encoding, headings_of(cells), line, above, rows)
+    return Cut(path, way, headings_of(cells), line, above, rows)
 
 
 def _is_date(cell: Cell) -> bool:
@@ -116,19 +110,6 @@ def _is_amount(cell: Cell) -> bool:
 
 def _is_row(cells: Sequence[Cell]) -> bool:
     return any(map(_is_date, cells)) and any(map(_is_amount, cells))
-
-
-def _encoding_of(path: Path) -> str:
-    """UTF-8 if the whole file is; else what Windows writes. A mark in the file goes before it."""
-    for encoding in ("utf-8", "cp1252"):
-        try:
-            with path.open(encoding=encoding, newline="") as handle:
-                while handle.read(1 << 20):
-                    pass
-        except UnicodeError:
-            continue
-        return encoding
-    return "latin-1"
 
 
 def headings_of(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -157,12 +138,10 @@ def assigned(headings: Sequence[str]) -> dict[str, str]:
 
 
 def _cutting(draft: Draft) -> None:
-    """How the file is cut; its mark, or a sheet, says the rest."""
-    file = draft.file
-    if file.rows_of.delimiter is not None:
-        is_told = file.rows_of.says.startswith((f"{file.encoding},", "utf-8,"))
-        draft.found("encoding", file.encoding if is_told and file.encoding != "utf-8" else None)
-        draft.found("delimiter", file.rows_of.delimiter if file.rows_of.delimiter != "," else None)
+    """How the file is cut, where it does not tell that itself."""
+    way = draft.file.rows_of
+    draft.found("encoding", way.encoding, "the file is not UTF-8")
+    draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
 
 
 def _columns(draft: Draft) -> None:
@@ -307,20 +286,20 @@ def _amounts(draft: Draft) -> None:
             draft.found(name, mark, next((each for each in proofs if mark in each), ""))
     if left := unread(chosen):
         draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
-    ways = Counter(
-        "parentheses" if "(" in text else "minus" if re.search("[-\u2212]", text) else "plain"
-        for _, text in draft.texts("debit")
-        if re.search("[1-9]", text)
-    )
-    if {"amount"} == draft.columns.keys() & {"amount", "direction", "from"} and not any(
-        re.search("[-(\u2212]|[cd]r", text, re.IGNORECASE) for _, text in draft.texts("amount")
-    ):
-        draft.doubt(
-            "columns.amount", "no row has a sign, and no other column tells a direction: all is read as coming in"
-        )
+    amounts = Amounts(*chosen)
+    ways = _styles(amounts, draft.texts("debit"))
     for way, count in ways.most_common(1):
-        if way != "plain":
+        if way in DEBITS[1:]:
             draft.found("debits", way, f"{count} of {ways.total()}; another is a reversal")
+    is_bare = {*_styles(amounts, draft.texts("amount"))} == {"plain"}
+    if is_bare and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
+        draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")
+
+
+def _styles(amounts: Amounts, texts: Sequence[tuple[int, str]]) -> Counter[str]:
+    """How often an amount is written in each way."""
+    read = (amounts.styled(text) for _, text in texts)
+    return Counter(each.style for each in read if isinstance(each, Amount) and each.minor)
 
 
 def _parties(draft: Draft) -> None:
@@ -328,21 +307,31 @@ def _parties(draft: Draft) -> None:
     sides = [[text_of(cell).strip() for _, cell in draft.cells(name)] for name in ("from", "to")]
     pairs = list(zip(*sides, strict=True))
     parties = Counter(party for pair in pairs for party in pair if party)
-    for text, _ in parties.most_common(_LIKELY_OWN):
-        own = _OWN.sub("*", text)
-        pattern = own.replace("[", "[[]")
-        clear = sum(fnmatchcase(sender, pattern) != fnmatchcase(taker, pattern) for sender, taker in pairs)
-        if clear >= _NEARLY_ALL * len(pairs):
-            draft.found("own", own, f"on one side alone in {clear} of {len(pairs)} rows")
-            customers = [each for each in parties if not fnmatchcase(each, pattern)]
-            around = Counter(_NUMBER.sub("{phone}", each, count=1) for each in customers if _NUMBER.search(each))
-            for party, count in around.most_common(1):
-                if count >= _NEARLY_ALL * around.total():
-                    draft.found("party", party if party != "{phone}" else None)
-            return
-    if pairs:
-        draft.doubt("own", 'own = ""  # how the account\'s own party is written; without it, parties tell no direction')
-        draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
+    customers = [*parties, *(text for _, text in draft.texts("phone"))]
+    if draft.columns.keys().isdisjoint(("debit", "direction")):
+        for text, _ in parties.most_common(_LIKELY_OWN):
+            own = _OWN.sub("*", text)
+            pattern = own.replace("[", "[[]")
+            clear = sum(fnmatchcase(sender, pattern) != fnmatchcase(taker, pattern) for sender, taker in pairs)
+            if clear >= _NEARLY_ALL * len(pairs):
+                draft.found("own", own, f"on one side alone in {clear} of {len(pairs)} rows")
+                customers = [each for each in customers if not fnmatchcase(each, pattern)]
+                break
+        else:
+            if pairs:
+                draft.doubt("own", 'own = ""  # how the own party is written: without it, parties tell no direction')
+                draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
+    around = [_NUMBER.split(each, maxsplit=1) for each in customers if _NUMBER.search(each)]
+    before, after = (_alike([each[side] for each in around], from_end=not side) for side in (0, 1))
+    draft.found("party", f"{before}{{phone}}{after}" if before + after else None)
+
+
+def _alike(texts: Sequence[str], *, from_end: bool) -> str:
+    """What stands on one side of every number; a `*` for what differs."""
+    step = -1 if from_end else 1
+    characters = zip(*(each[::step] for each in texts), strict=False)
+    common = "".join(first for first, *_ in takewhile(lambda each: len({*each}) == 1, characters))
+    return f"{common}{'*' * any(len(each) > len(common) for each in texts)}"[::step]
 
 
 def _words(draft: Draft) -> None:
@@ -426,10 +415,11 @@ def _keys(draft: Draft) -> None:
 
 def _preamble(draft: Draft) -> None:
     """The labels above the header that are known and whose values can be read."""
-    known, labels, days = listed(LABELS), {}, []
+    known = listed(LABELS)
+    labels: dict[str, str] = {}
+    days: list[tuple[int, str]] = []
     amounts = Amounts(draft.declared.get("decimal", "."), draft.declared.get("thousands", ""))
-    for line, cells in draft.file.above:
-        label, value = pair_of(cells)
+    for line, label, value in ((line, *pair) for line, cells in draft.file.above for pair in pairs_of(cells)):
         text = text_of(value).strip()
         name = "account" if _ACCOUNT.fullmatch(text) else known.get(plain(label), "")
         if not name or not text or name in labels:
@@ -437,17 +427,25 @@ def _preamble(draft: Draft) -> None:
         if name in ("opening", "closing") and isinstance(amounts.read(value), Wrong):
             draft.doubt("preamble", f"{name} = {toml_value(label)}  # {text!r} in line {line} is not read")
             continue
-        days += [(line, text)] if name in ("first", "last") and isinstance(value, str) else []
-        labels[name] = label
-    formats = [each.pattern for each in _formats(days) if all(each.read(text) is not None for _, text in days)]
+        is_day = name in ("first", "last", "period") and not isinstance(value, datetime)
+        days += [(line, text)] if is_day else []
+        labels |= dict.fromkeys(("first", "last") if name == "period" else (name,), label)
+    count = 2 if labels.get("first") == labels.get("last") else 1
+    formats = [
+        each.pattern
+        for each in map(DateFormat, _DAYS)
+        if all(len(found := each.all_in(text)) == count and None not in found for _, text in days)
+    ]
     if days and not formats:
-        draft.doubt("preamble", f"no known format reads the days {' and '.join(repr(text) for _, text in days)}")
+        draft.doubt("preamble", f"no known format reads the days in {' and '.join(repr(text) for _, text in days)}")
         labels = {name: label for name, label in labels.items() if name not in ("first", "last")}
     like = [each for each in formats if any(other.startswith(each) for other in draft.declared["dates"])]
-    draft.found("preamble_date", (like or formats)[0] if formats else None)
+    draft.found("preamble_date", (like or formats)[0] if days and formats else None)
     draft.found("preamble", labels or None)
     if "account" not in labels:
         draft.doubt("account", 'account = "bank:settlement"  # or another: the account of the ledger that it shows')
+    if "currency" not in labels and "currency" not in draft.columns:
+        draft.doubt("currency", f'currency = "{ZMW.code}"  # or another: nothing here tells it')
 
 
 def _result(draft: Draft) -> None:

@@ -2,47 +2,80 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import STATEMENT_ROW
-from workbench.analysis.statements.cells import Amounts, Cell, Memo, Wrong, error_in, key_of, shown, text_of
+from workbench.analysis.statements.cells import (
+    ABOVE,
+    Amount,
+    Amounts,
+    Cell,
+    Memo,
+    Wrong,
+    currencies_named,
+    error_in,
+    key_of,
+    shown,
+    text_of,
+)
 from workbench.analysis.statements.dates import DateColumn
 from workbench.analysis.statements.dialect import Line
-from workbench.analysis.statements.layouts import Layout, heading_key
+from workbench.analysis.statements.layouts import FOUND, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
+from workbench.domain.masking import mask_numbers
 from workbench.domain.phones import masked_number
 
+AMOUNTS: Final = {"amount", "debit", "credit", "fee", "balance"}
+_MASKED_ABROAD: Final = re.compile(r"[1-9][0-9]{2,5}[*•]{3,8}[0-9]{2,4}")
+"""A number of another country, of which the file itself shows as little as may be shown."""
 _CODE: Final = re.compile("[A-Z]{3}")
 
 
-def readers_of(layout: Layout, currency: str) -> dict[str, Memo[Cell, Any]]:
-    """Name → reader, each remembering what it has read; only a party may hold an error of a spreadsheet."""
+def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
+    """Name → reader, each remembering what it has read; only a party may hold an error of a spreadsheet.
+
+    `amounts` is what reads them for several of the others.
+    """
     amounts = Amounts(layout.decimal, layout.thousands)
     own = re.compile(translate(layout.own))
-    before, after = layout.party.split("{phone}", 1)
+    party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
     values: dict[str, Callable[[Cell], Any]] = {
         "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
         "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
-        **dict.fromkeys(("half", "fee"), _checked(amounts, lambda minor: minor < 0, "negative", empty=0)),
+        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
+        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
+        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
         "balance": amounts.read,
+        "side": _words({"CR": "in", "DR": "out", **layout.directions}),
         "status": _words(layout.statuses),
         "direction": _words(layout.directions),
         "type": _words(layout.types, otherwise="other"),
         "currency": lambda cell: _currency(cell, currency),
     }
 
+    def phone(cell: Cell) -> str | None:
+        text = text_of(cell).strip()
+        within = party.fullmatch(text)
+        number = within[1] if within else text
+        return masked_number(number) or (
+            "+" + re.sub("[*•]+", "••••", number) if _MASKED_ABROAD.fullmatch(number) else None
+        )
+
     def sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
         return lambda cell: error_in(cell) or read(cell)
 
     return {
         **{name: Memo(sound(read)) for name, read in values.items()},
-        "phone": Memo(lambda cell: masked_number(text_of(cell).strip().removeprefix(before).removesuffix(after))),
+        "phone": Memo(phone),
+        "currencies": Memo(currencies_named),
+        "amounts": amounts,
         "own": Memo(lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip()))),
     }
 
@@ -57,6 +90,22 @@ def _checked(
         if minor is None:
             return Wrong("is missing") if empty is None else empty
         return Wrong(f"{shown(cell)} is {words}") if isinstance(minor, int) and is_wrong(minor) else minor
+
+    return read
+
+
+def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str]) -> Callable[[Cell], int | Wrong]:
+    """Amounts of a column that is one side's: written in an ordinary way, or below zero for a reversal."""
+
+    def read(cell: Cell) -> int | Wrong:
+        found = amounts.styled(cell)
+        if not isinstance(found, Amount):
+            return 0 if found is None else found
+        if found.style in ordinary or not found.minor:
+            return found.minor
+        if found.style in reversed_:
+            return -found.minor
+        return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not below zero, as the layout has it'}")
 
     return read
 
@@ -82,15 +131,18 @@ def _currency(cell: Cell, otherwise: str) -> str | Wrong:
 
 
 _OF_THE_FILE: Final = {"statement", "account", "occurred_at", "business_date"}
-PIECE: Final = schema_of({name: kind for name, kind in STATEMENT_ROW.items() if name not in _OF_THE_FILE})
-"""What a piece holds; the moments are decided for the whole file."""
+IS_OPENING: Final = "is_opening"
+PIECE: Final = schema_of(
+    {name: kind for name, kind in STATEMENT_ROW.items() if name not in _OF_THE_FILE} | {IS_OPENING: "bool"}
+)
+"""What a piece holds; the moments are decided for the whole file. An opening is no row: it tells a balance alone."""
 _PIECE_ROWS: Final = 20_000
 
 
 class Fields:
     """Some rows, cut into the columns of a layout, and what was found to be wrong with them."""
 
-    def __init__(self, found: Found, readers: Mapping[str, Memo[Cell, Any]], rows: Sequence[list[Cell]]) -> None:
+    def __init__(self, found: Found, readers: Mapping[str, Any], rows: Sequence[list[Cell]]) -> None:
         self.headings = found.layout.columns
         self.readers = readers
         self.count = len(rows)
@@ -107,7 +159,7 @@ class Fields:
 
     def blame(self, place: int, words: str, *, field: str = "") -> None:
         """Say what is wrong with a row, or with its cell of a field, by the heading of the column."""
-        self._problems[place].append(f"{self.headings[field]} {words}" if field else words)
+        self._problems[place].append(f"{self.headings.get(field, field)} {words}" if field else words)
 
     def read(self, field: str, *, by: str = "", absent: object = None) -> list[Any]:
         """The values of a column, None where it is wrong; `absent` throughout where the file has no such column.
@@ -131,6 +183,57 @@ class Fields:
         names = [text and (error_in(text) or text.strip() or None) for text in self.texts(field)]
         return self.sorted_out(field, names)
 
+    def phones(self, directions: Sequence[str | None]) -> list[str | None]:
+        """The customers' numbers, of a column or of the party on the other side."""
+        if "phone" in self.cells or "from" not in self.cells or "to" not in self.cells:
+            return self.read("phone")
+        phone, sides = self.readers["phone"], zip(directions, self.cells["from"], self.cells["to"], strict=True)
+        return [phone[taker if direction == "out" else sender] for direction, sender, taker in sides]
+
+    def balances(self) -> list[int | None]:
+        """Below zero where the column beside says DR."""
+        balances = self.read("balance")
+        if "side" not in self.cells:
+            return balances
+        # An empty balance has no side.
+        sides = [
+            balance and self.readers["side"][cell] for balance, cell in zip(balances, self.cells["side"], strict=True)
+        ]
+        sides = self.sorted_out("side", sides)
+        return [
+            -abs(balance) if side == "out" and balance else balance
+            for balance, side in zip(balances, sides, strict=True)
+        ]
+
+    def compare_currencies(self, currencies: Sequence[str | None]) -> None:
+        """Blame each amount that names another currency than its row's."""
+        if not self.readers["amounts"].names_currencies:
+            return
+        named = self.readers["currencies"]
+        for field in AMOUNTS & self.cells.keys():
+            for place, (cell, currency) in enumerate(zip(self.cells[field], currencies, strict=True)):
+                if currency and named[cell] and currency not in named[cell]:
+                    self.blame(place, f"{shown(cell)} is not in {currency}, as the row is", field=field)
+
+    def openings(self, made: "Made", layout: Layout) -> list[bool]:
+        """Which rows only tell a balance: nothing is wrong with them. One that has an amount as well is a movement."""
+        begins = tuple(heading_key(each) for each in layout.openings)
+        if not begins:
+            return [False] * self.count
+        described = self.cells.get("description") or [""] * self.count
+        amounts = zip(*(self.cells[each] for each in ("amount", "debit", "credit") if each in self.cells), strict=True)
+        found = []
+        for place, (text, balance, cells) in enumerate(zip(described, made["balance_minor"], amounts, strict=True)):
+            moved = {self.readers["amounts"].read(cell) for cell in cells} - {None, 0, balance}
+            is_one = not moved and heading_key(text_of(text)).startswith(begins) and self._is_read(place, "balance")
+            found.append(is_one)
+            if is_one:
+                self._problems.pop(place, None)
+        return found
+
+    def _is_read(self, place: int, field: str) -> bool:
+        return field not in self.cells or not isinstance(self.readers[field][self.cells[field][place]], Wrong)
+
     def sentences(self) -> list[str | None]:
         """For each row, everything that is wrong with it."""
         return ["; ".join(self._problems[place]) if place in self._problems else None for place in range(self.count)]
@@ -150,24 +253,54 @@ def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: 
         numbers, rows = zip(*piece, strict=True)
         fields = Fields(found, readers, rows)
         made: Made = {"line": numbers}
-        made["key"] = fields.sorted_out("key", [key_of(cell) or Wrong("is missing") for cell in fields.cells["key"]])
-        for place, why in dates.add(numbers, fields.cells["moment"]):
+        for place, why in dates.add(numbers, fields.cells["moment"], fields.cells.get("time")):
             fields.blame(place, why, field="moment")
-        made |= _WAYS[found.layout.direction_by](fields) | {
+        made |= _WAYS[found.layout.direction_by](fields)
+        made |= _found_in(fields, found.layout, made["direction"])
+        made |= {
             "fee_minor": fields.read("fee", absent=0),
-            "balance_minor": fields.read("balance"),
+            "balance_minor": fields.balances(),
             "status": fields.read("status", absent="completed"),
             "currency": fields.read("currency", absent=currency),
-            "type": fields.read("type", absent="other"),
             "batch": fields.names("batch"),
-            "related": fields.names("related"),
-            "description": fields.texts("description"),
-            "words": [None] * fields.count,
+            "words": [", ".join(filter(None, words)) or None for words in zip(*map(fields.texts, _WORDS), strict=True)],
             "phone_hash": [None] * fields.count,
         }
-        made.setdefault("phone", fields.read("phone"))
+        types = fields.read("type", absent="other")
+        backwards = made.pop("is_reversal", repeat(None))
+        made["type"] = ["reversal" if back else kind for back, kind in zip(backwards, types, strict=False)]
+        fields.compare_currencies(made["currency"])
+        made[IS_OPENING] = fields.openings(made, found.layout)
+        for name, nothing in (("direction", "in"), ("amount_minor", 0), ("fee_minor", 0), ("status", "completed")):
+            made[name] = [
+                nothing if is_one else value for is_one, value in zip(made[IS_OPENING], made[name], strict=True)
+            ]
         made["problem"] = fields.sentences()
         yield pa.table({name: made[name] for name in PIECE.names}, schema=PIECE)
+
+
+_WORDS: Final = ("type", "status")
+
+
+def _found_in(fields: Fields, layout: Layout, directions: Sequence[str | None]) -> "Made":
+    """Keys, phones and others' keys: what the pattern finds in the descriptions, else what the columns hold."""
+    descriptions = fields.texts("description")
+    made: Made = {
+        "description": [text and mask_numbers(text) for text in descriptions],
+        "related": fields.names("related"),
+    }
+    found: dict[str, list[str | None]] = {name: [None] * fields.count for name in FOUND}
+    if layout.groups:
+        on_a_line = pa.array([text and " ".join(text.split()) for text in descriptions], pa.string())
+        for name, values in zip(layout.groups, pc.extract_regex(on_a_line, layout.key_pattern).flatten(), strict=True):
+            found[name] = [had or value or None for had, value in zip(found[name], values.to_pylist(), strict=True)]
+    missing = None if layout.makes_keys else Wrong("is missing")
+    keys = zip(found["key"], fields.cells.get("key", repeat("")), strict=False)
+    made["key"] = fields.sorted_out("key", [key or key_of(cell) or missing for key, cell in keys])
+    phone, phones = fields.readers["phone"], fields.phones(directions)
+    made["phone"] = [(told and phone[told]) or other for told, other in zip(found["phone"], phones, strict=True)]
+    made["related"] = [name or other for name, other in zip(found["related"], made["related"], strict=True)]
+    return made
 
 
 Made = dict[str, Sequence[Any]]
@@ -186,35 +319,37 @@ def _by_sign(fields: Fields) -> Made:
 
 
 def _by_columns(fields: Fields) -> Made:
-    """Exactly one of the two is filled; zero is not."""
+    """Exactly one of the two is filled; zero is not. What is below zero takes back what the column tells of."""
     directions: list[Any] = [None] * fields.count
     amounts: list[Any] = [None] * fields.count
-    pairs = zip(fields.read("debit", by="half"), fields.read("credit", by="half"), strict=True)
+    is_reversal = [False] * fields.count
+    pairs = zip(fields.read("debit"), fields.read("credit"), strict=True)
     both = f"{fields.headings['debit']} and {fields.headings['credit']}"
     for place, (debit, credit) in enumerate(pairs):
         if debit and credit:
             fields.blame(place, f"{both} are both filled")
         elif debit or credit:
-            directions[place], amounts[place] = "out" if debit else "in", debit or credit
+            signed = credit or -debit
+            directions[place], amounts[place] = "in" if signed > 0 else "out", abs(signed)
+            is_reversal[place] = (debit or credit) < 0
         elif debit == credit == 0:
             # A cell that cannot be read is None, and has been told of.
             fields.blame(place, f"neither {both} has an amount above zero")
-    return {"direction": directions, "amount_minor": amounts}
+    return {"direction": directions, "amount_minor": amounts, "is_reversal": is_reversal}
 
 
 def _by_parties(fields: Fields) -> Made:
     """One of the two is the account's own party; the other is the customer."""
-    own, phone = fields.readers["own"], fields.readers["phone"]
+    own = fields.readers["own"]
     directions: list[Any] = [None] * fields.count
-    phones: list[Any] = [None] * fields.count
     both = f"{fields.headings['from']} and {fields.headings['to']}"
     for place, (sender, taker) in enumerate(zip(fields.cells["from"], fields.cells["to"], strict=True)):
         sends = own[sender]
         if sends == own[taker]:
             fields.blame(place, f"of {both}, {'both are' if sends else 'neither is'} the account's own party")
-            continue
-        directions[place], phones[place] = "out" if sends else "in", phone[taker if sends else sender]
-    return {"direction": directions, "phone": phones, "amount_minor": fields.read("amount")}
+        else:
+            directions[place] = "out" if sends else "in"
+    return {"direction": directions, "amount_minor": fields.read("amount")}
 
 
 _WAYS: Final = {"words": _by_words, "sign": _by_sign, "columns": _by_columns, "parties": _by_parties}

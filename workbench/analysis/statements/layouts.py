@@ -2,14 +2,16 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import date
+from functools import cache, cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, get_type_hints
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
@@ -18,13 +20,16 @@ from workbench.errors import StatementRefused
 
 FIELDS: Final = (
     "key", "moment", "time", "status", "type", "description", "amount", "debit", "credit", "direction", "fee",
-    "balance", "currency", "phone", "from", "to", "batch", "related",
+    "balance", "side", "currency", "phone", "from", "to", "batch", "related",
 )  # fmt: skip
 """What a column can hold."""
 PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "closing")
 """What can stand above the header, as `Preamble` has it; `first` and `last` are the days of the period."""
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
 KINDS: Final = ("csv", "xlsx")
+DEBITS: Final = ("plain", "minus", "parentheses")
+FOUND: Final = ("key", "phone", "related")
+"""What a pattern may find in a description."""
 SUFFIX: Final = ".toml"
 _WAYS: Final = {
     "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
@@ -54,27 +59,34 @@ class Layout:
 
     name: what messages call it.
     columns: field (one of FIELDS) → the heading of its column. Headings are compared without case and double spaces;
-    of headings that stand several times the second is `Currency#2`. `time` is a time of day beside a day in `moment`.
-    key_pattern: a regular expression that is looked for in the description; its group `key` is the row's key, `phone`
-    the customer's number, `related` another row's key or an order's number. What is found goes before the columns.
+    of headings that stand several times the second is `Currency#2`. `time` is a time of day beside a day in `moment`,
+    and `dates` are then of both with a blank between; without its time a row has a day alone. `side` is a column of CR
+    or DR beside the balance.
+    key_pattern: a regular expression (RE2's, so that none runs away; other groups are `(?:…)`) that is looked for in
+    the description, on one line; its group `key` is the row's key, `phone` the customer's number, `related` another
+    row's key or an order's number. What is found goes before the columns.
     makes_keys: whether a row that has no key is given one, made from what it says; else it cannot be used.
     debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. One written
-    below zero otherwise is a reversal.
-    openings: how the description of a row begins that only tells the balance brought forward; it is no movement.
+    below zero otherwise is a reversal, and so is a credit below zero. A fee may be written as debits are.
+    openings: how the description of a row begins that only tells a balance, such as that brought forward; it is no
+    movement, and no row.
     dates: the formats in which `moment` may stand, in local time; one holds for a whole file. The first is written.
     account: the ledger account that the statement is of, unless the file or the caller says another.
     currency: of the file, where neither a column nor the preamble says it.
     optional: fields whose column a file may lack.
     ignored: further headings, of columns that are not read.
     kinds: the kinds of file, `csv` and `xlsx`.
-    delimiter, encoding: of CSV files; the encoding of those without a byte order mark.
-    decimal, thousands: the separators in amounts; `thousands` is none by default.
+    delimiter: of CSV files.
+    encoding: of CSV files that are not UTF-8 and have no byte order mark. They are written as UTF-8.
+    decimal, thousands: the separators in amounts; `thousands` is none by default. A sign, parentheses, CR or DR and
+    a currency are read wherever they stand.
     directions: word → `in` or `out`, from where the account stands. Of several words the first is written, as below.
     own: how the account's own party is written, `*` standing for anything: `FRI:*/USER`.
-    party: how a customer's number is written: `FRI:{phone}/MSISDN`.
+    party: how a customer's number is written, `*` standing for anything: `FRI:{phone}/MSISDN`, `{phone} - *`.
     statuses: word → `completed`, `failed` or `pending`; without a column `status`, every row is completed.
     types: word → one of TYPES; a word that is not here means `other`.
-    preamble: field (one of PREAMBLE_FIELDS) → its label, in lines above the header: label, then value.
+    preamble: field (one of PREAMBLE_FIELDS) → its label, in lines above the header: label, then value. Where `first`
+    and `last` have one label, its value has both days.
     preamble_date: the format of the period's days.
     footers: how lines of totals below the rows begin; they are no rows.
     utc_offset_hours: of the times in the file; Lusaka's by default.
@@ -117,11 +129,17 @@ class Layout:
             ("direction", self.directions.values(), DIRECTIONS),
             ("status", self.statuses.values(), STATUSES),
             ("type", self.types.values(), TYPES),
+            ("way to write debits", (self.debits,), DEBITS),
+            ("group of key_pattern", self.groups, FOUND),
         ):
             unknown = [each for each in found if each not in known]
             self._demand(not unknown, f"{what} {', '.join(unknown)} does not exist; there are {', '.join(known)}")
         self._demand(not isinstance(self.dates, str), "dates are several: ('%d.%m.%Y',), with a comma")
-        missing = sorted({"key", "moment", *_WAYS[self.direction_by]} - (self.columns.keys() - self.optional))
+        self._demand(self.groups or not self.key_pattern, f"key_pattern has no group {', '.join(FOUND)}: (?P<key>…)")
+        needed = {"moment", *_WAYS[self.direction_by]}
+        needed |= {"description"} if self.groups else set()
+        needed |= set() if self.makes_keys or "key" in self.groups else {"key"}
+        missing = sorted(needed - (self.columns.keys() - self.optional))
         self._demand(not missing, f"no column is declared for {', '.join(missing)}")
         self._demand(self.direction_by != "words" or self.directions, "no words are declared for the direction")
         self._demand(self.direction_by != "parties" or self.own, "own is not declared, so no direction is told")
@@ -134,11 +152,27 @@ class Layout:
         self._demand(len(self.delimiter) == len(self.decimal) == 1, "delimiter and decimal are one character each")
         self._demand(len(self.thousands) <= 1, "thousands is one character, or none")
         self._demand(self.decimal != self.thousands, "decimal and thousands are the same character")
+        try:
+            "".encode(self.encoding)
+        except LookupError:
+            self._demand(holds=False, otherwise=f"there is no encoding {self.encoding}")
 
     @property
     def direction_by(self) -> str:
         """`words`, `columns`, `parties` or `sign`: how the direction of a row is told."""
         return next(way for way, (first, *_) in _WAYS.items() if first in self.columns or way == "sign")
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The groups of `key_pattern`, of which one may stand several times."""
+        if not self.key_pattern:
+            return []
+        try:
+            return [each.name for each in pc.extract_regex(pa.array([""]), self.key_pattern).type]
+        except pa.ArrowInvalid as error:
+            # Of the engine's words the first line: `Invalid regular expression: missing ): (`.
+            self._demand(holds=False, otherwise=f"key_pattern: {str(error).splitlines()[0]}")
+            raise
 
     @property
     def keys(self) -> dict[str, str]:
@@ -165,81 +199,34 @@ def heading_key(heading: str) -> str:
     return " ".join(heading.split()).casefold()
 
 
-_STATUSES = {"Successful": "completed", "Completed": "completed", "Failed": "failed", "Pending": "pending"}
-_CUSTOMER_TYPES = {
-    "Payment": "payment", "Refund": "refund", "Reversal": "reversal", "Transfer": "transfer",
-    "Disbursement": "payout", "Charge": "fee", "Adjustment": "other",
-}  # fmt: skip
-_EXTENSIONS = {"currency": "Currency", "batch": "Batch Id", "related": "Original Id"}
-_ADDED_TO_MTN = {"description": "Message", **_EXTENSIONS}
-_ADDED_TO_AIRTEL = {"type": "Transaction Type", "phone": "Customer MSISDN", **_EXTENSIONS}
-_AIRTEL_BEGINS = {
-    "key": "Transaction ID", "moment": "Transaction Date", "description": "Description", "status": "Status",
-    "amount": "Transaction Amount",
-}  # fmt: skip
-_AIRTEL_ENDS = {"fee": "Fee", "balance": "Balance", **_ADDED_TO_AIRTEL}
-
-MTN = Layout(
-    name="mtn", account="operator:mtn:float",
-    columns={
-        "key": "Id", "moment": "Date", "status": "Status", "type": "Type", "from": "From", "to": "To",
-        "amount": "Amount", "fee": "Fee", "balance": "Balance", **_ADDED_TO_MTN,
-    },
-    optional=frozenset(_ADDED_TO_MTN),
-    dates=("%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S"),
-    own="FRI:*/USER", party="FRI:{phone}/MSISDN",
-    statuses=_STATUSES, types=_CUSTOMER_TYPES,
+SHIPPED: Final = (
+    "mtn", "airtel", "airtel_signed", "zamtel", "aggregator", "mtn_portal", "airtel_merchant", "mpesa", "zanaco",
+    "stanbic", "fnb",
 )  # fmt: skip
+"""The layouts of this package, a file each: any of them may be copied, and the copy changed."""
 
-AIRTEL = Layout(
-    name="airtel", account="operator:airtel:float",
-    columns={**_AIRTEL_BEGINS, "direction": "Credit/Debit", **_AIRTEL_ENDS},
-    optional=frozenset(_ADDED_TO_AIRTEL),
-    dates=("%d-%b-%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"), thousands=",",
-    directions={"Credit": "in", "Debit": "out", "CR": "in", "DR": "out"},
-    statuses={"Transaction Success": "completed", "Transaction Failed": "failed", **_STATUSES}, types=_CUSTOMER_TYPES,
-)  # fmt: skip
 
-AIRTEL_SIGNED = replace(AIRTEL, name="airtel_signed", columns={**_AIRTEL_BEGINS, **_AIRTEL_ENDS}, directions={})
+@cache
+def _shipped(name: str) -> "Layout":
+    return layout_in(Path(__file__).with_name("shipped") / f"{name}{SUFFIX}")
 
-ZAMTEL = Layout(
-    name="zamtel", account="operator:zamtel:float",
-    columns={
-        "key": "Receipt No", "moment": "Completion Time", "description": "Details", "type": "Reason Type",
-        "status": "Transaction Status", "debit": "Withdrawn", "credit": "Paid In", "fee": "Charge",
-        "balance": "Running Balance", "phone": "Other Party", "currency": "Currency", "batch": "Batch No",
-        "related": "Linked Receipt No",
-    },
-    optional=frozenset({"description", "currency", "batch", "related"}),
-    dates=("%d.%m.%Y %H:%M:%S",), delimiter=";", decimal=",", thousands=".",
-    statuses=_STATUSES, types=_CUSTOMER_TYPES,
-)  # fmt: skip
 
-AGGREGATOR = Layout(
-    name="aggregator", account="bank:settlement",
-    columns={
-        "key": "Transaction Ref", "batch": "Settlement Ref", "moment": "Booked At", "description": "Narrative",
-        "type": "Category", "status": "State", "direction": "CR/DR", "amount": "Gross Amount", "fee": "Charges",
-        "balance": "Ledger Balance", "currency": "Ccy", "phone": "Counterparty", "related": "Related Ref",
-    },
-    optional=frozenset({"currency", "phone", "related"}),
-    dates=("%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
-    directions={"CR": "in", "DR": "out"},
-    statuses={"Booked": "completed", "Rejected": "failed", "Pending": "pending"},
-    types={
-        "Collection": "payment", "Refund": "refund", "Reversal": "reversal", "Settlement": "transfer",
-        "Payout": "payout", "Charges": "fee", "Other": "other",
-    },
-    preamble={
-        "account": "Account", "currency": "Currency", "first": "Period From", "last": "Period To",
-        "opening": "Opening Balance", "closing": "Closing Balance",
-    },
-    footers=("Total", "End of statement"),
-)  # fmt: skip
+class _Layouts(Mapping[str, "Layout"]):
+    """Each is read when it is first asked for."""
 
-LAYOUTS: Final[Mapping[str, Layout]] = MappingProxyType(
-    {layout.name: layout for layout in (MTN, AIRTEL, AIRTEL_SIGNED, ZAMTEL, AGGREGATOR)}
-)
+    def __getitem__(self, name: str) -> "Layout":
+        if name not in SHIPPED:
+            raise KeyError(name)
+        return _shipped(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SHIPPED)
+
+    def __len__(self) -> int:
+        return len(SHIPPED)
+
+
+LAYOUTS: Final[Mapping[str, Layout]] = _Layouts()
 """Name → layout; a file is recognised as one of these."""
 
 

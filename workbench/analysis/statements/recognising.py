@@ -1,7 +1,8 @@
 """Which layout a file has, and where its header stands: told by the headings, never by the file's name."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from workbench.analysis.shapes import MOVEMENT
@@ -42,7 +43,7 @@ class Found(NamedTuple):
     @property
     def places(self) -> dict[str, int]:
         """Field → where in a line its column stands, of those that the file has."""
-        headings = _headings(self.header)
+        headings = _headings(self.header, self.layout.known_headings)
         return {name: headings.index(key) for name, key in self.layout.keys.items() if key in headings}
 
     def rows(self) -> Iterator[Line]:
@@ -67,7 +68,7 @@ def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout]
     # A reading that fails below the header of its layout is the right one, and tells so when its rows are read.
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
-        raise _unreadable(heads) or _unknown(name, heads, layouts)
+        raise _unreadable(heads) or _misread(heads, layouts, named=named) or _unknown(name, heads, layouts)
     if len(fits) > 1:
         text = "; ".join(f"{found.layout.name} ({found.cell_rows.says}, line {found.line})" for found in fits)
         raise refused(
@@ -89,14 +90,17 @@ def _head(cell_rows: CellRows) -> Head:
     return Head(cell_rows, lines)
 
 
-def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
-    """The first line that has the headings of a layout."""
+def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = None) -> Found | None:
+    """The first line that has the headings of a layout, whose own encoding is another."""
     if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
+    if head.cell_rows.encoding not in (None, encoding or layout.encoding):
+        return None
+    known = layout.known_headings
     for place, (line, cells) in enumerate(head.lines):
-        headings = _headings(cells)
+        headings = _headings(cells, known)
         present = set(headings) - {""}
-        if not layout.lacking(present) and (named or present.issubset(layout.known_headings)):
+        if not layout.lacking(present) and (named or present.issubset(known)):
             return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
 
@@ -107,22 +111,30 @@ def _is_stray(cells: list[Cell], places: Sequence[int]) -> bool:
     return is_blank and all(cell == "" or error_in(cell) for cell in cells)
 
 
-def _headings(cells: list[Cell]) -> tuple[str, ...]:
+def _headings(cells: list[Cell], known: Container[str]) -> tuple[str, ...]:
+    """As they are compared; one that stands there again has its number, where the layout knows it so."""
     made = [heading_key(text_of(cell)) for cell in cells]
     while made and not made[-1]:
         made.pop()
+    times: Counter[str] = Counter()
+    for place, heading in enumerate(made):
+        times[heading] += 1
+        numbered = f"{heading}#{times[heading]}"
+        made[place] = numbered if numbered in known else heading
     return tuple(made)
 
 
 def _check(name: str, found: Found) -> None:
-    headings = _headings(found.header)
+    headings = _headings(found.header, found.layout.known_headings)
     twice = sorted({heading for heading in found.layout.keys.values() if headings.count(heading) > 1})
     if twice:
         text = f"has the heading {', '.join(map(repr, twice))} more than once in line {found.line}."
         raise refused(name, text, line=found.line, headings=headings)
+    labels = {*map(heading_key, found.layout.preamble.values())}
     for line, cells in found.above:
         # A label and its value, a title: what has as many cells as a row may be one, and none is dropped.
-        if len([cell for cell in cells if cell != ""]) >= len(found.layout.columns) - len(found.layout.optional):
+        filled = [heading_key(text_of(cell)).removesuffix(":") for cell in cells if cell != ""]
+        if len(filled) >= len(found.layout.columns) - len(found.layout.optional) and labels.isdisjoint(filled):
             raise refused(name, f"has a row above its header, in line {line}.", line=line, header=found.line)
 
 
@@ -132,6 +144,19 @@ def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
         return None
     failures = [head for head in heads if head.failure and (head.is_cut or not any(each.lines for each in heads))]
     return failures[0].failure if failures else None
+
+
+def _misread(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
+    """Why a file is not of the encoding that the layout declares whose headings it has."""
+    for head in heads:
+        for layout in layouts:
+            if _header(head, layout, named=named, encoding=head.cell_rows.encoding):
+                meant = (layout.encoding, layout.delimiter)
+                return next(
+                    (each.failure for each in heads if (each.cell_rows.encoding, each.cell_rows.delimiter) == meant),
+                    None,
+                )
+    return None
 
 
 def _unknown(name: str, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:

@@ -1,9 +1,11 @@
 """A statement that was read: layout recognised, every row kept, dates decided, the running balance checked."""
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +19,7 @@ from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
 from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
-from workbench.analysis.statements.fields import PIECE, pieces_of
+from workbench.analysis.statements.fields import IS_OPENING, PIECE, pieces_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
@@ -84,17 +86,18 @@ class Statement:
         return "not told" if minor is None else f"{self.currency} {major_text(minor, self.currency)}"
 
 
+MADE: Final = "made-"
+"""How a key begins that was made."""
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
 """`line` is where the balance stands that does not follow."""
 _HOUR_MS: Final = 3_600_000
 _LUSAKA_MS: Final = 2 * _HOUR_MS
 
 Whole = NDArray[np.int64]
+Checked = tuple[int | None, int | None, pd.DataFrame]
 
 
-def checked(
-    rows: pd.DataFrame, said: Preamble, closing_line: int, *, newest_first: bool
-) -> tuple[int | None, int | None, pd.DataFrame]:
+def checked(rows: pd.DataFrame, said: Preamble, closing_line: int, *, newest_first: bool) -> Checked:
     """Go through rows of STATEMENT_ROW in their order, or from the last where the newest stands first.
 
     The opening and the closing balance, None where nothing says them, and the findings. `said` is what the file
@@ -174,15 +177,19 @@ def read_statement(
     formats = [DateFormat(each) for each in ([date_format] if date_format else found.layout.dates)]
     dates = DateColumn(source.name, formats)
     pieces = list(pieces_of(_without_footers(found, formats), found, dates, whole_currency))
-    local, chosen = dates.decided()
-    rows = _frame(pieces, local, found.layout, chosen, {"statement": source.name, "account": account})
+    local, _ = dates.decided()
+    rows = _frame(pieces, dates, found.layout, {"statement": source.name, "account": account})
     currencies = sorted(rows["currency"].dropna().unique())
     if (currency or said.currency) and currencies and whole_currency not in currencies:
         text = f"is said to be in {whole_currency}, and its rows are in {' and '.join(currencies)}."
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
-    read = local[local != ABSENT]
-    newest_first = read.size > 1 and bool(np.all(np.diff(read) <= 0)) and read[0] > read[-1]
-    opening, closing, findings = checked(rows, said, closing_line, newest_first=newest_first)
+    followed = partial(checked, rows, said, closing_line)
+    newest_first = _newest_first(local[local != ABSENT], followed)
+    opening, closing, findings = followed(newest_first=newest_first)
+    rows = rows[~np.concatenate([np.empty(0, bool), *(piece[IS_OPENING].to_numpy() for piece in pieces)])]
+    rows = rows.reset_index(drop=True)
+    if found.layout.makes_keys:
+        rows["key"] = _made_keys(rows, newest_first=newest_first)
     return Statement(
         name=source.name,
         sha256=digest,
@@ -266,21 +273,45 @@ def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Li
         yield line
 
 
-def _frame(
-    pieces: Sequence[pa.Table], local: Whole, layout: Layout, chosen: DateFormat, same: Mapping[str, str]
-) -> pd.DataFrame:
+def _frame(pieces: Sequence[pa.Table], dates: DateColumn, layout: Layout, same: Mapping[str, str]) -> pd.DataFrame:
     """The pieces as one frame, with exactly the columns of STATEMENT_ROW; `same` is what holds for every row."""
-    table = pa.concat_tables([PIECE.empty_table(), *pieces])
+    table, (local, chosen) = pa.concat_tables([PIECE.empty_table(), *pieces]), dates.decided()
     absent = local == ABSENT
-    utc = local - layout.utc_offset_hours * _HOUR_MS
+    utc = local - (0 if chosen.has_zone else layout.utc_offset_hours * _HOUR_MS)
     days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
     made: dict[str, Any] = {name: table[name] for name in PIECE.names}
     made |= {name: [value] * len(table) for name, value in same.items()}
     made["business_date"] = days.cast(pa.int32()).cast(pa.date32())
     # A day without a time is no moment.
-    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | (not chosen.has_time))
+    is_day = np.isin(table["line"].to_numpy(), [*dates.without_time]) if chosen.has_time else True
+    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
     schema = schema_of(STATEMENT_ROW)
     return typed([pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema)], STATEMENT_ROW)
+
+
+def _newest_first(read: Whole, followed: Callable[..., Checked]) -> bool:
+    """Whether the newest row stands first: by the dates, and where these do not say, by the balances."""
+    steps = np.diff(read)
+    if (steps > 0).any() != (steps < 0).any():
+        return bool((steps < 0).any())
+    forward, backward = (len(followed(newest_first=way)[2]) for way in (False, True))
+    return backward < forward
+
+
+def _made_keys(rows: pd.DataFrame, *, newest_first: bool) -> pd.Series:
+    """The keys, and for good rows without one a hash of what the row says: the same in every export of the day.
+
+    Rows that say the same are numbered from the oldest. The description's numbers are masked: hashes can be tried out.
+    """
+    keys, count = rows["key"].copy(), Counter[tuple[str, ...]]()
+    without = rows.index[keys.isna() & rows["problem"].isna()]
+    for place in without[::-1] if newest_first else without:
+        day, direction, amount, text = rows.loc[place, ["business_date", "direction", "amount_minor", "description"]]
+        says = (str(day), str(direction), str(amount), "" if text is pd.NA else " ".join(text.split()))
+        count[says] += 1
+        content = "\0".join((*says, str(count[says])))
+        keys[place] = MADE + hashlib.blake2b(content.encode(errors="replace"), digest_size=8).hexdigest()
+    return keys
 
 
 def _period(said: Preamble, rows: pd.DataFrame) -> tuple[date, date] | None:

@@ -62,6 +62,7 @@ TYPE_PARTS: Final = (
 """Type → what is in a word that means it; the first that is."""
 LABELS: Final = {
     "currency": "currency, ccy, account currency",
+    "period": "period, time period, statement period, date range, transaction period, report period",
     "first": "period from, from, from date, start date, statement from, date from",
     "last": "period to, to, to date, end date, statement to, date to",
     "opening": "opening balance, balance brought forward, balance b f",
