@@ -78,9 +78,7 @@ class TestWhichFileIsWhich:
     @pytest.mark.parametrize(
         "options",
         [
-            ("--layout", "shop.csv=ours/shop.toml", "--layout", "bank.csv=ours/bank.toml"),
             ("--layout", "./shop.csv=ours/shop.toml", "--layout", "ours/bank.toml"),
-            ("--layouts", "ours"),
             ("--layouts", "ours", "--layout", "bank.csv=bank"),
         ],
     )

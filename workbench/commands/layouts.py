@@ -10,9 +10,7 @@ import click
 from workbench.commands import FILE, FOLDER
 from workbench.visible import visible
 
-LAYOUTS_HELP: Final = (
-    "A folder of layouts, .toml files, that are recognised besides; one goes before a shipped one of its name."
-)
+LAYOUTS_HELP: Final = "A folder of layouts, .toml files, that are recognised besides, before shipped ones."
 
 
 @click.command()

@@ -157,6 +157,9 @@ def _columns(draft: Draft) -> None:
         if heading and name not in found and not found.keys() & _INSTEAD.get(name, set()):
             found[name] = heading
             draft.doubt(f"columns.{name}", why)
+    # A month without a debit has a column of them, too.
+    empty = assigned([each for each in file.headings if each not in filled])
+    found |= {name: empty[name] for name in ("debit", "credit") if name in empty and name not in found}
     _settle_ways(file, found)
     draft.put(found)
     if "moment" not in found:
@@ -190,7 +193,7 @@ def _has_part(part: str, heading: str) -> bool:
 
 
 def _is_code(cell: Cell) -> bool:
-    return re.fullmatch(r"[A-Za-z]*[0-9][0-9A-Za-z./-]*", text_of(cell).strip()) is not None and not _is_amount(cell)
+    return re.fullmatch(r"(?=\S*[0-9])[A-Za-z0-9./-]+", text_of(cell).strip()) is not None and not _is_amount(cell)
 
 
 def _is_phone(cell: Cell) -> bool:
@@ -229,11 +232,14 @@ def _dates(draft: Draft) -> None:
     draft.found("dates", [each.pattern for each in readings.values()], _proof(chosen, others, texts))
     if len(readings) > 1:
         draft.proofs.pop("dates", None)
-        draft.doubt("dates", "no row decides between these: keep one, or another file may decide")
-        for moments_read, each in sorted(readings.items(), key=lambda pair: not _in_order(pair[0])):
+        draft.doubt("dates", "no row decides: choose one of these, or let another file decide")
+        ordered = [each for moments_read, each in readings.items() if _in_order(moments_read)]
+        likely = ordered[0] if len(ordered) == 1 else chosen
+        why = "only so the rows are in order" if len(ordered) == 1 else "day first is usual here"
+        for moments_read, each in readings.items():
             days = " to ".join(f"{moment(at).date()}" for at in (min(moments_read), max(moments_read)))
-            order = "rows in order, the likelier" if _in_order(moments_read) else "rows in no order"
-            draft.doubt("dates", f"dates = [{toml_value(each.pattern)}]  # reads {days}, {order}")
+            said = f": choose this, {why}" if each is likely else ""
+            draft.doubt("dates", f"dates = [{toml_value(each.pattern)}]  # reads {days}{said}")
 
 
 def _formats(texts: Sequence[tuple[int, str]]) -> list[DateFormat]:

@@ -158,7 +158,7 @@ def read_statement(
 
     `layout` is a name of LAYOUTS, one of your own, or the path of a `.toml` file with one; without it, the
     layout is recognised from the headings. `layouts`, a folder of `.toml` files or a list of layouts and files, are
-    known besides; one with the name of a shipped layout goes before it. `account` is the ledger account, where the
+    known besides, and go before shipped ones of the same name or headings. `account` is the ledger account, where the
     file and its layout do not say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) says which of several is meant. Rows
     that cannot be read are kept, with the reason in `problem`.
 
@@ -222,7 +222,6 @@ def tried_layouts(
     if twice:
         text = f"Two layouts are given with the name {', '.join(twice)}: rename one."
         raise StatementRefused(text, layouts=tuple(twice))
-    # Whoever amends a shipped layout keeps its name: both would fit every file, and neither be recognised.
     known = {**LAYOUTS, **{each.name: each for each in own}}
     if layout is None:
         return tuple(known.values())
