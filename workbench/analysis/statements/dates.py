@@ -45,7 +45,7 @@ Days, months and hours may lack their zero, and a month may be short or long. Of
 are kept. A moment with its zone is read as UTC.
 """
 _PIECES = re.compile("%.|.", re.DOTALL)
-_DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]*)")
+_DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]*|%I[^ T]*(?: ?%p)?)")
 
 
 class DateFormat:
@@ -58,7 +58,9 @@ class DateFormat:
         self.has_zone = "%z" in pattern
         split = _DAY_WITH_TIME.fullmatch(pattern)
         self._gap = split["gap"] if split else ""
+        self.is_parted = self._gap == " "
         self._days = Memo(_reader(split["day"] if split else pattern))
+        self._blanks = split["time"].count(" ") if split else 0
         times = _reader(split["time"] if split else "")
         # Where a column of times has an empty cell, a blank ends the text: a day alone.
         self._times = Memo(times if self._gap != " " else lambda text: times(text) if text else 0)
@@ -67,9 +69,17 @@ class DateFormat:
 
     def read(self, text: str) -> int | None:
         """Milliseconds since 1970, without a zone as if in UTC; None where it is not of this format, or no day."""
-        day, _, time = text.rpartition(self._gap) if self._gap else (text, "", "")
+        day, time = self._parts(text) if self._gap else (text, "")
         day_ms, time_ms = self._days[day], self._times[time]
         return None if day_ms is None or time_ms is None else day_ms + time_ms
+
+    def _parts(self, text: str) -> tuple[str, str]:
+        if not self._blanks:
+            day, _, time = text.rpartition(self._gap)
+            return day, time
+        day, gap, time = text.rpartition(" ")
+        before, earlier_gap, earlier = day.rpartition(self._gap)
+        return (before, earlier + gap + time) if earlier_gap and time else (day, time) if not time else ("", "")
 
     def all_in(self, text: str) -> list[int | None]:
         """The days that stand in a text between others, such as `From 01-10-2026 To 31-10-2026`."""
@@ -79,6 +89,10 @@ class DateFormat:
         """A workbook's day with a time of this format; None where it is not of this format."""
         after = self._times[time] if self._gap else None
         return None if after is None else day + timedelta(milliseconds=after)
+
+    def day_and_time(self, at: datetime) -> tuple[str, str]:
+        """The texts of a local moment for two columns."""
+        return self._parts(self.write(at))
 
     def write(self, at: datetime | date) -> str:
         """The text of a local moment or day; what is finer than the format is left out."""

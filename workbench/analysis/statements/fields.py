@@ -195,15 +195,11 @@ class Fields:
         balances = self.read("balance")
         if "side" not in self.cells:
             return balances
-        # An empty balance has no side.
-        sides = [
-            balance and self.readers["side"][cell] for balance, cell in zip(balances, self.cells["side"], strict=True)
-        ]
-        sides = self.sorted_out("side", sides)
-        return [
-            -abs(balance) if side == "out" and balance else balance
-            for balance, side in zip(balances, sides, strict=True)
-        ]
+        side, cells = self.readers["side"], self.cells["side"]
+        # Nothing is on no side.
+        sides = [side[cell] if balance else "in" for balance, cell in zip(balances, cells, strict=True)]
+        pairs = zip(balances, self.sorted_out("side", sides), strict=True)
+        return [balance if goes == "in" else goes and -abs(balance) for balance, goes in pairs]
 
     def compare_currencies(self, currencies: Sequence[str | None]) -> None:
         """Blame each amount that names another currency than its row's."""
@@ -252,11 +248,11 @@ def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: 
     while piece := list(islice(lines, _PIECE_ROWS)):
         numbers, rows = zip(*piece, strict=True)
         fields = Fields(found, readers, rows)
-        made: Made = {"line": numbers}
+        made: Made = {"line": numbers, **_found_in(fields, found.layout)}
         for place, why in dates.add(numbers, fields.cells["moment"], fields.cells.get("time")):
             fields.blame(place, why, field="moment")
         made |= _WAYS[found.layout.direction_by](fields)
-        made |= _found_in(fields, found.layout, made["direction"])
+        made["phone"] = list(map(_first, made["phone"], fields.phones(made["direction"])))
         made |= {
             "fee_minor": fields.read("fee", absent=0),
             "balance_minor": fields.balances(),
@@ -282,25 +278,28 @@ def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: 
 _WORDS: Final = ("type", "status")
 
 
-def _found_in(fields: Fields, layout: Layout, directions: Sequence[str | None]) -> "Made":
-    """Keys, phones and others' keys: what the pattern finds in the descriptions, else what the columns hold."""
+def _found_in(fields: Fields, layout: Layout) -> "Made":
+    """Keys, others' keys and phones: what the pattern finds in the descriptions, else what the columns hold."""
     descriptions = fields.texts("description")
-    made: Made = {
-        "description": [text and mask_numbers(text) for text in descriptions],
-        "related": fields.names("related"),
-    }
     found: dict[str, list[str | None]] = {name: [None] * fields.count for name in FOUND}
     if layout.groups:
         on_a_line = pa.array([text and " ".join(text.split()) for text in descriptions], pa.string())
         for name, values in zip(layout.groups, pc.extract_regex(on_a_line, layout.key_pattern).flatten(), strict=True):
-            found[name] = [had or value or None for had, value in zip(found[name], values.to_pylist(), strict=True)]
-    missing = None if layout.makes_keys else Wrong("is missing")
-    keys = zip(found["key"], fields.cells.get("key", repeat("")), strict=False)
-    made["key"] = fields.sorted_out("key", [key or key_of(cell) or missing for key, cell in keys])
-    phone, phones = fields.readers["phone"], fields.phones(directions)
-    made["phone"] = [(told and phone[told]) or other for told, other in zip(found["phone"], phones, strict=True)]
-    made["related"] = [name or other for name, other in zip(found["related"], made["related"], strict=True)]
-    return made
+            found[name] = list(map(_first, found[name], values.to_pylist()))
+    missing, phone = None if layout.makes_keys else Wrong("is missing"), fields.readers["phone"]
+    cells = fields.cells.get("key") or [""] * fields.count
+    keys = [told or key_of(cell) or missing for told, cell in zip(found["key"], cells, strict=True)]
+    return {
+        "key": fields.sorted_out("key", keys),
+        "related": list(map(_first, found["related"], fields.names("related"))),
+        "phone": [number and phone[number] for number in found["phone"]],
+        "description": [text and mask_numbers(text) for text in descriptions],
+    }
+
+
+def _first(found: str | None, otherwise: str | None) -> str | None:
+    """What was found, unless it is nothing."""
+    return found or otherwise or None
 
 
 Made = dict[str, Sequence[Any]]

@@ -148,7 +148,8 @@ class Layout:
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
         self._demand(self.dates, "no date format is declared")
         for pattern in (*self.dates, self.preamble_date):
-            DateFormat(pattern)
+            parted = DateFormat(pattern).is_parted or pattern == self.preamble_date
+            self._demand(parted or "time" not in self.columns, f"{pattern} is no day, a blank and a time in hours")
         self._demand(len(self.delimiter) == len(self.decimal) == 1, "delimiter and decimal are one character each")
         self._demand(len(self.thousands) <= 1, "thousands is one character, or none")
         self._demand(self.decimal != self.thousands, "decimal and thousands are the same character")

@@ -255,16 +255,18 @@ def _agreed(name: str, what: str, passed: str | None, declared: str | None, othe
 def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Line]:
     """The rows; lines of totals are left out at the end. Elsewhere, or with a date, they are rows like others."""
     footers = tuple(heading_key(footer) for footer in found.layout.footers)
-    moments = found.places["moment"]
+    places = [found.places[name] for name in ("moment", "time") if name in found.places]
     held: list[Line] = []
 
-    def is_date(cell: Cell) -> bool:
-        return isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
+    def has_date(cells: Sequence[Cell]) -> bool:
+        told = [cells[place] for place in places if place < len(cells)]
+        text = " ".join(text_of(cell).strip() for cell in told)
+        return any(isinstance(cell, datetime) for cell in told) or any(each.read(text) is not None for each in formats)
 
     for line in found.rows():
         begins = heading_key(next(text_of(cell) for cell in line[1] if cell != "")) if footers else ""
         # A key may begin as a total does.
-        if begins.startswith(footers) and not any(map(is_date, line[1][moments : moments + 1])):
+        if begins.startswith(footers) and not has_date(line[1]):
             held.append(line)
             continue
         yield from held

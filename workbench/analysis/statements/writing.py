@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ Row = Mapping[str, Any]
 Written = str | int
 """A text, or an amount in minor units."""
 _OWN_NAME: Final = "merchant"
+_ANY_NAME: Final = "CUSTOMER"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
 _AMOUNTS: Final = ("amount_minor", "fee_minor", "balance_minor")
 _LONGEST_CELL: Final = 32_767
@@ -42,7 +43,7 @@ def absent(value: object) -> bool:
 def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[str, Written]]:
     """From a row of STATEMENT_ROW to field → what is written; a value that the row lacks leaves its cell empty."""
     own = layout.own.replace("*", _OWN_NAME)
-    dates = DateFormat(date_format or layout.dates[0])
+    dates, amounts = DateFormat(date_format or layout.dates[0]), Amounts(layout.decimal, layout.thousands)
     zone = timezone(timedelta(hours=layout.utc_offset_hours))
     words = {"status": layout.statuses, "type": layout.types, "direction": layout.directions}
     # Of several words for a value the first is written.
@@ -54,33 +55,51 @@ def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[s
             raise StatementRefused(text, layout=layout.name, field=name, value=value)
         return first[name].get(value, "")
 
-    def moment(has: Row) -> str:
-        if "occurred_at" in has:
-            return dates.write(has["occurred_at"].astimezone(zone))
-        return dates.write(has["business_date"]) if "business_date" in has and not dates.has_time else ""
+    def moments(has: Row) -> dict[str, str]:
+        day, at = has.get("business_date"), has.get("occurred_at")
+        if "time" in layout.columns:
+            whole = datetime.combine(day, time()) if at is None and day else at and at.astimezone(zone)
+            first, second = dates.day_and_time(whole) if whole else ("", "")
+            return {"moment": first, "time": "" if at is None else second}
+        if at is not None:
+            return {"moment": dates.write(at.astimezone(zone))}
+        return {"moment": dates.write(day) if day and not dates.has_time else ""}
 
     def cells(row: Row) -> dict[str, Written]:
         has = {name: value for name, value in row.items() if not absent(value)}
         amount, fee, balance = (int(has[name]) if name in has else "" for name in _AMOUNTS)
         # As operators write them: no plus, and stars where a number is masked.
-        party = layout.party.format(phone=has["phone"].lstrip("+").replace("•", "*")) if "phone" in has else ""
+        number = has["phone"].lstrip("+").replace("•", "*") if "phone" in has else ""
+        party = number and layout.party.replace("*", _ANY_NAME).format(phone=number)
         goes = has.get("direction", "")
         is_less = layout.direction_by == "sign" and goes == "out"
         return {
             **{name: str(has.get(name, "")) for name in _TEXTS},
             **{name: word(name, str(has.get(name, ""))) for name in words},
-            "moment": moment(has),
+            **moments(has),
             "phone": party,
             "from": {"in": party, "out": own}.get(goes, ""),
             "to": {"in": own, "out": party}.get(goes, ""),
             "amount": -amount if is_less and isinstance(amount, int) else amount,
-            "debit": amount if goes == "out" else "",
-            "credit": amount if goes == "in" else "",
+            **_halves(layout, has, amount, amounts),
+            "side": "" if balance == "" else "CR" if int(balance) >= 0 else "DR",
             "fee": fee,
             "balance": balance,
         }
 
     return cells
+
+
+def _halves(layout: Layout, has: Row, amount: Written, amounts: Amounts) -> dict[str, Written]:
+    """Debit and credit. Without a column of types, a reversal stands below zero in the other one."""
+    goes = has.get("direction", "")
+    if not isinstance(amount, int) or not goes:
+        return {"debit": "", "credit": ""}
+    styles: dict[str, Written] = {"plain": amount, "minus": -amount, "parentheses": f"({amounts.write(amount)})"}
+    if has.get("type") != "reversal" or "type" in layout.columns:
+        return {"debit": styles[layout.debits], "credit": ""} if goes == "out" else {"debit": "", "credit": amount}
+    other = styles["parentheses" if layout.debits == "minus" else "minus"]
+    return {"debit": other, "credit": ""} if goes == "in" else {"debit": "", "credit": -amount}
 
 
 Sink = Callable[[Sequence[Written]], int]
@@ -125,6 +144,19 @@ def _xlsx_sink(sheet: Any, money: Any) -> Sink:  # noqa: ANN401  xlsxwriter's wo
     return line
 
 
+def _headings(layout: Layout) -> list[str]:
+    """As a file has them: the second `Currency#2` is `Currency`. Raises StatementRefused: the first is not written."""
+    made: list[str] = []
+    for heading in layout.columns.values():
+        name, mark, number = heading.rpartition("#")
+        numbered = mark and number.isdecimal()
+        if numbered and made.count(name) + 1 != int(number):
+            text = f"The layout {layout.name!r} cannot be written: {heading} stands after others that are not read."
+            raise StatementRefused(text, layout=layout.name, heading=heading)
+        made.append(name if numbered else heading)
+    return made
+
+
 class StatementWriter:
     """Writes rows of STATEMENT_ROW one by one; made by `statement_writer`."""
 
@@ -134,13 +166,15 @@ class StatementWriter:
         self._cells_of = _cells_of(layout, date_format)
         day = DateFormat(layout.preamble_date)
         declared = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
-        for name, label in layout.preamble.items():
-            value = declared[name]
-            if value is not None:
-                sink([label, day.write(value) if isinstance(value, date) else value])
+        for label in dict.fromkeys(layout.preamble.values()):
+            values = [declared[name] for name, other in layout.preamble.items() if other == label]
+            told = [day.write(value) if isinstance(value, date) else value for value in values if value is not None]
+            if told:
+                # Of a period under one label both days stand in the cell.
+                sink([label, told[0] if len(told) == 1 else " - ".join(map(str, told))])
         if layout.preamble:
             sink([])
-        sink(list(layout.columns.values()))
+        sink(_headings(layout))
 
     def write(self, row: Mapping[str, Any], *, cells: Mapping[str, str] | None = None) -> int:
         """Write a row; the line at which it stands in the file.
@@ -167,7 +201,7 @@ def statement_writer(
         raise StatementRefused(text, file=path.name, kinds=layout.kinds)
     made = partial(StatementWriter, layout, date_format=date_format, preamble=preamble or Preamble())
     if kind == "csv":
-        with path.open("w", encoding=layout.encoding, newline="") as handle:
+        with path.open("w", encoding="utf-8", newline="") as handle:
             yield made(_csv_sink(handle, layout))
         return
     with xlsxwriter.Workbook(path, _OPTIONS) as book:

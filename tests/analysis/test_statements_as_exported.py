@@ -1,0 +1,330 @@
+"""The layouts that ship, on files as operators and banks export them; amounts, dates and keys as these are written."""
+
+import csv
+import itertools
+from dataclasses import replace
+from datetime import date
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import xlsxwriter
+
+from workbench.analysis.statements import LAYOUTS, Layout, Statement, read_statement
+from workbench.analysis.statements.cells import Amounts
+from workbench.analysis.statements.layouts import SHIPPED
+from workbench.errors import StatementRefused
+
+EXPORTED = Path(__file__).parents[2] / "fixtures" / "statements"
+OF_THE_FILE = ["statement", "line"]
+# Rows, opening and closing balance, those with a made key, the sum of what came in, the days.
+TOLD = {
+    "mtn_portal": (38, 250_000, 369_997, 0, 901_100, ("2026-10-26", "2026-10-31")),
+    "airtel_merchant": (14, 120_000, 888_519, 0, 933_350, ("2026-10-30", "2026-10-31")),
+    "mpesa": (21, 0, 860_868, 0, 1_186_800, ("2026-10-30", "2026-10-31")),
+    "zanaco": (19, 1_845_000, 1_160_659, 12, 1_937_659, ("2026-10-01", "2026-10-31")),
+    "stanbic": (10, 1_250_075, -5_285, 4, 2_922_550, ("2026-10-02", "2026-10-31")),
+    "fnb": (7, 500_000, -344_700, 3, 2_113_550, ("2026-10-02", "2026-10-30")),
+}
+
+
+def text_of(name: str) -> str:
+    return (EXPORTED / f"{name}.csv").read_text("utf-8")
+
+
+def turned(name: str) -> str:
+    """The rows in the other order; what stands above and below them stays."""
+    layout, lines = LAYOUTS[name], list(csv.reader(StringIO(text_of(name)), delimiter=LAYOUTS[name].delimiter))
+    begins = next(place for place, cells in enumerate(lines) if layout.columns["balance"] in cells) + 1
+    ends = next((place for place in range(begins, len(lines)) if not any(lines[place])), len(lines))
+    made = StringIO()
+    rows = [*lines[:begins], *lines[begins:ends][::-1], *lines[ends:]]
+    csv.writer(made, delimiter=layout.delimiter).writerows(rows)
+    return made.getvalue()
+
+
+def same(read: Statement) -> pd.DataFrame:
+    rows = read.rows.drop(columns=OF_THE_FILE)
+    # Line breaks within quotes are the file's own.
+    return rows.assign(description=rows["description"].str.replace("\r\n", "\n"))
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_each_encoding_and_each_order_are_the_same_rows(name: str, tmp_path: Path):
+    told = read_statement(EXPORTED / f"{name}.csv")
+    is_made = told.rows["key"].str.startswith("made-")
+    came = int(told.rows["amount_minor"][(told.rows["direction"] == "in") & (told.rows["status"] == "completed")].sum())
+    assert told.layout == name
+    assert (len(told.rows), told.opening_minor, told.closing_minor, int(is_made.sum()), came) == TOLD[name][:-1]
+    assert told.period is not None
+    assert tuple(map(str, told.period)) == TOLD[name][-1]
+    assert told.rows["key"].notna().all()
+    assert told.rows["key"][is_made].is_unique
+    path = tmp_path / "other.csv"
+    for encoding, (text, step) in itertools.product(
+        ("utf-8", "utf-8-sig", "utf-16", "cp1252"), ((text_of(name), 1), (turned(name), -1))
+    ):
+        path.write_bytes(text.encode(encoding))
+        read = read_statement(path)
+        assert (read.layout, len(read.findings), read.rows["problem"].notna().sum()) == (name, 0, 0), encoding
+        assert (read.opening_minor, read.closing_minor, read.period) == (*TOLD[name][1:3], told.period)
+        pd.testing.assert_frame_equal(same(read)[::step].reset_index(drop=True), same(told))
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_workbook_of_texts_is_the_same_rows_and_a_wrong_balance_is_found(name: str, tmp_path: Path):
+    told, layout = read_statement(EXPORTED / f"{name}.csv"), LAYOUTS[name]
+    lines = list(csv.reader(StringIO(text_of(name)), delimiter=layout.delimiter))
+    with xlsxwriter.Workbook(tmp_path / "other.xlsx") as book:
+        sheet = book.add_worksheet()
+        for place, cells in enumerate(lines):
+            sheet.write_row(place, 0, [cell or None for cell in cells])
+    pd.testing.assert_frame_equal(same(read_statement(tmp_path / "other.xlsx")), same(told))
+    header = next(place for place, cells in enumerate(lines) if layout.columns["balance"] in cells)
+    place = lines[header].index(layout.columns["balance"])
+    lines[header + 3][place] = "1" if layout.decimal == "," else "1.00"
+    with (tmp_path / "wrong.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter=layout.delimiter).writerows(lines)
+    assert len(read_statement(tmp_path / "wrong.csv").findings) == 2, "a balance that is wrong breaks both its sides"
+
+
+def test_what_the_rows_of_each_say():
+    rows = {name: read_statement(EXPORTED / f"{name}.csv").rows.set_index("key") for name in TOLD}
+    portal = rows["mtn_portal"][rows["mtn_portal"]["type"] == "refund"].iloc[0]
+    assert (portal["direction"], portal["related"], portal["phone"][:8]) == ("out", "order-1010", "+26096••")
+    assert portal["description"].splitlines() == ["Half of it came back:", "one pot was broken"]
+    assert portal["words"] == "Refund, Successful"
+    assert rows["airtel_merchant"]["words"].iloc[7] == "Merchant Payment, TF"
+    assert rows["airtel_merchant"]["status"].iloc[7] == "failed"
+    assert set(rows["airtel_merchant"]["phone"].dropna()) == {"+26097••••567", "+26097••••321", "+26097••••011"}
+    payment, charge = rows["mpesa"].iloc[0], rows["mpesa"].iloc[1]
+    assert payment.name == charge.name
+    assert (payment["direction"], payment["phone"], charge["direction"], charge["type"]) == (
+        "in", "+2547••••0100", "out", "fee",
+    )  # fmt: skip
+    assert rows["mpesa"]["currency"].unique().tolist() == ["KES"]
+    assert payment["occurred_at"].isoformat() == "2026-10-30T06:54:00+00:00"
+    back = rows["stanbic"].iloc[4]
+    assert (back["direction"], back["amount_minor"], back["type"]) == ("in", 2_500, "reversal")
+    assert rows["zanaco"]["words"].isna().all()
+    assert rows["zanaco"]["balance_minor"].min() == -149_450
+    assert rows["fnb"].loc["CH0412", ["direction", "fee_minor"]].tolist() == ["out", 1_250]
+
+
+def test_recognition_is_never_in_doubt_between_two_that_ship():
+    """No header has all that two of them demand and nothing that one does not know."""
+    folder = Path(read_statement.__code__.co_filename).with_name("shipped")
+    assert sorted(path.stem for path in folder.iterdir()) == sorted(SHIPPED)
+    demanded = {
+        name: {key for field, key in each.keys.items() if field not in each.optional} for name, each in LAYOUTS.items()
+    }
+    for one, other in itertools.combinations(LAYOUTS, 2):
+        known = {*LAYOUTS[one].known_headings} & {*LAYOUTS[other].known_headings}
+        assert not demanded[one] | demanded[other] <= known, (one, other)
+
+
+AMOUNTS = {
+    "5": 500, "+5.00": 500, "-5.00": -500, "\u22125.00": -500, "5.00-": -500, "(1,234.50)": -123_450,
+    "1,234.50Cr": 123_450, "1,234.50 DR.": -123_450, "1,234.50 dr": -123_450, "ZMW 1,234.50": 123_450,
+    "K1,234.50": 123_450, "-K5": -500, "K-5": -500, "(ZMW 5.00)": -500, "5.00 ZMW CR": 500, "-": None, " \u2013 ": None,
+    "1,234.5O": "is not an amount", "1e5": "is not an amount", "5 kwacha": "is not an amount",
+    "ZMW": "is not an amount",
+    "5 ZMW USD": "is not an amount", "5.00 CR DR": "does not say once", "-5.00 DR": "does not say once",
+    "(5.00": "does not say once", "1.234,50": "not written as the layout declares", "K1.005": "finer than 0.01",
+    f"K{'9' * 14}": "more than 13 digits", f"K1{' ' * 70}1": "is not an amount",
+}  # fmt: skip
+
+
+def test_an_amount_says_its_side_in_any_of_the_usual_ways_and_once():
+    for text, minor in AMOUNTS.items():
+        read = Amounts(".", ",").read(text)
+        assert (minor in str(read)) if isinstance(minor, str) else read == minor, text
+    for text in ("1 234,50", "1\u00a0234,50", "1\u202f234,50", "ZMW 1\u00a0234,50", "1\u2009234,50 CR"):
+        assert Amounts(",", " ").read(text) == 123_450, text
+
+
+MINE = Layout(
+    name="mine", account="bank:settlement", dates=("%d/%m/%Y",), thousands=",", makes_keys=True,
+    columns={"moment": "Day", "description": "Text", "debit": "Out", "credit": "In", "balance": "Saldo"},
+)  # fmt: skip
+
+
+def mine(folder: Path, *lines: str, header: str = "Day|Text|Out|In|Saldo", **other: object) -> Statement:
+    path = folder / "mine.csv"
+    path.write_text("\n".join(line.replace("|", "\t") for line in (header, *lines)), "utf-8")
+    return read_statement(path, layout=replace(MINE, delimiter="\t", **other))  # type: ignore[arg-type]  settings of a layout
+
+
+def test_below_zero_otherwise_than_debits_are_is_a_reversal(tmp_path: Path):
+    for debits, out, back, wrong in (
+        ("plain", ("5.00", "5.00 DR"), ("-5.00", "(5.00)", "5.00-", "5.00Cr"), ()),
+        ("minus", ("-5.00", "5.00-", "5.00 DR"), ("(5.00)", "5.00 CR"), ("5.00",)),
+        ("parentheses", ("(5.00)",), ("-5.00",), ("5.00",)),
+    ):
+        texts = (*out, *back, *wrong)
+        rows = mine(tmp_path, *(f"05/01/2026|x|{text}||" for text in texts), debits=debits).rows
+        told = [
+            [None if pd.isna(each) else each for each in pair]
+            for pair in zip(rows["direction"], rows["type"], strict=True)
+        ]
+        assert told == [["out", "other"]] * len(out) + [["in", "reversal"]] * len(back) + [[None, "other"]] * len(wrong)
+        assert rows["problem"].notna().sum() == len(wrong), debits
+    rows = mine(tmp_path, "05/01/2026|x||5.00|", "05/01/2026|x||-5.00|").rows
+    assert [*zip(rows["direction"], rows["type"], strict=True)] == [("in", "other"), ("out", "reversal")]
+
+
+def test_an_amount_in_another_currency_than_its_row_is_wrong(tmp_path: Path):
+    rows = mine(tmp_path, "05/01/2026|x|K5.00||ZMW 1.00", "05/01/2026|x|$5.00||", "05/01/2026|x||ZMK 5|").rows
+    assert [str(each) for each in rows["problem"]] == [
+        "<NA>", "Out '$5.00' is not in ZMW, as the row is", "In 'ZMK 5' is not in ZMW, as the row is",
+    ]  # fmt: skip
+    columns = {**MINE.columns, "currency": "Ccy"}
+    lines = ("05/01/2026|x|$5.00|||USD", "05/01/2026|x|$5.00|||ZMW")
+    read = mine(tmp_path, *lines, header="Day|Text|Out|In|Saldo|Ccy", columns=columns)
+    assert read.rows["problem"].notna().tolist() == [False, True]
+
+
+def test_cr_and_dr_stand_beside_the_balance(tmp_path: Path):
+    lines = "05/01/2026|x||5.00|5.00|CR", "06/01/2026|x|8.00||3.00|Dr", "07/01/2026|x||1.00||", "08/01/2026|x|1||3|?"
+    read = mine(tmp_path, *lines, header="Day|Text|Out|In|Saldo|S", columns={**MINE.columns, "side": "S"})
+    assert [None if pd.isna(each) else each for each in read.rows["balance_minor"]] == [500, -300, None, None]
+    assert read.rows["problem"].notna().tolist() == [False, False, False, True]
+    assert read.findings.empty
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "utc"),
+    [
+        ("%Y-%m-%d %H:%M:%S.%f", "2026-10-31 10:12:13.0457", "08:12:13.045"),
+        ("%Y-%m-%dT%H:%M:%S.%f%z", "2026-10-31T00:12:13.5+05:30", "18:42:13.500"),
+        ("%Y-%m-%dT%H:%M:%S%z", "2026-10-31T10:12:13Z", "10:12:13"),
+        ("%Y-%m-%d %H:%M:%S %z", "2026-10-31 10:12:13 -0300", "13:12:13"),
+        ("%d %b %Y %I:%M %p", "31 OCT 2026 03:04 pm", "13:04:00"),
+        ("%d %b %y", "1 sept 26", None),
+        ("%d %b %Y", "31 October 2026", None),
+    ],
+)
+def test_moments_are_read_as_they_are_written(pattern: str, text: str, utc: str | None, tmp_path: Path):
+    (at,) = mine(tmp_path, f"{text}|x||1.00|", dates=(pattern,)).rows["occurred_at"]
+    assert pd.isna(at) if utc is None else at.isoformat(timespec="milliseconds").startswith(f"{at:%Y-%m-%d}T{utc}")
+
+
+def test_a_day_and_its_time_stand_in_two_columns(tmp_path: Path):
+    columns = {**MINE.columns, "time": "At"}
+    for pattern, times in (("%d/%m/%Y %H:%M:%S", ("08:01:02", "")), ("%d/%m/%Y %I:%M %p", ("08:01 am", ""))):
+        lines = [f"05/01/2026|x||1.00||{time}" for time in (*times, "x")]
+        head = "Day|Text|Out|In|Saldo|At"
+        rows = mine(tmp_path, *lines, header=head, columns=columns, dates=(pattern,), footers=("Total",)).rows
+        assert rows["business_date"].tolist()[:2] == [date(2026, 1, 5)] * 2
+        assert rows["occurred_at"].notna().tolist() == [True, False, False]
+        assert rows["occurred_at"].iloc[0].hour == 6
+        assert rows["problem"].notna().tolist() == [False, False, True]
+    with pytest.raises(StatementRefused, match="is no day, a blank and a time"):
+        replace(MINE, columns=columns)
+    with xlsxwriter.Workbook(tmp_path / "mine.xlsx") as book:
+        sheet, day, hour = (
+            book.add_worksheet(),
+            book.add_format({"num_format": "d/m/yy"}),
+            book.add_format({"num_format": "h:mm:ss"}),
+        )
+        sheet.write_row(0, 0, head.split("|"))
+        sheet.write_row(1, 1, ["x", None, 1])
+        sheet.write_number(1, 0, 46_027, day)
+        sheet.write_number(1, 5, 0.25, hour)
+    rows = read_statement(
+        tmp_path / "mine.xlsx", layout=replace(MINE, columns=columns, dates=("%d/%m/%Y %H:%M:%S",))
+    ).rows
+    assert rows["occurred_at"].astype(str).tolist() == ["2026-01-05 04:00:00+00:00"]
+
+
+def test_a_pattern_finds_keys_phones_and_orders_in_the_narrative(tmp_path: Path):
+    lines = [
+        "05/01/2026|SETTLEMENT REF A77 for order-5 by 0961234567||1.00|",
+        '05/01/2026|"SETTLEMENT\nREF B78"||1.00|',
+        "05/01/2026|POS 9 of 260961234567||1.00|",
+    ]
+    pattern = r"REF (?P<key>\w+)(?: for (?P<related>\S+) by (?P<phone>\d+))?|POS (?P<key>\d)"
+    rows = mine(tmp_path, *lines, key_pattern=pattern).rows
+    assert rows["key"].tolist() == ["A77", "B78", "9"]
+    assert rows["related"].fillna("").tolist() == ["order-5", "", ""]
+    assert rows["phone"].fillna("").tolist() == ["+26096••••567", "", ""]
+    assert "961234567" not in rows["description"].str.cat(), "a number in the narrative is masked"
+    # A column stays where the pattern finds nothing, and goes behind where it does.
+    columns = {**MINE.columns, "key": "Ref"}
+    lines = [f"{line}|R{number}" for number, line in enumerate([lines[0], "05/01/2026|y||1.00|"])]
+    rows = mine(tmp_path, *lines, header="Day|Text|Out|In|Saldo|Ref", columns=columns, key_pattern=pattern).rows
+    assert rows["key"].tolist() == ["A77", "R1"]
+    # Without keys of its own making, a row in which nothing is found has none.
+    rows = mine(tmp_path, "05/01/2026|y||1.00|", key_pattern=pattern, makes_keys=False).rows
+    assert rows["problem"].tolist() == ["key is missing"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"key_pattern": "("}, "'mine' cannot be used: key_pattern: Invalid regular expression"),
+        ({"key_pattern": "REF [0-9]+"}, "key_pattern has no group key, phone, related"),
+        ({"key_pattern": "(?P<ref>[0-9]+)"}, "group of key_pattern ref does not exist"),
+        ({"key_pattern": "(REF )(?P<key>[0-9]+)"}, "unnamed groups"),
+        ({"key_pattern": "(?P<key>a)", "columns": {"moment": "Day", "amount": "A"}}, "no column is declared for descr"),
+        ({"makes_keys": False}, "no column is declared for key"),
+        ({"debits": "red"}, "way to write debits red does not exist"),
+        ({"encoding": "cp9999"}, "there is no encoding cp9999"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_refused_with_the_layouts_name(declared: dict[str, object], words: str):
+    with pytest.raises(StatementRefused, match=words):
+        replace(MINE, **declared)  # type: ignore[arg-type]  what is wrong is the point
+
+
+def test_made_keys_are_those_of_another_export(tmp_path: Path):
+    lines = [
+        f"0{day}/01/2026|FEE {text}|{out}||"
+        for day, text, out in ((5, "a", 1), (5, "a", 1), (5, "b", 1), (6, "a", 1), (6, "a", 2))
+    ]
+    keys = mine(tmp_path, *lines).rows["key"].tolist()
+    assert len(set(keys)) == 5
+    assert all(key.startswith("made-") for key in keys)
+    later = (
+        mine(tmp_path, "07/01/2026|FEE a|1||", *[line.replace("FEE ", "FEE  ") for line in lines[::-1]])
+        .rows["key"]
+        .tolist()
+    )
+    assert later[:0:-1] == keys
+    assert later[0] not in keys
+    bad = mine(tmp_path, "05/01/2026|FEE a|x||").rows
+    assert bad["key"].isna().all(), "a row that cannot be read has no key"
+
+
+def test_rows_that_only_tell_a_balance_are_no_rows_and_are_followed(tmp_path: Path):
+    lines = ["|Balance b/f|||10.00", "05/01/2026|x||1.00|11.00", "|Balance b/f|||11.00", "06/01/2026|x||1.00|12.00"]
+    for order in (lines, lines[::-1]):
+        read = mine(tmp_path, *order, openings=("Balance b/f",))
+        assert (len(read.rows), read.opening_minor, read.closing_minor) == (2, 1_000, 1_200)
+        assert read.findings.empty
+        assert read.rows["problem"].isna().all()
+    # A balance that does not follow is found there too, one that cannot be read is a bad row, and a movement is one.
+    lines[2] = "|Balance b/f|||11.01"
+    assert mine(tmp_path, *lines, openings=("Balance b/f",)).findings["line"].tolist() == [4, 5]
+    lines[2] = "|Balance b/f|||11.0x"
+    assert mine(tmp_path, *lines, openings=("Balance b/f",)).rows["problem"].notna().tolist() == [False, True, False]
+    lines[2] = "05/01/2026|Balance b/f fee|0.50||10.50"
+    assert len(mine(tmp_path, *lines, openings=("Balance b/f",)).rows) == 3
+
+
+def test_where_all_is_of_one_day_the_balances_tell_the_order(tmp_path: Path):
+    lines = ["05/01/2026|x||3.00|6.00", "05/01/2026|x||2.00|3.00", "05/01/2026|x||1.00|1.00"]
+    for order in (lines, lines[::-1]):
+        read = mine(tmp_path, *order)
+        assert (read.opening_minor, read.closing_minor, len(read.findings)) == (0, 600, 0)
+
+
+def test_headings_that_stand_again_are_told_by_their_number(tmp_path: Path):
+    columns = {**MINE.columns, "currency": "Ccy#2"}
+    head, line = "Day|Ccy|Text|Ccy|Out|In|Saldo|Ccy||", "05/01/2026|USD|x|ZMW||1.00|1.00|USD||"
+    rows = mine(tmp_path, line, header=head, columns=columns).rows
+    assert rows["currency"].tolist() == ["ZMW"]
+    assert rows["problem"].isna().all()
+    with pytest.raises(StatementRefused, match="more than once"):
+        mine(tmp_path, line, header=head, columns={**MINE.columns, "currency": "Ccy"})
