@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -89,6 +90,15 @@ class Draft:
     def texts(self, field: str) -> list[tuple[int, str]]:
         """The same as text, without those that are blank."""
         return self.file.texts(self.declared["columns"].get(field, ""))
+
+    def moments(self) -> list[tuple[int, Cell]]:
+        """The line of each row with its day, behind which its time stands if it has a column of its own."""
+        times = [text_of(cell).strip() for _, cell in self.cells("time")] or [""] * len(self.file.rows)
+        pairs = zip(self.cells("moment"), times, strict=False)
+        return [
+            (line, cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {time}".strip())
+            for (line, cell), time in pairs
+        ]
 
     def put(self, columns: Mapping[str, str]) -> None:
         """Declare these columns alone; the others are ignored."""

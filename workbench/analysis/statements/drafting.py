@@ -18,8 +18,8 @@ from workbench.analysis.statements.cells import Amount, Amounts, Cell, Wrong, re
 from workbench.analysis.statements.checking import Check, read_as, summary
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, digest_of, pairs_of
-from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, toml_value
-from workbench.analysis.statements.layouts import DEBITS, TYPES, Layout, heading_key
+from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, toml_value
+from workbench.analysis.statements.layouts import DEBITS, LAYOUTS, TYPES, Layout, heading_key
 from workbench.analysis.statements.recognising import HEADER_WITHIN, recognised
 from workbench.analysis.statements.statement import tried_layouts
 from workbench.analysis.statements.vocabulary import (
@@ -65,6 +65,7 @@ _OPENING: Final = re.compile(
 _REFERENCE: Final = re.compile(r"(?<![A-Z0-9])([A-Z]{2,4})([0-9][A-Z0-9.]{5,})(?![A-Z0-9])")
 """Something like `SW2610130001` in a narrative: letters that say whose it is, and the rest."""
 _NUMBER: Final = re.compile(r"\+?[0-9][0-9*•]{7,13}[0-9]")
+_PHONE: Final = re.compile(r"\b(?:260|0)[579][0-9]{8}\b")
 _OWN: Final = re.compile("(?<=:)[^/]+(?=/USER)")
 _LIKELY_OWN: Final = 5
 
@@ -176,7 +177,8 @@ def _settle_ways(file: Cut, found: dict[str, str]) -> None:
     """Leave one way in which the direction is told."""
     if {"debit", "credit"} <= found.keys():
         # A column CR/DR beside the two is that of the balance.
-        found.pop("direction", None)
+        if side := found.pop("direction", None):
+            found["side"] = side
         found.pop("amount", None)
     if not all(_TIME.match(text) for _, text in file.texts(found.get("time", ""))):
         del found["time"]
@@ -193,7 +195,9 @@ def _has_part(part: str, heading: str) -> bool:
 
 
 def _is_code(cell: Cell) -> bool:
-    return re.fullmatch(r"(?=\S*[0-9])[A-Za-z0-9./-]+", text_of(cell).strip()) is not None and not _is_amount(cell)
+    return re.fullmatch(r"(?=\S*[0-9])[A-Za-z0-9./-]+", text_of(cell).strip()) is not None and not (
+        _is_amount(cell) or _is_date(cell)
+    )
 
 
 def _is_phone(cell: Cell) -> bool:
@@ -210,18 +214,18 @@ def _are(file: Cut, kind: Callable[[Cell], bool], heading: str) -> bool:
 
 def _dates(draft: Draft) -> None:
     """The formats that read most rows; of those that read fewer, the row that shows it."""
-    moments = [cell for _, cell in draft.cells("moment") if isinstance(cell, datetime)]
+    moments = [cell for _, cell in draft.moments() if isinstance(cell, datetime)]
     if moments:
         has_time = any((each.hour, each.minute, each.second) != (0, 0, 0) for each in moments)
-        pattern = "%Y-%m-%d %H:%M:%S" if has_time else "%Y-%m-%d"
-        draft.found("dates", [pattern], "the sheet has moments of its own")
+        times = [f" {_time_of(text)}" for _, text in draft.texts("time")[:1]]
+        draft.found("dates", ["%Y-%m-%d" + "".join(times or [" %H:%M:%S"] * has_time)], "the sheet's own moments")
         return
-    texts = draft.texts("moment")
+    texts = [(line, cell) for line, cell in draft.moments() if isinstance(cell, str) and cell]
     counts = {each: sum(each.read(text) is not None for _, text in texts) for each in _formats(texts)}
     most = max(counts.values(), default=0)
     if not most:
         draft.found("dates", ["%Y-%m-%d"])
-        draft.doubt("dates", f"no known format reads {' or '.join(repr(text) for _, text in texts[:2])}")
+        draft.doubt("dates", f"no known format reads {texts[0][1]!r}" if texts else "no row tells how days are written")
         return
     readings: dict[tuple[int, ...], DateFormat] = {}
     for each in (each for each, count in counts.items() if count == most):
@@ -293,7 +297,7 @@ def _amounts(draft: Draft) -> None:
     if left := unread(chosen):
         draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
     amounts = Amounts(*chosen)
-    ways = _styles(amounts, draft.texts("debit"))
+    ways = _styles(amounts, draft.texts("debit") or draft.texts("fee"))
     for way, count in ways.most_common(1):
         if way in DEBITS[1:]:
             draft.found("debits", way, f"{count} of {ways.total()}; another is a reversal")
@@ -312,24 +316,34 @@ def _parties(draft: Draft) -> None:
     """Which of two parties is the account's own: it stands in each row, on one side alone."""
     sides = [[text_of(cell).strip() for _, cell in draft.cells(name)] for name in ("from", "to")]
     pairs = list(zip(*sides, strict=True))
-    parties = Counter(party for pair in pairs for party in pair if party)
-    customers = [*parties, *(text for _, text in draft.texts("phone"))]
-    if draft.columns.keys().isdisjoint(("debit", "direction")):
-        for text, _ in parties.most_common(_LIKELY_OWN):
-            own = _OWN.sub("*", text)
-            pattern = own.replace("[", "[[]")
-            clear = sum(fnmatchcase(sender, pattern) != fnmatchcase(taker, pattern) for sender, taker in pairs)
-            if clear >= _NEARLY_ALL * len(pairs):
-                draft.found("own", own, f"on one side alone in {clear} of {len(pairs)} rows")
-                customers = [each for each in customers if not fnmatchcase(each, pattern)]
-                break
-        else:
-            if pairs:
-                draft.doubt("own", 'own = ""  # how the own party is written: without it, parties tell no direction')
-                draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
+    parties = [party for party, _ in Counter(each for pair in pairs for each in pair if each).most_common(_LIKELY_OWN)]
+    customers = [text for name in ("from", "to", "phone") for _, text in draft.texts(name)]
+    if "from" in draft.columns and draft.columns.keys().isdisjoint(("debit", "direction")):
+        clear = {own: _clear(own, pairs) for own in dict.fromkeys(_OWN.sub("*", each) for each in parties)}
+        fits = sorted(
+            (own for own, rows in clear.items() if rows >= _NEARLY_ALL * len(pairs)), key=lambda own: "*" not in own
+        )
+        for own in fits[:1]:
+            draft.found("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
+            customers = [each for each in customers if not fnmatchcase(each, _glob(own))]
+        for own in fits[1:] if fits and "*" not in fits[0] else ():
+            draft.doubt("own", f"own = {toml_value(own)}  # it could be this party as well: which is the account's?")
+        if not fits:
+            draft.doubt("own", 'own = ""  # how the own party is written: without it, parties tell no direction')
+            draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
     around = [_NUMBER.split(each, maxsplit=1) for each in customers if _NUMBER.search(each)]
     before, after = (_alike([each[side] for each in around], from_end=not side) for side in (0, 1))
     draft.found("party", f"{before}{{phone}}{after}" if before + after else None)
+
+
+def _glob(own: str) -> str:
+    return own.replace("[", "[[]")
+
+
+def _clear(own: str, pairs: Sequence[tuple[str, str]]) -> int:
+    """How many rows have this party on one side alone."""
+    pattern = _glob(own)
+    return sum(fnmatchcase(sender, pattern) != fnmatchcase(taker, pattern) for sender, taker in pairs)
 
 
 def _alike(texts: Sequence[str], *, from_end: bool) -> str:
@@ -346,7 +360,8 @@ def _words(draft: Draft) -> None:
         heading = draft.columns.get(name)
         if heading is None:
             continue
-        counts = Counter(" ".join(text.split()) for _, text in draft.texts(name))
+        words = (" ".join(text.split()) for _, text in draft.texts(name))
+        counts = Counter(word for word in words if masked(word) == word or not any(map(str.isdigit, word)))
         if len(counts) > _MOST_WORDS:
             draft.doubt(f"columns.{name}", f"it has {len(counts)} different words, too many for a {name}")
             continue
@@ -384,7 +399,7 @@ def _lines(draft: Draft) -> None:
     formats = [DateFormat(each) for each in draft.declared["dates"]]
     dated = [
         place
-        for place, (_, cell) in enumerate(draft.cells("moment"))
+        for place, (_, cell) in enumerate(draft.moments())
         if isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
     ]
     below = draft.file.rows[dated[-1] + 1 :] if dated else ()
@@ -417,6 +432,10 @@ def _keys(draft: Draft) -> None:
         pattern = f"(?P<key>{head}{kind}{{{','.join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))}}})"
         would = f"would find {first[0]!r} in line {line}, and one in {count} {of_rows}"
         draft.doubt("key_pattern", f"key_pattern = {toml_value(pattern)}  # {would}")
+    phones = [line for line, text in draft.texts("description") if _PHONE.search(text)]
+    if phones and draft.columns.keys().isdisjoint(("phone", "from")):
+        would = f"would find a number in line {phones[0]}, and one in {len(phones)} {of_rows}"
+        draft.doubt("key_pattern", f"key_pattern = {toml_value(f'(?P<phone>{_PHONE.pattern})')}  # {would}")
 
 
 def _preamble(draft: Draft) -> None:
@@ -474,6 +493,10 @@ def _result(draft: Draft) -> None:
         draft.above.append(f"? It cannot be read so: {wrong}")
         return
     draft.above += summary(statement)
+    with suppress(StatementRefused):
+        path, shipped = draft.file.path, tuple(LAYOUTS.values())
+        known = recognised(path.name, cell_rows_of(path, shipped), shipped, named=False).layout.name
+        draft.above.append(f"The shipped layout {known} fits it too: it is recognised without one of your own.")
 
 
 _STEPS: Final = (_cutting, _columns, _dates, _amounts, _parties, _words, _lines, _keys, _preamble, _result)

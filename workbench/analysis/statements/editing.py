@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import ipywidgets as widgets
 
-from workbench.analysis.statements.draft import WORDS, Draft, masked
+from workbench.analysis.statements.draft import MOST_ROWS, WORDS, Draft, masked
 from workbench.analysis.statements.layouts import FIELDS, SUFFIX
 from workbench.domain.masking import shortened
 from workbench.errors import WorkbenchError
@@ -91,6 +91,9 @@ class Editor:
                 words.value = "\n".join(f"{word} = {meaning}" for word, meaning in declared.get(name, {}).items())
         finally:
             self._is_showing = False
+        if len(self._draft.file.rows) == MOST_ROWS:
+            self.preview.value = "<p>The file is long: <code>draft.check()</code> reads it as is said above.</p>"
+            return
         try:
             self.preview.value = self._draft.check().html()
         except WorkbenchError as error:

@@ -182,7 +182,7 @@ def _unknown(name: str, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> S
         + (f" {_why_not(near, best)}" if likeness else ""),
         hint=_OF_A_LEDGER
         if set(MOVEMENT) <= set(headings)
-        else "Declare its columns: layout=Layout(name=…, columns={'key': …}, dates=(…)), or the same in a .toml file, "
+        else "A first draft of its layout: workbench layout FILE --out mine.toml, or draft_layout(…) in Python; then "
         "layout='mine.toml'.",
         headings=headings,
         layouts=tuple(layout.name for layout in layouts),

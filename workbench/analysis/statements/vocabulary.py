@@ -13,7 +13,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "moment": "transaction date, txn date, trans date, completion time, date time, date and time, booked at, "
     "transaction date time, posting date, booking date, date, entry date, transaction time, value date, timestamp, "
     "created at, initiation time, day",
-    "time": "time, txn time, transaction time",
+    "time": "time, txn time, trans time, transaction time, posting time",
     "direction": "credit debit, debit credit, cr dr, dr cr, d c, c d, direction, dc indicator, indicator, sign",
     "debit": "debit, dr, withdrawn, withdrawal, withdrawals, debit amount, amount debit, debits, money out, paid out",
     "credit": "credit, cr, paid in, deposit, deposits, credit amount, amount credit, credits, money in, lodgements",
