@@ -225,6 +225,8 @@ def _key(key: str) -> str:
 
 def toml_value(value: object) -> str:
     """A text, a list of texts or a truth as TOML writes it; what cannot be seen is written as a number."""
+    if isinstance(value, str) and "\\" in value and value.isprintable() and "'" not in value:
+        return f"'{value}'"
     if isinstance(value, str):
         # TOML's own escapes, which JSON's are but beyond 16 bits.
         return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in _quoted(value))
