@@ -328,3 +328,48 @@ def test_headings_that_stand_again_are_told_by_their_number(tmp_path: Path):
     assert rows["problem"].isna().all()
     with pytest.raises(StatementRefused, match="more than once"):
         mine(tmp_path, line, header=head, columns={**MINE.columns, "currency": "Ccy"})
+
+
+def test_where_every_debit_is_below_zero_and_no_balance_tells_nothing_is_supposed(tmp_path: Path):
+    columns = {name: heading for name, heading in MINE.columns.items() if name != "balance"}
+    lines = ["05/01/2026|x|-5.00|", "05/01/2026|x||1.00", "05/01/2026|x|5.00|"]
+    rows = mine(tmp_path, *lines[:2], header="Day|Text|Out|In", columns=columns).rows
+    assert rows["problem"].notna().tolist() == [True, False]
+    assert mine(tmp_path, *lines, header="Day|Text|Out|In", columns=columns).rows["type"].iloc[0] == "reversal"
+
+
+def test_a_preamble_has_pairs_in_a_line_a_period_in_a_cell_and_one_currency(tmp_path: Path):
+    path = tmp_path / "mine.csv"
+    preamble = {"currency": "Ccy", "opening": "Start", "first": "Days", "last": "Days"}
+    layout = replace(MINE, preamble=preamble, preamble_date="%d/%m/%Y")
+    lines = (
+        "Start:,K1.00,Ccy:,{}",
+        "Days: from 1/1/2026 to 31/01/2026",
+        "Day,Text,Out,In,Saldo",
+        "05/01/2026,x,,1.00,2.00",
+    )
+    for said, words in (
+        ("ZMW (Kwacha)", ""),
+        ("USD", "has balances in MWK or ZMW above"),
+        ("Kwacha", "not a currency's"),
+    ):
+        path.write_text("\n".join(lines).format(said))
+        if words:
+            with pytest.raises(StatementRefused, match=words):
+                read_statement(path, layout=layout)
+            continue
+        read = read_statement(path, layout=layout)
+        assert (read.currency, read.opening_minor, read.findings.empty) == ("ZMW", 100, True)
+        assert read.period == (date(2026, 1, 1), date(2026, 1, 31))
+
+
+def test_a_file_that_is_not_utf_8_is_read_where_its_layout_says_how(tmp_path: Path):
+    path = tmp_path / "mine.csv"
+    path.write_bytes("Day,Text,Out,In,Saldo\n05/01/2026,Caf\u00e9,,1.00,\n".encode("cp1252"))
+    with pytest.raises(StatementRefused, match="is not text in utf-8: line 2"):
+        read_statement(path, layout=MINE)
+    layout = replace(MINE, encoding="cp1252")
+    assert read_statement(path, layout=layout).rows["description"].tolist() == ["Caf\u00e9"]
+    path.write_bytes(path.read_bytes().replace(b"\xe9", b"\x81"))
+    with pytest.raises(StatementRefused, match="is not text in cp1252"):
+        read_statement(path, layout=layout)

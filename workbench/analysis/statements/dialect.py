@@ -3,6 +3,7 @@
 import codecs
 import csv
 import hashlib
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time
@@ -16,7 +17,7 @@ from zipfile import BadZipFile
 
 import python_calamine
 
-from workbench.analysis.statements.cells import Amounts, Cell, Wrong, refused, shown, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, Wrong, currencies_named, refused, shown, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Preamble, heading_key
 from workbench.analysis.statements.workbooks import MOST_CELLS, Failed, inspected
@@ -209,26 +210,36 @@ def _cell(value: object) -> Cell:
     return str(value)
 
 
-def declared_in(name: str, layout: Layout, above: Sequence[Line]) -> tuple[Preamble, int]:
+_CODE: Final = re.compile(r"[A-Za-z]{3}\b")
+_WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
+
+
+def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str | None = None) -> tuple[Preamble, int]:
     """What a preamble says, as `Label,value`, `Label:,value` or `Label: value`; and the line of its closing balance.
 
-    Several labels may stand in a line, each before its value. Raises StatementRefused: a value that is no day or
-    amount, a label twice with different values, or a period that ends before it begins.
+    Several labels may stand in a line, each before its value. Raises StatementRefused: a value that is no day, code or
+    amount, a label twice with different values, an amount in another currency than the file's (`currency` is passed by
+    the caller), or a period that ends before it begins.
     """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     readers = _readers(layout)
     made: dict[str, tuple[int, Any]] = {}
+    named: set[str] = set()
     said = ((line, field, *pair) for line, cells in above for pair in pairs_of(cells) for field in labels)
     for line, field, label, value in said:
         if labels[field] != heading_key(label) or value == "":
             continue
         read = readers[field](value)
         if read is None or isinstance(read, Wrong):
-            why = read or f"{shown(value)} is not a day written as {layout.preamble_date}"
+            why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {layout.preamble_date}')}"
             raise StatementRefused(f"{name}, line {line}: {label} {why}.", file=name, line=line, label=label)
+        named.update(currencies_named(value) if field in ("opening", "closing") else ())
         if made.setdefault(field, (line, read))[1] != read:
             raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
     declared = Preamble(*(made.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
+    of_file = currency or declared.currency or layout.currency
+    if named and of_file not in named:
+        raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
     if declared.first and declared.last and declared.first > declared.last:
         text = f"says that its period ends on {declared.last}, before it begins on {declared.first}."
         raise refused(name, text, hint=f"Days are read as {layout.preamble_date}.")
@@ -259,7 +270,7 @@ def _readers(layout: Layout) -> dict[str, Callable[[Cell], Any]]:
 
     return {
         "account": lambda cell: text_of(cell).strip(),
-        "currency": lambda cell: text_of(cell).strip().upper(),
+        "currency": lambda cell: (found := _CODE.match(text_of(cell).strip())) and found[0].upper(),
         "first": partial(day, 0),
         "last": partial(day, -1),
         **dict.fromkeys(("opening", "closing"), amounts.read),

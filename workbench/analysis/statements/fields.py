@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -75,6 +75,7 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
         **{name: Memo(sound(read)) for name, read in values.items()},
         "phone": Memo(phone),
         "currencies": Memo(currencies_named),
+        "words": Memo(lambda cells: ", ".join(filter(None, (text_of(cell).strip() for cell in cells))) or None),
         "amounts": amounts,
         "own": Memo(lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip()))),
     }
@@ -172,6 +173,10 @@ class Fields:
         values = list(map(reader.__getitem__, self.cells[field]))
         return self.sorted_out(field, values) if reader.refused else values
 
+    def each(self, *fields: str) -> Iterator[tuple[Cell, ...]]:
+        """For each row its cells of these fields, empty where the file has no such column."""
+        return zip(*(self.cells.get(field) or [""] * self.count for field in fields), strict=True)
+
     def texts(self, field: str) -> list[str | None]:
         """A column as it stands; None for what is empty."""
         if field not in self.cells:
@@ -183,12 +188,12 @@ class Fields:
         names = [text and (error_in(text) or text.strip() or None) for text in self.texts(field)]
         return self.sorted_out(field, names)
 
-    def phones(self, directions: Sequence[str | None]) -> list[str | None]:
-        """The customers' numbers, of a column or of the party on the other side."""
-        if "phone" in self.cells or "from" not in self.cells or "to" not in self.cells:
-            return self.read("phone")
-        phone, sides = self.readers["phone"], zip(directions, self.cells["from"], self.cells["to"], strict=True)
-        return [phone[taker if direction == "out" else sender] for direction, sender, taker in sides]
+    def numbers(self, directions: Sequence[str | None]) -> Sequence[Cell]:
+        """The cells with customers' numbers: of a column, or of the party on the other side."""
+        if "phone" in self.cells or not {"from", "to"} <= self.cells.keys():
+            return self.cells.get("phone") or [""] * self.count
+        sides = zip(directions, self.cells["from"], self.cells["to"], strict=True)
+        return [taker if goes == "out" else sender if goes else "" for goes, sender, taker in sides]
 
     def balances(self) -> list[int | None]:
         """Below zero where the column beside says DR."""
@@ -216,10 +221,9 @@ class Fields:
         begins = tuple(heading_key(each) for each in layout.openings)
         if not begins:
             return [False] * self.count
-        described = self.cells.get("description") or [""] * self.count
-        amounts = zip(*(self.cells[each] for each in ("amount", "debit", "credit") if each in self.cells), strict=True)
+        rows = zip(made["balance_minor"], self.each("description", "amount", "debit", "credit"), strict=True)
         found = []
-        for place, (text, balance, cells) in enumerate(zip(described, made["balance_minor"], amounts, strict=True)):
+        for place, (balance, (text, *cells)) in enumerate(rows):
             moved = {self.readers["amounts"].read(cell) for cell in cells} - {None, 0, balance}
             is_one = not moved and heading_key(text_of(text)).startswith(begins) and self._is_read(place, "balance")
             found.append(is_one)
@@ -252,30 +256,32 @@ def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: 
         for place, why in dates.add(numbers, fields.cells["moment"], fields.cells.get("time")):
             fields.blame(place, why, field="moment")
         made |= _WAYS[found.layout.direction_by](fields)
-        made["phone"] = list(map(_first, made["phone"], fields.phones(made["direction"])))
+        phones = map(_first, made["phone"], fields.numbers(made["direction"]))
+        made["phone"] = list(map(readers["phone"].__getitem__, phones))
         made |= {
             "fee_minor": fields.read("fee", absent=0),
             "balance_minor": fields.balances(),
             "status": fields.read("status", absent="completed"),
             "currency": fields.read("currency", absent=currency),
             "batch": fields.names("batch"),
-            "words": [", ".join(filter(None, words)) or None for words in zip(*map(fields.texts, _WORDS), strict=True)],
+            "words": list(map(readers["words"].__getitem__, fields.each("type", "status"))),
             "phone_hash": [None] * fields.count,
         }
-        types = fields.read("type", absent="other")
-        backwards = made.pop("is_reversal", repeat(None))
-        made["type"] = ["reversal" if back else kind for back, kind in zip(backwards, types, strict=False)]
+        made["type"] = _instead(made.pop("is_reversal", ()), "reversal", fields.read("type", absent="other"))
         fields.compare_currencies(made["currency"])
         made[IS_OPENING] = fields.openings(made, found.layout)
-        for name, nothing in (("direction", "in"), ("amount_minor", 0), ("fee_minor", 0), ("status", "completed")):
-            made[name] = [
-                nothing if is_one else value for is_one, value in zip(made[IS_OPENING], made[name], strict=True)
-            ]
+        for name, nothing in _NO_MOVEMENT.items():
+            made[name] = _instead(made[IS_OPENING], nothing, made[name])
         made["problem"] = fields.sentences()
         yield pa.table({name: made[name] for name in PIECE.names}, schema=PIECE)
 
 
-_WORDS: Final = ("type", "status")
+_NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
+
+
+def _instead(where: Sequence[bool], value: object, values: Sequence[Any]) -> Sequence[Any]:
+    """The values, and this one where it holds."""
+    return [value if holds else each for holds, each in zip(where, values, strict=True)] if any(where) else values
 
 
 def _found_in(fields: Fields, layout: Layout) -> "Made":
@@ -285,21 +291,20 @@ def _found_in(fields: Fields, layout: Layout) -> "Made":
     if layout.groups:
         on_a_line = pa.array([text and " ".join(text.split()) for text in descriptions], pa.string())
         for name, values in zip(layout.groups, pc.extract_regex(on_a_line, layout.key_pattern).flatten(), strict=True):
-            found[name] = list(map(_first, found[name], values.to_pylist()))
-    missing, phone = None if layout.makes_keys else Wrong("is missing"), fields.readers["phone"]
-    cells = fields.cells.get("key") or [""] * fields.count
-    keys = [told or key_of(cell) or missing for told, cell in zip(found["key"], cells, strict=True)]
+            found[name] = [had or value or None for had, value in zip(found[name], values.to_pylist(), strict=True)]
+    missing = None if layout.makes_keys else Wrong("is missing")
+    keys = [told or key_of(cell) or missing for told, (cell,) in zip(found["key"], fields.each("key"), strict=True)]
     return {
         "key": fields.sorted_out("key", keys),
         "related": list(map(_first, found["related"], fields.names("related"))),
-        "phone": [number and phone[number] for number in found["phone"]],
+        "phone": found["phone"],
         "description": [text and mask_numbers(text) for text in descriptions],
     }
 
 
-def _first(found: str | None, otherwise: str | None) -> str | None:
+def _first(found: str | None, otherwise: Any) -> Any:  # noqa: ANN401  a cell, or what was made of one
     """What was found, unless it is nothing."""
-    return found or otherwise or None
+    return found or otherwise
 
 
 Made = dict[str, Sequence[Any]]
@@ -322,7 +327,12 @@ def _by_columns(fields: Fields) -> Made:
     directions: list[Any] = [None] * fields.count
     amounts: list[Any] = [None] * fields.count
     is_reversal = [False] * fields.count
-    pairs = zip(fields.read("debit"), fields.read("credit"), strict=True)
+    debits = fields.read("debit")
+    told = {debit > 0 for debit in debits if debit}
+    if told == {False} and "balance" not in fields.cells:
+        words = Wrong("is below zero, as every debit here is, and no balance tells which side is meant: see debits")
+        debits = fields.sorted_out("debit", [words if debit else debit for debit in debits])
+    pairs = zip(debits, fields.read("credit"), strict=True)
     both = f"{fields.headings['debit']} and {fields.headings['credit']}"
     for place, (debit, credit) in enumerate(pairs):
         if debit and credit:

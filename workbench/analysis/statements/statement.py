@@ -170,9 +170,9 @@ def read_statement(
     digest = digest_of(source)
     tried = tried_layouts(layout, layouts)
     found = recognised(source.name, cell_rows_of(source, tried), tried, named=layout is not None)
-    said, closing_line = declared_in(source.name, found.layout, found.above)
-    account = _agreed(source.name, "account", account, said.account, found.layout.account)
     passed = currency and currency.strip().upper()
+    said, closing_line = declared_in(source.name, found.layout, found.above, passed)
+    account = _agreed(source.name, "account", account, said.account, found.layout.account)
     whole_currency = _agreed(source.name, "currency", passed, said.currency, found.layout.currency)
     formats = [DateFormat(each) for each in ([date_format] if date_format else found.layout.dates)]
     dates = DateColumn(source.name, formats)
@@ -304,15 +304,20 @@ def _made_keys(rows: pd.DataFrame, *, newest_first: bool) -> pd.Series:
 
     Rows that say the same are numbered from the oldest. The description's numbers are masked: hashes can be tried out.
     """
-    keys, count = rows["key"].copy(), Counter[tuple[str, ...]]()
-    without = rows.index[keys.isna() & rows["problem"].isna()]
-    for place in without[::-1] if newest_first else without:
-        day, direction, amount, text = rows.loc[place, ["business_date", "direction", "amount_minor", "description"]]
-        says = (str(day), str(direction), str(amount), "" if text is pd.NA else " ".join(text.split()))
+    keys, count = rows["key"].tolist(), Counter[tuple[str, ...]]()
+    without = np.flatnonzero(rows["key"].isna() & rows["problem"].isna()).tolist()
+    texts = [rows[name].iloc[without].astype("string").fillna("").tolist() for name in _SAID]
+    said = [tuple(" ".join(text.split()) for text in row) for row in zip(*texts, strict=True)]
+    for place, says in (
+        reversed([*zip(without, said, strict=True)]) if newest_first else zip(without, said, strict=True)
+    ):
         count[says] += 1
-        content = "\0".join((*says, str(count[says])))
-        keys[place] = MADE + hashlib.blake2b(content.encode(errors="replace"), digest_size=8).hexdigest()
-    return keys
+        content = "\0".join((*says, str(count[says]))).encode(errors="replace")
+        keys[place] = MADE + hashlib.blake2b(content, digest_size=8).hexdigest()
+    return pd.Series(keys, index=rows.index, dtype=rows["key"].dtype)
+
+
+_SAID: Final = ("business_date", "direction", "amount_minor", "description")
 
 
 def _period(said: Preamble, rows: pd.DataFrame) -> tuple[date, date] | None:
