@@ -7,7 +7,17 @@ import pytest
 
 import workbench
 
-NAMES = {"Money", "PaymentsClient", "Receiver", "Workbench", "exercises", "read_statement", "reconcile", "verify"}
+NAMES = {
+    "Money",
+    "PaymentsClient",
+    "Receiver",
+    "Workbench",
+    "draft_layout",
+    "exercises",
+    "read_statement",
+    "reconcile",
+    "verify",
+}
 HEAVY = {"duckdb", "pandas", "pyarrow", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert", "granian"}
 SERVER_SIDE = {"httpx", "msgspec"}
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from workbench.analysis.reconcile import reconcile
-    from workbench.analysis.statements import read_statement
+    from workbench.analysis.statements import draft_layout, read_statement
     from workbench.bench import Workbench
     from workbench.client import PaymentsClient
     from workbench.domain.money import Money
@@ -19,13 +19,24 @@ if TYPE_CHECKING:
     from workbench.lab import exercises
     from workbench.receiver import Receiver
 
-__all__ = ["Money", "PaymentsClient", "Receiver", "Workbench", "exercises", "read_statement", "reconcile", "verify"]
+__all__ = [
+    "Money",
+    "PaymentsClient",
+    "Receiver",
+    "Workbench",
+    "draft_layout",
+    "exercises",
+    "read_statement",
+    "reconcile",
+    "verify",
+]
 
 _HOMES = {
     "Money": "workbench.domain.money",
     "PaymentsClient": "workbench.client",
     "Receiver": "workbench.receiver",
     "Workbench": "workbench.bench",
+    "draft_layout": "workbench.analysis.statements",
     "exercises": "workbench.lab.exercises",
     "read_statement": "workbench.analysis.statements",
     "reconcile": "workbench.analysis.reconcile",

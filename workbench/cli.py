@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from workbench.commands.analysis import reconcile, simulate
+from workbench.commands.layouts import layout
 from workbench.commands.notebooks import lab, run
 from workbench.commands.service import gaps, openapi, serve
 from workbench.errors import WorkbenchError
@@ -45,5 +46,5 @@ def app() -> None:
     """An integration workbench for mobile-money payments in Zambia."""
 
 
-for _each in (run, lab, serve, simulate, reconcile, gaps, openapi):
+for _each in (run, lab, serve, simulate, layout, reconcile, gaps, openapi):
     app.add_command(_each)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from workbench.commands import FILE, FOLDER, PATH, PLACE
-from workbench.errors import ReconcileRefused
+from workbench.commands.layouts import LAYOUTS_HELP, layouts_named
+from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -115,9 +116,12 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 )
 @click.option(
     "--layout",
-    metavar="NAME|FILE",
-    help="The layout of the statements, named or in a .toml file; else it is recognised.",
+    "layouts_given",
+    multiple=True,
+    metavar="[STATEMENT=]LAYOUT",
+    help="The layout of one STATEMENT, or of all, named or in a .toml file; else it is recognised. May be repeated.",
 )
+@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
 @click.option("--account", metavar="NAME", help="The ledger account of the statements, where they do not say it.")
 @click.option(
     "--date-format",
@@ -182,7 +186,9 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     skip_settled: bool,  # noqa: FBT001  an option of the command line
     decisions: Path | None,
     rules: Path | None,
-    **reading: str | None,  # layout, account and date_format
+    layouts_given: tuple[str, ...],
+    layouts: Path | None,
+    **reading: str | None,  # account and date_format
 ) -> None:
     """Hold LEDGER against each STATEMENT (.csv, .xlsx or .parquet).
 
@@ -213,8 +219,10 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
+    layout_of = layouts_named(layouts_given, statements)
+    options = {**reading, "layouts": layouts or ()}
     with _spark(engine), _progress() as say:
-        read = [_statement(each, say, phone_key=phone_key, **reading) for each in statements]
+        read = [_statement(each, say, phone_key=phone_key, layout=layout_of[each], **options) for each in statements]
         carried = None if brought is None else _brought(brought)
         say("Reading the ledger")
         books = _ledger(ledger, query, ledger_layout, phone_key)
@@ -290,7 +298,15 @@ def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a 
     from workbench.analysis.statements import read_statement
 
     say(f"Reading {path.name}")
-    return path if path.suffix.lower() == _TABLE else read_statement(path, **options)
+    if path.suffix.lower() == _TABLE:
+        return path
+    try:
+        return read_statement(path, **options)
+    except StatementRefused as wrong:
+        if not options["layout"] or "headings" not in wrong.facts:
+            raise
+        hint = f"Name another for this file, --layout '{path}=LAYOUT', or none, and it is recognised."
+        raise StatementRefused(wrong.message, hint=hint, **wrong.facts) from None
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:

@@ -3,6 +3,9 @@
 >>> read_statement("statements/mtn.csv").rows  # doctest: +SKIP
 """
 
+from workbench.analysis.statements.checking import Check
+from workbench.analysis.statements.draft import Draft
+from workbench.analysis.statements.drafting import checked, draft_layout
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, Preamble
 from workbench.analysis.statements.own_ledger import Ledger, ledger_columns, read_ledger
 from workbench.analysis.statements.statement import Statement, read_statement
@@ -10,11 +13,15 @@ from workbench.analysis.statements.writing import StatementWriter, statement_wri
 
 __all__ = [
     "LAYOUTS",
+    "Check",
+    "Draft",
     "Layout",
     "Ledger",
     "Preamble",
     "Statement",
     "StatementWriter",
+    "checked",
+    "draft_layout",
     "ledger_columns",
     "read_ledger",
     "read_statement",

@@ -237,7 +237,7 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
     readers = _readers(layout)
     made: dict[str, tuple[int, Any]] = {}
     named: set[str] = set()
-    said = ((line, field, *pair) for line, cells in above for pair in _pairs(cells) for field in labels)
+    said = ((line, field, *pair) for line, cells in above for pair in pairs_of(cells) for field in labels)
     for line, field, label, value in said:
         if labels[field] != heading_key(label) or value == "":
             continue
@@ -258,7 +258,8 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
     return declared, made.get("closing", (0, None))[0]
 
 
-def _pairs(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
+def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
+    """The labels in a line, each with its value: in one cell with a colon, or in two."""
     filled = [cell for cell in cells if cell != ""]
     if len(filled) == 1:
         label, _, value = text_of(filled[0]).partition(":")

@@ -264,20 +264,25 @@ def layout_in(path: Path) -> Layout:
     Raises StatementRefused: the file cannot be read, has a key that a layout has not, or makes no layout.
     """
     try:
-        declared = {"name": path.stem, **tomllib.loads(path.read_text("utf-8"))}
+        return layout_from(path.read_text("utf-8"), path.stem, path.name)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StatementRefused(f"The layout in {path.name} cannot be read: {why}.", file=path.name) from error
+
+
+def layout_from(text: str, name: str, file: str) -> Layout:
+    """The layout that is this text; `file` is what messages call it. Raises ValueError: it is no TOML."""
+    declared = {"name": name, **tomllib.loads(text)}
     kinds = get_type_hints(Layout)
     lacking = [each for each in ("columns", "dates") if each not in declared]
     unknown = [each for each in declared if each not in kinds]
     if lacking or unknown:
         text = f"lacks {', '.join(lacking)}" if lacking else f"has {', '.join(unknown)}, which no layout has"
         hint = f"A layout has {', '.join(each.name for each in fields(Layout))}."
-        raise StatementRefused(f"The layout in {path.name} {text}.", hint=hint, file=path.name)
-    for name, value in declared.items():
+        raise StatementRefused(f"The layout in {file} {text}.", hint=hint, file=file)
+    for key, value in declared.items():
         try:
-            declared[name] = msgspec.convert(value, kinds[name])
+            declared[key] = msgspec.convert(value, kinds[key])
         except msgspec.ValidationError as error:
-            raise StatementRefused(f"In the layout in {path.name}, {name}: {error}.", file=path.name) from None
+            raise StatementRefused(f"In the layout in {file}, {key}: {error}.", file=file) from None
     return Layout(**declared)

@@ -35,12 +35,12 @@ from workbench.analysis.statements.statement import (
     Whole,
     _agreed,
     _frame,
-    _layouts,
     _made_keys,
     _newest_first,
     _without_footers,
     checked,
     effects_of,
+    tried_layouts,
 )
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
@@ -119,7 +119,7 @@ class Ledger:
         return pairs(self.name, {**told, "sha256": self.sha256 or "of no file"})
 
 
-def read_ledger(
+def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     source: Any,  # noqa: ANN401  a path, an address, or a table of a library that may not be installed
     *,
     query: str | Path | None = None,
@@ -173,7 +173,7 @@ class _Taken(NamedTuple):
 
     def found(self, layout: str | Path | Layout | None) -> tuple[Found, Sequence[str]]:
         """The layout and the header, and the formats of its moments."""
-        chosen = None if layout is None else _layouts(layout)[0]
+        chosen = None if layout is None else tried_layouts(layout)[0]
         if isinstance(self.content, Path):
             sources = cell_rows_of(self.content, [chosen] if chosen else _ANY)
             books = _books(chosen) if chosen else _named_alike(self.name, _first_lines(sources))
@@ -400,7 +400,7 @@ def _plain_number(value: Decimal | str) -> Cell:
     return value if isinstance(value, str) else format(value, "f")
 
 
-def _read(  # noqa: PLR0913, PLR0917  what is read, and what it is read by
+def _read(
     taken: _Taken, found: Found, formats: Sequence[str], account: str | None, currency: str | None, key: PhoneKey
 ) -> Ledger:
     """Every row of the ledger. Raises StatementRefused: any of them cannot be read."""

@@ -11,7 +11,7 @@ from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 
-_HEADER_WITHIN: Final = 50
+HEADER_WITHIN: Final = 50
 """The header is looked for in so many lines."""
 _OF_A_LEDGER: Final = "These are the columns of a ledger: it comes first, and the statements after it."
 _DELIMITERS: Final = ",;\t|"
@@ -69,6 +69,8 @@ def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout]
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
         raise _unreadable(heads) or _misread(heads, layouts, named=named) or _unknown(name, heads, layouts)
+    # Whoever hands over a layout means it, also where a shipped one has the same headings.
+    fits = [each for each in fits if LAYOUTS.get(each.layout.name) is not each.layout] or fits
     if len(fits) > 1:
         text = "; ".join(f"{found.layout.name} ({found.cell_rows.says}, line {found.line})" for found in fits)
         raise refused(
@@ -84,7 +86,7 @@ def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout]
 def _head(cell_rows: CellRows) -> Head:
     lines: list[Line] = []
     try:
-        lines.extend(itertools.islice(cell_rows.lines(), _HEADER_WITHIN))
+        lines.extend(itertools.islice(cell_rows.lines(), HEADER_WITHIN))
     except StatementRefused as failure:
         return Head(cell_rows, lines, failure)
     return Head(cell_rows, lines)
@@ -182,7 +184,7 @@ def _unknown(name: str, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> S
         + (f" {_why_not(near, best)}" if likeness else ""),
         hint=_OF_A_LEDGER
         if set(MOVEMENT) <= set(headings)
-        else "Declare its columns: layout=Layout(name=…, columns={'key': …}, dates=(…)), or the same in a .toml file, "
+        else "A first draft of its layout: workbench layout FILE --out mine.toml, or draft_layout(…) in Python; then "
         "layout='mine.toml'.",
         headings=headings,
         layouts=tuple(layout.name for layout in layouts),

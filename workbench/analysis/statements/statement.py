@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
@@ -71,12 +71,14 @@ class Statement:
                 "rows": f"{len(self.rows):,}" + (f", of which {invalid:,} invalid" if invalid else ""),
                 "opening balance": self._money(self.opening_minor),
                 "closing balance": self._money(self.closing_minor),
-                "running balance": self._follows(),
+                "running balance": self.follows,
                 "sha256": self.sha256,
             },
         )
 
-    def _follows(self) -> str:
+    @property
+    def follows(self) -> str:
+        """Whether the running balance does, in words."""
         if self.findings.empty:
             if self.rows["balance_minor"].isna().all():
                 return "not told"
@@ -154,10 +156,11 @@ def effects_of(rows: pd.DataFrame) -> tuple[Whole, NDArray[np.bool_]]:
     return np.where(complete & moves, signed, np.int64(0)), complete | stays
 
 
-def read_statement(
+def read_statement(  # noqa: PLR0913  what is read, and what it does not say itself
     path: str | Path,
     *,
     layout: str | Path | Layout | None = None,
+    layouts: str | Path | Iterable[Layout | str | Path] = (),
     account: str | None = None,
     date_format: str | None = None,
     currency: str | None = None,
@@ -166,10 +169,11 @@ def read_statement(
     """Read a statement from a `.csv` or `.xlsx` file.
 
     `layout` is a name of LAYOUTS, one of your own, or the path of a `.toml` file with one; without it, the
-    layout is recognised from the headings. `account` is the ledger account, where the file and its layout do not
-    say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) says which of several is meant. Rows that cannot be read
-    are kept, with the reason in `problem`. Customers' numbers are masked; `phone_key`, the book's key or the file
-    that holds it (`reconcile` takes the same), tells apart in `phone_hash` those that look alike so.
+    layout is recognised from the headings. `layouts`, a folder of `.toml` files or a list of layouts and files, are
+    known besides, and go before shipped ones of the same name or headings. `account` is the ledger account, where the
+    file and its layout do not say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) says which of several is meant. Rows
+    that cannot be read are kept, with the reason in `problem`. Customers' numbers are masked; `phone_key`, the book's
+    key or the file that holds it (`reconcile` takes the same), tells apart in `phone_hash` those that look alike so.
 
     Raises StatementRefused: the file cannot be read without guessing. Raises PhoneKeyRefused: that is no key.
     """
@@ -177,8 +181,8 @@ def read_statement(
         raise StatementRefused(f"The path of a statement's file is wanted, not {path!r}.")
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
-    layouts = _layouts(layout)
-    found = recognised(source.name, cell_rows_of(source, layouts), layouts, named=layout is not None)
+    tried = tried_layouts(layout, layouts)
+    found = recognised(source.name, cell_rows_of(source, tried), tried, named=layout is not None)
     passed = currency and currency.strip().upper()
     said, closing_line = declared_in(source.name, found.layout, found.above, passed)
     account = _agreed(source.name, "account", account, said.account, found.layout.account)
@@ -214,19 +218,41 @@ def read_statement(
     )
 
 
-def _layouts(layout: str | Path | Layout | None) -> tuple[Layout, ...]:
+def tried_layouts(
+    layout: str | Path | Layout | None, layouts: str | Path | Iterable[Layout | str | Path] = ()
+) -> tuple[Layout, ...]:
+    """The layout that is named, alone; else all that are shipped or given.
+
+    Raises StatementRefused: there is none of that name, or two are given with one.
+    """
     if isinstance(layout, Layout):
         return (layout,)
-    if layout is None:
-        return tuple(LAYOUTS.values())
-    if not isinstance(layout, str | Path):
+    if not isinstance(layout, str | Path | None):
         raise StatementRefused(f"A layout is wanted, Layout(name=…, …) or its name, not a {type(layout).__name__}.")
-    if Path(layout).suffix == SUFFIX:
+    if layout is not None and Path(layout).suffix == SUFFIX:
         return (layout_in(Path(layout)),)
-    if layout not in LAYOUTS:
-        text = f"{str(layout)!r} is not a layout; there are {', '.join(LAYOUTS)}, and those in {SUFFIX} files."
-        raise StatementRefused(text, layout=str(layout), layouts=tuple(LAYOUTS))
-    return (LAYOUTS[str(layout)],)
+    own = [each if isinstance(each, Layout) else layout_in(Path(each)) for each in _given(layouts)]
+    twice = [name for name, count in Counter(each.name for each in own).items() if count > 1]
+    if twice:
+        text = f"Two layouts are given with the name {', '.join(twice)}: rename one."
+        raise StatementRefused(text, layouts=tuple(twice))
+    known = {**LAYOUTS, **{each.name: each for each in own}}
+    if layout is None:
+        return tuple(known.values())
+    if layout not in known:
+        text = f"{str(layout)!r} is not a layout; there are {', '.join(known)}, and those in {SUFFIX} files."
+        raise StatementRefused(text, layout=str(layout), layouts=tuple(known))
+    return (known[str(layout)],)
+
+
+def _given(layouts: str | Path | Iterable[Layout | str | Path]) -> Iterable[Layout | str | Path]:
+    """Those in a folder, by name; or those that are listed."""
+    if not isinstance(layouts, str | Path):
+        return layouts
+    found = sorted(Path(layouts).glob(f"*{SUFFIX}"))
+    if not found:
+        raise StatementRefused(f"{layouts} is no folder with layouts: there is no {SUFFIX} file in it.")
+    return found
 
 
 def _agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:

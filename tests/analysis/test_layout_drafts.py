@@ -1,0 +1,213 @@
+"""A layout drafted from a file: for the shapes in which operators and banks export, the draft alone reads it."""
+
+import csv
+import io
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import openpyxl
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench import draft_layout, read_statement
+from workbench.analysis.statements import LAYOUTS, Draft
+from workbench.analysis.statements.draft import toml_value
+from workbench.errors import StatementRefused
+
+SHAPES = Path(__file__).resolve().parents[2] / "fixtures" / "statements"
+NAMES = sorted(path.stem for path in SHAPES.glob("*.csv"))
+NOT_IN_THE_FILE = {"mpesa": {"currency": "KES", "utc_offset_hours": 3}}
+WAYS = ("utf-8", "utf-8-sig", "utf-16", "cp1252", "the other way round", ";", "\t", "|", "xlsx")
+OF_THE_CALLER = ["statement", "phone_hash"]
+
+
+def is_dated(row: list[str]) -> bool:
+    return len(row) > 5 and any(re.match(r"\d{2,4}[-/. ](\d\d|[A-Z]{3})[-/. ]\d\d", cell) for cell in row[:3])
+
+
+def saved(folder: Path, name: str, way: str) -> Path:
+    """The file of a shape, written in one of the WAYS."""
+    mark = LAYOUTS[name].delimiter
+    text = (SHAPES / f"{name}.csv").read_bytes().decode("cp1252" if name == "airtel_merchant" else "utf-8-sig")
+    rows = list(csv.reader(io.StringIO(text), delimiter=mark))
+    if way == "the other way round":
+        places = [place for place, row in enumerate(rows) if is_dated(row)]
+        for place, row in zip(places, [rows[place] for place in places[::-1]], strict=True):
+            rows[place] = row
+    path = folder / f"{name}.{'xlsx' if way == 'xlsx' else 'csv'}"
+    if way == "xlsx":
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(path)
+        return path
+    written = io.StringIO()
+    csv.writer(written, delimiter=way if len(way) == 1 else mark).writerows(rows)
+    path.write_bytes(written.getvalue().encode(way if way in WAYS[:4] else "utf-8", errors="replace"))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param(name, way, marks=() if (row + column) % 3 == 0 else pytest.mark.thorough)
+        for row, name in enumerate(NAMES)
+        for column, way in enumerate(WAYS)
+    ],
+)
+def test_the_draft_alone_reads_what_is_exported_as_the_shipped_layout_does(name: str, way: str, tmp_path: Path):
+    path, shipped = saved(tmp_path, name, way), LAYOUTS[name]
+    draft = draft_layout(path)
+    draft.declare(account=shipped.account, **NOT_IN_THE_FILE.get(name, {}))
+    draft.write(tmp_path / "mine.toml")
+    statement = read_statement(path, layouts=[tmp_path / "mine.toml"])
+    assert statement.layout == "mine"
+    assert draft.check().is_sound
+    assert statement.rows["balance_minor"].notna().any()
+    delimiter = draft.declared.get("delimiter", ",")
+    same = read_statement(path, layout=replace(shipped, delimiter=delimiter))
+    pd.testing.assert_frame_equal(statement.rows.drop(columns=OF_THE_CALLER), same.rows.drop(columns=OF_THE_CALLER))
+    assert (statement.opening_minor, statement.closing_minor) == (same.opening_minor, same.closing_minor)
+
+
+def drafted(folder: Path, text: str, name: str = "some.csv") -> Draft:
+    (folder / name).write_text(text, "utf-8")
+    return draft_layout(folder / name)
+
+
+def lines_of(draft: Draft, part: str) -> list[str]:
+    return [line for line in draft.toml.splitlines() if part in line]
+
+
+PLAIN = "Date,Reference,Description,Debit,Credit,Balance\n"
+
+
+class TestProofs:
+    def test_the_row_that_decides_the_date_is_named_and_without_one_both_formats_stand(self, tmp_path: Path):
+        text = PLAIN + "03/10/2026,A1,x,,5.00,5.00\n04/10/2026,A2,y,,5.00,10.00\n"
+        draft = drafted(tmp_path, text)
+        assert lines_of(draft, "dates = ") == [
+            '# ? dates = ["%d/%m/%Y"]  # reads 2026-10-03 to 2026-10-04: choose this, day first is usual here',
+            '# ? dates = ["%m/%d/%Y"]  # reads 2026-03-10 to 2026-04-10',
+            'dates = ["%d/%m/%Y", "%m/%d/%Y"]',
+        ]
+        with pytest.raises(StatementRefused, match="no other date of the file decides it"):
+            draft.statement()
+        assert str(draft_layout(draft.file.path)) == str(draft)
+        draft = drafted(tmp_path, text + "31/10/2026,A3,z,,5.00,15.00\n")
+        assert lines_of(draft, "dates") == ["dates = [\"%d/%m/%Y\"]  # line 4 '31/10/2026' can only be day first"]
+        draft = drafted(tmp_path, text + "10/31/2026,A3,z,,5.00,15.00\n")
+        assert lines_of(draft, "dates") == ["dates = [\"%m/%d/%Y\"]  # line 4 '10/31/2026' can only be month first"]
+        rows = "10/03/2026,A1,x,,5.00,5.00\n11/02/2026,A2,y,,5.00,10.00\n12/04/2026,A3,z,,5.00,15.00\n"
+        assert [line.partition("reads ")[2] for line in lines_of(drafted(tmp_path, PLAIN + rows), "reads")] == [
+            "2026-02-11 to 2026-04-12", "2026-10-03 to 2026-12-04: choose this, only so the rows are in order",
+        ]  # fmt: skip
+
+    def test_words_are_counted_and_what_is_not_known_is_left_open(self, tmp_path: Path):
+        rows = [f"2026-10-{day:02},K{day},{word},5.00" for day, word in enumerate(["OK", "OK", "Zebra", "TF"], 10)]
+        draft = drafted(tmp_path, "\n".join(["Date,Reference,Status,Amount", *rows]))
+        assert lines_of(draft, "row")[-3:] == [
+            'OK = "completed"  # 2 rows', 'TF = "failed"  # 1 row',
+            '# ? Zebra = ""  # 1 row: completed, failed, pending',
+        ]  # fmt: skip
+        assert draft.statement().rows["problem"].notna().sum() == 1
+        draft.declare(statuses={**draft.declared["statuses"], "Zebra": "pending"})
+        assert draft.check().is_sound
+        assert lines_of(draft, "Zebra")[0].startswith('Zebra = "pending"')
+
+    def test_fees_that_the_amounts_hold_already_are_left_out(self, tmp_path: Path):
+        rows = "2026-10-13,A1,x,2.00,,100.00,100.00\n2026-10-14,A2,y,2.00,52.00,,48.00\n"
+        draft = drafted(tmp_path, "Date,Reference,Description,Fee,Debit,Credit,Balance\n" + rows)
+        assert lines_of(draft, "fee =") == ['# ? fee = "Fee"  # the balance follows without it alone']
+        assert draft.check().is_sound
+
+    def test_what_is_missing_or_told_twice_is_said_with_what_the_narrative_would_give(self, tmp_path: Path):
+        rows = [
+            "2026-10-13,A1,SWEEP MP26100113,,5.00,5.00",
+            "2026-10-14,A1,MP26100114 x,,5.00,10.00",
+            "2026-10-15,,z,,5.00,15.00",
+        ]
+        draft = drafted(tmp_path, PLAIN + "\n".join(rows))
+        assert lines_of(draft, "key_pattern") == [
+            "# ? key_pattern = \"(?P<key>MP[0-9]{8})\"  # would find 'MP26100113' in line 2, and one in 2 of 3 rows"
+        ]
+        assert lines_of(draft, "makes_keys") == [
+            "makes_keys = true  # 1 of 3 rows have no key: it is made of what they say"
+        ]
+        assert "1 of 3 rows have the key of another" in draft.toml
+        draft.declare(key_pattern="(?P<key>MP[0-9]{8})")
+        assert draft.statement().rows["key"].tolist()[:2] == ["MP26100113", "MP26100114"]
+
+    def test_columns_are_told_by_their_cells_where_no_heading_is_known(self, tmp_path: Path):
+        rows = "31.10.2026;1 500,00;0961234567;A-1\n30.10.2026;-20,50;0971234567;A-2\n"
+        draft = drafted(tmp_path, "Tag;Betrag;Kunde;Beleg\n" + rows)
+        assert draft.columns == {"key": "Beleg", "moment": "Tag", "amount": "Betrag", "phone": "Kunde"}
+        assert len(lines_of(draft, "# ? by its cells alone")) == 4
+        assert draft.check().is_sound
+
+
+class TestSafety:
+    def test_numbers_are_masked_in_comments_and_nothing_steers_a_terminal(self, tmp_path: Path):
+        bad = "2026-10-13,A1,x,,0961234567 \x1b[2J,5.00\n" * 3
+        draft = drafted(tmp_path, PLAIN + bad)
+        assert "0961234567" not in draft.toml
+        assert "\x1b" not in draft.toml
+        assert "amounts are not read, such as line 2" in draft.toml
+
+    @given(st.text(st.characters(exclude_categories=["Cs"])))
+    def test_any_text_is_written_so_that_toml_reads_the_same(self, text: str):
+        written = toml_value({"list": [text]}["list"])
+        assert tomllib.loads(f"x = {written}")["x"] == [text]
+        assert written.isprintable()
+
+    def test_hostile_words_and_headings_make_a_file_that_loads(self, tmp_path: Path):
+        text = 'Date,Reference,Status,Amount,"a""] = \\ #\n"\n2026-10-13,A1,"x"" = \n[columns]\x7f",5.00,1\n'
+        draft = drafted(tmp_path, text)
+        draft.declare(statuses=dict.fromkeys(draft.declared["statuses"], "completed"))
+        assert draft.check().is_sound
+        assert draft.layout.ignored == ('a"] = \\ #',)
+
+
+class TestEditor:
+    def test_what_is_chosen_changes_the_draft_and_a_headless_run_has_text(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        draft = draft_layout(saved(tmp_path, "airtel_merchant", "utf-8"))
+        assert set(draft._repr_mimebundle_()) == {"text/plain", "text/html"}
+        monkeypatch.setenv("JPY_SESSION_NAME", "some.ipynb")
+        assert "application/vnd.jupyter.widget-view+json" in draft._repr_mimebundle_()
+        editor = draft.editor
+        assert "MP261030.0711.C70001" in editor.preview.value
+        shown = str([each.value for each in editor.box.children[0].children])
+        assert "•" in shown
+        assert "260971234567" not in shown
+        editor.fields["Charges"].value = ""
+        assert "does not follow" in editor.preview.value
+        editor.fields["S/N"].value = "fee"
+        assert draft.columns["fee"] == "S/N"
+        editor.fields["Charges"].value = "fee"
+        assert editor.fields["S/N"].value == "", "a field is that of one column"
+        assert "follows, row by row" in editor.preview.value
+        editor.words["statuses"].value = "TS = completed\nTF = done"
+        assert "status done does not exist" in editor.preview.value
+        editor.words["statuses"].value = "TS = completed\nTF = failed"
+        editor.settings["dates"].value = "%d/%m/%Y %H:%M:%S; %d/%m/%Y"
+        editor.settings["account"].value = "operator:airtel:float"
+        editor.settings["dates"].value = "%q"
+        assert "is not a date format" in editor.preview.value
+        editor.settings["dates"].value = "%d/%m/%Y %H:%M:%S"
+        editor.path.value = str(tmp_path / "mine.toml")
+        editor.save.click()
+        assert editor.said.value.startswith("Written")
+        assert read_statement(draft.file.path, layout=tmp_path / "mine.toml").account == "operator:airtel:float"
+        editor.save.click()
+        assert "is there already" in editor.said.value
+        assert draft.layout.dates == ("%d/%m/%Y %H:%M:%S",)
+        with pytest.raises(StatementRefused, match="has no column 'Nothing'"):
+            draft.use("Nothing", "fee")
+        with pytest.raises(StatementRefused, match="has no colour"):
+            draft.declare(colour="red")

@@ -1,0 +1,180 @@
+"""`workbench layout`, and `--layout FILE=LAYOUT` and `--layouts FOLDER` of `workbench reconcile`."""
+
+import tomllib
+from datetime import date
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from workbench.analysis import files
+from workbench.analysis.frames import frame
+from workbench.analysis.shapes import LEDGER_MOVEMENT
+from workbench.analysis.statements import read_statement
+from workbench.cli import app
+from workbench.errors import StatementRefused
+
+SHOP = "Ref;Day;In;Who\nA1;31.10.2026;1 500,00;0961234567\nA2;30.10.2026;-20,50;0971234567\n"
+SHOP_TOML = """\
+account = "operator:mtn:float"
+dates = ["%d.%m.%Y"]
+delimiter = ";"
+decimal = ","
+thousands = " "
+[columns]
+key = "Ref"
+moment = "Day"
+amount = "In"
+phone = "Who"
+"""
+BANK = "Number,On,Money\nB1,2026-10-31,99.00\n"
+BANK_TOML = (
+    'account = "bank:settlement"\ndates = ["%Y-%m-%d"]\n[columns]\nkey = "Number"\nmoment = "On"\namount = "Money"\n'
+)
+ROWS = {"operator:mtn:float": (("A1", 31, 150_000), ("A2", 30, -2_050)), "bank:settlement": (("B1", 31, 9_900),)}
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner(catch_exceptions=False).invoke(app, list(map(str, arguments)), prog_name="workbench")
+
+
+def said(result: Result) -> str:
+    return " ".join(result.stderr.split())
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a ledger, two statements of layouts of one's own, and these."""
+    monkeypatch.chdir(tmp_path)
+    Path("ours").mkdir()
+    for name, text in (
+        ("shop.csv", SHOP),
+        ("bank.csv", BANK),
+        ("ours/shop.toml", SHOP_TOML),
+        ("ours/bank.toml", BANK_TOML),
+    ):
+        Path(name).write_text(text)
+    booked, balance, number = [], 0, 0
+    for account, rows in ROWS.items():
+        balance = 0
+        for key, day, signed in rows[::-1]:
+            balance, number = balance + signed, number + 1
+            booked.append(
+                dict.fromkeys(LEDGER_MOVEMENT)
+                | {"account": account, "key": key, "business_date": date(2026, 10, day), "number": number}
+                | {"direction": "in" if signed > 0 else "out", "amount_minor": abs(signed), "fee_minor": 0}
+                | {"currency": "ZMW", "status": "completed", "entry": f"je_{number}", "kind": "funds_secured"}
+                | {"state": "posted", "balance_minor": balance}
+            )
+    files.write(frame(booked, LEDGER_MOVEMENT), Path("ledger.parquet"), LEDGER_MOVEMENT)
+    return tmp_path
+
+
+BOTH = ("ledger.parquet", "shop.csv", "bank.csv")
+
+
+@pytest.mark.usefixtures("here")
+class TestWhichFileIsWhich:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ("--layout", "./shop.csv=ours/shop.toml", "--layout", "ours/bank.toml"),
+            ("--layouts", "ours", "--layout", "bank.csv=bank"),
+        ],
+    )
+    def test_each_has_its_own_named_or_recognised(self, options: tuple[str, ...]):
+        done = run("reconcile", *BOTH, *options)
+        assert (done.exit_code, done.stderr) == (0, ""), done.output
+        assert done.stdout.startswith("Nothing to settle")
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            (("--layout", "ours/shop.toml"), "bank.csv has none of the layouts known (shop)"),
+            (("--layout", "ours/shop.toml"), "--layout 'bank.csv=LAYOUT'"),
+            (("--layout", "ours/shop.toml", "--layout", "ours/bank.toml"), "cannot each be for all statements"),
+            (("--layout", "bnak.csv=ours/bank.toml"), "names no STATEMENT that is given; they are shop.csv, bank.csv"),
+            (("--layout", "bank.csv=ours/bank.toml", "--layout", "bank.csv=mtn"), "bank.csv is given two layouts"),
+            (("--layouts", "nowhere"), "there is no .toml file in it"),
+            (("--layouts", "ours", "--layout", "bank.csv=bnak"), "'bnak' is not a layout; there are mtn,"),
+            ((), "shop.csv has none of the layouts known"),
+        ],
+    )
+    def test_what_is_not_clear_is_refused_and_the_file_named(self, options: tuple[str, ...], expected: str):
+        done = run("reconcile", *BOTH, *options)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert expected in said(done)
+        assert "Traceback" not in done.output
+
+    def test_a_name_may_have_an_equals_sign_and_one_of_several_is_named_with_its_folder(self):
+        Path("shop.csv").rename("a=b.csv")
+        Path("ours/shop.toml").rename("my=shop.toml")
+        options = ("--layout", "a=b.csv=my=shop.toml", "--layout", "bank.csv=ours/bank.toml")
+        assert run("reconcile", "ledger.parquet", "a=b.csv", "bank.csv", *options).exit_code == 0
+        assert run("layout", "a=b.csv", "--check", "--layout", "my=shop.toml").exit_code == 0
+        Path("old").mkdir()
+        Path("bank.csv").rename("old/a=b.csv")
+        done = run("reconcile", "ledger.parquet", "a=b.csv", "old/a=b.csv", "--layout", "old/a=b.csv=ours/bank.toml")
+        assert "has none of the layouts known" in said(done), "the other is not read by it"
+        Path("new").mkdir()
+        Path("a=b.csv").rename("new/a=b.csv")
+        done = run("reconcile", "ledger.parquet", "new/a=b.csv", "old/a=b.csv", "--layout", "a=b.csv=ours/bank.toml")
+        assert "several statements are called a=b.csv" in said(done)
+
+    def test_one_with_a_shipped_name_goes_before_it_and_two_of_one_name_are_refused(self, here: Path):
+        (here / "ours/shop.toml").rename(here / "ours/mtn.toml")
+        assert read_statement("shop.csv", layouts="ours").layout == "mtn"
+        assert read_statement("shop.csv", layouts=["ours/mtn.toml"], layout="mtn").rows["key"].tolist() == ["A1", "A2"]
+        (here / "ours/other.toml").write_text('name = "mtn"\n' + SHOP_TOML)
+        with pytest.raises(StatementRefused, match="Two layouts are given with the name mtn"):
+            read_statement("bank.csv", layouts=here / "ours")
+
+
+@pytest.mark.usefixtures("here")
+class TestCommand:
+    def test_a_draft_is_printed_or_written_never_over_another(self):
+        printed = run("layout", "shop.csv")
+        assert (printed.exit_code, printed.stderr) == (0, "")
+        assert tomllib.loads(printed.stdout)["columns"]["key"] == "Ref"
+        written = run("layout", "shop.csv", "--out", "mine.toml")
+        assert written.exit_code == 0
+        assert Path("mine.toml").read_text("utf-8") == printed.stdout
+        Path("mine.toml").write_text("kept")
+        again = run("layout", "shop.csv", "--out", "mine.toml")
+        assert (again.exit_code, Path("mine.toml").read_text()) == (2, "kept")
+        assert "is there already" in said(again)
+        assert run("layout", "shop.csv", "--out", "mine.toml", "--replace").exit_code == 0
+        assert Path("mine.toml").read_text("utf-8") == printed.stdout
+
+    def test_a_check_ends_with_0_1_or_2_and_shows_numbers_masked(self):
+        good = run("layout", "shop.csv", "--check", "--layout", "ours/shop.toml")
+        assert good.exit_code == 0
+        assert "+26096••••567" in good.stdout
+        assert "1,500.00" in good.stdout
+        assert "1234567" not in good.output
+        Path("shop.csv").write_text(SHOP + "A3;32.10.2026;1,00;\nA4;1.11.2026;\x1b[2J;0961234567\n")
+        bad = run("layout", "shop.csv", "--check", "--layouts", "ours")
+        assert bad.exit_code == 1
+        assert "4 rows, 2026-10-30 to 2026-11-01, 2 unreadable" in bad.stdout
+        assert "'32.10.2026' is not a date" in bad.stdout
+        assert "\x1b" not in bad.output
+        assert run("layout", "bank.csv", "--check", "--layout", "ours/shop.toml").exit_code == 2
+
+    @pytest.mark.parametrize(
+        ("arguments", "expected"),
+        [
+            (("nowhere.csv",), "no such file"),
+            (("ours",), "is a directory"),
+            (("ledger.parquet",), "is not text"),
+            (("ours/shop.toml",), "has no header"),
+            (("shop.csv", "--out", "mine.txt"), "a layout is a .toml file"),
+            (("shop.csv", "--out", "nowhere/mine.toml"), "cannot be written"),
+            (("shop.csv", "--out", "mine.toml", "--check"), "--check writes nothing"),
+            (("shop.csv", "--replace"), "--replace is for --out"),
+            (("shop.csv", "--layout", "mtn"), "--layout is for --check"),
+        ],
+    )
+    def test_what_cannot_be_used_ends_with_2_and_says_why(self, arguments: tuple[str, ...], expected: str):
+        done = run("layout", *arguments)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert expected in said(done)

@@ -1,0 +1,117 @@
+"""How a layout would read a file: its first rows, why others cannot be used, whether the balance follows."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+from workbench.analysis.statements.layouts import Layout
+from workbench.analysis.statements.statement import Statement, read_statement
+from workbench.analysis.statements.writing import absent
+from workbench.domain.masking import mask, shortened
+from workbench.domain.moments import LUSAKA
+from workbench.domain.money import major_text
+from workbench.render import Column, Table, bundle, table
+from workbench.visible import visible
+
+
+def read_as(path: Path, layout: Layout, **options: Any) -> Statement:  # noqa: ANN401  the options of `read_statement`
+    """The statement in a file; where nothing says whose it is, that is no reason not to look at it."""
+    told = layout if layout.account or options.get("account") else replace(layout, account=_NOT_TOLD)
+    return read_statement(path, layout=told, **options)
+
+
+_NOT_TOLD: Final = "(not told)"
+_SHOWN: Final = 10
+_REASONS: Final = 5
+
+
+class Check:
+    """Ten rows as a layout reads them, and what it says of the others; shows itself as text and as HTML."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every row can be used, and the balance follows where it is told."""
+        return (
+            bool(len(self.statement.rows))
+            and not self.statement.rows["problem"].notna().any()
+            and self.statement.findings.empty
+        )
+
+    def _table(self) -> Table:
+        rows = self.statement.rows.head(_SHOWN)
+        headings = ("line", "when", "way", *_AMOUNTS_SHOWN, *_SHOWN_TEXTS)
+        columns = [Column(each, each in _AMOUNTS_SHOWN) for each in headings]
+        return table(
+            f"{self.statement.name}, read as {self.statement.layout}", columns, map(_row, rows.to_dict("records"))
+        )
+
+    def __str__(self) -> str:
+        reasons = self.reasons()
+        return "\n\n".join(
+            [str(self._table()), *([str(reasons)] if reasons.rows else []), "\n".join(summary(self.statement))]
+        )
+
+    __repr__ = __str__
+
+    def reasons(self) -> Table:
+        """Why rows cannot be used: the commonest reasons, each with its first line."""
+        bad = self.statement.rows.dropna(subset=["problem"])
+        counts: Counter[str] = Counter()
+        first: dict[str, str] = {}
+        for line, problem in zip(bad["line"], bad["problem"], strict=True):
+            for why in map(mask, str(problem).split("; ")):
+                counts[why] += 1
+                first.setdefault(why, str(line))
+        rows = [(first[why], f"{count:,}", why) for why, count in counts.most_common(_REASONS)]
+        columns = [Column("first line", numeric=True), Column("rows", numeric=True), Column("why")]
+        return table("Unreadable, the commonest reasons", columns, rows)
+
+    def html(self) -> str:
+        """The same as HTML."""
+        said = "".join(f"<p>{escape(visible(each))}</p>" for each in summary(self.statement))
+        reasons = self.reasons()
+        return self._table().html() + (reasons.html() if reasons.rows else "") + said
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(str(self), self.html())
+
+
+_SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")
+_AMOUNTS_SHOWN: Final = ("amount", "fee", "balance")
+_LONGEST: Final = 40
+
+
+def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
+    def text(name: str) -> str:
+        return "" if absent(row[name]) else shortened(mask(str(row[name])), _LONGEST)
+
+    def money(name: str) -> str:
+        return (
+            "" if absent(row[f"{name}_minor"]) else major_text(int(row[f"{name}_minor"]), str(row["currency"] or "ZMW"))
+        )
+
+    when = "" if absent(row["occurred_at"]) else f"{row['occurred_at'].tz_convert(LUSAKA):%Y-%m-%d %H:%M:%S}"
+    return (
+        str(row["line"]),
+        when or text("business_date"),
+        text("direction"),
+        *map(money, _AMOUNTS_SHOWN),
+        *map(text, _SHOWN_TEXTS),
+    )
+
+
+def summary(statement: Statement) -> list[str]:
+    """How many rows there are, of which days, how many cannot be used, and whether the balance follows."""
+    bad = int(statement.rows["problem"].notna().sum())
+    days = " to ".join(map(str, statement.period)) if statement.period else "no day"
+    account = "" if statement.account != _NOT_TOLD else "; the account is not told"
+    return [
+        f"{len(statement.rows):,} rows, {days}, {bad:,} unreadable{account}.",
+        f"Running balance: {statement.follows}.",
+    ]

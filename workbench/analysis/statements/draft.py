@@ -1,0 +1,239 @@
+"""A layout in the making: what is declared, what proves it and what is doubted, as a TOML file with comments."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from workbench.analysis.statements.cells import Cell, refused, text_of
+from workbench.analysis.statements.checking import Check, read_as
+from workbench.analysis.statements.dialect import CellRows, Line
+from workbench.analysis.statements.layouts import FIELDS, SUFFIX, Layout, layout_from
+from workbench.analysis.statements.statement import Statement
+from workbench.domain.masking import mask
+from workbench.domain.phones import mask_column
+from workbench.errors import StatementRefused
+from workbench.render import bundle, preformatted, with_widget
+from workbench.visible import visible
+
+if TYPE_CHECKING:
+    from workbench.analysis.statements.editing import Editor
+
+_DIGITS: Final = re.compile(r"(?<![0-9A-Za-z])\+?[0-9]{9,15}(?![0-9A-Za-z])")
+MOST_ROWS: Final = 20_000
+"""So many rows of a file are looked at; what the others have is seen when they are read."""
+_SETTINGS: Final = [each.name for each in fields(Layout)]
+_ORDER: Final = (
+    "account", "currency", "encoding", "delimiter", "dates", "utc_offset_hours", "decimal", "thousands", "debits",
+    "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds", "optional", "ignored",
+)  # fmt: skip
+WORDS: Final = ("directions", "statuses", "types")
+_TABLES: Final = ("columns", *WORDS, "preamble")
+"""In this order a person reads a layout; it is TOML's too: tables come last."""
+
+
+class Cut(NamedTuple):
+    """A file, cut into cells, with the line that is like a header."""
+
+    path: Path
+    rows_of: CellRows
+    headings: tuple[str, ...]
+    """As the file writes them, the second of a name as `Currency#2`; the blank ones at the end are left out."""
+    line: int
+    above: tuple[Line, ...]
+    rows: tuple[Line, ...]
+    """Those below the header; MOST_ROWS of them at most."""
+
+    def column(self, heading: str) -> list[tuple[int, Cell]]:
+        """The line and the cell of each row, an empty text where a row is too short; nothing without such a column."""
+        if heading not in self.headings:
+            return []
+        place = self.headings.index(heading)
+        return [(line, cells[place] if place < len(cells) else "") for line, cells in self.rows]
+
+    def texts(self, heading: str) -> list[tuple[int, str]]:
+        """The line and the text of each cell that is not blank."""
+        return [(line, text) for line, cell in self.column(heading) if (text := text_of(cell).strip())]
+
+
+class Draft:
+    """A layout in the making: `declared` as a TOML file has it, what proves it, and what is doubted.
+
+    It shows itself as that file; in JupyterLab as a table to edit. `use` and `declare` do the same from a script.
+    """
+
+    def __init__(self, file: Cut) -> None:
+        self.file = file
+        self.declared: dict[str, Any] = {"columns": {}}
+        self.proofs: dict[str, str] = {}
+        """Where in the layout, such as `dates` or `statuses.TS` → what stands behind it as a comment."""
+        self.doubts: dict[str, list[str]] = {}
+        """Where in the layout → what a person has to decide, a line each."""
+        self.above: list[str] = []
+        """What came of reading the file so; nothing once something else is declared."""
+        self.moving: set[int] = set()
+        """The lines of rows that are movements."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Field → the heading of its column."""
+        return dict(self.declared["columns"])
+
+    def cells(self, field: str) -> list[tuple[int, Cell]]:
+        """The line and the cell of each row in the column of a field; nothing where it has none."""
+        return self.file.column(self.declared["columns"].get(field, ""))
+
+    def texts(self, field: str) -> list[tuple[int, str]]:
+        """The same as text, without those that are blank."""
+        return self.file.texts(self.declared["columns"].get(field, ""))
+
+    def moments(self) -> list[tuple[int, Cell]]:
+        """The line of each row with its day, behind which its time stands if it has a column of its own."""
+        times = [text_of(cell).strip() for _, cell in self.cells("time")] or [""] * len(self.file.rows)
+        pairs = zip(self.cells("moment"), times, strict=False)
+        return [
+            (line, cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {time}".strip())
+            for (line, cell), time in pairs
+        ]
+
+    def put(self, columns: Mapping[str, str]) -> None:
+        """Declare these columns alone; the others are ignored."""
+        self.above = []
+        self.declared["columns"] = {name: columns[name] for name in FIELDS if name in columns}
+        self.declared["ignored"] = [each for each in self.file.headings if each and each not in columns.values()]
+
+    def found(self, name: str, value: object, proof: str = "") -> None:
+        """Declare what the file shows, and what proves it; None leaves it as it is by default."""
+        if value is not None:
+            self.declared[name] = value
+            self.proofs[name] = proof
+
+    def doubt(self, where: str, text: str) -> None:
+        """Leave something to be decided."""
+        self.doubts.setdefault(where, []).append(text)
+
+    def use(self, heading: str, field: str | None) -> None:
+        """Read the column under this heading as `field`, one of FIELDS; None ignores it.
+
+        Raises StatementRefused: the file has no such column, or there is no such field.
+        """
+        for what, given, known in (("column", heading, self.file.headings), ("field", field, FIELDS)):
+            if given is not None and given not in known:
+                raise refused(self.file.path.name, f"has no {what} {given!r}; there are {', '.join(known)}.")
+        others = {name: found for name, found in self.columns.items() if found != heading}
+        self.put(others if field is None else {**others, field: heading})
+        self.doubts.pop(f"columns.{field}", None)
+
+    def declare(self, **settings: Any) -> None:  # noqa: ANN401  the settings of a layout are of several types
+        """Set settings of `Layout` by name; None takes one out, and its doubts are settled.
+
+        Raises StatementRefused: there is no such setting.
+        """
+        for name, value in settings.items():
+            if name not in _SETTINGS:
+                raise StatementRefused(f"A layout has no {name}; it has {', '.join(_SETTINGS)}.", setting=name)
+            self.declared.pop(name, None)
+            if value is not None:
+                self.declared[name] = value
+            self.above = []
+            self.proofs.pop(name, None)
+            self.doubts.pop(name, None)
+
+    @property
+    def layout(self) -> Layout:
+        """What the draft declares. Raises StatementRefused: it cannot be used yet, and why."""
+        return layout_from(self.toml, self.file.path.stem, self.file.path.name)
+
+    @property
+    def toml(self) -> str:
+        """The layout as a file, in the order in which a person reads it."""
+        lines = [*map(_comment, self.above)]
+        for name in _ORDER:
+            lines += self._setting(name, name, self.declared.get(name))
+        for name in _TABLES:
+            values = self.declared.get(name, {})
+            rows = [line for key, value in values.items() for line in self._setting(f"{name}.{key}", key, value)]
+            loose = [f"# ? {_comment(each)[2:]}" for each in self.doubts.get(name, ())]
+            if values or loose:
+                lines += ["", f"[{name}]" if values else f"# [{name}]", *rows, *loose]
+        return "\n".join(lines) + "\n"
+
+    def _setting(self, where: str, key: str, value: object) -> Iterator[str]:
+        for doubt in self.doubts.get(where, ()):
+            yield f"# ? {_comment(doubt)[2:]}"
+        if value or where.startswith(WORDS):
+            proof = self.proofs.get(where)
+            line = f"{_key(key)} = {toml_value(value)}" + (f"  {_comment(proof)}" if proof else "")
+            # A word that nobody has filled in is no word yet.
+            yield line if value else f"# ? {line}"
+
+    def statement(self) -> Statement:
+        """The file, read so. Raises StatementRefused: see `read_statement`."""
+        return read_as(self.file.path, self.layout)
+
+    def check(self) -> Check:
+        """The first rows as they would be read, and what is wrong with others."""
+        return Check(self.statement())
+
+    def __repr__(self) -> str:
+        return self.toml
+
+    @cached_property
+    def editor(self) -> "Editor":
+        """The table to edit, for JupyterLab; one, however often it is shown."""
+        from workbench.analysis.statements.editing import Editor
+
+        return Editor(self)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        shown = bundle(self.toml, preformatted(self.toml, "The draft of a layout"))
+        return with_widget(shown, lambda: self.editor.box)
+
+    def write(self, path: str | Path, *, replace: bool = False) -> None:
+        """Write the layout to a `.toml` file, over one that is there only with `replace`.
+
+        Raises StatementRefused: it is there, it ends otherwise, or it cannot be written.
+        """
+        target = Path(path)
+        if target.suffix != SUFFIX:
+            raise refused(str(path), f"ends otherwise: a layout is a {SUFFIX} file.")
+        try:
+            with target.open("w" if replace else "x", encoding="utf-8", newline="\n") as handle:
+                handle.write(self.toml)
+        except FileExistsError:
+            raise refused(str(path), "is there already.", hint="Give another name, or ask to replace it.") from None
+        except OSError as wrong:
+            raise refused(str(path), f"cannot be written: {wrong.strerror}.") from None
+
+
+def masked(text: str) -> str:
+    """One line of others' text: numbers of customers are masked, and nothing in it steers a terminal."""
+    return visible(_DIGITS.sub(lambda found: mask_column(found[0]), mask(text)))
+
+
+def _comment(text: str) -> str:
+    return f"# {masked(text)}"
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else toml_value(key)
+
+
+def toml_value(value: object) -> str:
+    """A text, a list of texts or a truth as TOML writes it; what cannot be seen is written as a number."""
+    if isinstance(value, str) and "\\" in value and value.isprintable() and "'" not in value:
+        return f"'{value}'"
+    if isinstance(value, str):
+        # TOML's own escapes, which JSON's are but beyond 16 bits.
+        return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in _quoted(value))
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    return json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,533 @@
+"""A first draft of a layout, made from a file: what its rows prove is declared, and what they do not is a doubt."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from functools import partial
+from itertools import islice, pairwise, takewhile
+from pathlib import Path
+from typing import Any, Final
+
+from workbench.analysis.shapes import DIRECTIONS, STATUSES
+from workbench.analysis.statements.cells import Amount, Amounts, Cell, Wrong, refused, text_of
+from workbench.analysis.statements.checking import Check, read_as, summary
+from workbench.analysis.statements.dates import DateFormat
+from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, digest_of, pairs_of
+from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, toml_value
+from workbench.analysis.statements.layouts import DEBITS, LAYOUTS, TYPES, Layout, heading_key
+from workbench.analysis.statements.recognising import HEADER_WITHIN, recognised
+from workbench.analysis.statements.statement import tried_layouts
+from workbench.analysis.statements.vocabulary import (
+    DIRECTION_WORDS,
+    HEADING_PARTS,
+    HEADINGS,
+    LABELS,
+    STATUS_WORDS,
+    TYPE_PARTS,
+    listed,
+    plain,
+)  # fmt: skip
+from workbench.domain.moments import moment
+from workbench.domain.money import ZMW
+from workbench.domain.phones import masked_number
+from workbench.errors import StatementRefused
+
+_MOST_WORDS: Final = 30
+_LEAST_FIELDS: Final = 3
+_NEARLY_ALL: Final = 0.9
+_IF_NOT_UTF_8: Final = "cp1252"
+_DELIMITERS: Final = ",;\t|"
+
+_DAYS: Final = (
+    "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d", "%d.%m.%Y", "%m.%d.%Y", "%d %m %Y",
+    "%d-%b-%Y", "%d %b %Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%Y%m%d", "%d%b%Y", "%d/%m/%y", "%m/%d/%y",
+    "%d-%m-%y", "%m-%d-%y", "%d.%m.%y", "%d-%b-%y", "%d %b %y",
+)  # fmt: skip
+_TIME: Final = re.compile(
+    r"(?P<gap>[ T]?)[0-9]{1,2}:[0-9]{2}(?P<seconds>:[0-9]{2})?(?P<part>[.][0-9]+)?(?P<blank> ?)(?P<half>[ap]m)?"
+    r"(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?$",
+    re.IGNORECASE,
+)
+_SEPARATORS: Final = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"), (",", "'"))
+_LIKE_A_DATE: Final = re.compile(r"[0-9]{1,4}[-/. ]?(?:[0-9]{1,2}|[A-Za-z]{3,9})[-/. ]?,? ?[0-9]{2,4}(?![0-9.,])")
+_LIKE_AN_AMOUNT: Final = re.compile(r"[^0-9A-Z]{0,4}[0-9][0-9 ,.'\u00a0]*[.,][0-9]{2}[^0-9]{0,4}")
+_ACCOUNT: Final = re.compile(r"[a-z_]+(?::[a-z0-9_]+)+")
+_OPENING: Final = re.compile(
+    r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?) bal(?:ance)?"
+    r"|(?:bal(?:ance)?\.? *)?(?:[bc]/?f(?:wd)?\b|brought forward|carried forward))",
+    re.IGNORECASE,
+)
+_REFERENCE: Final = re.compile(r"(?<![A-Z0-9])([A-Z]{2,4})([0-9][A-Z0-9.]{5,})(?![A-Z0-9])")
+"""Something like `SW2610130001` in a narrative: letters that say whose it is, and the rest."""
+_NUMBER: Final = re.compile(r"\+?[0-9][0-9*•]{7,13}[0-9]")
+_PHONE: Final = re.compile(r"\b(?:260|0)[579][0-9]{8}\b")
+_OWN: Final = re.compile("(?<=:)[^/]+(?=/USER)")
+_LIKELY_OWN: Final = 5
+
+
+def cut(path: Path) -> Cut:
+    """The one way to cut a file of which a line is most like a header.
+
+    Raises StatementRefused: it cannot be read at all, or no line has the headings of a statement.
+    """
+    digest_of(path)
+    stub = Layout(name=path.name, columns={"key": "k", "moment": "m", "amount": "a"}, dates=("%Y-%m-%d",))
+    ways = cell_rows_of(path, [replace(stub, delimiter=mark, encoding=_IF_NOT_UTF_8) for mark in _DELIMITERS])
+    likest: tuple[int, CellRows, Line, tuple[Line, ...]] | None = None
+    failures: list[StatementRefused] = []
+    for way in ways:
+        head: list[Line] = []
+        try:
+            head.extend(islice(way.lines(), HEADER_WITHIN))
+        except StatementRefused as wrong:
+            failures.append(wrong)
+        for place, (line, cells) in enumerate(head):
+            known = len(assigned(headings_of(cells)))
+            is_above = place + 1 < len(head) and _is_row(head[place + 1][1]) and not _is_row(cells)
+            found = known if known >= _LEAST_FIELDS else int(is_above)
+            if found > (likest[0] if likest else 0):
+                likest = found, way, (line, cells), tuple(head[:place])
+    if likest is None:
+        hint = "Write the layout by hand; notebook 12 has one."
+        why = f"none of its first {HEADER_WITHIN} lines has headings that are known, or a row with a date below it"
+        raise failures[0] if len(failures) == len(ways) else refused(path.name, f"has no header: {why}.", hint=hint)
+    _, way, (line, cells), above = likest
+    rows = tuple(islice((each for each in way.lines() if each[0] > line), MOST_ROWS))
+    return Cut(path, way, headings_of(cells), line, above, rows)
+
+
+def _is_date(cell: Cell) -> bool:
+    return isinstance(cell, datetime) or _LIKE_A_DATE.match(text_of(cell).strip()) is not None
+
+
+def _is_amount(cell: Cell) -> bool:
+    return isinstance(cell, Decimal) or _LIKE_AN_AMOUNT.fullmatch(text_of(cell).strip()) is not None
+
+
+def _is_row(cells: Sequence[Cell]) -> bool:
+    return any(map(_is_date, cells)) and any(map(_is_amount, cells))
+
+
+def headings_of(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """The headings in a line, the second of a name as `Currency#2`; the blank ones at the end are left out."""
+    texts = [" ".join(text_of(cell).split()) for cell in cells]
+    while texts and not texts[-1]:
+        texts.pop()
+    seen: Counter[str] = Counter()
+    made = []
+    for text in texts:
+        seen[heading_key(text)] += bool(text)
+        count = seen[heading_key(text)]
+        made.append(f"{text}#{count}" if count > 1 else text)
+    return tuple(made)
+
+
+def assigned(headings: Sequence[str]) -> dict[str, str]:
+    """Field → the heading under which it likely stands."""
+    left = {plain(heading): heading for heading in reversed(headings) if heading}
+    found: dict[str, str] = {}
+    for name, words in HEADINGS.items():
+        word = next((each for each in words.split(", ") if each in left), None)
+        if word is not None:
+            found[name] = left.pop(word)
+    return found
+
+
+def _cutting(draft: Draft) -> None:
+    """How the file is cut, where it does not tell that itself."""
+    way = draft.file.rows_of
+    draft.found("encoding", way.encoding, "the file is not UTF-8")
+    draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
+
+
+def _columns(draft: Draft) -> None:
+    """Each field by its heading, a part of it or its cells; of several headings, the likeliest with a filled column."""
+    file = draft.file
+    filled = [each for each in file.headings if each and (not file.rows or file.texts(each))]
+    found = assigned(filled)
+    for name, fits, why in [
+        *((name, partial(_has_part, part), "by a part of its heading alone") for name, part in HEADING_PARTS.items()),
+        *((name, partial(_are, file, kind), "by its cells alone") for name, kind in _KINDS.items()),
+    ]:
+        heading = next((each for each in filled if each not in found.values() and fits(each)), None)
+        if heading and name not in found and not found.keys() & _INSTEAD.get(name, set()):
+            found[name] = heading
+            draft.doubt(f"columns.{name}", why)
+    # A month without a debit has a column of them, too.
+    empty = assigned([each for each in file.headings if each not in filled])
+    found |= {name: empty[name] for name in ("debit", "credit") if name in empty and name not in found}
+    _settle_ways(file, found)
+    draft.put(found)
+    if "moment" not in found:
+        draft.doubt("columns", 'moment = ""  # no heading is known for it')
+
+
+_INSTEAD: Final = {
+    "debit": {"amount"}, "credit": {"amount"}, "amount": {"debit"}, "phone": {"from", "to"},
+}  # fmt: skip
+"""A field → others with which it is not looked for any further."""
+
+
+def _settle_ways(file: Cut, found: dict[str, str]) -> None:
+    """Leave one way in which the direction is told."""
+    if {"debit", "credit"} <= found.keys():
+        # A column CR/DR beside the two is that of the balance.
+        if side := found.pop("direction", None):
+            found["side"] = side
+        found.pop("amount", None)
+    if not all(_TIME.match(text) for _, text in file.texts(found.get("time", ""))):
+        del found["time"]
+    if "type" in found and "direction" not in found and "amount" in found:
+        words = {heading_key(text) for _, text in file.texts(found["type"])}
+        if words and words <= listed(DIRECTION_WORDS).keys():
+            found["direction"] = found.pop("type")
+    for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
+        found.pop(name, None)
+
+
+def _has_part(part: str, heading: str) -> bool:
+    return re.search(part, plain(heading)) is not None
+
+
+def _is_code(cell: Cell) -> bool:
+    return re.fullmatch(r"(?=\S*[0-9])[A-Za-z0-9./-]+", text_of(cell).strip()) is not None and not (
+        _is_amount(cell) or _is_date(cell)
+    )
+
+
+def _is_phone(cell: Cell) -> bool:
+    return masked_number(text_of(cell).strip()) is not None
+
+
+_KINDS: Final = {"moment": _is_date, "amount": _is_amount, "phone": _is_phone, "key": _is_code}
+
+
+def _are(file: Cut, kind: Callable[[Cell], bool], heading: str) -> bool:
+    cells = [cell for _, cell in file.column(heading) if cell != ""]
+    return bool(cells) and sum(map(kind, cells)) >= _NEARLY_ALL * len(cells)
+
+
+def _dates(draft: Draft) -> None:
+    """The formats that read most rows; of those that read fewer, the row that shows it."""
+    moments = [cell for _, cell in draft.moments() if isinstance(cell, datetime)]
+    if moments:
+        has_time = any((each.hour, each.minute, each.second) != (0, 0, 0) for each in moments)
+        times = [f" {_time_of(text)}" for _, text in draft.texts("time")[:1]]
+        draft.found("dates", ["%Y-%m-%d" + "".join(times or [" %H:%M:%S"] * has_time)], "the sheet's own moments")
+        return
+    texts = [(line, cell) for line, cell in draft.moments() if isinstance(cell, str) and cell]
+    counts = {each: sum(each.read(text) is not None for _, text in texts) for each in _formats(texts)}
+    most = max(counts.values(), default=0)
+    if not most:
+        draft.found("dates", ["%Y-%m-%d"])
+        draft.doubt("dates", f"no known format reads {texts[0][1]!r}" if texts else "no row tells how days are written")
+        return
+    readings: dict[tuple[int, ...], DateFormat] = {}
+    for each in (each for each, count in counts.items() if count == most):
+        readings.setdefault(tuple(at for _, text in texts if (at := each.read(text)) is not None), each)
+    chosen = next(iter(readings.values()))
+    swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
+    others = [each for each, count in counts.items() if 0 < count < most or (each.pattern == swapped and count < most)]
+    draft.found("dates", [each.pattern for each in readings.values()], _proof(chosen, others, texts))
+    if len(readings) > 1:
+        draft.proofs.pop("dates", None)
+        draft.doubt("dates", "no row decides: choose one of these, or let another file decide")
+        ordered = [each for moments_read, each in readings.items() if _in_order(moments_read)]
+        likely = ordered[0] if len(ordered) == 1 else chosen
+        why = "only so the rows are in order" if len(ordered) == 1 else "day first is usual here"
+        for moments_read, each in readings.items():
+            days = " to ".join(f"{moment(at).date()}" for at in (min(moments_read), max(moments_read)))
+            said = f": choose this, {why}" if each is likely else ""
+            draft.doubt("dates", f"dates = [{toml_value(each.pattern)}]  # reads {days}{said}")
+
+
+def _formats(texts: Sequence[tuple[int, str]]) -> list[DateFormat]:
+    """Every day with each way in which a time stands behind it, as far as the reader knows it."""
+    made = []
+    times = dict.fromkeys(_time_of(text) for _, text in texts)
+    for pattern in (day + time for day in _DAYS for time in times):
+        with suppress(StatementRefused):
+            made.append(DateFormat(pattern))
+    return made
+
+
+def _time_of(text: str) -> str:
+    found = _TIME.search(text)
+    if not found:
+        return ""
+    hour, half = ("%I", f"{found['blank']}%p") if found["half"] else ("%H", "")
+    finer = (":%S" if found["seconds"] else "") + (".%f" if found["part"] else "")
+    return f"{found['gap']}{hour}:%M{finer}{half}{'%z' if found['zone'] else ''}"
+
+
+def _proof(chosen: DateFormat, others: Sequence[DateFormat], texts: Sequence[tuple[int, str]]) -> str:
+    """The first row that the chosen format reads and another does not."""
+    for other in others:
+        for line, text in texts:
+            if chosen.read(text) is not None and other.read(text) is None:
+                first, not_first = (each.pattern.find("%d") < each.pattern.find("%m") for each in (chosen, other))
+                shown = f"can only be {'day' if first else 'month'} first" if first != not_first else "decides"
+                return f"line {line} {text!r} {shown}"
+    return ""
+
+
+def _in_order(moments: Sequence[int]) -> bool:
+    pairs = list(pairwise(moments))
+    return all(a <= b for a, b in pairs) or all(a >= b for a, b in pairs)
+
+
+def _amounts(draft: Draft) -> None:
+    """The separators that read most amounts; and how a debit is written in a column of its own."""
+    texts = [each for name in ("amount", "debit", "credit", "fee", "balance") for each in draft.texts(name)]
+
+    def unread(pair: tuple[str, str]) -> list[str]:
+        read = Amounts(*pair).read
+        return [f"line {line} {text!r}" for line, text in texts if isinstance(read(text), Wrong)]
+
+    chosen = min(_SEPARATORS, key=lambda pair: len(unread(pair)))
+    proofs = unread(_SEPARATORS[0])
+    for name, mark, usual in zip(("decimal", "thousands"), chosen, _SEPARATORS[0], strict=True):
+        if mark != usual:
+            draft.found(name, mark, next((each for each in proofs if mark in each), ""))
+    if left := unread(chosen):
+        draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
+    amounts = Amounts(*chosen)
+    ways = _styles(amounts, draft.texts("debit") or draft.texts("fee"))
+    for way, count in ways.most_common(1):
+        if way in DEBITS[1:]:
+            draft.found("debits", way, f"{count} of {ways.total()}; another is a reversal")
+    is_bare = {*_styles(amounts, draft.texts("amount"))} == {"plain"}
+    if is_bare and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
+        draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")
+
+
+def _styles(amounts: Amounts, texts: Sequence[tuple[int, str]]) -> Counter[str]:
+    """How often an amount is written in each way."""
+    read = (amounts.styled(text) for _, text in texts)
+    return Counter(each.style for each in read if isinstance(each, Amount) and each.minor)
+
+
+def _parties(draft: Draft) -> None:
+    """Which of two parties is the account's own: it stands in each row, on one side alone."""
+    sides = [[text_of(cell).strip() for _, cell in draft.cells(name)] for name in ("from", "to")]
+    pairs = list(zip(*sides, strict=True))
+    parties = [party for party, _ in Counter(each for pair in pairs for each in pair if each).most_common(_LIKELY_OWN)]
+    customers = [text for name in ("from", "to", "phone") for _, text in draft.texts(name)]
+    if "from" in draft.columns and draft.columns.keys().isdisjoint(("debit", "direction")):
+        clear = {own: _clear(own, pairs) for own in dict.fromkeys(_OWN.sub("*", each) for each in parties)}
+        fits = sorted(
+            (own for own, rows in clear.items() if rows >= _NEARLY_ALL * len(pairs)), key=lambda own: "*" not in own
+        )
+        for own in fits[:1]:
+            draft.found("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
+            customers = [each for each in customers if not fnmatchcase(each, _glob(own))]
+        for own in fits[1:] if fits and "*" not in fits[0] else ():
+            draft.doubt("own", f"own = {toml_value(own)}  # it could be this party as well: which is the account's?")
+        if not fits:
+            draft.doubt("own", 'own = ""  # how the own party is written: without it, parties tell no direction')
+            draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
+    around = [_NUMBER.split(each, maxsplit=1) for each in customers if _NUMBER.search(each)]
+    before, after = (_alike([each[side] for each in around], from_end=not side) for side in (0, 1))
+    draft.found("party", f"{before}{{phone}}{after}" if before + after else None)
+
+
+def _glob(own: str) -> str:
+    return own.replace("[", "[[]")
+
+
+def _clear(own: str, pairs: Sequence[tuple[str, str]]) -> int:
+    """How many rows have this party on one side alone."""
+    pattern = _glob(own)
+    return sum(fnmatchcase(sender, pattern) != fnmatchcase(taker, pattern) for sender, taker in pairs)
+
+
+def _alike(texts: Sequence[str], *, from_end: bool) -> str:
+    """What stands on one side of every number; a `*` for what differs."""
+    step = -1 if from_end else 1
+    characters = zip(*(each[::step] for each in texts), strict=False)
+    common = "".join(first for first, *_ in takewhile(lambda each: len({*each}) == 1, characters))
+    return f"{common}{'*' * any(len(each) > len(common) for each in texts)}"[::step]
+
+
+def _words(draft: Draft) -> None:
+    """The words of a column with how often they stand there; one that is not known is left to be filled in."""
+    for name, (table, known, meaning) in _MEANINGS.items():
+        heading = draft.columns.get(name)
+        if heading is None:
+            continue
+        words = (" ".join(text.split()) for _, text in draft.texts(name))
+        counts = Counter(word for word in words if masked(word) == word or not any(map(str.isdigit, word)))
+        if len(counts) > _MOST_WORDS:
+            draft.doubt(f"columns.{name}", f"it has {len(counts)} different words, too many for a {name}")
+            continue
+        found = {}
+        for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+            found[word] = meaning(word) or ""
+            draft.proofs[f"{table}.{word}"] = f"{count:,} row{'s' * (count > 1)}"
+            if not found[word]:
+                draft.proofs[f"{table}.{word}"] += f": {', '.join(known)}"
+        draft.found(table, found or None)
+        if name == "direction" and not any(found.values()):
+            draft.put({field: heading for field, heading in draft.columns.items() if field != name})
+            draft.doubt("columns", f"{name} = {toml_value(heading)}  # none of its words is known")
+
+
+def _in(words: dict[str, str]) -> Callable[[str], str | None]:
+    known = listed(words)
+    return lambda word: known.get(heading_key(word))
+
+
+def _type_of(word: str) -> str | None:
+    return next((kind for kind, part in TYPE_PARTS if re.search(part, plain(word))), None)
+
+
+_MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]]]] = {
+    "direction": ("directions", DIRECTIONS, _in(DIRECTION_WORDS)),
+    "status": ("statuses", STATUSES, _in(STATUS_WORDS)),
+    "type": ("types", TYPES, _type_of),
+}
+"""Field → its table of words, what a word can mean, and what it likely does."""
+
+
+def _lines(draft: Draft) -> None:
+    """The lines of totals below the rows, and the rows that only tell a balance."""
+    formats = [DateFormat(each) for each in draft.declared["dates"]]
+    dated = [
+        place
+        for place, (_, cell) in enumerate(draft.moments())
+        if isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
+    ]
+    below = draft.file.rows[dated[-1] + 1 :] if dated else ()
+    begins = (re.split("[:0-9]", next(text_of(cell) for cell in cells if cell != ""))[0] for _, cells in below)
+    draft.found("footers", [*dict.fromkeys(filter(None, map(str.strip, begins)))] or None)
+    openings: dict[str, str] = {}
+    draft.moving = {draft.file.rows[place][0] for place in dated}
+    amounts = [draft.cells(name) for name in ("amount", "debit", "credit")]
+    for place, (line, cell) in enumerate(draft.cells("description")):
+        found = _OPENING.match(text_of(cell).strip())
+        if found and not any(re.search("[1-9]", text_of(each[place][1])) for each in amounts if each):
+            openings.setdefault(found[0].strip(), f"line {line}")
+            draft.moving.discard(line)
+    draft.found("openings", [*openings] or None, ", ".join(openings.values()))
+
+
+def _keys(draft: Draft) -> None:
+    """Whether each movement has a key of its own, and what the narrative would give instead."""
+    keys = [text for line, text in draft.texts("key") if line in draft.moving]
+    of_rows, lacking = f"of {len(draft.moving)} rows", len(draft.moving) - len(keys)
+    if repeated := len(keys) - len(set(keys)):
+        draft.doubt("columns.key", f"{repeated} {of_rows} have the key of another: told twice, or parts of one payment")
+    if lacking:
+        draft.found("makes_keys", value=True, proof=f"{lacking} {of_rows} have no key: it is made of what they say")
+    found = [(line, each) for line, text in draft.texts("description") for each in _REFERENCE.finditer(text)]
+    for head, count in Counter(each[1] for _, each in found).most_common(1) if lacking or repeated else ():
+        (line, first), *_ = alike = [(line, each) for line, each in found if each[1] == head]
+        lengths = sorted({len(each[2]) for _, each in alike})
+        kind = "[0-9]" if all(each[2].isdigit() for _, each in alike) else "[0-9A-Z.]"
+        pattern = f"(?P<key>{head}{kind}{{{','.join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))}}})"
+        would = f"would find {first[0]!r} in line {line}, and one in {count} {of_rows}"
+        draft.doubt("key_pattern", f"key_pattern = {toml_value(pattern)}  # {would}")
+    phones = [line for line, text in draft.texts("description") if _PHONE.search(text)]
+    if phones and draft.columns.keys().isdisjoint(("phone", "from")):
+        would = f"would find a number in line {phones[0]}, and one in {len(phones)} {of_rows}"
+        draft.doubt("key_pattern", f"key_pattern = {toml_value(f'(?P<phone>{_PHONE.pattern})')}  # {would}")
+
+
+def _preamble(draft: Draft) -> None:
+    """The labels above the header that are known and whose values can be read."""
+    known = listed(LABELS)
+    labels: dict[str, str] = {}
+    days: list[tuple[int, str]] = []
+    amounts = Amounts(draft.declared.get("decimal", "."), draft.declared.get("thousands", ""))
+    for line, label, value in ((line, *pair) for line, cells in draft.file.above for pair in pairs_of(cells)):
+        text = text_of(value).strip()
+        name = "account" if _ACCOUNT.fullmatch(text) else known.get(plain(label), "")
+        if not name or not text or name in labels:
+            continue
+        if name in ("opening", "closing") and isinstance(amounts.read(value), Wrong):
+            draft.doubt("preamble", f"{name} = {toml_value(label)}  # {text!r} in line {line} is not read")
+            continue
+        is_day = name in ("first", "last", "period") and not isinstance(value, datetime)
+        days += [(line, text)] if is_day else []
+        labels |= dict.fromkeys(("first", "last") if name == "period" else (name,), label)
+    count = 2 if labels.get("first") == labels.get("last") else 1
+    formats = [
+        each.pattern
+        for each in map(DateFormat, _DAYS)
+        if all(len(found := each.all_in(text)) == count and None not in found for _, text in days)
+    ]
+    if days and not formats:
+        draft.doubt("preamble", f"no known format reads the days in {' and '.join(repr(text) for _, text in days)}")
+        labels = {name: label for name, label in labels.items() if name not in ("first", "last")}
+    like = [each for each in formats if any(other.startswith(each) for other in draft.declared["dates"])]
+    draft.found("preamble_date", (like or formats)[0] if days and formats else None)
+    draft.found("preamble", labels or None)
+    if "account" not in labels:
+        draft.doubt("account", 'account = "bank:settlement"  # or another: the account of the ledger that it shows')
+    if "currency" not in labels and "currency" not in draft.columns:
+        draft.doubt("currency", f'currency = "{ZMW.code}"  # or another: nothing here tells it')
+
+
+def _result(draft: Draft) -> None:
+    """What comes of it; where the balance follows only without the fees, these are in the amounts already."""
+    if len(draft.file.rows) == MOST_ROWS:
+        draft.above.append(f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all.")
+        return
+    try:
+        statement = draft.statement()
+        if len(statement.findings) and "fee" in draft.columns:
+            columns = draft.columns
+            draft.put({name: heading for name, heading in columns.items() if name != "fee"})
+            without = draft.statement()
+            if without.findings.empty:
+                statement = without
+                draft.doubt("columns", f"fee = {toml_value(columns['fee'])}  # the balance follows without it alone")
+            else:
+                draft.put(columns)
+    except StatementRefused as wrong:
+        draft.above.append(f"? It cannot be read so: {wrong}")
+        return
+    draft.above += summary(statement)
+    with suppress(StatementRefused):
+        path, shipped = draft.file.path, tuple(LAYOUTS.values())
+        known = recognised(path.name, cell_rows_of(path, shipped), shipped, named=False).layout.name
+        draft.above.append(f"The shipped layout {known} fits it too: it is recognised without one of your own.")
+
+
+_STEPS: Final = (_cutting, _columns, _dates, _amounts, _parties, _words, _lines, _keys, _preamble, _result)
+
+
+def draft_layout(path: str | Path) -> Draft:
+    """A first draft of the layout in which a file is written.
+
+    Raises StatementRefused: it cannot be read at all, or has no line like a header.
+
+    >>> draft_layout("october.csv").write("zanaco.toml")  # doctest: +SKIP
+    """
+    draft = Draft(cut(Path(path)))
+    for step in _STEPS:
+        step(draft)
+    return draft
+
+
+def checked(path: str | Path, **options: Any) -> Check:  # noqa: ANN401  the options of `read_statement`
+    """How a file is read by the layout that is named or recognised; by a draft, where there is none.
+
+    Raises StatementRefused: see `read_statement`.
+    """
+    source = Path(path)
+    digest_of(source)
+    named = options.pop("layout", None)
+    tried = tried_layouts(named, options.pop("layouts", None) or ())
+    try:
+        layout = recognised(source.name, cell_rows_of(source, tried), tried, named=named is not None).layout
+    except StatementRefused as wrong:
+        if named is not None or "headings" not in wrong.facts:
+            raise
+        layout = draft_layout(source).layout
+    return Check(read_as(source, layout, **options))

@@ -1,0 +1,80 @@
+"""What the columns, words and labels of statements are called in the field: a draft of a layout goes by it."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from workbench.analysis.statements.layouts import heading_key
+
+HEADINGS: Final[Mapping[str, str]] = {
+    "key": "transaction id, transaction ref, transaction reference, receipt no, receipt number, id, txn id, trans id, "
+    "financial transaction id, reference number, reference no, reference, cheque ref, ref, ref no, bank reference, "
+    "cheque no, cheque number, trace id, journal no",
+    "moment": "transaction date, txn date, trans date, completion time, date time, date and time, booked at, "
+    "transaction date time, posting date, booking date, date, entry date, transaction time, value date, timestamp, "
+    "created at, initiation time, day",
+    "time": "time, txn time, trans time, transaction time, posting time",
+    "direction": "credit debit, debit credit, cr dr, dr cr, d c, c d, direction, dc indicator, indicator, sign",
+    "debit": "debit, dr, withdrawn, withdrawal, withdrawals, debit amount, amount debit, debits, money out, paid out",
+    "credit": "credit, cr, paid in, deposit, deposits, credit amount, amount credit, credits, money in, lodgements",
+    "amount": "amount, transaction amount, gross amount, txn amount, value",
+    "fee": "fee, fees, charge, charges, service fee, transaction fee, service charge, transaction charge, commission",
+    "balance": "balance, running balance, ledger balance, balance after, closing balance, account balance, "
+    "book balance, available balance",
+    "status": "transaction status, status, state, txn status, result",
+    "type": "transaction type, type, reason type, txn type, trans type, category, service type",
+    "description": "narrative, narration, description, details, particulars, transaction details, remarks, "
+    "transaction description, note message, information, message, note, memo",
+    "currency": "currency, ccy, currency code, curr",
+    "phone": "customer msisdn, msisdn, phone, phone number, customer phone, mobile, mobile number, other party info, "
+    "other party, counterparty, customer",
+    "from": "from, sender msisdn, sender, from msisdn, payer, payer msisdn",
+    "to": "to, receiver msisdn, receiver, recipient msisdn, recipient, to msisdn, payee, payee msisdn, beneficiary",
+    "batch": "batch id, batch no, batch, settlement ref, settlement reference, settlement id",
+    "related": "linked transaction id, original id, original transaction id, external transaction id, related ref, "
+    "linked receipt no, external id, order id, merchant reference, customer reference, reference",
+}
+"""Field → the headings under which it is found, the likeliest first; signs and the currency's code are left out."""
+HEADING_PARTS: Final = {
+    "moment": "date", "balance": "balance", "debit": "debit|withdraw", "credit": "credit|deposit", "amount": "amount",
+    "description": "narrat|descr|detail|particular", "key": "ref|receipt|trans.* id|voucher", "fee": "fee|charge",
+    "status": "status",
+}  # fmt: skip
+"""Field → a part of a heading that nothing else explains."""
+_SIGNS: Final = re.compile(r"[^a-z0-9]+")
+_CODE: Final = re.compile(r" (?:zmw|kwacha|k)$")
+
+DIRECTION_WORDS: Final = {
+    "in": "cr, credit, c, in, deposit, received, incoming, +",
+    "out": "dr, debit, d, out, withdrawal, sent, outgoing, -",
+}
+STATUS_WORDS: Final = {
+    "completed": "successful, success, completed, complete, ts, transaction success, transaction successful, "
+    "processed, posted, booked, settled, paid, approved, ok",
+    "failed": "failed, failure, tf, transaction failed, rejected, declined, cancelled, canceled, expired, error",
+    "pending": "pending, in progress, initiated, processing, awaiting, ongoing, tip, unposted",
+}
+TYPE_PARTS: Final = (
+    ("reversal", "revers"), ("refund", "refund"), ("fee", "fee|charge|commission|levy"),
+    ("payout", "payout|disburs|b2c|withdraw|salary|bulk"), ("transfer", "sweep|settle|transfer|organi[sz]ation"),
+    ("payment", "pay|collect|purchase|deposit|buy goods|c2b|cash ?in|sale"),
+)  # fmt: skip
+"""Type → what is in a word that means it; the first that is."""
+LABELS: Final = {
+    "currency": "currency, ccy, account currency",
+    "period": "period, time period, statement period, date range, transaction period, report period",
+    "first": "period from, from, from date, start date, statement from, date from",
+    "last": "period to, to, to date, end date, statement to, date to",
+    "opening": "opening balance, balance brought forward, balance b f",
+    "closing": "closing balance, balance carried forward, balance c f",
+}
+
+
+def plain(heading: str) -> str:
+    """A heading without signs and the currency's code, as it is looked up."""
+    return _CODE.sub("", _SIGNS.sub(" ", heading_key(heading)).strip())
+
+
+def listed(known: Mapping[str, str]) -> dict[str, str]:
+    """Word → what it means, from meaning → its words."""
+    return {word: meaning for meaning, words in known.items() for word in words.split(", ")}

@@ -1,0 +1,89 @@
+"""`workbench layout`: the layout of a statement drafted and checked; and which statement has which."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from workbench.commands import FILE, FOLDER
+from workbench.visible import visible
+
+LAYOUTS_HELP: Final = "A folder of layouts, .toml files, that are recognised besides, before shipped ones."
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option("--out", type=FILE, metavar="LAYOUT.toml", help="Write the draft here; without it, it is printed.")
+@click.option("--replace", is_flag=True, help="Write over a layout that is there.")
+@click.option("--check", is_flag=True, help="Show ten rows as they would be read, and what is wrong with others.")
+@click.option("--layout", metavar="LAYOUT", help="With --check: read by this one, named or in a .toml file.")
+@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
+@click.option("--account", metavar="NAME", help="With --check: the ledger account, where nothing else says it.")
+@click.option("--date-format", metavar="FORMAT", help="With --check: how dates are written, where it is in doubt.")
+def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
+    """Write a first draft of the layout in which FILE, a statement, is written; or check one.
+
+    What the rows prove is declared, with the row that proves it; what they leave open is a comment that begins
+    with "# ?". With --check the file is read by the layout that is named, or recognised, or else by the draft.
+
+    Exit status 0 when the draft is written, or every row can be read and the balance follows; 1 when a row cannot, or
+    the balance does not follow; 2 when the file cannot be read as asked.
+    """
+    from workbench.analysis.statements import checked, draft_layout
+
+    given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
+    if check and (out or replace):
+        raise click.UsageError("--check writes nothing: leave --out out.")
+    if replace and out is None:
+        raise click.UsageError("--replace is for --out.")
+    if not check and given:
+        raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
+    if check:
+        found = checked(file, **reading)
+        click.echo(found)
+        sys.exit(0 if found.is_sound else 1)
+    draft = draft_layout(file)
+    if out is None:
+        click.echo(draft.toml, nl=False)
+        return
+    draft.write(out, replace=replace)
+    doubts = draft.toml.count("\n# ?")
+    click.echo(
+        f"Written: {visible(str(out))}, with {doubts} doubts. Look at them, and then: workbench layout --check "
+        f"{visible(str(file))} --layout {visible(str(out))}"
+    )
+
+
+def layouts_named(named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
+    """Statement → the layout that is named for it, STATEMENT=LAYOUT, or else for all; None where neither is."""
+    made: dict[Path, str | None] = {}
+    bare: list[str] = []
+    for text in named:
+        path, layout = _parted(text, statements)
+        if path is None:
+            bare.append(layout)
+        elif made.setdefault(path, layout) != layout:
+            raise click.UsageError(f"{path} is given two layouts, {made[path]} and {layout}.")
+    if len(bare) > 1:
+        text = f"--layout {' and '.join(bare)} cannot each be for all statements: say --layout STATEMENT=LAYOUT."
+        raise click.UsageError(text)
+    return {each: made.get(each, bare[0] if bare else None) for each in statements}
+
+
+def _parted(text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
+    """The statement before a `=`, if one is named, and the layout; either may have a `=` in its name."""
+    parts = text.split("=")
+    for end in range(len(parts) - 1, 0, -1):
+        name = "=".join(parts[:end])
+        found = {each for each in statements if each == Path(name)}
+        found = found or {each for each in statements if each.name == name}
+        if len(found) > 1:
+            raise click.UsageError(f"--layout {text}: several statements are called {name}; name one with its folder.")
+        if found:
+            return found.pop(), "=".join(parts[end:])
+    if len(parts) > 1 and not Path(text).exists():
+        given = ", ".join(map(str, statements))
+        raise click.UsageError(f"--layout {text} names no STATEMENT that is given; they are {given}.")
+    return None, text
