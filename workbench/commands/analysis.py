@@ -175,7 +175,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
         click.echo(warning + "open the file in none, or write it with --excel.", err=True)
     is_done = result.is_decided and is_proven(result)
-    _report_decisions(result, is_done=is_done)
+    _report_decisions(result, is_asked=bool(decisions or rules), is_done=is_done)
     result.close()
     sys.exit(0 if is_done else 1)
 
@@ -193,17 +193,21 @@ def _report(result: "Reconciliation", written: Sequence[Path]) -> None:
         click.echo("\nEach break with its reason: --out breaks.csv, or .xlsx, or .html")
 
 
-def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
-    """Which decisions do not count any more, and last of all who decided what is left."""
+def _report_decisions(result: "Reconciliation", *, is_asked: bool, is_done: bool) -> None:
+    """Which decisions do not count any more, the sign-off, and last of all who decided what is left."""
     from workbench.analysis.reconcile.decisions import STALE, by_whom
     from workbench.analysis.report.captions import counted
 
+    if not is_asked and result.decisions.empty:
+        return
     stale = result.decisions[result.decisions["state"] == STALE]
     if len(stale):
-        shown = ", ".join(stale["break"].head(_FEW)) + (", …" if len(stale) > _FEW else "")
-        click.echo(f"\n{counted(len(stale), 'decision')} stale, since the rows have changed: {shown}")
-    if result.decisions.empty and result.breaks["rule"].isna().all():
-        return
+        shown = [
+            "/".join(each).rstrip("/") for each in stale[["break", "account", "key"]].head(_FEW).fillna("").to_numpy()
+        ]
+        more = ", …" if len(stale) > _FEW else ""
+        text = f"{counted(len(stale), 'decision is', 'decisions are')} stale, since what is open is not what it was"
+        click.echo("\n" + visible(f"{text}: {', '.join(shown)}{more}"))
     click.echo(f"\n{visible(result.sign_off)}")
     deciders = {who: counts.total() for who, counts in by_whom(result.breaks).items()}
     if is_done and deciders:
