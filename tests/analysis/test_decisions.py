@@ -124,10 +124,11 @@ class TestIds:
 
     def test_a_break_that_is_carried_forward_keeps_its_id(self):
         ours = [*OURS, row("P", 7, phone="+260961234567"), row("S1", 3, batch="S"), row("S2", 4, batch="S")]
-        first, later = ran(ours), [row("NEW", 5, day=25)]
-        second = reconcile(ledger_of(*ours), statement_of(*later, name="next.csv"), carry_forward=first.carry_forward,
-                           engine="polars")  # fmt: skip
-        assert set(first.breaks["id"]) < set(second.breaks["id"])
+        first, later = ran([*ours, row("T", 1, day=20)]), [row("NEW", 5, day=25)]
+        ledger, statement = ledger_of(*ours, row("T", 1, day=20)), statement_of(*later, name="next.csv")
+        second = reconcile(ledger, statement, carry_forward=first.carry_forward, engine="polars")
+        gone = set(first.breaks["id"]) - set(second.breaks["id"])
+        assert gone == {ids(first)["T"]}, "it waited for the other side, and now it is missing there"
         assert len(second.breaks) == len(first.breaks) + 1
 
 
