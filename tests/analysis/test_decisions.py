@@ -123,7 +123,7 @@ class TestIds:
         assert (ours[0] == ours[1]).to_list() == [True, *[False] * (len(changes) - 1)]
 
     def test_a_break_that_is_carried_forward_keeps_its_id(self):
-        ours = [*OURS, row("P", 7, phone="+260961234567"), row("S1", 3, batch="S"), row("S2", 4, batch="S")]
+        ours = [*OURS, row("P", 7, phone="0961234567"), row("S1", 3, batch="S"), row("S2", 4, batch="S")]
         first, later = ran([*ours, row("T", 1, day=20)]), [row("NEW", 5, day=25)]
         ledger, statement = ledger_of(*ours, row("T", 1, day=20)), statement_of(*later, name="next.csv")
         second = reconcile(ledger, statement, carry_forward=first.carry_forward, engine="polars")
@@ -177,7 +177,7 @@ class TestApplied:
 
     def test_what_became_of_a_decision_is_said(self):
         found = ids(plain())
-        about = everything(found).assign(account=ACCOUNT, key=["A", "K", "00L", "FEE"])
+        about = everything(found).assign(account=ACCOUNT, key=["A", "00K", "L", "FEE"])
         about = pd.concat([about, decided((ONE, "accept")).assign(account="bank:settlement"), decided((TWO, "ignore"))])
         changed = [OURS[0], row("K", 101), row("L", 200), OURS[3]]
         result = ran(changed, [THEIRS[0], THEIRS[1], row("L", 200), THEIRS[3]], decisions=about)
@@ -385,6 +385,11 @@ class TestCommand:
         assert "decided by Ada (5)." in second.output.splitlines()[-1]
         (tmp_path / "kept" / "decisions.parquet").unlink()
         assert self.run(tmp_path, "--carry-forward", "kept", theirs=later).exit_code == 1
+
+    def test_what_is_no_path_is_refused(self):
+        for more in ({"decisions": []}, {"rules": {}}):
+            with pytest.raises(ReconcileRefused, match="which is no path"):
+                ran(**more)
 
     def test_a_file_that_cannot_be_used_ends_it_before_anything_runs(self, tmp_path: Path):
         (tmp_path / "decisions.csv").write_text(f"{HEADER}\n{line(ONE, 'accept')}\n", "utf-8")

@@ -131,8 +131,7 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input]:
 
     Raises ReconcileRefused: the file cannot be read, or has a key that a rule has not, or a rule that cannot be used.
     """
-    path = Path(given)
-    content = _bytes(path, "rules")
+    path, content = _content(given, "rules")
     try:
         declared = tomllib.loads(content.decode("utf-8-sig"))
     except ValueError as error:
@@ -194,16 +193,18 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
         lines = [(number, list(cells)) for number, cells in enumerate(texts.itertuples(index=False), start=1)]
         rows = _decisions("The decisions", "row", [str(each) for each in texts.columns], lines)
         return rows, Input("decisions", "pandas DataFrame", None, len(rows))
-    path = Path(given)
-    content = _bytes(path, "decisions")
+    path, content = _content(given, "decisions")
     header, *lines = _lines(path.name, content)
     rows = _decisions(path.name, "line", header[1], lines)
     return rows, Input("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
 
 
-def _bytes(path: Path, what: str) -> bytes:
+def _content(given: object, what: str) -> tuple[Path, bytes]:
+    if not isinstance(given, str | Path):
+        raise ReconcileRefused(f"The {what} are a {type(given).__name__}, which is no path.")
+    path = Path(given)
     try:
-        return path.read_bytes()
+        return path, path.read_bytes()
     except OSError as error:
         why = f"there is no file {path}" if isinstance(error, FileNotFoundError) else error.strerror
         raise ReconcileRefused(f"The {what} cannot be read: {why}.") from None
