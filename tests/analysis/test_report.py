@@ -396,9 +396,15 @@ def read_back(sheet: Worksheet, frame: pd.DataFrame) -> list[tuple[object, ...]]
     ]
 
 
-def widths(sheet: Worksheet) -> dict[int, float]:
-    """Column → its width; neighbours of one width are written as one."""
-    return {column: each.width for each in sheet.column_dimensions.values() for column in range(each.min, each.max + 1)}
+def columns_of(sheet: Worksheet) -> dict[int, Any]:
+    """Column → how it is shown; alike neighbours are written as one."""
+    return {column: each for each in sheet.column_dimensions.values() for column in range(each.min, each.max + 1)}
+
+
+def for_people(breaks: pd.DataFrame) -> pd.DataFrame:
+    """The breaks in the order of their sheet."""
+    rest = [name for name in breaks.columns if name not in workbook.READ and name != "proposal"]
+    return breaks[[*workbook.READ, *rest]]
 
 
 class TestWorkbook:
@@ -407,15 +413,20 @@ class TestWorkbook:
     ):
         result = reconciled()
         book = opened(result)
-        assert book.sheetnames == list(workbook.SHEETS)
-        for name in workbook.SHEETS:
-            sheet, rows = book[name], getattr(result, name)
+        frames = {name: getattr(result, name) for name in workbook.FRAMES} | {
+            "breaks": for_people(result.breaks),
+            "proposals": result.breaks[result.breaks["proposal"].notna()][list(workbook.PROPOSED)],
+        }
+        assert book.sheetnames == ["cover", "breaks", *workbook.FRAMES, "proposals"]
+        assert [each.title for each in book if each.sheet_state == "hidden"] == ["proposals"]
+        for name, rows in frames.items():
+            sheet = book[name]
             assert read_back(sheet, rows) == list(python_rows(rows, *rows.columns)), name
-            assert sheet.freeze_panes == "A2"
+            assert sheet.freeze_panes == ("C2" if name == "breaks" else "A2")
             last = openpyxl.utils.get_column_letter(len(rows.columns))
             assert sheet.auto_filter.ref == f"A1:{last}{len(rows) + 1}"
-            wide = widths(sheet)
-            assert all(wide[cell.column] > len(cell.value) for cell in sheet[1])
+            wide = {column: each.width for column, each in columns_of(sheet).items()}
+            assert name == "breaks" or all(wide[cell.column] > len(cell.value) for cell in sheet[1])
         sheet = book["breaks"]
         headings = [each.value for each in sheet[1]]
         cells = [row[headings.index("net variance")] for row in sheet.iter_rows(min_row=2)]
@@ -424,7 +435,62 @@ class TestWorkbook:
         cell = sheet.cell(2, headings.index("business date") + 1)
         assert (cell.is_date, cell.value.date(), cell.number_format) == (True, FIRST, "yyyy-mm-dd")
         book = opened(NOTHING)
-        assert {book[name].max_row for name in workbook.SHEETS} == {1}
+        assert {sheet.max_row for sheet in book if sheet.title != "cover"} == {1}
+
+    def test_the_cover_has_verdict_proof_and_what_to_do_as_numbers_and_every_page_prints_as_wide_as_a_page(
+        self, opened: Callable[..., Opened]
+    ):
+        decided = [
+            a_break("fee_mismatch", 7, verdict="accept", who="Mary", why="=as agreed"),
+            a_break("fee_mismatch", -9),
+        ]
+        result = reconciled(breaks=[a_break("timing", 1_000), *decided])
+        result.sign_off = "Signed off by Mary."
+        book = opened(result)
+        sheet = book.active
+        cells = [[each for each in row if each is not None] for row in sheet.iter_rows(values_only=True)]
+        assert sheet.title == "cover"
+        assert [row[0] for row in cells[:5]] == [
+            "Reconciliation: mtn.csv, <bank>.csv", headline(result), *proofs(result), "Signed off by Mary.",
+        ]  # fmt: skip
+        assert [MTN, "fee_mismatch", -0.02, "ZMW", "█"] in cells
+        assert [MTN, "timing", 10, "ZMW", "█" * 20] in cells
+        advice = {code: BREAK_CODES[code].settlement for code in ("fee_mismatch", "timing")}
+        assert cells[-2:] == [
+            [advice["fee_mismatch"], "fee_mismatch", -0.02, "ZMW", 0.07, -0.09, 2, 1, 1, "Mary"],
+            [advice["timing"], "timing", 10, "ZMW", 10, 0, 1, 1, 0, ""],
+        ]  # fmt: skip
+        for sheet in book:
+            shown = sheet.page_setup
+            assert (shown.orientation, shown.paperSize, shown.fitToWidth or 1, shown.fitToHeight) == (
+                "landscape",
+                9,
+                1,
+                0,
+            )
+            assert sheet.sheet_properties.pageSetUpPr.fitToPage
+            assert sheet.print_title_rows == (None if sheet.title == "cover" else "$1:$1")
+
+    def test_the_breaks_are_read_and_filled_in_on_a_page_and_the_rest_is_folded_away(
+        self, opened: Callable[..., Opened]
+    ):
+        sheet = opened(reconciled(breaks=[a_break("timing", 1, who="Mary", why="=1", since_date=FIRST)]))["breaks"]
+        columns = columns_of(sheet)
+        headings = {cell.value: cell for cell in sheet[1]}
+        shown = [name for name, cell in headings.items() if not columns[cell.column].hidden]
+        assert shown == [
+            "account", "key", "business date", "code", "narrative", "the file's own words",
+            "ledger gross", "ledger fee", "ledger net", "statement gross", "statement fee", "statement net",
+            "net variance", "currency", "carried since", "reason", "verdict", "owner", "comment",
+        ]  # fmt: skip
+        assert {columns[headings[name].column].outlineLevel for name in headings if name not in shown} == {1}
+        # About 7 points high on A4, of which a line takes some 150 characters of 11 points.
+        assert sum(columns[headings[name].column].width for name in shown) < 260
+        assert "proposal" not in headings
+        row = {name: sheet.cell(2, cell.column) for name, cell in headings.items()}
+        assert (row["owner"].value, row["comment"].value, row["comment"].quotePrefix) == ("Mary", "=1", True)
+        assert row["carried since"].value.date() == FIRST
+        assert row["reason"].alignment.wrap_text
 
     def test_the_largest_are_exact_to_the_ngwee(self, opened: Callable[..., Opened]):
         amounts = [10**15 - 1, -(10**15 - 1), 10**15 - 7, 1, -1, 0, 90_071_992_547_409]
@@ -463,11 +529,11 @@ class TestWorkbook:
         )
         cells = [each for sheet in book for row in sheet.iter_rows() for each in row]
         assert [each.value for each in cells if each.hyperlink or each.data_type not in "sndb"] == []
-        sheet = book["breaks"]
         for place, text in enumerate(HOSTILE, start=2):
-            cells = [each for each in sheet[place] if each.data_type == "s" and each.column <= len(shapes.BREAK)]
+            cells = [each for name in ("breaks", "proposals") for each in book[name][place] if each.data_type == "s"]
             shown = [each for each in cells if unescape(each.value) == text]
-            assert len(shown) == len(names), ascii(text)
+            again = {"statement", "account", "key", "entry"}
+            assert len(shown) == len(names) + len(again), ascii(text)
             assert {(each.quotePrefix, each.number_format) for each in shown} == {(text in FORMULAS, "@")}, ascii(text)
 
     def test_what_is_longer_than_a_cell_is_cut_with_a_mark_and_what_just_fits_is_whole(
