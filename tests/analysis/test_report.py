@@ -375,11 +375,11 @@ class TestOverview:
             f"To do: {BREAK_CODES['missing_in_ledger'].settlement}",
             f"Waiting: {BREAK_CODES['timing'].settlement}",
         ]
-        assert "missing_in_ledger: 9 breaks, -0.36 net, the oldest 1 day old, the largest 3 of them" in lines
+        assert "missing_in_ledger: 9 breaks, ZMW -0.36 net, the oldest 1 day old, the largest 3 of them" in lines
         assert sum("Paid by Grace <b>for</b> order 7" in line for line in lines) == 3
         assert "46.00" in shown
         result.sign_off, result.suggestions = "Signed off by nobody.", [1, 2]
-        assert "Signed off by nobody." in overview.text(result)
+        assert "Signed off" not in overview.text(result)
         assert "2 suggestions to look at" in overview.html(result)
 
     def test_what_is_decided_says_by_whom(self):
@@ -387,7 +387,17 @@ class TestOverview:
         breaks = [a_break("timing", 5), a_break("fee_mismatch", 5, **decided), a_break("fee_mismatch", 4)]
         advice = BREAK_CODES["fee_mismatch"].settlement
         assert f"To do: 1 of 2 decided by Mary; {advice}" in overview.text(reconciled(breaks=breaks))
-        assert "To do: 1 of 1 decided by Mary\n" in overview.text(reconciled(breaks=breaks[:2]))
+        result = reconciled(breaks=breaks[:2])
+        result.sign_off = "Signed off by Mary."
+        assert "To do: 1 of 1 decided by Mary\n" in overview.text(result)
+        assert "Signed off by Mary." in overview.text(result)
+
+    def test_what_cannot_be_read_has_neither_key_nor_currency_nor_date(self):
+        nothing = dict.fromkeys(("key", "currency", "business_date", "age_days", "bucket", "ledger_minor", "entry"))
+        result = reconciled(breaks=[a_break("invalid_row", 0, **nothing), a_break("timing", 5)])
+        lines = [" ".join(line.split()) for line in overview.text(result).splitlines()]
+        assert lines[lines.index("invalid_row: 1 break, 0.00 net") + 3] == "no key 0.00"
+        assert "no key" in page.page(result)
 
     def test_the_picture_has_every_part_of_the_difference_and_its_bars_are_in_proportion(self):
         picture = captions.picture(reconciled(breaks=[a_break("timing", 1_000), a_break("fee_mismatch", -500)]))
