@@ -74,7 +74,7 @@ class Reconciliation(Closing):
         return Figures(self)
 
     def to_excel(self, path: Path | str, *, moment: datetime | None = None) -> None:
-        """Write a workbook: summary, matches, breaks, ageing, proof and inputs, amounts as numbers in kwacha.
+        """Write a workbook: a cover, breaks, summary, matches, ageing, proof and inputs, amounts as numbers in kwacha.
 
         The same results are the same bytes; `moment`, if given, is noted as when it was made.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.

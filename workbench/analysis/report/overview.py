@@ -46,7 +46,8 @@ def _blocks(result: Reconciled) -> list[str | Table]:
         blocks.append(captions.picture(result))
     for each in totals.by_code(result):
         blocks += [f"{'Waiting' if each.code == TIMING else 'To do'}: {captions.to_do(each)}", _largest(result, each)]
-    return [*blocks, *_known_besides(result), _GO_ON]
+    decide = ["Decide with result.decide(), or on the page."] if hasattr(result, "decide") else []
+    return [*blocks, *_known_besides(result), " ".join([_GO_ON, *decide])]
 
 
 def _accounts(result: Reconciled) -> Table:
