@@ -6,7 +6,9 @@ import re
 import sys
 from contextlib import chdir
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import openpyxl
@@ -15,7 +17,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from workbench.analysis import files
-from workbench.analysis.frames import frame
+from workbench.analysis.breaks import BREAK_CODES
+from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.report import outputs
+from workbench.analysis.report.outputs import LOCALES
 from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements import LAYOUTS, write_statement
 from workbench.cli import app
@@ -146,7 +151,7 @@ class TestOutcome:
         done = clean.run_with(clean.ledger, str(mine), "--layout", str(tmp_path / "mine.toml"))
         assert (done.exit_code, done.stderr) == (0, ""), done.stdout
         assert done.stdout.startswith("Nothing to settle. The proof holds")
-        assert "Breaks by code" not in done.stdout
+        assert "what to do" not in done.stdout
         unknown = clean.run_with(clean.ledger, str(mine))
         assert unknown.exit_code == 2
         assert ".toml" in unknown.stderr
@@ -158,7 +163,8 @@ class TestOutcome:
         assert all(code in result.stdout for *_, code in BREAKS)
         assert "+99.03" in result.stdout  # 100.03 less the fee, which the ledger alone has
         assert "by net value  net variance" in result.stdout
-        assert "Breaks by code, net of fees" in result.stdout
+        assert "Breaks by what to do, net of fees" in result.stdout
+        assert all(BREAK_CODES[code].settlement in result.stdout for *_, code in BREAKS)
         assert f"Written: {', '.join(OUTS)}" in result.stdout
 
     def test_what_may_still_follow_is_no_break_and_a_tolerance_is_taken_in_kwacha(self, tmp_path: Path):
@@ -282,8 +288,36 @@ class TestForASpreadsheet:
         assert "--excel" in said
         assert done.stdout.endswith("Written: b.csv, b.parquet\n")
 
+    def test_for_a_locale_it_is_read_there_as_the_same_amounts_days_and_texts(self, tmp_path: Path):
+        texts = ["00123", "1" * 16, "1e5", "12/2026", "=1;2", "a;b", "123456789012345"]
+        case = written(tmp_path, [*BOTH, *(movement(place, key=text) for place, text in enumerate(texts))], BOTH)
+        case.run(*out("b.parquet"))
+        case.run(*out("local.csv"), "--excel=de-DE")
+        table = files.read(case.here / "b.parquet", BREAK)
+        for name, (delimiter, decimal, day) in LOCALES.items():
+            outputs.write_breaks(SimpleNamespace(breaks=table), tmp_path / f"{name}.csv", excel=name)
+            with (tmp_path / f"{name}.csv").open(newline="", encoding="utf-8-sig") as file:
+                found = list(csv.DictReader(file, delimiter=delimiter))
+            assert len(found[0]) == len(BREAK) - 1, "all but the JSON, and no two are called alike"
+            for heading, column in (("ledger gross", "ledger_amount_minor"), ("statement net", "statement_minor"),
+                                    ("net variance", "variance_minor")):  # fmt: skip
+                read = [Decimal(row[heading].replace(decimal, ".")) * 100 if row[heading] else None for row in found]
+                assert read == [each for (each,) in python_rows(table, column)], column
+            days = [datetime.strptime(row["business date"], day).date() for row in found]  # noqa: DTZ007  it is a day
+            assert days == table["business_date"].tolist()
+            became = {row["key"] for row in found}
+            assert became == {"'00123", "'" + "1" * 16, "'1e5", "'12/2026", "'=1;2", "a;b", "123456789012345"}
+        assert (case.here / "local.csv").read_bytes() == (tmp_path / "de-DE.csv").read_bytes()
+
+    def test_the_word_behind_it_is_a_file_and_no_locale(self, done: tuple[Case, Result]):
+        case, _ = done
+        result = case.run_with("--excel", case.ledger, case.statement, *out("first.csv"))
+        assert result.exit_code == 1
+        assert (case.here / "first.csv").read_bytes() == (case.here / "excel.csv").read_bytes()
+
 
 UNUSABLE = {
+    "a locale": (["{ledger}", "{statement}", "--out", "b.csv", "--excel=en-XX"], "none of en-ZM, en-GB"),
     "no such ledger": (["nowhere.parquet", "{statement}"], "nowhere.parquet"),
     "an ending": (["{ledger}", "{statement}", "--out", "b.pdf"], ".xlsx, .html, .csv, .parquet"),
     "no ending": (["{ledger}", "{statement}", "--out", "b"], "ends in nothing"),

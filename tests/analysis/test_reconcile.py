@@ -297,8 +297,9 @@ class TestTheResult:
         assert list(result.matches["rule"]) == ["key"] * 4
         assert result.proof.loc[0, "note"] == "to the last minor unit"
         assert result.rates.loc[0, ["by_count", "by_value"]].tolist() == [1.0, 1.0]
-        assert repr(result).endswith("holds")
+        assert repr(result).startswith("Nothing to settle. The proof holds to the last ngwee.\n\n2 ledger rows")
         assert "2 ledger rows and 2 statement rows: clean" in repr(result)
+        assert "To do" not in repr(result)
         assert "<caption>2 ledger rows" in result._repr_html_()
         assert all("net value matched" in text for text in (repr(result), result._repr_html_()))
         assert result.inputs["name"].tolist() == ["ledger.parquet", "mtn.csv"]

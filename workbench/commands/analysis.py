@@ -75,7 +75,13 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 """Spark on this machine alone: nobody else can reach it, and it prints nothing on standard error."""
 
 
-@click.command()
+class _Reconcile(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read `--excel` as `--excel=any`: what follows it is a file, and no locale."""
+        return super().parse_args(ctx, [f"{each}=any" if each == "--excel" else each for each in args])
+
+
+@click.command(cls=_Reconcile)
 @click.argument("ledger", type=FILE)
 @click.argument("statements", metavar="STATEMENT...", nargs=-1, required=True, type=FILE)
 @click.option(
@@ -88,9 +94,10 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 )
 @click.option(
     "--excel",
-    is_flag=True,
+    metavar="[=LOCALE]",
     help="Write .csv for a spreadsheet: a UTF-8 mark, and an apostrophe before text that would run as a formula. "
-    "Without it .csv holds each text as it came.",
+    "Without it .csv holds each text as it came. With a locale, such as --excel=en-ZM or --excel=de-DE, amounts are in "
+    "major units, and these, days and what parts cells as the spreadsheets of that country read them.",
 )
 @click.option(
     "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="What does the work."
@@ -129,7 +136,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     ledger: Path,
     statements: tuple[Path, ...],
     outs: tuple[Path, ...],
-    excel: bool,  # noqa: FBT001  an option of the command line
+    excel: str | None,
     engine: str,
     tolerances: tuple[tuple[str, str], ...],
     cut_off: int,
@@ -156,6 +163,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
+    if excel not in {None, outputs.ANY, *outputs.LOCALES}:
+        raise click.BadParameter(f"{excel!r} is none of {', '.join(outputs.LOCALES)}.", param_hint="--excel")
     with _spark(engine), _progress() as say:
         read = [_statement(each, say, **reading) for each in statements]
         carried = None if brought is None else _brought(brought)

@@ -1,21 +1,18 @@
 """What a reconciliation found: frames with declared columns, and how it shows itself."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from workbench.analysis.breaks import TIMING
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import is_open, sign_off
-from workbench.analysis.shapes import EXACT
 from workbench.closing import Closing
-from workbench.domain.money import money_text
-from workbench.render import Column, Table, percent, table
 
 if TYPE_CHECKING:
     # Figures need matplotlib, which takes its time to load.
@@ -101,7 +98,7 @@ class Reconciliation(Closing):
         return Figures(self)
 
     def to_excel(self, path: Path | str, *, moment: datetime | None = None) -> None:
-        """Write a workbook: summary, matches, breaks, ageing, proof and inputs, amounts as numbers in kwacha.
+        """Write a workbook: a cover, breaks, summary, matches, ageing, proof and inputs, amounts as numbers in kwacha.
 
         The same results are the same bytes; `moment`, if given, is noted as when it was made.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
@@ -130,33 +127,12 @@ class Reconciliation(Closing):
         matched = counted[counted["code"] == "matched"].groupby("account")[["rows", "value"]].sum()
         return total, matched.reindex(total.index, fill_value=0)
 
-    def _table(self) -> Table:
-        total, matched = self._counted()
-        rows = [
-            (
-                line["account"],
-                *(percent(int(matched[name][line["account"]]), int(total[name][line["account"]])) for name in total),
-                str(int((self.breaks["account"] == line["account"]).sum())),
-                money_text(line["difference_minor"], line["currency"]),
-                money_text(line["breaks_minor"], line["currency"]),
-                _proven(line),
-            )
-            for line in self.proof.to_dict("records")
-        ]
-        read = f"{self.rows_read['ledger']:,} ledger rows and {self.rows_read['statement']:,} statement rows"
-        columns = [Column(name, numeric=name not in {"account", "proof"}) for name in _HEADINGS]
-        return table(f"{read}: {'clean' if self.is_clean else f'{len(self.breaks):,} breaks'}", columns, rows)
-
     def __repr__(self) -> str:
-        return str(self._table())
+        from workbench.analysis.report import overview
+
+        return overview.text(self)
 
     def _repr_html_(self) -> str:
-        return self._table().html()
+        from workbench.analysis.report import overview
 
-
-def _proven(line: Mapping[Hashable, Any]) -> str:
-    text = "holds" if line["holds"] else "does not hold"
-    return text if line["note"] == EXACT else f"{text}: {line['note']}"
-
-
-_HEADINGS = ("account", "rows matched", "net value matched", "breaks", "ledger − statement", "sum of breaks", "proof")  # noqa: RUF001  a minus
+        return overview.html(self)

@@ -1,13 +1,12 @@
 """A reconciliation in short, for a terminal and the page: the headline, the proof as sentences, and small tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from workbench.analysis.breaks import INVALID, TIMING
+from workbench.analysis.breaks import BREAK_CODES, INVALID, TIMING
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
-from workbench.analysis.report.workbook import PROOF_HEADINGS, heading
 from workbench.analysis.shapes import EXACT
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
@@ -16,6 +15,40 @@ from workbench.render import Column, Table, percent, table
 _FEW = 5
 _REASON = 200
 _CLOSINGS = ("ledger_minor", "statement_minor")
+HEADINGS: Final[Mapping[str, str]] = {
+    "business_date": "business date",
+    "occurred_at": "occurred at (UTC)",
+    "age_days": "age in days",
+    "sha256": "SHA-256",
+    "since_date": "carried since",
+    "description": "narrative",
+    "words": "the file's own words",
+    "who": "owner",
+    "why": "comment",
+    "statement": "statement file",
+    "ledger_amount_minor": "ledger gross",
+    "statement_amount_minor": "statement gross",
+    "ledger_minor": "ledger net",
+    "statement_minor": "statement net",
+    "variance_minor": "net variance",
+    "ledger_value_minor": "ledger net value",
+    "statement_value_minor": "statement net value",
+    "signed_minor": "net, signed",
+}
+"""Where the heading is not the column's name without `_minor` and underscores. Net is with the fee."""
+PROOF_HEADINGS: Final[Mapping[str, str]] = {
+    "ledger_minor": "ledger closing",
+    "statement_minor": "statement closing",
+    "brought_minor": "from earlier runs",
+    "opening_minor": "openings differ by",
+    "gap_minor": "gap in the file's balances",
+}
+"""The same for the proof, whose amounts are balances and their parts."""
+
+
+def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
+    """The text above a column."""
+    return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 
 def is_proven(result: Reconciled) -> bool:
@@ -84,15 +117,16 @@ def _proof(row: Mapping[str, Any]) -> str:
     return f"{text} ({row['note']})." if row["note"] else f"{text}."
 
 
-def _numbers(*headings: str) -> list[str | Column]:
+def numbers(*headings: str) -> list[str | Column]:
+    """Headings of columns that are set flush right."""
     return [Column(each, numeric=True) for each in headings]
 
 
 def accounts(result: Reconciled) -> Table:
     """How much of each account agrees, counting the rows of both sides."""
     columns = [
-        "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
-        *_numbers("matched by count", "by net value", "net variance"), "currency",
+        "account", *numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
+        *numbers("matched by count", "by net value", "net variance"), "currency",
     ]  # fmt: skip
     made = [
         (
@@ -106,16 +140,61 @@ def accounts(result: Reconciled) -> Table:
 
 
 def codes(result: Reconciled) -> Table:
-    """How many breaks there are of each code, and by how much they move the balances apart."""
-    columns = ["code", *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency"]
+    """What to do: how many breaks there are of each code, how far they move the balances apart, and what settles them.
+
+    Of those about which somebody has decided it says who.
+    """
+    columns = [
+        "code", *numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
+        *numbers("oldest"), "what to do",
+    ]  # fmt: skip
     made = [
         (
             each.code, f"{each.breaks:,}", f"{each.rows:,}", major_text(each.up_minor, each.currency, signed=True),
             major_text(each.down_minor, each.currency, signed=True),
-            major_text(each.up_minor + each.down_minor, each.currency, signed=True), each.currency,
+            major_text(each.net_minor, each.currency, signed=True), each.currency, _days(each.oldest_days),
+            to_do(each),
         ) for each in totals.by_code(result)
     ]  # fmt: skip
-    return table("Breaks by code, net of fees", columns, made)
+    return table("Breaks by what to do, net of fees", columns, made)
+
+
+def to_do(found: totals.Code) -> str:
+    """What settles the breaks of a code, and how many of them are decided already."""
+    if not found.decided:
+        return BREAK_CODES[found.code].settlement
+    decided = f"{found.decided:,} of {found.breaks:,} decided{f' by {found.who}' if found.who else ''}"
+    return decided if found.decided == found.breaks else f"{decided}; {BREAK_CODES[found.code].settlement}"
+
+
+def _days(days: int | None) -> str:
+    return "" if days is None else counted(days, "day")
+
+
+_BAR = 20
+
+
+def bar(part: int, whole: int) -> str:
+    """A share as a bar of text, which every viewer and printer shows; what is not nothing has one block at least."""
+    share = abs(part) * _BAR // whole if whole else 0
+    return "█" * max(share, int(part != 0))
+
+
+def most_of(parts: Sequence[tuple[str, str, str, int]]) -> Mapping[str, int]:
+    """The largest part of each account's difference, which has the longest bar."""
+    return {account: max(abs(minor) for mine, *_, minor in parts if mine == account) for account, *_ in parts}
+
+
+def picture(result: Reconciled) -> Table:
+    """The proof in one picture: what the difference of each account is made of, with a bar for each part."""
+    parts = totals.parts_of(result)
+    most = most_of(parts)
+    made = [
+        (account, what, major_text(minor, currency, signed=True), currency, bar(minor, most[account]))
+        for account, currency, what, minor in parts
+    ]
+    columns = ["account", "made of", *numbers("net"), "currency", "in one picture"]
+    return table("Ledger closing less statement closing, and what it is made of", columns, made)
 
 
 def unusable(result: Reconciled) -> Table:
@@ -145,7 +224,7 @@ def days(result: Reconciled, currency: str) -> Table:
 
 
 def _nets(caption: str, heading: str, found: Mapping[Any, totals.Net], currency: str) -> Table:
-    columns = [heading, *_numbers("breaks", "ledger has more", "statement has more")]
+    columns = [heading, *numbers("breaks", "ledger has more", "statement has more")]
     made = [
         (str(name), f"{net.breaks:,}", *(major_text(minor, currency, signed=True) for minor in net[1:]))
         for name, net in found.items()
@@ -160,7 +239,7 @@ def proof(result: Reconciled) -> Table:
         str(name) for name in result.proof.columns
         if str(name).endswith("_minor") and (name in always or result.proof[name].any())
     ]  # fmt: skip
-    columns = ["account", *_numbers(*(heading(name, PROOF_HEADINGS) for name in names)), "currency", "holds"]
+    columns = ["account", *numbers(*(heading(name, PROOF_HEADINGS) for name in names)), "currency", "holds"]
     signed = [name not in _CLOSINGS for name in names]
     made = [
         (account, *(major_text(minor, currency, signed=sign) for sign, minor in zip(signed, minors, strict=True)),
@@ -172,7 +251,7 @@ def proof(result: Reconciled) -> Table:
 
 def inputs(result: Reconciled) -> Table:
     """What was compared, each file with the hash of its bytes."""
-    columns = ["side", "name", *_numbers("rows"), "account", "from", "to", "SHA-256"]
+    columns = ["side", "name", *numbers("rows"), "account", "from", "to", "SHA-256"]
     names = ("side", "name", "rows", "account", "first_date", "last_date", "sha256")
     made = [
         (side, name or "", f"{count:,}", account or "", *("" if day is None else day.isoformat() for day in period),

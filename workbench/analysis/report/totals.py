@@ -49,7 +49,10 @@ class Account(NamedTuple):
 
 
 class Code(NamedTuple):
-    """The breaks of one code in one currency; `up` and `down` are what its variances add and take."""
+    """The breaks of one code in one currency; `up` and `down` are what its variances add and take.
+
+    `decided` are those about which `who` has decided, and `oldest_days` is the age of the oldest, where it has one.
+    """
 
     code: str
     currency: str
@@ -57,6 +60,14 @@ class Code(NamedTuple):
     rows: int
     up_minor: int
     down_minor: int
+    decided: int
+    who: str
+    oldest_days: int | None
+
+    @property
+    def net_minor(self) -> int:
+        """By how much they move the balances apart, together."""
+        return self.up_minor + self.down_minor
 
 
 class Net(NamedTuple):
@@ -84,16 +95,44 @@ def by_account(result: Reconciled) -> list[Account]:
 
 
 def by_code(result: Reconciled) -> list[Code]:
-    """A row for each code and currency that there is among the breaks, in the order of the rules."""
-    breaks = [*python_rows(result.breaks, "code", "currency", "rows", "variance_minor")]
-    rows: Counter[tuple[str, str]] = Counter()
-    for code, currency, count, _ in breaks:
-        rows[code, currency or ""] += count
-    nets = _grouped(((code, currency or ""), variance) for code, currency, _, variance in breaks)
-    return [
-        Code(code, currency, net.breaks, rows[code, currency], net.up_minor, net.down_minor)
-        for (code, currency), net in sorted(nets.items(), key=lambda item: (CODES.index(item[0][0]), item[0][1]))
-    ]
+    """A row for each code and currency that there is among the breaks, in the order of the rules; what waits, last."""
+    found: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
+    for code, currency, *more in python_rows(
+        result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who"
+    ):
+        found[code, currency or ""].append(tuple(more))
+    made = []
+    for (code, currency), breaks in found.items():
+        variances, rows, ages, verdicts, who = zip(*breaks, strict=True)
+        net = _grouped((code, each) for each in variances)[code]
+        made.append(
+            Code(
+                code, currency, net.breaks, sum(rows), net.up_minor, net.down_minor,
+                decided=sum(each is not None for each in verdicts),
+                who=", ".join(sorted({each for each in who if each})),
+                oldest_days=max((each for each in ages if each is not None), default=None),
+            )
+        )  # fmt: skip
+    return sorted(made, key=lambda each: (each.code == TIMING, CODES.index(each.code), each.currency))
+
+
+def parts_of(result: Reconciled) -> list[tuple[str, str, str, int]]:
+    """What the difference of each account is made of: account, currency, what, and minor units; only what is there."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for account, code, variance in python_rows(result.breaks, "account", "code", "variance_minor"):
+        sums[account, code] += variance
+    made = []
+    for account, currency, *more in python_rows(result.proof, "account", "currency", *(name for name, _ in _APART)):
+        of_codes = [(code, sums[account, code]) for code in CODES]
+        rest = [(what, minor) for (_, what), minor in zip(_APART, more, strict=True)]
+        made += [(account, currency, what, minor) for what, minor in [*of_codes, *rest] if minor]
+    return made
+
+
+_APART = (
+    ("tolerated_minor", "tolerated"), ("brought_minor", "from earlier runs"), ("unexplained_minor", "unexplained"),
+)  # fmt: skip
+"""What an account's difference is made of beside its breaks."""
 
 
 def by_bucket(result: Reconciled, currency: str | None = None) -> Mapping[str, Net]:
