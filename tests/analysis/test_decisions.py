@@ -19,6 +19,7 @@ from workbench.analysis import files
 from workbench.analysis.breaks import VERDICTS
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import Reconciliation, reconcile
+from workbench.analysis.reconcile.deciding import DecisionTable
 from workbench.analysis.reconcile.decisions import decisions_in, ruled, rules_in
 from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW, Columns
 from workbench.cli import app
@@ -29,7 +30,7 @@ HEADER = "break,verdict,partner,who,when,why"
 ONE, TWO, THREE = "bq4x7m2k5n3a", "bq4x7m2k5n3b", "bq4x7m2k5n3c"
 LONG = settings.get_current_profile_name() == "long"
 SLOW = settings(
-    max_examples=60 if LONG else 3, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate]
+    max_examples=60 if LONG else 2, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate]
 )
 """A run takes a tenth of a second, and what is made smaller takes hundreds."""
 OF_DECISIONS = ["verdict", "partner", "who", "when", "why"]
@@ -429,6 +430,10 @@ class TestTable:
         result, path = plain(), tmp_path / "decisions.csv"
         found, table = ids(result), result.decide(path, who="Ada")
         assert table.partners_of(found["A"]) == [found["B"]]
+        hinted = DecisionTable(
+            result.breaks, path, suggestions=pd.DataFrame({"breaks": [f"{found['L']}; {found['A']}"]})
+        )
+        assert hinted.partners_of(found["A"]) == [found["L"], found["B"]]
         assert found["FEE"] in repr(table)
         for name, verdict, why, reason in (
             (ONE, "accept", "x", "no break"), (found["A"], "match", "x", "no partner"),

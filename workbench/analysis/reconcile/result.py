@@ -81,7 +81,7 @@ class Reconciliation(Closing):
         """
         from workbench.analysis.reconcile.deciding import DecisionTable
 
-        return DecisionTable(self.breaks, Path(path), who)
+        return DecisionTable(self.breaks, Path(path), who, getattr(self, "suggestions", None))
 
     @property
     def rates(self) -> pd.DataFrame:
