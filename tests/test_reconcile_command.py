@@ -6,7 +6,9 @@ import re
 import sys
 from contextlib import chdir
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import openpyxl
@@ -16,7 +18,9 @@ from click.testing import CliRunner, Result
 
 from workbench.analysis import files
 from workbench.analysis.breaks import BREAK_CODES
-from workbench.analysis.frames import frame
+from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.report import outputs
+from workbench.analysis.report.outputs import LOCALES
 from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements import LAYOUTS, write_statement
 from workbench.cli import app
@@ -284,8 +288,36 @@ class TestForASpreadsheet:
         assert "--excel" in said
         assert done.stdout.endswith("Written: b.csv, b.parquet\n")
 
+    def test_for_a_locale_it_is_read_there_as_the_same_amounts_days_and_texts(self, tmp_path: Path):
+        texts = ["00123", "1" * 16, "1e5", "12/2026", "=1;2", "a;b", "123456789012345"]
+        case = written(tmp_path, [*BOTH, *(movement(place, key=text) for place, text in enumerate(texts))], BOTH)
+        case.run(*out("b.parquet"))
+        case.run(*out("local.csv"), "--excel=de-DE")
+        table = files.read(case.here / "b.parquet", BREAK)
+        for name, (delimiter, decimal, day) in LOCALES.items():
+            outputs.write_breaks(SimpleNamespace(breaks=table), tmp_path / f"{name}.csv", excel=name)
+            with (tmp_path / f"{name}.csv").open(newline="", encoding="utf-8-sig") as file:
+                found = list(csv.DictReader(file, delimiter=delimiter))
+            assert len(found[0]) == len(BREAK) - 1, "all but the JSON, and no two are called alike"
+            for heading, column in (("ledger gross", "ledger_amount_minor"), ("statement net", "statement_minor"),
+                                    ("net variance", "variance_minor")):  # fmt: skip
+                read = [Decimal(row[heading].replace(decimal, ".")) * 100 if row[heading] else None for row in found]
+                assert read == [each for (each,) in python_rows(table, column)], column
+            days = [datetime.strptime(row["business date"], day).date() for row in found]  # noqa: DTZ007  it is a day
+            assert days == table["business_date"].tolist()
+            became = {row["key"] for row in found}
+            assert became == {"'00123", "'" + "1" * 16, "'1e5", "'12/2026", "'=1;2", "a;b", "123456789012345"}
+        assert (case.here / "local.csv").read_bytes() == (tmp_path / "de-DE.csv").read_bytes()
+
+    def test_the_word_behind_it_is_a_file_and_no_locale(self, done: tuple[Case, Result]):
+        case, _ = done
+        result = case.run_with("--excel", case.ledger, case.statement, *out("first.csv"))
+        assert result.exit_code == 1
+        assert (case.here / "first.csv").read_bytes() == (case.here / "excel.csv").read_bytes()
+
 
 UNUSABLE = {
+    "a locale": (["{ledger}", "{statement}", "--out", "b.csv", "--excel=en-XX"], "none of en-ZM, en-GB"),
     "no such ledger": (["nowhere.parquet", "{statement}"], "nowhere.parquet"),
     "an ending": (["{ledger}", "{statement}", "--out", "b.pdf"], ".xlsx, .html, .csv, .parquet"),
     "no ending": (["{ledger}", "{statement}", "--out", "b"], "ends in nothing"),

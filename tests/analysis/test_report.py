@@ -1,5 +1,7 @@
 """Workbook, page and figures have what the frames have: figures whole, text that stays text, the same bytes again."""
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -236,13 +238,13 @@ def outline() -> Outline:
 
 
 class TestPage:
-    def test_nothing_is_fetched_and_nothing_runs_and_every_tag_is_closed_in_the_same_bytes(self, tmp_path: Path):
+    def test_nothing_is_fetched_and_one_script_runs_and_every_tag_is_closed_in_the_same_bytes(self, tmp_path: Path):
         write_page(reconciled(), tmp_path / "out.html")
         written = (tmp_path / "out.html").read_text("utf-8")
         outline = Outline(written)
         assert written == page.page(reconciled())
         assert outline.open == []
-        assert not {"script", "iframe", "object", "embed", "form", "base", "a"} & {tag for tag, _ in outline.tags}
+        assert not {"iframe", "object", "embed", "form", "base", "a"} & {tag for tag, _ in outline.tags}
         attributes = [each for _, named in outline.tags for each in named.items()]
         targets = [value for name, value in attributes if name in {"src", "href"}]
         assert len(targets) == 4
@@ -250,7 +252,12 @@ class TestPage:
         assert re.findall(r"https?:|url\(|@import|//[a-z]", re.sub(r'src="data:[^"]*"', "", written)) == []
         assert [name for name, _ in attributes if name.startswith("on")] == []
         policies = [each["content"] for each in outline.all("meta") if each.get("http-equiv")]
-        assert policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+        ((script,), (allowed,)) = outline.text_of("script"), re.findall("'sha256-(.*)'", str(policies))
+        assert base64.b64decode(allowed) == hashlib.sha256(f"{script}\n".encode()).digest()
+        assert policies == [
+            f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{allowed}'"
+        ]
+        assert re.findall("fetch|XMLHttp|WebSocket|sendBeacon|innerHTML|eval|localStorage|__", script) == []
 
     def test_headings_are_in_order_tables_have_names_and_what_scrolls_can_be_reached(self, outline: Outline):
         levels = [int(tag[1]) for tag, _ in outline.tags if re.fullmatch(r"h[1-6]", tag)]
@@ -277,14 +284,18 @@ class TestPage:
 
     def test_no_text_becomes_markup(self):
         hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}'
-        names = ("statement", "account", "key", "entry", "phone", "reason", "settlement")
+        names = (
+            "statement", "account", "key", "entry", "phone", "reason", "settlement", "description", "words", "verdict",
+            "partner", "who", "why", "rule", "id",
+        )  # fmt: skip
         result = reconciled(
             breaks=[a_break("timing", 1, **dict.fromkeys(names, hostile))],
             inputs=[{"side": "statement", "name": hostile, "rows": 1}],
             proof=[proved(hostile, 70_001, 70_000, 1, hostile)],
         )
+        result.sign_off = hostile
         outline = Outline(page.page(result))
-        assert "script" not in {tag for tag, _ in outline.tags}
+        assert len(outline.all("script")) == 1
         assert hostile in outline.text_of("th")
         assert all((each["src"] or "").startswith("data:") for each in outline.all("img"))
 
@@ -293,13 +304,36 @@ class TestPage:
         written = page.page(reconciled(breaks=breaks))
         keys = [text for text in Outline(written).text_of("th") if text.startswith("key0")]
         assert keys == [f"key{place:05}" for place in range(1_199, 1_149, -1)]
-        assert "The 50 largest; 1,150 more are in the workbook" in written
+        assert "timing: the 50 largest; 1,150 more are in the workbook" in written
         assert "x" * 600 + "…" in written
         assert "x" * 601 not in written
 
+    def test_a_break_has_gross_fee_and_net_of_both_sides_its_narrative_its_age_and_what_is_decided(self):
+        said = {"description": "Paid by Grace", "words": "Paid / TS", "since_date": FIRST, "id": "b2"}
+        ledger = {"ledger_amount_minor": 10_001, "ledger_fee_minor": 100, "ledger_minor": 9_901}
+        statement = {"statement_amount_minor": 9_001, "statement_fee_minor": 200, "statement_minor": -8_801}
+        decided = {"verdict": "write_off", "who": "Mary", "why": "as agreed"}
+        both = a_break("amount_mismatch", 7, **said, **decided) | ledger | statement
+        result = reconciled(breaks=[both, a_break("timing", 5)])
+        outline = Outline(page.page(result))
+        cells, texts = outline.text_of("td"), outline.text_of("p")
+        assert cells[cells.index("100.01") :][:7] == ["100.01", "1.00", "99.01", "90.01", "2.00", "-88.01", "+0.07"]
+        assert "\u201cPaid by Grace\u201d · Paid / TS" in texts
+        assert "write off by Mary: as agreed" in outline.text_of("strong")
+        assert [each for each in outline.text_of("span") if "new" in each or "since" in each] == [
+            "carried since 2026-01-05", "new",
+        ]  # fmt: skip
+        (first, second) = (row for row in outline.all("tr") if "data-code" in row)
+        assert first == {
+            "data-code": "amount_mismatch", "data-id": "b2", "data-account": MTN, "data-key": "1000000001",
+            "data-verdict": "write_off", "data-partner": "", "data-who": "Mary", "data-when": "",
+            "data-why": "as agreed", "data-since": "carried",
+        }  # fmt: skip
+        assert (second["data-since"], second["data-verdict"]) == ("new", "")
+
     def test_no_rows_at_all_are_a_page_too(self):
         written = page.page(NOTHING)
-        assert Outline(written).text_of("td").count("none") == 4
+        assert Outline(written).text_of("td").count("none") == 5
         assert '<div class="outcome">' in written
 
     def test_the_headline_counts_breaks_and_names_what_is_worked_out_and_what_does_not_hold(self):
@@ -341,11 +375,11 @@ class TestOverview:
             f"To do: {BREAK_CODES['missing_in_ledger'].settlement}",
             f"Waiting: {BREAK_CODES['timing'].settlement}",
         ]
-        assert "missing_in_ledger: 9 breaks, -0.36 net, the oldest 1 day old, the largest 3 of them" in lines
+        assert "missing_in_ledger: 9 breaks, ZMW -0.36 net, the oldest 1 day old, the largest 3 of them" in lines
         assert sum("Paid by Grace <b>for</b> order 7" in line for line in lines) == 3
         assert "46.00" in shown
         result.sign_off, result.suggestions = "Signed off by nobody.", [1, 2]
-        assert "Signed off by nobody." in overview.text(result)
+        assert "Signed off" not in overview.text(result)
         assert "2 suggestions to look at" in overview.html(result)
 
     def test_what_is_decided_says_by_whom(self):
@@ -353,7 +387,17 @@ class TestOverview:
         breaks = [a_break("timing", 5), a_break("fee_mismatch", 5, **decided), a_break("fee_mismatch", 4)]
         advice = BREAK_CODES["fee_mismatch"].settlement
         assert f"To do: 1 of 2 decided by Mary; {advice}" in overview.text(reconciled(breaks=breaks))
-        assert "To do: 1 of 1 decided by Mary\n" in overview.text(reconciled(breaks=breaks[:2]))
+        result = reconciled(breaks=breaks[:2])
+        result.sign_off = "Signed off by Mary."
+        assert "To do: 1 of 1 decided by Mary\n" in overview.text(result)
+        assert "Signed off by Mary." in overview.text(result)
+
+    def test_what_cannot_be_read_has_neither_key_nor_currency_nor_date(self):
+        nothing = dict.fromkeys(("key", "currency", "business_date", "age_days", "bucket", "ledger_minor", "entry"))
+        result = reconciled(breaks=[a_break("invalid_row", 0, **nothing), a_break("timing", 5)])
+        lines = [" ".join(line.split()) for line in overview.text(result).splitlines()]
+        assert lines[lines.index("invalid_row: 1 break, 0.00 net") + 3] == "no key 0.00"
+        assert "no key" in page.page(result)
 
     def test_the_picture_has_every_part_of_the_difference_and_its_bars_are_in_proportion(self):
         picture = captions.picture(reconciled(breaks=[a_break("timing", 1_000), a_break("fee_mismatch", -500)]))
@@ -396,9 +440,15 @@ def read_back(sheet: Worksheet, frame: pd.DataFrame) -> list[tuple[object, ...]]
     ]
 
 
-def widths(sheet: Worksheet) -> dict[int, float]:
-    """Column → its width; neighbours of one width are written as one."""
-    return {column: each.width for each in sheet.column_dimensions.values() for column in range(each.min, each.max + 1)}
+def columns_of(sheet: Worksheet) -> dict[int, Any]:
+    """Column → how it is shown; alike neighbours are written as one."""
+    return {column: each for each in sheet.column_dimensions.values() for column in range(each.min, each.max + 1)}
+
+
+def for_people(breaks: pd.DataFrame) -> pd.DataFrame:
+    """The breaks in the order of their sheet."""
+    rest = [name for name in breaks.columns if name not in workbook.READ and name != "proposal"]
+    return breaks[[*workbook.READ, *rest]]
 
 
 class TestWorkbook:
@@ -407,15 +457,20 @@ class TestWorkbook:
     ):
         result = reconciled()
         book = opened(result)
-        assert book.sheetnames == list(workbook.SHEETS)
-        for name in workbook.SHEETS:
-            sheet, rows = book[name], getattr(result, name)
+        frames = {name: getattr(result, name) for name in workbook.FRAMES} | {
+            "breaks": for_people(result.breaks),
+            "proposals": result.breaks[result.breaks["proposal"].notna()][list(workbook.PROPOSED)],
+        }
+        assert book.sheetnames == ["cover", "breaks", *workbook.FRAMES, "proposals"]
+        assert [each.title for each in book if each.sheet_state == "hidden"] == ["proposals"]
+        for name, rows in frames.items():
+            sheet = book[name]
             assert read_back(sheet, rows) == list(python_rows(rows, *rows.columns)), name
-            assert sheet.freeze_panes == "A2"
+            assert sheet.freeze_panes == ("C2" if name == "breaks" else "A2")
             last = openpyxl.utils.get_column_letter(len(rows.columns))
             assert sheet.auto_filter.ref == f"A1:{last}{len(rows) + 1}"
-            wide = widths(sheet)
-            assert all(wide[cell.column] > len(cell.value) for cell in sheet[1])
+            wide = {column: each.width for column, each in columns_of(sheet).items()}
+            assert name == "breaks" or all(wide[cell.column] > len(cell.value) for cell in sheet[1])
         sheet = book["breaks"]
         headings = [each.value for each in sheet[1]]
         cells = [row[headings.index("net variance")] for row in sheet.iter_rows(min_row=2)]
@@ -424,7 +479,62 @@ class TestWorkbook:
         cell = sheet.cell(2, headings.index("business date") + 1)
         assert (cell.is_date, cell.value.date(), cell.number_format) == (True, FIRST, "yyyy-mm-dd")
         book = opened(NOTHING)
-        assert {book[name].max_row for name in workbook.SHEETS} == {1}
+        assert {sheet.max_row for sheet in book if sheet.title != "cover"} == {1}
+
+    def test_the_cover_has_verdict_proof_and_what_to_do_as_numbers_and_every_page_prints_as_wide_as_a_page(
+        self, opened: Callable[..., Opened]
+    ):
+        decided = [
+            a_break("fee_mismatch", 7, verdict="accept", who="Mary", why="=as agreed"),
+            a_break("fee_mismatch", -9),
+        ]
+        result = reconciled(breaks=[a_break("timing", 1_000), *decided])
+        result.sign_off = "Signed off by Mary."
+        book = opened(result)
+        sheet = book.active
+        cells = [[each for each in row if each is not None] for row in sheet.iter_rows(values_only=True)]
+        assert sheet.title == "cover"
+        assert [row[0] for row in cells[:5]] == [
+            "Reconciliation: mtn.csv, <bank>.csv", headline(result), *proofs(result), "Signed off by Mary.",
+        ]  # fmt: skip
+        assert [MTN, "fee_mismatch", -0.02, "ZMW", "█"] in cells
+        assert [MTN, "timing", 10, "ZMW", "█" * 20] in cells
+        advice = {code: BREAK_CODES[code].settlement for code in ("fee_mismatch", "timing")}
+        assert cells[-2:] == [
+            [advice["fee_mismatch"], "fee_mismatch", -0.02, "ZMW", 0.07, -0.09, 2, 1, 1, "Mary"],
+            [advice["timing"], "timing", 10, "ZMW", 10, 0, 1, 1, 0, ""],
+        ]  # fmt: skip
+        for sheet in book:
+            shown = sheet.page_setup
+            assert (shown.orientation, shown.paperSize, shown.fitToWidth or 1, shown.fitToHeight) == (
+                "landscape",
+                9,
+                1,
+                0,
+            )
+            assert sheet.sheet_properties.pageSetUpPr.fitToPage
+            assert sheet.print_title_rows == (None if sheet.title == "cover" else "$1:$1")
+
+    def test_the_breaks_are_read_and_filled_in_on_a_page_and_the_rest_is_folded_away(
+        self, opened: Callable[..., Opened]
+    ):
+        sheet = opened(reconciled(breaks=[a_break("timing", 1, who="Mary", why="=1", since_date=FIRST)]))["breaks"]
+        columns = columns_of(sheet)
+        headings = {cell.value: cell for cell in sheet[1]}
+        shown = [name for name, cell in headings.items() if not columns[cell.column].hidden]
+        assert shown == [
+            "account", "key", "business date", "code", "narrative", "the file's own words",
+            "ledger gross", "ledger fee", "ledger net", "statement gross", "statement fee", "statement net",
+            "net variance", "currency", "carried since", "reason", "verdict", "owner", "comment",
+        ]  # fmt: skip
+        assert {columns[headings[name].column].outlineLevel for name in headings if name not in shown} == {1}
+        # About 7 points high on A4, of which a line takes some 150 characters of 11 points.
+        assert sum(columns[headings[name].column].width for name in shown) < 260
+        assert "proposal" not in headings
+        row = {name: sheet.cell(2, cell.column) for name, cell in headings.items()}
+        assert (row["owner"].value, row["comment"].value, row["comment"].quotePrefix) == ("Mary", "=1", True)
+        assert row["carried since"].value.date() == FIRST
+        assert row["reason"].alignment.wrap_text
 
     def test_the_largest_are_exact_to_the_ngwee(self, opened: Callable[..., Opened]):
         amounts = [10**15 - 1, -(10**15 - 1), 10**15 - 7, 1, -1, 0, 90_071_992_547_409]
@@ -463,11 +573,11 @@ class TestWorkbook:
         )
         cells = [each for sheet in book for row in sheet.iter_rows() for each in row]
         assert [each.value for each in cells if each.hyperlink or each.data_type not in "sndb"] == []
-        sheet = book["breaks"]
         for place, text in enumerate(HOSTILE, start=2):
-            cells = [each for each in sheet[place] if each.data_type == "s" and each.column <= len(shapes.BREAK)]
+            cells = [each for name in ("breaks", "proposals") for each in book[name][place] if each.data_type == "s"]
             shown = [each for each in cells if unescape(each.value) == text]
-            assert len(shown) == len(names), ascii(text)
+            again = {"statement", "account", "key", "entry"}
+            assert len(shown) == len(names) + len(again), ascii(text)
             assert {(each.quotePrefix, each.number_format) for each in shown} == {(text in FORMULAS, "@")}, ascii(text)
 
     def test_what_is_longer_than_a_cell_is_cut_with_a_mark_and_what_just_fits_is_whole(

@@ -101,9 +101,9 @@ BREAK: Columns = _columns(
 `ledger_minor`, `statement_minor` and `variance_minor` are net, what a row does to the account: its fee included,
 signed; the last is ledger less statement. `…_amount_minor` is gross and positive, and null where several rows make up
 the break. `id` is a hash of what the rows say, `since_date` the closing date at which it was first carried forward,
-null for what is new. `description` and `words` are of the statement's row, a group's first.
-`verdict` to `why` are of the decision about it: a break that has a verdict is decided, by `who`, or by the `rule` of
-one's own that it falls under.
+null for what is new. `description` and `words` are of the statement's row, a group's first. `verdict` to `why` are of
+the decision about it: a break that has a verdict is decided, by `who`, or by the `rule` of one's own that it falls
+under.
 """
 DECIDED: Columns = _columns("break verdict partner who when why account key code", code="string")
 """A row of `decisions.csv`; the last three are for people. `partner` is the id of another break, or several by `; `."""

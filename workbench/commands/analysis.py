@@ -79,7 +79,13 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 """Spark on this machine alone: nobody else can reach it, and it prints nothing on standard error."""
 
 
-@click.command()
+class _Reconcile(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read `--excel` as `--excel=any`: what follows it is a file, and no locale."""
+        return super().parse_args(ctx, [f"{each}=any" if each == "--excel" else each for each in args])
+
+
+@click.command(cls=_Reconcile)
 @click.argument("given", metavar="[LEDGER] STATEMENT...", nargs=-1, required=True, type=PLACE)
 @click.option(
     "--ledger",
@@ -107,9 +113,10 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 )
 @click.option(
     "--excel",
-    is_flag=True,
+    metavar="[=LOCALE]",
     help="Write .csv for a spreadsheet: a UTF-8 mark, and an apostrophe before text that would run as a formula. "
-    "Without it .csv holds each text as it came.",
+    "Without it .csv holds each text as it came. With a locale, such as --excel=en-ZM or --excel=de-DE, amounts are in "
+    "major units, and these, days and what parts cells as the spreadsheets of that country read them.",
 )
 @click.option(
     "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="What does the work."
@@ -174,7 +181,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     query: Path | None,
     ledger_layout: str | None,
     outs: tuple[Path, ...],
-    excel: bool,  # noqa: FBT001  an option of the command line
+    excel: str | None,
     engine: str,
     tolerances: tuple[tuple[str, str], ...],
     pair_by: str | None,
@@ -219,6 +226,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
+    if excel not in {None, outputs.ANY, *outputs.LOCALES}:
+        raise click.BadParameter(f"{excel!r} is none of {', '.join(outputs.LOCALES)}.", param_hint="--excel")
     layout_of = layouts_named(layouts_given, statements)
     options = {**reading, "layouts": layouts or ()}
     with _spark(engine), _progress() as say:
@@ -254,7 +263,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
         click.echo(warning + "open the file in none, or write it with --excel.", err=True)
     is_done = result.is_decided and is_proven(result)
-    _report_decisions(result, is_done=is_done)
+    _report_decisions(result, is_asked=bool(decisions or rules), is_done=is_done)
     result.close()
     sys.exit(0 if is_done else 1)
 
@@ -273,17 +282,21 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
         click.echo("\nEach break with its reason: --out breaks.csv, or .xlsx, or .html")
 
 
-def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
-    """Which decisions do not count any more, and last of all who decided what is left."""
+def _report_decisions(result: "Reconciliation", *, is_asked: bool, is_done: bool) -> None:
+    """Which decisions do not count any more, the sign-off, and last of all who decided what is left."""
     from workbench.analysis.reconcile.decisions import STALE, by_whom
     from workbench.analysis.report.captions import counted
 
+    if not is_asked and result.decisions.empty:
+        return
     stale = result.decisions[result.decisions["state"] == STALE]
     if len(stale):
-        shown = ", ".join(stale["break"].head(_FEW)) + (", …" if len(stale) > _FEW else "")
-        click.echo(f"\n{counted(len(stale), 'decision')} stale, since the rows have changed: {shown}")
-    if result.decisions.empty and result.breaks["rule"].isna().all():
-        return
+        shown = [
+            "/".join(each).rstrip("/") for each in stale[["break", "account", "key"]].head(_FEW).fillna("").to_numpy()
+        ]
+        more = ", …" if len(stale) > _FEW else ""
+        text = f"{counted(len(stale), 'decision is', 'decisions are')} stale, since what is open is not what it was"
+        click.echo("\n" + visible(f"{text}: {', '.join(shown)}{more}"))
     click.echo(f"\n{visible(result.sign_off)}")
     deciders = {who: counts.total() for who, counts in by_whom(result.breaks).items()}
     if is_done and deciders:

@@ -47,7 +47,7 @@ class DecisionTable:
         order = mine.assign(moves=mine["variance_minor"].abs()).sort_values(["code", "moves"], ascending=[True, False])
         self._breaks = mine.loc[order.index]
         self._suggested = [] if suggestions is None else [set(ids.split("; ")) for ids in suggestions["breaks"]]
-        self._decided()
+        self._in_file()
 
     def decide(
         self, breaks: str | Sequence[str], verdict: str, *, why: str, who: str = "", partner: str = "",
@@ -68,7 +68,7 @@ class DecisionTable:
     def write(self, given: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
         """Write down several decisions at once, each of a break, verdict, partner, who and why, or none of them."""
         about = {row[0]: row[1:] for row in python_rows(self._breaks, "id", "account", "key", "code")}
-        before, now = self._decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         new: dict[str, Row] = {}
         for each in given:
             name = each["break"] or ""
@@ -80,11 +80,19 @@ class DecisionTable:
                 raise ReconcileRefused(text, hint="With replace=True your decision takes its place.")
             new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **each, "when": now}
         # They are read as they will be from the file: what it would not take is not written.
-        rows, _ = decisions_in(pd.DataFrame([*(before | new).values()], columns=list(DECIDED)))
+        rows, _ = decisions_in(pd.DataFrame([*(self._in_file() | new).values()], columns=list(DECIDED)))
         write_decisions(self.path, rows)
 
-    def _decided(self) -> dict[str, Row]:
-        """What is in the file now, which somebody else may have written as well."""
+    def decided(self) -> dict[str, Row]:
+        """What people have decided: as the result has it, and what is in the file now, whoever has written it."""
+        names = {"break": "id"}
+        shown = self._breaks[self._breaks["who"].notna()]
+        known = [
+            dict(zip(DECIDED, each, strict=True)) for each in python_rows(shown, *(names.get(n, n) for n in DECIDED))
+        ]
+        return {str(row["break"]): row for row in known} | self._in_file()
+
+    def _in_file(self) -> dict[str, Row]:
         rows = decisions_in(self.path)[0] if self.path.exists() else []
         return {row["break"] or "": row for row in rows}
 
@@ -98,10 +106,10 @@ class DecisionTable:
         return list(dict.fromkeys([*suggested, *opposite]))
 
     def _table(self) -> Table:
-        decided, rows = self._decided(), []
-        names = ("id", "code", "account", "key", "variance_minor", "currency", "verdict")
-        for name, code, account, key, minor, currency, verdict in python_rows(self._breaks.head(_AT_ONCE), *names):
-            said = decided.get(name, {}).get("verdict") or verdict or ""
+        decided, rows = self.decided(), []
+        names = ("id", "code", "account", "key", "variance_minor", "currency")
+        for name, code, account, key, minor, currency in python_rows(self._breaks.head(_AT_ONCE), *names):
+            said = decided.get(name, {}).get("verdict") or ""
             rows.append((name, BREAK_CODES[code].settlement, account, key or "", money_text(minor, currency), said))
         many = len(self._breaks)
         first = f", the first {_AT_ONCE}" if many > _AT_ONCE else ""
@@ -115,7 +123,7 @@ class DecisionTable:
 
     def form(self) -> "ipywidgets.VBox":
         """The table as a form of JupyterLab: a row for each break, and a button that writes what is chosen."""
-        return _Form(self, self._breaks.head(_MOST), self._decided()).box
+        return _Form(self, self._breaks.head(_MOST), self.decided()).box
 
 
 class _Form:
@@ -145,7 +153,8 @@ class _Form:
         self._rows.children = self._boxes.get(name, ())
 
     def _opened(self, breaks: pd.DataFrame) -> list[Any]:
-        made, wide = [], self._widgets.Layout(width="44em")
+        wide = self._widgets.Layout(width="44em")
+        made = [self._widgets.HTML(f"<b>{escape(breaks['settlement'].iloc[0])}</b>")]
         for row in breaks.to_dict("records"):
             before = self._decided.get(row["id"]) or {}
             controls = {
@@ -159,7 +168,8 @@ class _Form:
                 "why": self._widgets.Text(value=before.get("why") or "", placeholder="why"),
             }  # fmt: skip
             self._controls[row["id"]] = controls
-            text = self._widgets.HTML(f"<code>{row['id']}</code> {escape(row['reason'])}", layout=wide)
+            told = "" if pd.isna(row["description"]) else f"<br><q>{escape(row['description'])}</q>"
+            text = self._widgets.HTML(f"<code>{row['id']}</code> {escape(row['reason'])}{told}", layout=wide)
             made.append(self._widgets.HBox([text, *controls.values()]))
         return made
 

@@ -9,7 +9,7 @@ import io
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -131,8 +131,7 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input]:
 
     Raises ReconcileRefused: the file cannot be read, or has a key that a rule has not, or a rule that cannot be used.
     """
-    path = Path(given)
-    content = _bytes(path, "rules")
+    path, content = _content(given, "rules")
     try:
         declared = tomllib.loads(content.decode("utf-8-sig"))
     except ValueError as error:
@@ -189,21 +188,23 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
     Raises ReconcileRefused: the file cannot be read, has an unknown column, or a row that cannot be used.
     """
     if isinstance(given, pd.DataFrame):
-        texts = given.astype("string").fillna("").itertuples(index=False, name=None)
-        lines = [(number, list(cells)) for number, cells in enumerate(texts, start=1)]
-        return _decisions("The decisions", "row", [str(each) for each in given.columns], lines), Input(
-            "decisions", "pandas DataFrame", None, len(lines)
-        )
-    path = Path(given)
-    content = _bytes(path, "decisions")
+        # Those of an earlier result have a state, which is found anew.
+        texts = given.drop(columns="state", errors="ignore").astype("string").fillna("")
+        lines = [(number, list(cells)) for number, cells in enumerate(texts.itertuples(index=False), start=1)]
+        rows = _decisions("The decisions", "row", [str(each) for each in texts.columns], lines)
+        return rows, Input("decisions", "pandas DataFrame", None, len(rows))
+    path, content = _content(given, "decisions")
     header, *lines = _lines(path.name, content)
     rows = _decisions(path.name, "line", header[1], lines)
     return rows, Input("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
 
 
-def _bytes(path: Path, what: str) -> bytes:
+def _content(given: object, what: str) -> tuple[Path, bytes]:
+    if not isinstance(given, str | Path):
+        raise ReconcileRefused(f"The {what} are a {type(given).__name__}, which is no path.")
+    path = Path(given)
     try:
-        return path.read_bytes()
+        return path, path.read_bytes()
     except OSError as error:
         why = f"there is no file {path}" if isinstance(error, FileNotFoundError) else error.strerror
         raise ReconcileRefused(f"The {what} cannot be read: {why}.") from None
@@ -240,6 +241,8 @@ def _is_text(content: bytes, encoding: str) -> bool:
 
 def _decisions(name: str, unit: str, header: Sequence[str], lines: Sequence[tuple[int, Sequence[str]]]) -> list[Row]:
     columns = [each.strip().casefold() for each in header]
+    while columns and not columns[-1]:
+        columns.pop()  # a spreadsheet's own
     unknown = [each for each in columns if each not in DECIDED]
     missing = [each for each in _REQUIRED if each not in columns]
     twice = [each for each, times in Counter(columns).items() if times > 1]
@@ -256,7 +259,7 @@ def _decisions(name: str, unit: str, header: Sequence[str], lines: Sequence[tupl
         if extra := [each for each in cells[len(columns) :] if each.strip()]:
             _refuse(name, f"{unit} {line} has a cell more than there are columns: {extra[0]!r}")
         row: Row = dict.fromkeys(DECIDED) | {
-            column: _plain(cell) or None for column, cell in zip(columns, cells, strict=False)
+            column: _plain(column, cell) or None for column, cell in zip(columns, cells, strict=False)
         }
         row |= {each: (row[each] or "").lower() or None for each in ("break", "verdict", "partner")}
         if problem := _problem(row):
@@ -273,10 +276,11 @@ def _refuse(name: str, why: str) -> NoReturn:
     raise ReconcileRefused(f"{name} cannot be used: {why}.")
 
 
-def _plain(cell: str) -> str:
+def _plain(column: str, cell: str) -> str:
     """A cell without what a writer sets before a formula; a customer's number that somebody typed is masked."""
     text = cell.strip()
-    return mask(text[1:] if text.startswith("'") and begins_as_formula(text[1:]) else text)
+    text = text[1:] if text.startswith("'") and begins_as_formula(text[1:]) else text
+    return mask(text) if column in {"who", "why"} else text
 
 
 def _problem(row: Row) -> str | None:
@@ -342,7 +346,7 @@ def _refuse_contradictions(name: str, places: Sequence[str], rows: Sequence[Row]
 
 
 def applied(
-    breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame, accounts: Iterable[str]
+    breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame, accounts: Collection[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The breaks with what was decided about them, and every decision with its state, in the shape DECISION.
 
@@ -354,15 +358,17 @@ def applied(
     if not rows:
         return breaks, frame([], DECISION)
     wanted = sorted({each for row in rows for each in ids_of(row)})
-    places = dict(zip(wanted, pd.Index(breaks["id"]).get_indexer(pd.Index(wanted)).tolist(), strict=True))
-    open_keys = _open_keys(breaks, rows)
+    found = pd.Index(breaks["id"]).get_indexer(pd.Index(wanted)).tolist()
+    places = {name: place for name, place in zip(wanted, found, strict=True) if place >= 0}
+    named = python_rows(breaks.iloc[list(places.values())], "account", "key", "code")
+    about = dict(zip(places, named, strict=True))
+    open_keys = _open_keys(breaks, rows) if len(places) < len(wanted) else set()
     made, texts = [], {}
     for row in rows:
         ids = ids_of(row)
-        state = _state(row, [places[each] for each in ids], open_keys, set(accounts))
+        state = _state(row, [each in places for each in ids], open_keys, accounts)
         if state == APPLIED:
-            about = next(python_rows(breaks.iloc[[places[ids[0]]]], "account", "key", "code"))
-            row = {**row, **dict(zip(("account", "key", "code"), about, strict=True))}  # noqa: PLW2901  the break tells
+            row |= dict(zip(("account", "key", "code"), about[ids[0]], strict=True))
             for each in ids:
                 texts[places[each]] = {**row, "partner": "; ".join(sorted({*ids} - {each})) or None}
         made.append({**row, "state": state})
@@ -389,14 +395,15 @@ def _known_as(key: str | None) -> str:
     return re.sub(r"\s", "", key or "").casefold().lstrip("0")
 
 
-def _state(row: Row, places: Sequence[int], open_keys: set[tuple[str | None, str]], accounts: set[str]) -> str:
-    if min(places) >= 0:
+def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
+    """`open_` says of its own break and of each partner whether it is open as it was, `accounts` what is looked at."""
+    if all(open_):
         return APPLIED
     if row["account"] and row["account"] not in accounts:
         return ELSEWHERE
     # Of which row it was, only the account and the key tell.
     is_told = row["account"] and not _CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
-    is_gone = max(places) < 0 and (row["account"], _known_as(row["key"])) not in open_keys
+    is_gone = not any(open_) and (row["account"], _known_as(row["key"])) not in open_keys
     return SETTLED if is_told and is_gone else STALE
 
 

@@ -91,7 +91,7 @@ class Reconciliation(Closing):
         """
         from workbench.analysis.reconcile.deciding import DecisionTable
 
-        return DecisionTable(self.breaks, Path(path), who)
+        return DecisionTable(self.breaks, Path(path), who, getattr(self, "suggestions", None))
 
     @property
     def rates(self) -> pd.DataFrame:
@@ -108,7 +108,7 @@ class Reconciliation(Closing):
         return Figures(self)
 
     def to_excel(self, path: Path | str, *, moment: datetime | None = None) -> None:
-        """Write a workbook: summary, matches, breaks, ageing, proof and inputs, amounts as numbers in kwacha.
+        """Write a workbook: a cover, breaks, summary, matches, ageing, proof and inputs, amounts as numbers in kwacha.
 
         The same results are the same bytes; `moment`, if given, is noted as when it was made.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.

@@ -1,6 +1,6 @@
 """A reconciliation in short, for a terminal and the page: the headline, the proof as sentences, and small tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from workbench.analysis.breaks import BREAK_CODES, INVALID, TIMING, TOLD_AGAIN
@@ -22,7 +22,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "occurred_at": "occurred at (UTC)",
     "age_days": "age in days",
     "sha256": "SHA-256",
-    "since_date": "open since",
+    "since_date": "carried since",
     "description": "narrative",
     "words": "the file's own words",
     "who": "owner",
@@ -203,12 +203,15 @@ def bar(part: int, whole: int) -> str:
     return "█" * max(share, int(part != 0))
 
 
+def most_of(parts: Sequence[tuple[str, str, str, int]]) -> Mapping[str, int]:
+    """The largest part of each account's difference, which has the longest bar."""
+    return {account: max(abs(minor) for mine, *_, minor in parts if mine == account) for account, *_ in parts}
+
+
 def picture(result: Reconciled) -> Table:
     """The proof in one picture: what the difference of each account is made of, with a bar for each part."""
     parts = totals.parts_of(result)
-    most: dict[str, int] = {}
-    for account, *_, minor in parts:
-        most[account] = max(most.get(account, 0), abs(minor))
+    most = most_of(parts)
     made = [
         (account, what, major_text(minor, currency, signed=True), currency, bar(minor, most[account]))
         for account, currency, what, minor in parts

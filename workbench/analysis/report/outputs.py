@@ -1,17 +1,23 @@
 """Results into files, each by its ending: a workbook, a page, or the table of breaks."""
 
+import csv
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
 from workbench.analysis import files
+from workbench.analysis.frames import python_rows
+from workbench.analysis.report.captions import heading
 from workbench.analysis.report.page import write_page
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS, begins_as_formula, write_workbook
 from workbench.analysis.shapes import BREAK
+from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
 
 _NUMBER: Final = re.compile(r"[+-][0-9][0-9•., ]*")
@@ -20,21 +26,73 @@ _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?
 """Where semicolons part cells, as in much of Europe, quotes in the middle of a line keep nothing together. A run of
 blanks is taken as one, whatever follows it: else each of its places would be looked at to its end."""
 _TEXTS: Final = ("string", "category")
+_NOT_KEPT: Final = re.compile("0[0-9]+|[0-9]{16,}|[0-9]+[eE][0-9]+|[0-9]{1,4}(?:[-/.][0-9]{1,4}){1,2}")
+"""Digits of which a spreadsheet makes another number, or a date: a zero in front or the sixteenth digit is lost."""
+ANY: Final = "any"
+"""For a spreadsheet of whatever locale: whole minor units and days as 2026-01-31, between commas."""
 
 
-def write_breaks(result: Reconciled, path: Path | str, *, excel: bool = False) -> None:
+class Locale(NamedTuple):
+    """How the spreadsheets of a country read text: what parts cells, what precedes decimals, how a day is written."""
+
+    delimiter: str
+    decimal: str
+    day: str
+
+
+_BRITISH: Final = Locale(",", ".", "%d/%m/%Y")
+_CONTINENTAL: Final = Locale(";", ",", "%d/%m/%Y")
+LOCALES: Final[Mapping[str, Locale]] = {
+    **dict.fromkeys(("en-ZM", "en-GB", "en-KE", "en-TZ", "en-UG", "en-MW", "en-BW"), _BRITISH),
+    "en-US": Locale(",", ".", "%m/%d/%Y"),
+    "en-ZA": Locale(";", ",", "%Y/%m/%d"),
+    "de-DE": Locale(";", ",", "%d.%m.%Y"),
+    **dict.fromkeys(("fr-FR", "fr-CD", "pt-PT", "pt-MZ", "pt-AO"), _CONTINENTAL),
+}
+"""As Windows has them, whose settings Excel goes by."""
+
+
+def write_breaks(result: Reconciled, path: Path | str, *, excel: str | None = None) -> None:
     """Write the breaks to a .csv or .parquet file: every column of BREAK, amounts in whole minor units.
 
     Text is written as it was found, though a spreadsheet would run some of it. With `excel` a .csv file begins with
-    a UTF-8 mark, and an apostrophe stands before what would be run; such a file is for people, not for programs.
-    Raises ReportRefused: the file cannot be written, or is no .csv file and `excel` is asked for.
+    a UTF-8 mark, and an apostrophe stands before what would be run; such a file is for people, not for programs. For
+    one of LOCALES it has what parts cells there, amounts in major units and days as they are written there, the
+    workbook's headings, and an apostrophe before digits that would be changed; with ANY all that is as without.
+    Raises ReportRefused: the file cannot be written, is no .csv file and `excel` is asked for, or no such locale.
     """
     target = Path(path)
     if excel and not is_csv(target):
         raise ReportRefused(f"{target} is not written for a spreadsheet's reader of text: that is for .csv files.")
+    if excel not in {None, ANY, *LOCALES}:
+        raise ReportRefused(f"There is no locale {excel!r}; there are {', '.join(LOCALES)}.")
+    local = LOCALES.get(excel or ANY)
     with files.written_whole(target) as unfinished:
-        breaks = _disarmed(result.breaks) if excel else result.breaks
-        files.write(breaks, unfinished, BREAK, marked=excel)
+        if local:
+            _write_local(result.breaks, unfinished, local)
+        else:
+            breaks = _disarmed(result.breaks) if excel else result.breaks
+            files.write(breaks, unfinished, BREAK, marked=bool(excel))
+
+
+def _write_local(breaks: pd.DataFrame, path: Path, locale: Locale) -> None:
+    names = [name for name in BREAK if name != "proposal"]  # JSON is for programs
+    currency = names.index("currency")
+
+    def cell(name: str, value: Any, code: str | None) -> str:  # noqa: ANN401  a cell is of any type
+        if value is None:
+            return ""
+        if name.endswith("_minor"):
+            return f"{Decimal(f'{value}e-{decimals_of(code)}'):f}".replace(".", locale.decimal)
+        if isinstance(value, date):
+            return value.strftime(locale.day)
+        return f"'{value}" if _NOT_KEPT.fullmatch(str(value)) and isinstance(value, str) else _quoted(str(value))
+
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        made = csv.writer(file, delimiter=locale.delimiter)
+        made.writerow(heading(name) for name in names)
+        for row in python_rows(breaks, *names):
+            made.writerow(cell(name, value, row[currency]) for name, value in zip(names, row, strict=True))
 
 
 def formulas(result: Reconciled) -> int:
@@ -83,13 +141,13 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
             raise ReportRefused(f"{out} is named twice.")
 
 
-def write(result: Reconciled, out: Path, *, excel: bool = False) -> None:
-    """Write the results to a file, as its ending says; `excel` is for .csv.
+def write(result: Reconciled, out: Path, *, excel: str | None = None) -> None:
+    """Write the results to a file, as its ending says; `excel`, one of LOCALES or ANY, is for .csv.
 
     Raises ReportRefused: it cannot be written.
     """
     if excel and is_csv(out):
-        write_breaks(result, out, excel=True)
+        write_breaks(result, out, excel=excel)
     else:
         WRITERS[out.suffix.lower()](result, out)
 

@@ -46,7 +46,8 @@ def _blocks(result: Reconciled) -> list[str | Table]:
         blocks.append(captions.picture(result))
     for each in totals.by_code(result):
         blocks += [f"{'Waiting' if each.code == TIMING else 'To do'}: {captions.to_do(each)}", _largest(result, each)]
-    return [*blocks, *_known_besides(result), _GO_ON]
+    decide = ["Decide with result.decide(), or on the page."] if hasattr(result, "decide") else []
+    return [*blocks, *_known_besides(result), " ".join([_GO_ON, *decide])]
 
 
 def _accounts(result: Reconciled) -> Table:
@@ -77,15 +78,18 @@ _NUMBERS: Final = ("rows matched", "net value matched", "breaks", "ledger − st
 
 def _largest(result: Reconciled, code: totals.Code) -> Table:
     """The first few breaks of a code by what they move, with what is said of them."""
-    breaks = result.breaks[
-        (result.breaks["code"] == code.code) & (result.breaks["currency"].fillna("") == code.currency)
-    ]
+    currencies = result.breaks["currency"].astype("string").fillna("")
+    breaks = result.breaks[(result.breaks["code"] == code.code) & (currencies == code.currency)]
     first = breaks.loc[breaks["variance_minor"].abs().sort_values(ascending=False, kind="stable").index[:_EXAMPLES]]
     rows = [dict(zip(_SHOWN, row, strict=True)) for row in python_rows(first, *_SHOWN)]
     # A column in which nothing stands tells nothing.
-    names = [name for name in _SHOWN if name == "key" or any(row[name] is not None for row in rows)]
+    names = [
+        name for name in _SHOWN
+        if name != "currency" and (name == "key" or any(row[name] is not None for row in rows))
+    ]  # fmt: skip
     headings = [Column(captions.heading(name), numeric=name.endswith("_minor")) for name in names]
-    facts = [counted(code.breaks, "break"), f"{major_text(code.net_minor, code.currency, signed=True)} net"]
+    net = f"{code.currency} {major_text(code.net_minor, code.currency, signed=True)}".strip()
+    facts = [counted(code.breaks, "break"), f"{net} net"]
     facts += [f"the oldest {counted(code.oldest_days, 'day')} old"] if code.oldest_days else []
     facts += [f"the largest {len(rows)} of them"] if code.breaks > len(rows) else []
     made = [tuple(_cell(name, row) for name in names) for row in rows]
@@ -103,6 +107,8 @@ def _cell(name: str, row: Mapping[str, Any]) -> str:
 
 def _known_besides(result: Reconciled) -> list[str]:
     """What a person has decided, or is asked to look at, if the result knows of any."""
-    suggestions, sign_off = (getattr(result, name, None) for name in ("suggestions", "sign_off"))
+    suggestions = getattr(result, "suggestions", None)
     found = [] if suggestions is None or not len(suggestions) else [counted(len(suggestions), "suggestion")]
-    return [*(f"{each} to look at: result.suggestions" for each in found), *([sign_off] if sign_off else [])]
+    is_decided = result.breaks["verdict"].notna().any()
+    signed = getattr(result, "sign_off", None) if is_decided else None
+    return [*(f"{each} to look at: result.suggestions" for each in found), *([signed] if signed else [])]

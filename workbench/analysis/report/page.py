@@ -1,6 +1,7 @@
-"""The results of a reconciliation as one HTML page that needs nothing from anywhere: no script, no other file."""
+"""The results of a reconciliation as one HTML page that needs no other file, and shows all without its script."""
 
 import base64
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -15,6 +16,7 @@ from workbench.analysis.report import captions, totals
 from workbench.analysis.report.captions import counted
 from workbench.analysis.report.figures import Figures
 from workbench.analysis.report.totals import Reconciled
+from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
 from workbench.render import Picture
@@ -46,7 +48,11 @@ def page(result: Reconciled) -> str:
             proofs=captions.proofs(result),
             accounts=captions.accounts(result),
             proof=captions.proof(result),
+            picture=captions.picture(result),
             codes=captions.codes(result),
+            sign_off=getattr(result, "sign_off", None),
+            script=_script(),
+            script_hash=_hashed(_script()),
             sections=list(_sections(result)),
             money=[
                 {
@@ -78,27 +84,44 @@ def _sections(result: Reconciled) -> Iterator[dict[str, object]]:
         yield {"code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "listed": listed}
 
 
+_AMOUNTS: Final = tuple(f"{side}_{what}minor" for side in ("ledger", "statement") for what in ("amount_", "fee_", ""))
+_DECISION: Final = ("verdict", "partner", "who", "when", "why")
 _SHOWN: Final = (
-    "statement", "line", "account", "key", "entry", "phone", "business_date", "currency", "ledger_minor",
-    "statement_minor", "variance_minor", "age_days", "rows", "reason", "settlement",
+    "id", "statement", "line", "account", "key", "entry", "phone", "business_date", "currency", *_AMOUNTS,
+    "variance_minor", "age_days", "since_date", "rows", "description", "words", "reason", "settlement", "rule",
+    *_DECISION,
 )  # fmt: skip
 
 
-def _listed(row: Mapping[str, Any]) -> dict[str, str]:
-    """A break as the page shows it: everything is text."""
-    currency, day = row["currency"], row["business_date"]
-    net = {side: row[f"{side}_minor"] for side in ("ledger", "statement")}
+def _listed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A break as the page shows it: everything is text. `data` is what the script goes by, whole."""
+    currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
+    amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _AMOUNTS]
     more = [row["account"], row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
+    said = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
+    data = {name: str(row[name] or "") for name in ("id", "account", "key", *_DECISION)}
     return {
+        "data": {**data, "since": "new" if since is None else "carried"},
         "where": _short(row["statement"]) + ("" if row["line"] is None else f", line {row['line']}"),
         "key": _short(row["key"] or "no key"),
         "more": " · ".join(_short(each) for each in more if each),
         "date": "" if day is None else day.isoformat(),
-        **{side: "" if minor is None else major_text(minor, currency) for side, minor in net.items()},
-        "variance": major_text(row["variance_minor"], currency, signed=True),
+        "since": "new" if since is None else f"carried since {since.isoformat()}",
+        "amounts": [*amounts, major_text(row["variance_minor"], currency, signed=True)],
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
+        "said": " · ".join(_short(each) for each in said if each),
+        "decision": _short(_decided(row)),
         **{name: _short(row[name]) for name in ("reason", "settlement")},
     }
+
+
+def _decided(row: Mapping[str, Any]) -> str:
+    """The verdict about a break: whose it is, and why."""
+    if not row["verdict"]:
+        return ""
+    whose = row["who"] or row["rule"]
+    text = str(row["verdict"]).replace("_", " ") + (f" by {whose}" if whose else "")
+    return f"{text}: {row['why']}" if row["why"] else text
 
 
 def _short(text: str | None) -> str:
@@ -112,6 +135,18 @@ def _data_url(picture: Picture) -> str:
 def _shown(value: Any) -> Any:  # noqa: ANN401  whatever the template names
     """What is put into the page, its own markup left alone."""
     return visible(value) if type(value) is str else value
+
+
+@cache
+def _script() -> str:
+    """What filters, and hands decisions over: with what begins a formula as every other output knows it."""
+    text = files(__package__).joinpath("templates", "page.js").read_text("utf-8")
+    return text.replace("__BLANKS__", BLANKS).replace("__SIGNS__", FORMULA_SIGNS)
+
+
+def _hashed(script: str) -> str:
+    """By which the page's policy allows this script, and no other."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The results of a reconciliation as a workbook to hand over: a sheet for each frame, numbers that can be summed."""
+"""The results of a reconciliation as a workbook to hand over: a cover, and each frame as numbers that can be summed."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +14,29 @@ from xlsxwriter.exceptions import XlsxWriterException
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
+from workbench.analysis.breaks import BREAK_CODES
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
+from workbench.analysis.report import captions, totals
 from workbench.analysis.report.captions import HEADINGS, PROOF_HEADINGS, heading
 from workbench.analysis.report.totals import Reconciled
 from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
 
-SHEETS: Final = ("summary", "matches", "breaks", "ageing", "proof", "inputs")
+COVER, BREAKS, PROPOSALS = "cover", "breaks", "proposals"
+FRAMES: Final = ("summary", "matches", "ageing", "proof", "inputs")
+PROPOSED: Final = ("id", "account", "key", "code", "entry", "statement", "line", "proposal")
+"""What is hidden from people: the entries that would settle a break, as JSON for programs, and which break that is."""
+READ: Final[Mapping[str, int]] = {
+    "account": 14, "key": 16, "business_date": 11, "code": 15, "description": 22, "words": 10,
+    "ledger_amount_minor": 11, "ledger_fee_minor": 8, "ledger_minor": 11, "statement_amount_minor": 11,
+    "statement_fee_minor": 9, "statement_minor": 11, "variance_minor": 11, "currency": 8, "since_date": 11,
+    "reason": 32, "verdict": 8, "who": 10, "why": 16,
+}  # fmt: skip
+"""What a person reads, fills in and prints of a break, with the width of the column; the others are folded away."""
+_WRAPPED: Final = {"account", "key", "code", "description", "words", "reason", "why", "what to do", "owner"}
+_COVER: Final = (44, 24, 14, 9, 22, 18, 8, 12, 9, 20)
+"""The widths of its columns, of which a sentence takes all."""
 MAX_ROWS: Final = 1_048_576
 """A sheet has so many rows, the heading's among them."""
 _WIDEST: Final = 60
@@ -54,7 +69,12 @@ class Cells:
         self.heading = book.add_format(
             {"bold": True, "bottom": 1, "valign": "top", "text_wrap": True, "num_format": "@"}
         )
+        self.title, self.verdict, self.sentence = (
+            book.add_format({"valign": "top", "text_wrap": True, "num_format": "@", "quote_prefix": True, **more})
+            for more in ({"bold": True, "font_size": 16}, {"bold": True, "font_size": 12}, {})
+        )
         self._plain = look("@")
+        self._wrapped = look("@", text_wrap=True)
         # With the prefix it stays text even when somebody goes into the cell and leaves it again.
         self._hostile = look("@", quote_prefix=True)
         self._number = look("0")
@@ -70,7 +90,9 @@ class Cells:
             return self._yes_or_no
         if pd.api.types.is_integer_dtype(kind):
             return self._whole
-        return self._dated if str(kind).startswith(("date32", "datetime64")) else self._text
+        if str(kind).startswith(("date32", "datetime64")):
+            return self._dated
+        return self._long if name in _WRAPPED else self._text
 
     def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
         places = decimals_of(currency)
@@ -94,10 +116,13 @@ class Cells:
         sheet.write_datetime(row, column, shown, look)
         return value.isoformat()[:23]
 
-    def _text(self, sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
-        text = cut(str(value))
-        sheet.write_string(row, column, text, self._hostile if begins_as_formula(text) else self._plain)
+    def _text(self, sheet: Worksheet, row: int, column: int, value: object, _: object, *, is_long: bool = False) -> str:
+        text, plain = cut(str(value)), self._wrapped if is_long else self._plain
+        sheet.write_string(row, column, text, self._hostile if begins_as_formula(text) else plain)
         return text
+
+    def _long(self, *cell: Any) -> str:  # noqa: ANN401  as above
+        return self._text(*cell, is_long=True)
 
 
 def cut(text: str) -> str:
@@ -123,7 +148,10 @@ def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes
 
 
 def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | None = None) -> None:
-    """Write summary, matches, breaks, ageing, proof and inputs to an .xlsx file.
+    """Write a cover, and breaks, summary, matches, ageing, proof and inputs, to an .xlsx file.
+
+    The breaks have empty columns for owner and comment, filled where somebody has decided; the JSON of proposals
+    stands on a sheet of its own, which is hidden.
 
     Amounts are in major units of the currency beside them. `moment`, if given, is noted as when it was made.
     Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
@@ -134,8 +162,15 @@ def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | N
         book.set_properties({"title": "Reconciliation", "created": moment or _CREATED})
         try:
             cells = Cells(book)
-            for name in SHEETS:
+            _write_cover(book.add_worksheet(COVER), result, cells)
+            rest = [name for name in result.breaks.columns if name not in READ and name != "proposal"]
+            for sheet in _write_frame(book, BREAKS, result.breaks[[*READ, *rest]], cells):
+                _fold(sheet, len(rest))
+            for name in FRAMES:
                 _write_frame(book, name, getattr(result, name), cells)
+            proposed = result.breaks.loc[result.breaks["proposal"].notna(), list(PROPOSED)]
+            for sheet in _write_frame(book, PROPOSALS, proposed, cells):
+                sheet.hide()
         finally:
             # After a refusal too: that closes what it has open.
             try:
@@ -144,46 +179,106 @@ def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | N
                 raise ReportRefused(f"The workbook cannot be written: {error}.") from None
 
 
-def _write_frame(book: Workbook, name: str, frame: pd.DataFrame, cells: Cells) -> None:
+def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
+    """Verdict, proof in one picture, what to do and by whom."""
+    names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
+    signed = getattr(result, "sign_off", None)
+    sentences = [*captions.proofs(result), *([signed] if signed else [])]
+    texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
+    last = len(_COVER) - 1
+    for row, (text, look) in enumerate([*texts, *((each, cells.sentence) for each in sentences)]):
+        shown = cut(text)
+        # What is merged is never made high enough by itself.
+        sheet.set_row(row, (24 if look is cells.title else 16) * -(-len(shown) // sum(_COVER)))
+        sheet.merge_range(row, 0, row, last, "", look)
+        sheet.write_string(row, 0, shown, look)
+    most = captions.most_of(parts := totals.parts_of(result))
+    pictured = pd.DataFrame(
+        [(*each[:1], each[2], each[3], each[1], captions.bar(each[3], most[each[0]])) for each in parts],
+        columns=["account", "difference, made of", "net_minor", "currency", "in one picture"],
+    )
+    to_do = pd.DataFrame(
+        [
+            (BREAK_CODES[each.code].settlement, each.code, each.net_minor, each.currency, each.up_minor,
+             each.down_minor, each.breaks, each.oldest_days, each.decided, each.who) for each in totals.by_code(result)
+        ],
+        columns=["what to do", "code", "net_minor", "currency", "ledger has more_minor", "statement has more_minor",
+                 "breaks", "oldest, in days", "decided", "owner"],
+    )  # fmt: skip
+    row = len(texts) + len(sentences) + 1
+    for frame in (pictured, to_do.astype({"oldest, in days": "Int64"})):
+        _write_table(sheet, frame, cells, HEADINGS, row)
+        row += len(frame) + 2
+    for column, width in enumerate(_COVER):
+        sheet.set_column(column, column, width)
+    _printed(sheet)
+    sheet.activate()
+
+
+def _write_frame(book: Workbook, name: str, frame: pd.DataFrame, cells: Cells) -> list[Worksheet]:
     """A frame on one sheet, or on as many as its rows need."""
-    room = MAX_ROWS - 1
+    room, made = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
         sheet = book.add_worksheet(name if number == 1 else f"{name} {number}")
         names = PROOF_HEADINGS if name == "proof" else HEADINGS
         _write_sheet(sheet, frame.iloc[start : start + room], cells, names)
+        made.append(sheet)
+    return made
 
 
 def _write_sheet(sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str]) -> None:
-    names = list(frame.columns)
-    headings = [heading(each, called) for each in names]
-    for column, text in enumerate(headings):
-        sheet.write_string(0, column, text, cells.heading)
-    writers = [cells.writer(each, frame.dtypes[each]) for each in names]
-    widths = _write_rows(sheet, frame, writers, [len(text) + 3 for text in headings])
-    for column, width in enumerate(widths):
+    for column, width in enumerate(_write_table(sheet, frame, cells, called)):
         sheet.set_column(column, column, min(max(width, _NARROWEST), _WIDEST))
-    last = max(len(names) - 1, 0)
     sheet.freeze_panes(1, 0)
-    sheet.autofilter(0, 0, len(frame), last)
+    sheet.autofilter(0, 0, len(frame), max(len(frame.columns) - 1, 0))
     # Numbers of transactions are text here, and meant to be.
     sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
     sheet.repeat_rows(0)
+    _printed(sheet)
+
+
+def _printed(sheet: Worksheet) -> None:
+    """On A4 across, as wide as a page."""
     sheet.set_landscape()
     sheet.set_paper(9)
     sheet.fit_to_pages(1, 0)
+    sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
     sheet.set_footer("&L&A&RPage &P of &N")
 
 
-def _write_rows(sheet: Worksheet, frame: pd.DataFrame, writers: Sequence[Write], widths: list[int]) -> list[int]:
-    """Write the rows below the heading; how wide each column is, going by the first of them."""
+def _fold(sheet: Worksheet, rest: int) -> None:
+    """Show of the breaks what is read; the rest, behind it, is folded away, and unfolds at the margin."""
+    for column, width in enumerate(READ.values()):
+        sheet.set_column(column, column, width)
+    first = len(READ)
+    sheet.set_column(first, first + rest - 1, 12, None, {"level": 1, "hidden": True})
+    sheet.set_column(first + rest, first + rest, None, None, {"collapsed": True})
+    sheet.freeze_panes(1, 2)
+
+
+def _write_table(
+    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], at: int = 0
+) -> list[int]:
+    """Headings and rows from the row `at` on; how wide each column is."""
+    headings = [heading(str(each), called) for each in frame.columns]
+    for column, text in enumerate(headings):
+        sheet.write_string(at, column, text, cells.heading)
+    writers = [cells.writer(str(each), frame.dtypes[each]) for each in frame.columns]
+    return _write_rows(sheet, frame, writers, [len(text) + 3 for text in headings], at + 1)
+
+
+def _write_rows(
+    sheet: Worksheet, frame: pd.DataFrame, writers: Sequence[Write], widths: list[int], first: int
+) -> list[int]:
+    """Write the rows from the row `first` on; how wide each column is, going by the first of them."""
     names = list(frame.columns)
     currency = names.index("currency") if "currency" in names else None
-    for row, cells in enumerate(python_rows(frame, *names), start=1):
+    for row, cells in enumerate(python_rows(frame, *names), start=first):
         code = None if currency is None else cells[currency]
         shown = [
             "" if value is None else write(sheet, row, column, value, code)
             for column, (value, write) in enumerate(zip(cells, writers, strict=True))
         ]
-        if row <= _MEASURED_ROWS:
+        if row < first + _MEASURED_ROWS:
             widths = [max(width, len(text) + 1) for width, text in zip(widths, shown, strict=True)]
     return widths

@@ -1,0 +1,449 @@
+"""What people and rules decide about breaks: kept, found again, stale when rows change, and no figure's cause."""
+
+import csv
+import json
+from contextlib import chdir
+from datetime import UTC, date, datetime
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from workbench.analysis import files
+from workbench.analysis.breaks import VERDICTS
+from workbench.analysis.frames import frame
+from workbench.analysis.reconcile import Reconciliation, reconcile
+from workbench.analysis.reconcile.deciding import DecisionTable
+from workbench.analysis.reconcile.decisions import decisions_in, ruled, rules_in
+from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW, Columns
+from workbench.cli import app
+from workbench.errors import ReconcileRefused
+
+ACCOUNT = "operator:mtn:float"
+HEADER = "break,verdict,partner,who,when,why"
+ONE, TWO, THREE = "bq4x7m2k5n3a", "bq4x7m2k5n3b", "bq4x7m2k5n3c"
+LONG = settings.get_current_profile_name() == "long"
+SLOW = settings(
+    max_examples=60 if LONG else 2, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate]
+)
+"""A run takes a tenth of a second, and what is made smaller takes hundreds."""
+OF_DECISIONS = ["verdict", "partner", "who", "when", "why"]
+Row = dict[str, Any]
+
+
+def row(key: str | None, amount: int, *, day: int = 3, **more: object) -> Row:
+    at = datetime(2026, 1, day, 10, tzinfo=UTC)
+    return {
+        "account": ACCOUNT, "key": key, "occurred_at": at, "business_date": at.date(), "direction": "in",
+        "amount_minor": amount, "fee_minor": 0, "currency": "ZMW", "status": "completed", **more,
+    }  # fmt: skip
+
+
+def moment(day: int, minute: int) -> datetime:
+    return datetime(2026, 1, day, 10, minute, tzinfo=UTC)
+
+
+def framed(rows: list[Row], columns: Columns, **usual: object) -> pd.DataFrame:
+    counted = [{"number": n, "line": n, "entry": f"je_{n}"} for n, _ in enumerate(rows, start=1)]
+    empty: Row = dict.fromkeys(columns)
+    return frame([{**empty, **usual, **count, **each} for count, each in zip(counted, rows, strict=True)], columns)
+
+
+def ledger_of(*rows: Row) -> pd.DataFrame:
+    return framed(list(rows), LEDGER_MOVEMENT, kind="funds_secured", state="posted", balance_minor=0)
+
+
+def statement_of(*rows: Row, name: str = "mtn.csv") -> pd.DataFrame:
+    return framed(list(rows), STATEMENT_ROW, statement=name, type="payment")
+
+
+OURS = [row("A", 500), row("K", 100), row("L", 200), row("LATE", 900, day=20)]
+THEIRS = [row("B", 500), row("K", 150), row("FEE", 35, direction="out", description="MONTHLY SERVICE FEE 260961234567"),
+          row("LATE", 900, day=20)]  # fmt: skip
+"""A and B are one movement, K differs, only the ledger has L, and only the statement the charge."""
+
+
+def ran(ours: list[Row] = OURS, theirs: list[Row] = THEIRS, **more: Any) -> Reconciliation:  # noqa: ANN401  settings
+    return reconcile(ledger_of(*ours), statement_of(*theirs), engine="polars", **more)
+
+
+@cache
+def plain() -> Reconciliation:
+    return ran()
+
+
+def ids(result: Reconciliation) -> dict[str, str]:
+    return dict(zip(result.breaks["key"], result.breaks["id"], strict=True))
+
+
+def decided(*rows: tuple[str, ...]) -> pd.DataFrame:
+    """Rows of break, verdict and perhaps partner."""
+    made = [(*each, "")[:3] for each in rows]
+    return pd.DataFrame([(*each, "Ada", "2026-02-01", "seen") for each in made], columns=HEADER.split(","))
+
+
+def everything(found: dict[str, str]) -> pd.DataFrame:
+    return decided((found["A"], "match", found["B"]), *((found[key], "accept") for key in ("K", "L", "FEE")))
+
+
+class TestIds:
+    @SLOW
+    @given(st.data())
+    def test_they_are_of_what_the_rows_say_alone(self, data: st.DataObject):
+        one = st.builds(
+            # Of rows of one moment the first line is the first: only equal ones have one.
+            lambda key, amount, day, batch: row(key, amount, day=day, batch=batch, occurred_at=moment(day, amount)),
+            st.sampled_from(["K1", "K2", None]), st.integers(1, 3), st.integers(1, 2), st.sampled_from(["S", None]),
+        )  # fmt: skip
+        ours, theirs = (data.draw(st.lists(one, min_size=1, max_size=9)) for _ in range(2))
+        first = ran(ours, theirs).breaks
+        shuffled = [data.draw(st.permutations(each)) for each in (ours, theirs)]
+        engine = data.draw(st.sampled_from(["polars", "pandas"]))
+        again = reconcile(ledger_of(*shuffled[0]), statement_of(*shuffled[1], name="other.csv"), engine=engine).breaks
+        told = ["id", "code", "side", "variance_minor", "rows"]
+        assert first["id"].is_unique
+        assert first["id"].str.fullmatch("b[a-z2-7]{11}").all()
+        assert sorted(map(str, first[told].to_numpy().tolist())) == sorted(map(str, again[told].to_numpy().tolist()))
+
+    def test_another_content_is_another_id(self):
+        changes = [{}, {"amount_minor": 501}, {"key": "A2"}, {"direction": "out"}, {"fee_minor": 1}, {"batch": "S"},
+                   {"phone": "+260••••567"}, {"business_date": date(2026, 1, 4)}, {"kind": "payout_paid"}]  # fmt: skip
+        each_in = [{"account": f"a{place}"} for place, _ in enumerate(changes)]
+        opposite = [row("O", 1, **account) for account in each_in]
+        before = ran([row("A", 500, **account) for account in each_in], opposite).breaks.set_index("account")
+        changed = [row("A", 500) | account | change for account, change in zip(each_in, changes, strict=True)]
+        after = ran(changed, opposite).breaks.set_index("account")
+        ours = [frame.loc[frame["side"] == "ledger", "id"].sort_index() for frame in (before, after)]
+        assert before["id"].is_unique, "the account counts"
+        assert (ours[0] == ours[1]).to_list() == [True, *[False] * (len(changes) - 1)]
+
+    def test_a_break_that_is_carried_forward_keeps_its_id(self):
+        ours = [*OURS, row("P", 7, phone="0961234567"), row("S1", 3, batch="S"), row("S2", 4, batch="S")]
+        first, later = ran([*ours, row("T", 1, day=20)]), [row("NEW", 5, day=25)]
+        ledger, statement = ledger_of(*ours, row("T", 1, day=20)), statement_of(*later, name="next.csv")
+        second = reconcile(ledger, statement, carry_forward=first.carry_forward, engine="polars")
+        gone = set(first.breaks["id"]) - set(second.breaks["id"])
+        assert gone == {ids(first)["T"]}, "it waited for the other side, and now it is missing there"
+        assert len(second.breaks) == len(first.breaks) + 1
+
+
+class TestApplied:
+    def test_they_stand_beside_the_breaks_of_both_sides(self):
+        found = ids(plain())
+        result = ran(decisions=everything(found))
+        shown = result.breaks.set_index("key")
+        assert shown.loc["A", OF_DECISIONS].to_list() == ["match", found["B"], "Ada", "2026-02-01", "seen"]
+        assert shown.loc["B", "partner"] == found["A"]
+        assert [result.is_decided, plain().is_decided, result.is_clean] == [True, False, False]
+        assert set(result.decisions["state"]) == {"applied"}
+
+    @SLOW
+    @given(st.lists(st.sampled_from([*VERDICTS, None]), min_size=5, max_size=5))
+    def test_they_change_nothing_but_their_own_columns(self, verdicts: list[str | None]):
+        before, used = plain(), dict[str, tuple[str, ...]]()
+        names = before.breaks["id"].to_list()
+        for (name, partner), verdict in zip(pairwise([*names, names[0]]), verdicts, strict=True):
+            if verdict == "match" and not used.keys() & {name, partner}:
+                used |= {name: (name, "match", partner), partner: ()}
+            elif verdict not in {"match", None}:
+                used.setdefault(name, (name, verdict))
+        result = ran(decisions=decided(*filter(None, used.values())))
+        assert result.breaks["verdict"].notna().sum() == len(used)
+        for name in ("proof", "summary", "ageing", "matches"):
+            pd.testing.assert_frame_equal(getattr(result, name), getattr(before, name))
+        frames = [each.breaks.drop(columns=OF_DECISIONS) for each in (result, before)]
+        pd.testing.assert_frame_equal(*frames)
+        for name in ("rows", "closed", "ahead"):
+            pd.testing.assert_frame_equal(getattr(result.carry_forward, name), getattr(before.carry_forward, name))
+
+    def test_a_later_run_without_the_file_still_knows_and_a_person_may_take_it_back(self):
+        first = ran(decisions=everything(ids(plain())))
+
+        def following(**more: object) -> Reconciliation:
+            return reconcile(ledger_of(*OURS), statement_of(row("NEW", 5, day=25), name="next.csv"), engine="polars",
+                             carry_forward=first.carry_forward, **more)  # fmt: skip
+
+        later = following()
+        is_open = later.breaks["verdict"].isna()
+        assert later.breaks.loc[is_open, "key"].to_list() == ["NEW"]
+        assert len(following(decisions=later.decisions).decisions) == len(later.decisions), "they may be given back"
+        back = following(decisions=decided((ids(first)["B"], "open"))).breaks
+        assert set(back.loc[back["verdict"].isna(), "key"]) == {"A", "B", "NEW"}
+
+    def test_what_became_of_a_decision_is_said(self):
+        found = ids(plain())
+        about = everything(found).assign(account=ACCOUNT, key=["A", "00K", "L", "FEE"])
+        about = pd.concat([about, decided((ONE, "accept")).assign(account="bank:settlement"), decided((TWO, "ignore"))])
+        changed = [OURS[0], row("K", 101), row("L", 200), OURS[3]]
+        result = ran(changed, [THEIRS[0], THEIRS[1], row("L", 200), THEIRS[3]], decisions=about)
+        states = dict(zip(result.decisions["break"], result.decisions["state"], strict=True))
+        assert states == {found["A"]: "applied", found["K"]: "stale", found["L"]: "settled", found["FEE"]: "settled",
+                          ONE: "elsewhere", TWO: "stale"}  # fmt: skip
+        assert not result.is_decided
+        assert "; 2 stale" in result.sign_off
+        assert set(result.carry_forward.decisions["break"]) == {found["A"], ONE}
+
+    def test_rows_of_two_amounts_may_be_matched_and_the_sign_off_says_so(self):
+        found = ids(plain())
+        result = ran(decisions=decided((found["A"], "match", f"{found['B']}; {found['FEE']}")))
+        assert f"{min(found[key] for key in ('A', 'B', 'FEE'))} matched with another amount" in result.sign_off
+        assert "Ada: 3 matched" in result.sign_off
+
+
+def line(*cells: str) -> str:
+    return ",".join([*cells, "", "", "", "", "", ""][:6])
+
+
+class TestFile:
+    @pytest.mark.parametrize(
+        ("text", "why"),
+        [
+            ("", "is empty"),
+            ("break,verdict,partner,who,when\n", "no column 'why'"),
+            (f"{HEADER},verdikt\n", "a column 'verdikt', which no decisions have"),
+            (f"{HEADER},why\n", "'why' twice"),
+            (f"{HEADER}\n{ONE},accepted,,Ada,2026-02-01,x\n", "in line 2 the verdict is accepted; there are match"),
+            (f"{HEADER}\n\n{ONE},accept,,,2026-02-01,x\n", "in line 3 `who` is empty"),
+            (f"{HEADER}\n{ONE},accept,,Ada,2026-02-01,\n", "in line 2 `why` is empty"),
+            (f"{HEADER}\n{ONE},accept,,Ada,soon,x\n", "in line 2 'soon' is no moment"),
+            (f"{HEADER}\n{ONE},accept,,Ada,31/02/2026,x\n", "in line 2 '31/02/2026' is no moment"),
+            (f"{HEADER}\n{ONE},accept,,Ada,03/02/2026,x\n", "may be 2026-02-03 or 2026-03-02"),
+            (f"{HEADER}\n{ONE},accept,,A,31/01/2026,x\n{TWO},accept,,A,01/31/2026,x\n", "the day first in one row"),
+            (f"{HEADER}\n{ONE},match,,Ada,2026-02-01,x\n", "in line 2 a match names no partner"),
+            (f"{HEADER}\n{ONE},accept,{TWO},Ada,2026-02-01,x\n", "only a match has a partner"),
+            (f"{HEADER}\n{ONE},match,{ONE},Ada,2026-02-01,x\n", "its own partner"),
+            (f"{HEADER}\nK0100,accept,,Ada,2026-02-01,x\n", "'k0100'] is no id of a break"),
+            (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x\n{ONE},ignore,,B,2026-02-01,x\n",
+             "is decided twice, as accept in line 2 and as ignore in line 3"),
+            (f"{HEADER}\n{ONE},match,{TWO},A,2026-02-01,x\n{TWO},ignore,,B,2026-02-01,x\n", "is decided twice"),
+            (f"{HEADER}\n{ONE},match,{TWO},A,2026-02-01,x\n{TWO},match,{THREE},B,2026-02-01,x\n", "is decided twice"),
+            (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x,and more\n", "a cell more than there are columns: 'and more'"),
+            (f'{HEADER}\n{ONE},accept,,A,2026-02-01,"open\n', "unexpected end of data"),
+        ],
+    )  # fmt: skip
+    def test_what_cannot_be_used_is_refused_with_its_line(self, tmp_path: Path, text: str, why: str):
+        path = tmp_path / "decisions.csv"
+        path.write_text(text, "utf-8")
+        with pytest.raises(ReconcileRefused) as refused:
+            decisions_in(path)
+        assert why in str(refused.value)
+
+    @pytest.mark.parametrize(
+        ("mark", "when", "encoding"),
+        [(",", "2026-01-31", "utf-8"), (";", "31.01.2026", "cp1252"), ("\t", "31/01/2026", "utf-16"),
+         (",", "1/31/2026", "utf-8-sig")],
+    )  # fmt: skip
+    def test_what_a_spreadsheet_saves_again_is_read(self, tmp_path: Path, mark: str, when: str, encoding: str):
+        path = tmp_path / "decisions.csv"
+        rows = [
+            [*HEADER.split(","), "key"],
+            [f" {ONE.upper()} ", "Accept", "", "Zoë", when, "0961234567", "0961234567"],
+        ]
+        path.write_bytes("\r\n".join(mark.join([*each, "", ""]) for each in rows).encode(encoding))
+        (found,), _ = decisions_in(path)
+        shown = [ONE, "accept", None, "Zoë", "2026-01-31", "096••••567", "0961234567"]
+        assert [found[name] for name in rows[0]] == shown, "a number in a comment is masked, and a key is none"
+
+
+RULES = """
+[[rule]]
+name = "monthly fee"
+account = "operator:*"
+narrative = "(?i)service fee"
+amount_minor = [30, 40]
+direction = "out"
+kind = "fee"
+expected = true
+
+[[rule]]
+name = "small change"
+code = "amount_mismatch"
+amount_minor = [0, 50]
+tolerated = true
+
+[[rule]]
+name = "named only"
+direction = "in"
+kind = "interest"
+"""
+
+
+class TestRules:
+    def run(self, folder: Path, text: str, **more: Any) -> Reconciliation:  # noqa: ANN401  settings
+        path = folder / "rules.toml"
+        path.write_text(text, "utf-8")
+        return ran(rules=path, **more)
+
+    def test_the_first_that_fits_names_the_break_decides_it_and_steers_the_proposal(self, tmp_path: Path):
+        result = self.run(tmp_path, RULES)
+        shown = result.breaks.set_index("key")[["rule", "verdict"]].astype(object)
+        assert shown.loc["FEE"].to_list() == ["monthly fee", "expected"]
+        assert shown.loc["K"].to_list() == ["small change", "tolerated"]
+        assert shown.loc["B", "rule"] == "named only"
+        assert pd.isna(shown.loc["B", "verdict"])
+        proposals = result.breaks.set_index("key")["proposal"]
+        (fee,) = json.loads(proposals["FEE"])
+        assert (fee["recipe"], fee["amount_minor"], fee["description"][:5]) == ("fee_raised", 35, "fee: ")
+        assert json.loads(proposals["B"])[0]["recipe"] == "unknown_credit"
+        assert pd.isna(proposals["K"])
+        assert not result.is_decided
+        pd.testing.assert_frame_equal(result.proof, plain().proof)
+        assert result.inputs.set_index("side").loc["rules", ["name", "rows"]].to_list() == ["rules.toml", 3]
+
+    @pytest.mark.parametrize(
+        "miss", ['account = "bank:*"', 'narrative = "^FEE"', "amount_minor = [36, 99]", 'direction = "in"',
+                 'code = "amount_mismatch"', 'words = "charge"'],
+    )  # fmt: skip
+    def test_each_of_its_conditions_must_hold(self, tmp_path: Path, miss: str):
+        name = miss.partition(" =")[0]
+        own = {"account": "*", "narrative": "SERVICE", "amount_minor": [35, 35], "direction": "out",
+               "code": "missing_in_ledger"}  # fmt: skip
+        fits = [f"{of} = {json.dumps(value)}" for of, value in own.items()]
+        path = tmp_path / "rules.toml"
+        for lines, many in ((fits, 1), ([miss, *(each for each in fits if not each.startswith(name))], 0)):
+            path.write_text("\n".join(["[[rule]]", "expected = true", *lines]), "utf-8")
+            assert (ruled(plain().breaks, rules_in(path)[0])["rule"] == "rule 1").sum() == many
+
+    def test_a_person_goes_before_a_rule(self, tmp_path: Path):
+        result = self.run(tmp_path, RULES, decisions=decided((ids(plain())["FEE"], "ignore")))
+        shown = result.breaks.set_index("key").loc["FEE"]
+        assert (shown["rule"], shown["verdict"], shown["who"]) == ("monthly fee", "ignore", "Ada")
+        assert "Ada: 1 ignored; the rule 'small change': 1 tolerated" in result.sign_off
+
+    @pytest.mark.parametrize(
+        ("text", "why"),
+        [
+            ("[[rule]]\nexpcted = true", "has expcted, which no rule has"),
+            ("[[rules]]\nexpected = true", "it has rules"),
+            ("[rule]\nexpected = true", "no table of several"),
+            ("[[rule]]\nexpected = true", "it fits every break"),
+            ('[[rule]]\ncode = "timing"', "neither a kind"),
+            ('[[rule]]\ncode = "time"\nkind = "x"', "there is no code 'time'"),
+            ('[[rule]]\naccount = "*"\nexpected = true\ntolerated = true', "not both"),
+            ("[[rule]]\namount_minor = [5, 1]\nexpected = true", "the least and the most"),
+            ("[[rule]]\namount_minor = [0.5, 1]\nexpected = true", "amount_minor: Expected `int`"),
+            ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is no regular expression"),
+            (
+                '[[rule]]\nname="a"\naccount="x"\nkind="x"\n[[rule]]\nname="a"\naccount="x"\nkind="x"',
+                "several rules called a",
+            ),
+            ("[[rule]", "cannot be read"),
+        ],
+    )
+    def test_what_is_no_rule_is_refused_by_name(self, tmp_path: Path, text: str, why: str):
+        path = tmp_path / "rules.toml"
+        path.write_text(text, "utf-8")
+        with pytest.raises(ReconcileRefused) as refused:
+            rules_in(path)
+        assert why in str(refused.value)
+
+
+class TestCommand:
+    def run(self, folder: Path, *options: str, theirs: list[Row] = THEIRS) -> Result:
+        files.write(ledger_of(*OURS), folder / "ledger.parquet", LEDGER_MOVEMENT)
+        files.write(statement_of(*theirs), folder / "mtn.parquet", STATEMENT_ROW)
+        with chdir(folder):
+            return CliRunner(catch_exceptions=False).invoke(
+                app, ["reconcile", "ledger.parquet", "mtn.parquet", *options]
+            )
+
+    def test_after_decisions_nothing_is_open_until_a_row_changes(self, tmp_path: Path):
+        first = self.run(tmp_path, "--out", "breaks.csv")
+        assert first.exit_code == 1
+        assert "Decided by" not in first.output
+        with (tmp_path / "breaks.csv").open(newline="", encoding="utf-8") as file:
+            found = {each["key"]: each["id"] for each in csv.DictReader(file)}
+        (tmp_path / "rules.toml").write_text(RULES.partition('[[rule]]\nname = "named')[0], "utf-8")
+        everything(found).to_csv(tmp_path / "decisions.csv", index=False)
+        options = ("--decisions", "decisions.csv", "--rules", "rules.toml", "--carry-to", "kept")
+        done = self.run(tmp_path, *options)
+        *_, sign_off, _, last = done.output.splitlines()
+        assert done.exit_code == 0
+        assert last == "Nothing is open: 5 breaks are decided by Ada (5)."
+        assert sign_off.startswith(
+            "Decided by Ada: 3 accepted, 2 matched; last on 2026-02-01. SHA-256 of ledger.parquet "
+        )
+        assert all(f"{name} " in sign_off for name in ("mtn.csv", "decisions.csv", "rules.toml"))
+        assert "not a file" not in sign_off
+        assert "Nothing to settle, and 5 breaks are decided." in done.output
+        changed = self.run(tmp_path, *options, theirs=[row("B", 501), *THEIRS[1:]])
+        assert changed.exit_code == 1
+        assert f"1 decision is stale, since what is open is not what it was: {found['A']}" in changed.output
+        assert "Nothing is open" not in changed.output
+
+    def test_the_next_period_knows_without_the_file_and_an_older_folder_is_read(self, tmp_path: Path):
+        everything(ids(plain())).to_csv(tmp_path / "decisions.csv", index=False)
+        self.run(tmp_path, "--decisions", "decisions.csv", "--carry-to", "kept")
+        later = [row("LATER", 5, day=25, status="failed")]
+        second = self.run(tmp_path, "--carry-forward", "kept", theirs=later)
+        assert second.exit_code == 0, second.output
+        assert "decided by Ada (5)." in second.output.splitlines()[-1]
+        (tmp_path / "kept" / "decisions.parquet").unlink()
+        assert self.run(tmp_path, "--carry-forward", "kept", theirs=later).exit_code == 1
+
+    def test_what_is_no_path_is_refused(self):
+        for more in ({"decisions": []}, {"rules": {}}):
+            with pytest.raises(ReconcileRefused, match="which is no path"):
+                ran(**more)
+
+    def test_a_file_that_cannot_be_used_ends_it_before_anything_runs(self, tmp_path: Path):
+        (tmp_path / "decisions.csv").write_text(f"{HEADER}\n{line(ONE, 'accept')}\n", "utf-8")
+        done = CliRunner().invoke(app, ["reconcile", "none.parquet", "none.csv", "--decisions", "absent.csv"])
+        assert done.exit_code == 2
+        refused = self.run(tmp_path, "--decisions", "decisions.csv")
+        assert (refused.exit_code, "in line 2 `who` is empty" in refused.output) == (2, True)
+
+
+class TestTable:
+    def test_a_script_and_the_form_write_the_same_file_and_keep_what_others_wrote(self, tmp_path: Path):
+        result, path = plain(), tmp_path / "decisions.csv"
+        found = ids(result)
+        result.decide(path, who="Ada").decide(found["A"], "match", partner=found["B"], why="one payment")
+        mine = result.decide(path, who="Ben")
+        form = mine.form()
+        (part, _, button), said, rows = form.children[0].children, form.children[1], form.children[2]
+        for name in part.options:
+            part.value = name
+            for text, verdict, _, why in (each.children for each in rows.children[1:]):
+                if found["A"] not in text.value and found["B"] not in text.value:
+                    verdict.value, why.value = "accept", "=agreed"
+        button.click()
+        assert said.value == f"3 written to {path}."
+        again = ran(decisions=path)
+        assert again.is_decided
+        assert "Ada: 2 matched; Ben: 3 accepted" in again.sign_off
+        assert "'=agreed" in path.read_text("utf-8-sig")
+        assert set(again.breaks["why"]) == {"one payment", "=agreed"}
+        for table in (mine, again.decide(tmp_path / "other.csv", who="Ben")):
+            with pytest.raises(ReconcileRefused, match="Ada has decided"):
+                table.decide(found["A"], "ignore", why="no")
+        mine.decide(found["A"], "ignore", why="no", replace=True)
+        assert set(files.read(path, DECIDED)["who"]) == {"Ben"}
+
+    def test_it_offers_partners_and_refuses_what_the_file_would_not_take(self, tmp_path: Path):
+        result, path = plain(), tmp_path / "decisions.csv"
+        found, table = ids(result), result.decide(path, who="Ada")
+        assert table.partners_of(found["A"]) == [found["B"]]
+        hinted = DecisionTable(
+            result.breaks, path, suggestions=pd.DataFrame({"breaks": [f"{found['L']}; {found['A']}"]})
+        )
+        assert hinted.partners_of(found["A"]) == [found["L"], found["B"]]
+        assert found["FEE"] in repr(table)
+        for name, verdict, why, reason in (
+            (ONE, "accept", "x", "no break"), (found["A"], "match", "x", "no partner"),
+            (found["K"], "ignore", "", "empty"),
+        ):  # fmt: skip
+            with pytest.raises(ReconcileRefused, match=reason):
+                table.decide(name, verdict, why=why)
+        assert not path.exists()
+
+
+def test_the_columns_of_decisions_are_among_those_of_a_break():
+    assert set(OF_DECISIONS) < set(BREAK)
+    assert list(DECIDED)[:6] == HEADER.split(",")
