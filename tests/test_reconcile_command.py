@@ -295,6 +295,7 @@ class TestForASpreadsheet:
         case.run(*out("local.csv"), "--excel=de-DE")
         table = files.read(case.here / "b.parquet", BREAK)
         for name, (delimiter, decimal, day) in LOCALES.items():
+            assert delimiter != decimal
             outputs.write_breaks(SimpleNamespace(breaks=table), tmp_path / f"{name}.csv", excel=name)
             with (tmp_path / f"{name}.csv").open(newline="", encoding="utf-8-sig") as file:
                 found = list(csv.DictReader(file, delimiter=delimiter))

@@ -556,7 +556,7 @@ class TestNarratives:
         months = [reconcile(ours, statement_of(A, {**B, **SAID}, *parts, nameless), engine=engine)]
         for day in (36, 66):
             last = months[-1]
-            new = [movement(None, 9, day=day, description="another"), movement(f"k{day}", 1, day=day)]
+            new = [movement(None, 9, day=day, description=f"of {day}"), movement(f"k{day}", 1, day=day)]
             told = statement_of(*new, opening=int(last.proof["statement_minor"][0]))
             told = told.drop(columns=["words"]) if day == 36 else told
             months.append(reconcile(ours, told, engine=engine, carry_forward=last.carry_forward))
@@ -570,8 +570,10 @@ class TestNarratives:
             assert ("invalid_row", None, "no key", None, since) in found
             kept = rows(result.carry_forward.rows, "key", "description", "words", "since_date")
             assert [row for row in kept if row[0] in {"p", "q"}] == [(key, *KEPT_OF_IT, end) for key in ("p", "q")]
-        assert ("invalid_row", None, "another", None, None) in rows(months[1].breaks, *names)
-        assert ("invalid_row", None, "another", None, second) in rows(months[2].breaks, *names)
+        assert ("invalid_row", None, "of 36", None, None) in rows(months[1].breaks, *names)
+        found = rows(months[2].breaks, *names)
+        assert ("invalid_row", None, "of 36", None, second) in found
+        assert ("invalid_row", None, "of 66", None, None) in found
         gross = [f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee")]
         by_code = {row[0]: row[1:] for row in rows(months[2].breaks, "code", *gross)}
         assert by_code["fee_mismatch"] == (200, 5, 200, 2)
