@@ -91,7 +91,7 @@ class Reconciliation(Closing):
         """
         from workbench.analysis.reconcile.deciding import DecisionTable
 
-        return DecisionTable(self.breaks, Path(path), who, getattr(self, "suggestions", None))
+        return DecisionTable(self.breaks, Path(path), who, self.suggestions)
 
     @property
     def rates(self) -> pd.DataFrame:
