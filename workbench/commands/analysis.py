@@ -215,9 +215,9 @@ def _ledger(path: Path) -> Any:  # noqa: ANN401  a table or a path
 
     if path.suffix.lower() == _TABLE:
         return path
-    if not path.exists():
-        raise ReconcileRefused(f"The ledger cannot be read: there is no file {path}.")
     try:
+        if not path.exists():
+            raise ReconcileRefused(f"The ledger cannot be read: there is no file {path}.")
         return files.read(path, {name: kind for name, kind in LEDGER_MOVEMENT.items() if name in LEDGER_READ})
     except (OSError, ValueError) as error:
         reason, hint = _reason(error), ""
