@@ -62,6 +62,15 @@ PROBLEMS = [
     ({"Fee": "free"}, "Fee 'free' is not an amount"),
     ({"Fee": "#DIV/0!"}, "Fee holds the spreadsheet's error #DIV/0!"),
     ({"Balance": "n/a"}, "Balance 'n/a' is not an amount"),
+    ({"Amount": '"1,234.5O"'}, "Amount '1,234.5O' is not an amount"),
+    ({"Amount": "-inf"}, "Amount '-inf' is not an amount"),
+    ({"Amount": str(2**63)}, "has more than 13 digits before the point"),
+    ({"Balance": str(-(2**63))}, "has more than 13 digits before the point"),
+    ({"Fee": "٣"}, "Fee '٣' is not an amount"),
+    ({"Id": "x" * 40_000}, "has more than 32,767 characters"),
+    ({"Date": "0001-01-01 00:00:00"}, "is not a date"),
+    ({"Date": "9999-12-31 23:59:59"}, "is not a date"),
+    ({"Date": "2026-01-05 25:00:00"}, "is not a date"),
     ({"To": "FRI:other/SP"}, "of From and To, neither is the account's own party"),
     ({"From": "FRI:shop/USER"}, "of From and To, both are the account's own party"),
     ({"Id": "", "Amount": "x", "Fee": "-1"}, "Id is missing; Amount 'x' is not an amount; Fee '-1' is negative"),
@@ -128,44 +137,62 @@ def test_another_currency_is_kept_as_it_is_and_long_texts_and_formulas_stay_text
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "is empty"),
-        (b"\xef\xbb\xbf", "is empty"),
-        (b"\n \n,,,\n", "is empty"),
-        (HEADER.encode("utf-16-le"), "is not text"),
-        (HEADER.encode("utf-32"), "is not text"),
-        (f"{HEADER}\n{GOOD}\nMo\xe9,".encode("latin-1"), "is not text in utf-8: line 3 has other bytes"),
-        (f"{HEADER}\n{GOOD}\n".encode("utf-16")[:-1], "is not text in utf-16"),
-        (f'{HEADER}\n{GOOD}\n"open,\n{GOOD}\n', "cannot be cut into cells at line 3"),
-        (f'{HEADER}\n"a"b,\n', "cannot be cut into cells at line 2"),
-        (f"{HEADER}\n{'x' * 1_100_000}", "at line 2: a cell has more than 1,048,576 characters"),
-        (f'{HEADER}\n"open,\n{GOOD * 12_000}\n', "or is a quote not closed, so that all that follows is one"),
-        (b"PK\x03\x04 and no more", "cut short or damaged"),
-        (OLE + bytes(500), "of the kind before .xlsx"),
-        (OLE + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
-        ("a,b\n1,2\n", "has none of the layouts known (mtn, airtel, airtel_signed, zamtel, aggregator, "),
-        (HEADER.replace("Fee,", ""), "For mtn it lacks Fee"),
-        (f"{HEADER}\n{GOOD}".replace(",", ";"), "For mtn it has ';' between its cells and not ','"),
-        (f"{HEADER}\n{GOOD}".replace(",", "|"), "replace(LAYOUTS['mtn'], delimiter='|')"),
-        (",".join(LEDGER_MOVEMENT), "the columns of a ledger: it comes first"),
-        (f"{HEADER},Secret", "For mtn it has besides Secret"),
-        (f"{HEADER},FEE\n", "more than once"),
-        (f"{GOOD}\n{HEADER}\n{GOOD}", "has a row above its header, in line 1"),
-        # One delimiter that does not cut a file is no fault of the file: that which has the header is told of.
-        (f'{HEADER}\n{QUOTED}\n"open,', "cannot be cut into cells at line 3: "),
-        ('When,What\n"open,2\n3,4', "cannot be cut into cells at line 2"),
-        ('When,What\n"""Acme"" Ltd",2', "headings found in line 1: When, What"),
-        *((f"{HEADER}\n{QUOTED}".replace(",", mark), "between its cells and not ','") for mark in ";|\t"),
-    ],
-)
+REFUSED: list[tuple[str | bytes, str]] = [
+    (b"", "is empty"),
+    (b"\xef\xbb\xbf", "is empty"),
+    (b"\n \n,,,\n", "is empty"),
+    (HEADER.encode("utf-16-le"), "is not text"),
+    (HEADER.encode("utf-32"), "is not text"),
+    (f"{HEADER}\n{GOOD}\nMo\xe9,".encode("latin-1"), "is not text in utf-8: line 3 has other bytes"),
+    (f"{HEADER}\n{GOOD}\n".encode("utf-16")[:-1], "is not text in utf-16"),
+    (f'{HEADER}\n{GOOD}\n"open,\n{GOOD}\n', "cannot be cut into cells at line 3"),
+    (f'{HEADER}\n"a"b,\n', "cannot be cut into cells at line 2"),
+    (f"{HEADER}\n{'x' * 1_100_000}", "at line 2: a cell has more than 1,048,576 characters"),
+    (f'{HEADER}\n"open,\n{GOOD * 12_000}\n', "or is a quote not closed, so that all that follows is one"),
+    (b"PK\x03\x04 and no more", "cut short or damaged"),
+    (OLE + bytes(500), "of the kind before .xlsx"),
+    (OLE + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
+    ("a,b\n1,2\n", "has none of the layouts known (mtn, airtel, airtel_signed, zamtel, aggregator, "),
+    (HEADER.replace("Fee,", ""), "For mtn it lacks Fee"),
+    (f"{HEADER}\n{GOOD}".replace(",", ";"), "For mtn it has ';' between its cells and not ','"),
+    (f"{HEADER}\n{GOOD}".replace(",", "|"), "replace(LAYOUTS['mtn'], delimiter='|')"),
+    (",".join(LEDGER_MOVEMENT), "the columns of a ledger: it comes first"),
+    (f"{HEADER},Secret", "For mtn it has besides Secret"),
+    (f"{HEADER},FEE\n", "more than once"),
+    (f"{GOOD}\n{HEADER}\n{GOOD}", "has a row above its header, in line 1"),
+    # One delimiter that does not cut a file is no fault of the file: that which has the header is told of.
+    (f'{HEADER}\n{QUOTED}\n"open,', "cannot be cut into cells at line 3: "),
+    ('When,What\n"open,2\n3,4', "cannot be cut into cells at line 2"),
+    ('When,What\n"""Acme"" Ltd",2', "headings found in line 1: When, What"),
+    *((f"{HEADER}\n{QUOTED}".replace(",", mark), "between its cells and not ','") for mark in ";|\t"),
+    (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<<>>\n", "is a PDF"),
+    (b" \n<!DOCTYPE html><table><tr><td>Id</td></tr></table>", "is a web page or XML, whatever its name says"),
+    (b"<?xml version='1.0'?><Workbook/>", "is a web page or XML"),
+    (b"\x1f\x8b\x08" + bytes(20), "is packed, whatever its name says. Unpack it first"),
+    (b"\x89PNG\r\n\x1a\n" + bytes(500), "is not text"),
+    (bytes(range(256)) * 40, "is not text"),
+    (HEADER.encode("cp500"), "line 1 has other bytes"),
+    (f"{HEADER}\n{GOOD}".replace("100", "1\x0000"), "is not text"),
+    (f"{HEADER}\n{GOOD}\n" + '"' + "x\n" * 600_000 + '"', "a cell has more than 1,048,576 characters"),
+    (",".join(f"c{number}" for number in range(20_000)), "has none of the layouts known"),
+    ('[{"Id": 1}]', "has none of the layouts known"),
+    (f"{HEADER},Amount\n{GOOD},1", "has the heading 'amount' more than once"),
+    (f"{HEADER}\n{GOOD.replace('2026-01-05', '05/01/2026')}", "is 5 January 2026 or 1 May 2026"),
+    (
+        "\n".join([HEADER, *(GOOD.replace("2026-01-05", day) for day in ("13/01/2026", "01/13/2026"))]),
+        "has dates in more than one format: line 2 '13/01/2026 08:01:02'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), REFUSED)
 def test_a_file_that_cannot_be_read_is_refused_in_words(content: str | bytes, words: str, tmp_path: Path):
     path = tmp_path / "statement.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(StatementRefused) as refused:
         read_statement(path)
     assert words in str(refused.value)
+    assert refused.value.hint, "and what to do"
     assert refused.value.facts["file"] == "statement.csv"
     assert str(tmp_path) not in str(refused.value)
     assert isinstance(refused.value, WorkbenchError)

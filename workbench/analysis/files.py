@@ -118,7 +118,12 @@ def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
         for batch in opened(source, schema):
             yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
     except (KeyError, ValueError) as error:
-        why = (_fault_of(source, schema) if opened is _csv else None) or str(error).rstrip(".")
+        fault = _fault_of(source, schema) if opened is _csv else None
+        if not fault and "Empty CSV file" in str(error):
+            # A line of headings that nothing ends, not even a line break, is a table without rows to us.
+            yield schema.empty_table()
+            return
+        why = fault or str(error).rstrip(".")
         raise ValueError(f"{source.name} is no table of these columns: {why}.") from None
 
 
@@ -135,7 +140,6 @@ def _csv(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=schema,
-            include_columns=schema.names,
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,

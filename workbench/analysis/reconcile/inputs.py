@@ -129,8 +129,8 @@ class Source:
             try:
                 native = pq.read_schema(self.given[0]).empty_table()
             except (pa.ArrowException, OSError) as problem:
-                text = f"{self.given[0].name} is no Parquet file: {problem}"
-                raise ReconcileRefused(text, hint=self.side.file_from) from problem
+                why = "cannot be read" if isinstance(problem, PermissionError) else "is no Parquet file"
+                raise ReconcileRefused(f"{self.given[0].name} {why}: {problem}.", hint=self.side.file_from) from problem
         if self.kind == PANDAS:
             here = self.given[[name for name in kinds if name in self.given.columns]]
             # The type of a column tells what is in it, but for `object`.
@@ -235,12 +235,15 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
 
 
 def _files(path: Path, side: Side) -> list[Path]:
-    # A file may be called `ledger[1].parquet`.
-    if has_magic(str(path)) and not path.exists():
-        found = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
-    else:
-        found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    there = [each for each in found if each.is_file()]
+    try:
+        # A file may be called `ledger[1].parquet`.
+        if has_magic(str(path)) and not path.exists():
+            found = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
+        else:
+            found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        there = [each for each in found if each.is_file()]
+    except OSError as problem:
+        raise ReconcileRefused(f"{side.called} cannot be read: {path.name}: {problem.strerror}.") from problem
     if not there:
         raise ReconcileRefused(f"{side.called}: no file is at {path}.")
     return there

@@ -138,7 +138,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     except BaseException as problem:
         runs_on.close()
         if isinstance(problem, runs_on.failures):
-            text = f"The tables cannot be compared: {str(problem).strip().splitlines()[0]}"
+            names = " and ".join(each.name for each in (inputs.ledger, *inputs.statements))
+            text = f"{names} cannot be compared: {str(problem).strip().splitlines()[0]}."
             hint = "Either a file is damaged, and is to be exported again, or 64 bits do not hold a number or a sum."
             raise ReconcileRefused(text, hint=hint) from problem
         raise

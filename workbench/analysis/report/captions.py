@@ -14,7 +14,7 @@ from workbench.render import Column, Table, percent, table
 
 _FEW = 5
 _REASON = 200
-_COUNTED = ("side", "name", "rows", "unreadable_rows")
+_COUNTED = ("side", "name", "sha256", "rows", "unreadable_rows")
 _UNUSABLE = BREAK_CODES[INVALID].reason.partition("{")[0]
 _CLOSINGS = ("ledger_minor", "statement_minor")
 HEADINGS: Final[Mapping[str, str]] = {
@@ -63,11 +63,12 @@ def unreadable(result: Reconciled) -> list[str]:
     bad = result.breaks[result.breaks["code"] == INVALID].sort_values("line", kind="stable")
     found = []
     # Inputs are hashed when they are first asked for: not where every row can be used.
-    for side, name, rows, count in python_rows(result.inputs, *_COUNTED) if len(bad) else ():
+    for side, name, sha256, rows, count in python_rows(result.inputs, *_COUNTED) if len(bad) else ():
         mine = bad[(bad["side"] == side) & ((bad["statement"] == name) | (side == "ledger"))]
         if count and 2 * count >= rows and len(mine):
             reason = shortened(" ".join(mine["reason"].iloc[0].split()), _REASON, counts_mark=False)
-            text = f"{count:,} of {rows:,} rows of {name} are unreadable: is the layout right?"
+            called = name if sha256 or side != "ledger" else "the ledger"
+            text = f"{count:,} of {rows:,} rows of {called} are unreadable: is the layout right?"
             found.append(f"{text} First reason: {reason.removeprefix(_UNUSABLE)}")
     return found
 

@@ -107,9 +107,9 @@ def _sheet_lines(sheet: Any, failed: Failed) -> Iterator[Line]:  # noqa: ANN401 
 
 def digest_of(path: Path) -> str:
     """The SHA-256 of a file. Raises StatementRefused: no file, a folder, unreadable, or empty."""
-    if path.is_dir():
-        raise refused(path.name, "is a folder; name a file.")
     try:
+        if path.is_dir():
+            raise refused(path.name, "is a folder; name a file.")
         with path.open("rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
             size = handle.tell()
