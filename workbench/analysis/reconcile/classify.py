@@ -93,7 +93,9 @@ def classify(
     plain = {side: _narrow(each.join(marked, on=GROUP, how="anti"), side, nw.lit("")) for side, each in good.items()}
     compared = _compared({side: nw.concat([plain[side], _alike(special, side)]) for side in SIDES}, tolerance)
     opened, members = _opened(engine, compared), _members(engine, special)
-    names = respelt(pa.concat_tables([each.select(GROUP) for each in (opened, members)]))
+    is_broken = pc.not_equal(opened["code"], TOLERATED)
+    moves = pc.or_(pc.equal(members["status"], COMPLETED), pc.greater(members["batches"], 0))
+    names = respelt(pa.concat_tables([opened.filter(is_broken).select(GROUP), members.filter(moves).select(GROUP)]))
     if len(names):
         here = engine.keep(engine.arrow(names, {"account": WHOLE, "g": TEXT, "name": TEXT}))
         named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
