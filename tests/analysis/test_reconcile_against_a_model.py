@@ -111,16 +111,15 @@ def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple,
     left = moved[0] + moved[1]
     sums = [sum(map(signed, rows)) for rows in moved]
     is_one_and_one = [len(rows) for rows in moved] == [1, 1]
-    if len(left) > 1 and not is_one_and_one and sums[0] == sums[1] and len({row["currency"] for row in left}) == 1:
+    agree = len(left) > 1 and sums[0] == sums[1] and len({row["currency"] for row in left}) == 1 and not is_one_and_one
+    if agree:
         matches.append((rule_of(*moved), *moved))
         moved = [[], []]
     rest = [moved[side] + still[side] for side in (0, 1)]
     pairs += met(rest, "direction", "amount_minor")
     moved, still = ([[row for row in rows if moves(row) is each] for rows in rest] for each in (True, False))
     pairs += [*met(moved, "amount_minor"), *met(moved, "direction")]
-    if not pairs and not any(
-        rule in {"one_to_many", "many_to_one", "many_to_many", "nets_to_zero"} for rule, *_ in matches
-    ):
+    if not pairs and not agree:
         first = [next(iter(moved[side] + still[side]), None) for side in (0, 1)]
         if None not in first:
             pairs = [tuple(first)]
