@@ -102,7 +102,7 @@ def one_name(ours: list, theirs: list, tolerance: Tolerance) -> tuple[list, list
 
 def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, tolerance: Tolerance) -> None:
     """The same movement on both sides, then the same sum, then the nearest; then duplicates, and rows on their own."""
-    if len(ours) == len(theirs) == 1:
+    if len(ours) == len(theirs) == 1 and ours[0]["key"] == theirs[0]["key"]:
         one_pair(ours, theirs, breaks, matches, alone, tolerance)
         return
     whole = ("direction", "amount_minor", "fee_minor", "currency")
@@ -120,10 +120,11 @@ def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple,
     moved, still = ([[row for row in rows if moves(row) is each] for rows in rest] for each in (True, False))
     pairs += [*met(moved, "amount_minor"), *met(moved, "direction")]
     if not pairs and not agree:
-        first = [next(iter(moved[side] + still[side]), None) for side in (0, 1)]
-        if None not in first:
-            pairs = [tuple(first)]
-            moved, still = ([[r for r in rows if r not in first] for rows in sides] for sides in (moved, still))
+        rest = [moved[side] + still[side] for side in (0, 1)]
+        for key in {row["key"] for row in rest[0]} & {row["key"] for row in rest[1]}:
+            pairs.append(tuple(next(row for row in rows if row["key"] == key) for rows in rest))
+        paired = [row for pair in pairs for row in pair]
+        moved, still = ([[r for r in rows if not any(r is p for p in paired)] for rows in s] for s in (moved, still))
     for left, right in pairs:
         one_pair([left], [right], breaks, matches, alone, tolerance)
     for side, (rows, code) in enumerate(((moved[0], "duplicate_in_ledger"), (moved[1], "duplicate_in_statement"))):

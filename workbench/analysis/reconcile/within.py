@@ -32,12 +32,17 @@ both sides and of the ledger are left of its group, and what they move.
 """
 _ALIKE = ("direction", "amount", "fee", "currency")
 """In what two rows of one key that moved are one movement."""
-_NEAREST: Sequence[tuple[bool, tuple[str, ...]]] = (
-    (False, ("direction", "amount")),
-    (True, ("amount",)),
-    (True, ("direction",)),
+_NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
+    (("direction", "amount"), False, False),
+    (("amount",), True, False),
+    (("direction",), True, False),
+    (("key",), False, True),
 )
-"""In what what is left is compared, one after another: then it differs in a field. If true, only what moved."""
+"""In what the rows that are left are alike, one after another: they differ in a field then, and are compared.
+
+The first flag says that only what moved is, and the second that only the first rows are, and of those groups alone in
+which no row has its like.
+"""
 
 
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
@@ -147,16 +152,18 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
     moves = [row["status"] == COMPLETED for row in rows]
     groups = [tuple(row[name] for name in GROUP) for row in rows]
     free, met = sorted(range(len(rows)), key=lambda place: not moves[place]), []
-    # First to first only where nothing of the key has its like: elsewhere what is left has none.
+    # First to first only where nothing of the group has its like, now or in an earlier run.
     moved = Counter(group for group, each in zip(groups, moves, strict=True) if each)
     alone = {group for group, row in zip(groups, rows, strict=True) if row["moved"] == moved[group]}
-    for only_moved, by in (*_NEAREST, (False, ())):
+    for by, only_moved, only_firsts in _NEAREST:
         alike: defaultdict[tuple[object, ...], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for place in free:
-            if (moves[place] or not only_moved) and (by or groups[place] in alone):
+            is_first = groups[place] in alone and rows[place]["was"] not in codes.DUPLICATE.values()
+            if (moves[place] or not only_moved) and (is_first or not only_firsts):
                 of = (*groups[place], *(rows[place][name] for name in by))
                 alike[of][rows[place]["side"] == STATEMENT].append(place)
-        found = [both for sides in alike.values() for both in list(zip(*sides, strict=False))[: None if by else 1]]
+        last = 1 if only_firsts else None
+        found = [both for sides in alike.values() for both in zip(*(places[:last] for places in sides), strict=False)]
         met += found
         taken = set(chain(*found))
         free = [place for place in free if place not in taken]
