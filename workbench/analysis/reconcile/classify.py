@@ -94,8 +94,10 @@ def classify(
     compared = _compared({side: nw.concat([plain[side], _alike(special, side)]) for side in SIDES}, tolerance)
     opened, members = _opened(engine, compared), _members(engine, special)
     is_broken = pc.not_equal(opened["code"], TOLERATED)
+    # What did not move is no break, unless it was part of one.
     moves = pc.or_(pc.equal(members["status"], COMPLETED), pc.greater(members["batches"], 0))
-    names = respelt(pa.concat_tables([opened.filter(is_broken).select(GROUP), members.filter(moves).select(GROUP)]))
+    counts = pc.or_(moves, pc.is_valid(members["was"]))
+    names = respelt(pa.concat_tables([opened.filter(is_broken).select(GROUP), members.filter(counts).select(GROUP)]))
     if len(names):
         here = engine.keep(engine.arrow(names, {"account": WHOLE, "g": TEXT, "name": TEXT}))
         named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
@@ -122,6 +124,7 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     """The groups that have several rows on a side, or a batch, or what an earlier run knew to be told again."""
     was = nw.col("was")
     known = settled() | reduce(or_, [(was == code).fill_null(value=False) for code in codes.DUPLICATE.values()])
+    known |= ~was.is_null() & (nw.col("status") != COMPLETED)
     marks = [side.filter(known).select(*GROUP) for side in rows] if carried else []
     for side in rows:
         # Each side by itself: over both the great aggregation takes a third longer.
