@@ -205,6 +205,8 @@ class TestFiles:
         again = case.run("--carry-forward", "kept/january")
         assert again.exit_code == 2, "the same statement again is no next one"
         assert "told again: mtn.csv" in again.output
+        skipped = case.run("--carry-forward", "kept/january", "--skip-settled")
+        assert (skipped.exit_code, " told again by files that overlap" in skipped.output) == (1, True)
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}
         assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet"}
 

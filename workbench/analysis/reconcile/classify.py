@@ -1,6 +1,6 @@
 """Rules 1 to 5, in the order of the facts, over the rows of both sides: every row lands in exactly one class."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -90,15 +90,19 @@ def classify(
     marked = engine.keep(_marked(good.values(), carried=carried))
     everything = nw.concat(list(good.values()))
     special = special_of(engine, everything.join(marked, on=GROUP, how="semi"), overlaps=overlaps)
-    plain = {side: each.join(marked, on=GROUP, how="anti").with_columns(pair=nw.lit("")) for side, each in good.items()}
-    compared = _compared({side: [plain[side], _alike(special, side)] for side in SIDES}, tolerance)
+    plain = {side: _narrow(each.join(marked, on=GROUP, how="anti"), side, nw.lit("")) for side, each in good.items()}
+    compared = _compared({side: nw.concat([plain[side], _alike(special, side)]) for side in SIDES}, tolerance)
     opened, members = _opened(engine, compared), _members(engine, special)
-    names = respelt(pa.concat_tables([each.select(GROUP) for each in (opened, members)]))
+    is_broken = pc.not_equal(opened["code"], TOLERATED)
+    # What did not move is no break, unless it was part of one.
+    moves = pc.or_(pc.equal(members["status"], COMPLETED), pc.greater(members["batches"], 0))
+    counts = pc.or_(moves, pc.is_valid(members["was"]))
+    names = respelt(pa.concat_tables([opened.filter(is_broken).select(GROUP), members.filter(counts).select(GROUP)]))
     if len(names):
         here = engine.keep(engine.arrow(names, {"account": WHOLE, "g": TEXT, "name": TEXT}))
         named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
-        pairs = _compared({side: [_alike(again, side)] for side in SIDES}, tolerance)
+        pairs = _compared({side: _alike(again, side) for side in SIDES}, tolerance)
         more = _opened(engine, pairs), _members(engine, again)
         compared, special = (
             nw.concat([each.join(here, on=GROUP, how="anti"), other])
@@ -120,6 +124,7 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     """The groups that have several rows on a side, or a batch, or what an earlier run knew to be told again."""
     was = nw.col("was")
     known = settled() | reduce(or_, [(was == code).fill_null(value=False) for code in codes.DUPLICATE.values()])
+    known |= ~was.is_null() & (nw.col("status") != COMPLETED)
     marks = [side.filter(known).select(*GROUP) for side in rows] if carried else []
     for side in rows:
         # Each side by itself: over both the great aggregation takes a third longer.
@@ -130,7 +135,15 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
 
 def _alike(special: Frame, side: str) -> Frame:
     """What of special groups has a row that is alike on the other side."""
-    return special.filter((nw.col("paired") > 0) & (nw.col("side") == side))
+    return _narrow(special.filter((nw.col("paired") > 0) & (nw.col("side") == side)), side, nw.col("pair"))
+
+
+def _narrow(rows: Frame, side: str, pair: nw.Expr) -> Frame:
+    """What goes through the great join."""
+    prefix = PREFIX[side]
+    return rows.select(
+        *(nw.col(name).alias(f"{prefix}{name}") for name in (*GROUP, *NARROW[side])), pair.alias(f"{prefix}pair")
+    )
 
 
 def _members(engine: Engine, special: Frame) -> pa.Table:
@@ -157,16 +170,15 @@ def settled_lines(engine: Engine, classified: Classified) -> Frame:
     return nw.concat([each.select(*LINE) for each in (pairs, named)]).group_by(*LINE).agg(lines=nw.len())
 
 
-def _compared(rows: Mapping[str, Sequence[Frame]], tolerance: Tolerance) -> Frame:
+def _compared(rows: Mapping[str, Frame], tolerance: Tolerance) -> Frame:
     """Rules 4 and 5: one row and one row, of both sides."""
-    left, right = (nw.concat([each.select(*_ON, *NARROW[side]) for each in rows[side]]) for side in SIDES)
-    ours = left.select(*_ON, *_prefixed(NARROW[LEDGER], "l_"))
-    theirs = right.select(*_prefixed([*_ON, *NARROW[STATEMENT]], "s_"))
-    joined = ours.join(theirs, left_on=_ON, right_on=[f"s_{name}" for name in _ON], how="full")
-    return _coded(joined.with_columns(**{name: nw.coalesce(name, f"s_{name}") for name in _ON}), tolerance)
+    ours, theirs = ([f"{prefix}{name}" for name in _ON] for prefix in PREFIX.values())
+    joined = rows[LEDGER].join(rows[STATEMENT], left_on=ours, right_on=theirs, how="full")
+    named = {name: nw.coalesce(*both) for name, *both in zip(_ON, ours, theirs, strict=True)}
+    return _coded(joined, tolerance, **named)
 
 
-def _coded(joined: Both, tolerance: Tolerance) -> Both:
+def _coded(joined: Both, tolerance: Tolerance, **more: nw.Expr) -> Both:
     """The pairs with a `code`: null where they agree to the ngwee, or nothing moved."""
     moves = {side: (nw.col(f"{prefix}status") == COMPLETED) for side, prefix in PREFIX.items()}
     fields = {
@@ -184,12 +196,7 @@ def _coded(joined: Both, tolerance: Tolerance) -> Both:
     code = nw.when(~both & nw.coalesce(*moves.values())).then(nw.lit(ONE_SIDED))
     for name, differs in fields.items():
         code = code.when(both & differs.fill_null(value=False)).then(nw.lit(name))
-    return joined.with_columns(code=code)
-
-
-def _prefixed(names: Iterable[str], prefix: str) -> list[nw.Expr]:
-    """These columns under the name that they have in a pair."""
-    return [nw.col(name).alias(f"{prefix}{name}") for name in names]
+    return joined.with_columns(code=code, **more)
 
 
 def both_sides() -> nw.Expr:

@@ -34,6 +34,7 @@ from workbench.analysis.reconcile.narratives import narrated
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
     Read,
+    Totals,
     ageing_of,
     books,
     check_accounts,
@@ -177,7 +178,8 @@ class _Run:
         found = open_pairs(
             self.engine, classified, read.everything, read.accounts, cut_after, self._bounds(), self.tolerance, self.key
         )
-        return self._result(read, closing, classified, found)
+        again = told_again(self.engine, classified, read.accounts) if overlaps else []
+        return self._result(read, closing, classified, found, again)
 
     def _read(self) -> Read:
         given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
@@ -261,7 +263,9 @@ class _Run:
         """What an earlier run left of an account (CLOSED), or nothing."""
         return self.carried.closed_of(account) if self.carried else {}
 
-    def _result(self, read: Read, closing: Mapping[str, int], classified: Classified, found: Open) -> Reconciliation:
+    def _result(
+        self, read: Read, closing: Mapping[str, int], classified: Classified, found: Open, again: Totals
+    ) -> Reconciliation:
         expected_in = {name: ", ".join(sorted({each.source for each in read.books_of(name)})) for name in closing}
         is_tolerated = pc.equal(found.pairs["code"], TOLERATED)
         let_pass = found.pairs.filter(is_tolerated)
@@ -269,7 +273,6 @@ class _Run:
             found = found._replace(pairs=found.pairs.filter(pc.invert(is_tolerated)))
         rows = narrated(self.engine, self.inputs, broken_rows(found), self.carried)
         breaks = breaks_of(found, rows, closing, expected_in)
-        again = told_again(self.engine, classified, read.accounts)
         explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
         tolerated = _summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
         lines = [

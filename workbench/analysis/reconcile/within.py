@@ -21,23 +21,28 @@ _TIES = ["fresh", "order", "source", "no", "entry", "amount", "fee", "direction"
 """What tells which of several rows is the first: one that was reported before; the order of the input never does."""
 SPECIAL: Shape = {
     **ROW, "pair": WORD, "told_again": FLAG, "agrees": FLAG,
-    **dict.fromkeys(("fresh", "batches", "paired", "rank", "n", "l_n", "l_sum", "s_sum", "stands"), NUMBER),
+    **dict.fromkeys(("fresh", "batches", "paired", "rank", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), NUMBER),
 }  # fmt: skip
 """A row of a special group, with what it came to in it.
 
 Of one `pair` are a row of each side that are alike; `agrees` tells the rows of which both sides add up to the same,
 and `told_again` those that count once and stand twice. `stands` is how many rows of its side and key that go the same
-way are paired, and `n`, `l_n`, `l_sum` and `s_sum` are how many rows of both sides and of the ledger are left of its
-group, and what they move.
+way are paired, and `moved` how many of its group moved at all. `n`, `l_n`, `l_sum` and `s_sum` are how many rows of
+both sides and of the ledger are left of its group, and what they move.
 """
 _ALIKE = ("direction", "amount", "fee", "currency")
 """In what two rows of one key that moved are one movement."""
-_NEAREST: Sequence[tuple[bool, tuple[str, ...]]] = (
-    (False, ("direction", "amount")),
-    (True, ("amount",)),
-    (True, ("direction",)),
+_NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
+    (("direction", "amount"), False, False),
+    (("amount",), True, False),
+    (("direction",), True, False),
+    (("key",), False, True),
 )
-"""In what what is left is compared, one after another: then it differs in a field. If true, only what moved."""
+"""In what the rows that are left are alike, one after another: they differ in a field then, and are compared.
+
+The first flag says that only what moved is, and the second that only the first rows are, and of those groups alone in
+which no row has its like.
+"""
 
 
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
@@ -54,6 +59,7 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
         told_again=nw.lit(value=False),
         batches=batches,
         adds=moves | (batches > 0),
+        moving=nw.when(moves).then(1).otherwise(0),
         l_one=nw.when(ours).then(1).otherwise(0),
         s_one=nw.when(theirs).then(1).otherwise(0),
         l_signed=nw.when(ours).then(nw.col("signed")).otherwise(0),
@@ -71,6 +77,7 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     sums = {
         "rank": nw.col("one").cum_sum().over(*GROUP, "told_again", "side", order_by=_TIES),
         "stands": nw.col("paired").sum().over(*GROUP, "side", "adds", "direction", "key"),
+        "moved": nw.col("moving").sum().over(*GROUP, "told_again"),
         "n": n, "l_n": l_n, "l_sum": l_sum, "s_sum": s_sum, "agrees": left & several & is_one,
     }  # fmt: skip
     return engine.keep(engine.conform(found, SPECIAL, **sums))
@@ -139,32 +146,38 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
     is a movement of its own; so is what writes its key in another way.
     """
     ordered = left.sort_by([(name, "ascending") for name in _TIES])
-    names = [*GROUP, "side", "key", "direction", "amount", "status", "was", "stands"]
-    rows = ordered.select(names).to_pylist()
-    free = sorted(range(len(rows)), key=lambda place: rows[place]["status"] != COMPLETED)
-    met: list[tuple[int | None, ...]] = []
-    for only_moved, by in _NEAREST:
+    rows = ordered.select(
+        [*GROUP, "side", "key", "direction", "amount", "status", "was", "stands", "moved"]
+    ).to_pylist()
+    moves = [row["status"] == COMPLETED for row in rows]
+    groups = [tuple(row[name] for name in GROUP) for row in rows]
+    free, met = sorted(range(len(rows)), key=lambda place: not moves[place]), []
+    # First to first only where nothing of the group has its like, now or in an earlier run.
+    moved = Counter(group for group, each in zip(groups, moves, strict=True) if each)
+    alone = {group for group, row in zip(groups, rows, strict=True) if row["moved"] == moved[group]}
+    for by, only_moved, only_firsts in _NEAREST:
         alike: defaultdict[tuple[object, ...], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for place in free:
-            row = rows[place]
-            if row["status"] == COMPLETED or not only_moved:
-                alike[tuple(row[name] for name in (*GROUP, *by))][row["side"] == STATEMENT].append(place)
-        found = [both for sides in alike.values() for both in zip(*sides, strict=False)]
+            is_first = groups[place] in alone and rows[place]["was"] not in codes.DUPLICATE.values()
+            if (moves[place] or not only_moved) and (is_first or not only_firsts):
+                of = (*groups[place], *(rows[place][name] for name in by))
+                alike[of][rows[place]["side"] == STATEMENT].append(place)
+        last = 1 if only_firsts else None
+        found = [both for sides in alike.values() for both in zip(*(places[:last] for places in sides), strict=False)]
         met += found
         taken = set(chain(*found))
         free = [place for place in free if place not in taken]
-    stands = Counter(_way(rows[place]) for both in met for place in both if place is not None)
-    further = []
+        alone -= {groups[place] for place in taken}
+    stands = Counter(_way(rows[place]) for both in met for place in both)
+    further, single = [], []
     for place in sorted(free):
         row = rows[place]
-        if row["status"] == COMPLETED and (
-            row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values()
-        ):
+        if moves[place] and (row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values()):
             further.append(place)
         else:
-            met.append((None, place) if row["side"] == STATEMENT else (place, None))
+            single.append((None, place) if row["side"] == STATEMENT else (place, None))
         stands[_way(row)] += 1
-    return _side_by_side(ordered, met), ordered.take(pa.array(further, pa.int64()))
+    return _side_by_side(ordered, [*met, *single]), ordered.take(pa.array(further, pa.int64()))
 
 
 def _way(row: dict[str, object]) -> tuple[object, ...]:
