@@ -63,6 +63,7 @@ Say = Callable[[str], None]
 
 _TABLE: Final = ".parquet"
 _FEW: Final = 5
+"""So many of what may be long are printed."""
 _TOLERANCES: Final = {
     "amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1), "minutes": ("minutes", 1),
 }  # fmt: skip
@@ -220,7 +221,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     ours = () if is_address(ledger) else (Path(ledger),)
     outputs.check(outs, (*ours, *statements, *filter(None, (decisions, rules, phone_key))))
     # A name that was mistyped is seen: there is a new key.
-    made = [] if phone_key is None or phone_key.exists() else [phone_key]
+    made = [] if phone_key is None or os.access(phone_key, os.F_OK) else [phone_key]
     if phone_key is not None:
         refuse_within(phone_key, [each for each in (brought, kept) if each is not None])
     texts = [out for out in outs if outputs.is_csv(out)]
@@ -274,6 +275,10 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     shown = [captions.accounts(result), captions.codes(result), captions.proof(result)]
     said = [visible(captions.headline(result)), *notes]
     click.echo("\n\n".join([*said, *(str(each) for each in shown if each.rows)]))
+    if proposed := result.suggestions["why"].tolist():
+        more = [f"and {len(proposed) - _FEW:,} more, in `suggestions` of the result in Python"][: len(proposed) > _FEW]
+        lines = "".join(f"\n- {visible(each)}" for each in [*proposed[:_FEW], *more])
+        click.echo(f"\nMay be one movement, for a person to decide:{lines}")
     if unusable := captions.unusable(result).rows:
         click.echo(f"\n{captions.unusable(result)}")
     if written:

@@ -87,7 +87,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation, or a path (or pattern) of
     Parquet; `ledger` may also be `bench.ledger`, or one of your own as `read_ledger` gives it, and `statement` a
     statement as it was read from a file, or a list of any of these. Of the ledger only the accounts of the
-    statements are looked at.
+    statements are looked at. Either may have a column `phone_hash` besides, for numbers that are masked.
 
     `tolerance` says how far both sides may differ, `cut_off` how many of the last days are not yet settled,
     `carry_forward` is what an earlier run left open; lines of statements that it had matched are refused, or left out
