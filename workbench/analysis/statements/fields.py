@@ -217,23 +217,19 @@ class Fields:
                 if currency and named[cell] and currency not in named[cell]:
                     self.blame(place, f"{shown(cell)} is not in {currency}, as the row is", field=field)
 
-    def openings(self, made: "Made", layout: Layout) -> list[bool]:
-        """Which rows only tell a balance: nothing is wrong with them. One that has an amount as well is a movement."""
+    def openings(self, layout: Layout) -> list[bool]:
+        """Which rows only tell a balance; one that has another amount as well is a movement."""
         begins = tuple(heading_key(each) for each in layout.openings)
         if not begins:
             return [False] * self.count
-        rows = zip(made["balance_minor"], self.each("description", "amount", "debit", "credit"), strict=True)
+        amounts, balances = self.readers["amounts"], self.readers["balance"]
         found = []
-        for place, (balance, (text, *cells)) in enumerate(rows):
-            moved = {self.readers["amounts"].read(cell) for cell in cells} - {None, 0, balance}
-            is_one = not moved and heading_key(text_of(text)).startswith(begins) and self._is_read(place, "balance")
-            found.append(is_one)
-            if is_one:
-                self._problems.pop(place, None)
+        for text, balance, *cells in self.each("description", "balance", "amount", "debit", "credit"):
+            told = balances[balance]
+            either = {told, -told} if isinstance(told, int) else {None}
+            moved = {amounts.read(cell) for cell in cells} - {None, 0} - either
+            found.append(heading_key(text_of(text)).startswith(begins) and not moved and not isinstance(told, Wrong))
         return found
-
-    def _is_read(self, place: int, field: str) -> bool:
-        return field not in self.cells or not isinstance(self.readers[field][self.cells[field][place]], Wrong)
 
     def sentences(self) -> list[str | None]:
         """For each row, everything that is wrong with it."""
@@ -271,7 +267,7 @@ def pieces_of(
         }
         made["type"] = _instead(made.pop("is_reversal", ()), "reversal", fields.read("type", absent="other"))
         fields.compare_currencies(made["currency"])
-        made[IS_OPENING] = fields.openings(made, found.layout)
+        made[IS_OPENING] = fields.openings(found.layout)
         for name, nothing in _NO_MOVEMENT.items():
             made[name] = _instead(made[IS_OPENING], nothing, made[name])
         made["problem"] = fields.sentences()
