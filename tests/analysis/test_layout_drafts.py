@@ -54,7 +54,7 @@ def saved(folder: Path, name: str, way: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        pytest.param(name, way, marks=() if (row + column) % 3 == 0 else pytest.mark.thorough)
+        pytest.param(name, way, marks=() if (row + column) % 5 == 0 else pytest.mark.thorough)
         for row, name in enumerate(NAMES)
         for column, way in enumerate(WAYS)
     ],
