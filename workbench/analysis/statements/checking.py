@@ -112,6 +112,6 @@ def summary(statement: Statement) -> list[str]:
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
     account = "" if statement.account != _NOT_TOLD else "; the account is not told"
     return [
-        f"{len(statement.rows):,} rows, {days}, {bad:,} unreadable{account}.",
+        f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}.",
         f"Running balance: {statement.follows}.",
     ]
