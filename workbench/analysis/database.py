@@ -13,7 +13,7 @@ import pyarrow as pa
 from workbench.domain.masking import mask
 from workbench.errors import StatementRefused
 
-_ADDRESS: Final = re.compile(r"([A-Za-z][\w+.-]*):/")
+_ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+://")
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
 DRIVERS: Final = {POSTGRESQL: POSTGRESQL, "postgres": POSTGRESQL, SQLITE: SQLITE}
 """How an address begins, before `://` → the driver."""

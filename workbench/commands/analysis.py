@@ -329,9 +329,13 @@ def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
     """The ledger, which is the first where no option names it, and the statements."""
+    from workbench.analysis.database import is_address
+
     ledger, *others = given if named is None else (named, *given)
     if not others:
         raise click.UsageError("Missing argument 'STATEMENT...'.")
+    if any(map(is_address, others)):
+        raise click.UsageError("A statement is a file. A database has the ledger: it comes first, or after --ledger.")
     return ledger, tuple(map(Path, others))
 
 
