@@ -116,15 +116,16 @@ def test_of_days_and_rows_it_says(as_of: date | None, name: str):
     assert {each: found[each] for each in expected} == expected
 
 
-def test_a_line_of_an_impossible_day_stays_invalid_in_the_next_month():
-    told = file_of(statement_of(OLD, A, FAR), period=JANUARY)
+def test_a_line_of_an_impossible_day_stays_invalid_in_the_next_month_and_any_other_is_as_it_was():
+    told = file_of(statement_of(OLD, A, movement("lost", 3, day=10), FAR), period=JANUARY)
     first = reconcile(ledger_of(A), told, engine=QUICK)
     later = movement("b", 5, day=40)
     days = (date(2026, 2, 1), date(2026, 2, 28))
-    february = file_of(statement_of(later, opening=116), name=told.name, sha256="1", period=days)
+    february = file_of(statement_of(later, opening=119), name=told.name, sha256="1", period=days)
     second = reconcile(ledger_of(A, later), february, carry_forward=first.carry_forward, engine=QUICK)
     for result in (first, second):
-        assert codes(result.breaks) == [("far", "invalid_row"), ("old", "invalid_row")]
+        # Both months' files have one name, and the second has a period of its own.
+        assert codes(result.breaks) == [("far", "invalid_row"), ("lost", "missing_in_ledger"), ("old", "invalid_row")]
         assert result.proof["holds"].all()
     assert second.breaks["reason"].tolist() == first.breaks["reason"].tolist()
 
