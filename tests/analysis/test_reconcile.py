@@ -175,7 +175,7 @@ ONE_KEY = {
     "a refund that differs by its way": ([(100,), (30, OUT)], [(100,), (30,)], {"code": ["direction_mismatch"]}),
     "a refund on one side is no duplicate": ([(100,), (30, OUT)], [(100,)], {"code": ["timing"], "rules": ["key"] * 2}),
     "another fee beside a refund": ([(100, FEE), (30, OUT)], [(100,), (30, OUT)], {"code": ["fee_mismatch"]}),
-    "one and one of one sum still differ": ([(100,)], [(103, FEE)], {"code": ["amount_mismatch"]}),
+    "one and one of one sum still differ": ([(50,), (100,)], [(50,), (103, FEE)], {"code": ["amount_mismatch"]}),
     "nothing alike": ([(100,), (100,)], [(70, OUT)], {"code": ["direction_mismatch", "duplicate_in_ledger"]}),
 }  # fmt: skip
 """What the rows of one key come to: those of the ledger, and those of the statement."""
