@@ -147,6 +147,7 @@ CARRIED: Columns = {
 """A row of either side that is still open when the books of a period are closed; `code` is that of its break.
 
 The next run goes by the code of a duplicate, of which the first row may be matched, and be absent from here.
+`phone_hash` is empty where the number was never known whole, and null where no key was given to hash it under.
 """
 
 CLOSED: Columns = _columns(

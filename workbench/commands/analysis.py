@@ -167,6 +167,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
 
     tolerance = _tolerance(tolerances, pair_by)
     outputs.check(outs, (ledger, *statements, *([] if phone_key is None else [phone_key])))
+    # A name that was mistyped is seen: there is a new key.
+    made = [] if phone_key is None or phone_key.exists() else [phone_key]
     if phone_key is not None:
         refuse_within(phone_key, [each for each in (brought, kept) if each is not None])
     texts = [out for out in outs if outputs.is_csv(out)]
@@ -186,7 +188,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         if kept is not None:
             _keep(result.carry_forward, kept)
     notes = [*result.notes, *([result.carry_forward.note] if kept is not None and result.carry_forward.note else [])]
-    _report(result, notes, [*outs, *([] if kept is None else [kept])])
+    _report(result, notes, [*outs, *([] if kept is None else [kept]), *made])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "

@@ -46,6 +46,8 @@ _ONLY = {
 _WAS: Kinds = {"was": TEXT}
 _LOST: Final = "lost" + OF
 """Stands for the hash of a number that was carried forward without one."""
+_NEVER_WHOLE: Final = ""
+"""Is carried for the hash of a number of which only a part was ever known."""
 _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
 GIVE_THE_KEY: Final = "Give one key in every run: --phone-key FILE, or phone_key=FILE."
@@ -204,8 +206,9 @@ def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Fra
     """The open rows of a side, with these columns; `was` is the code that they have."""
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in kinds}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
-    # Masked, such a number may have been whole: it is not one that looks alike.
-    mine = mine.assign(phone_hash=mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST))
+    # Masked, a number may have been whole: then it is not one that looks alike.
+    hashed = mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST)
+    mine = mine.assign(phone_hash=hashed.where(hashed != _NEVER_WHOLE))
     return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), kinds)
 
 
@@ -224,8 +227,9 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
     columns = {name: kept[own] if own in kept.column_names else pa.nulls(len(kept)) for name, own in there.items()}
     for side, names in _ONLY.items():
         columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in names}
-    drawn, lost = (pc.starts_with(columns["phone_hash"], begin) for begin in (key_from(None).id + OF, _LOST))
-    columns["phone_hash"] = pc.if_else(pc.or_(drawn, lost), None, columns["phone_hash"])
+    hashed = pc.if_else(pc.is_valid(kept["phone"]), kept["phone_hash"].fill_null(_NEVER_WHOLE), None)
+    drawn, lost = (pc.starts_with(hashed, begin) for begin in (key_from(None).id + OF, _LOST))
+    columns["phone_hash"] = pc.if_else(pc.or_(drawn, lost), None, hashed)
     made = typed([arranged(columns, CARRIED)], CARRIED)
     order = ["side", "account", "business_date", "statement", "line", "number", "key"]
     return made.sort_values(order, ignore_index=True), pc.sum(drawn).as_py() or 0

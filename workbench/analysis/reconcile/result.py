@@ -11,6 +11,7 @@ import pandas as pd
 
 from workbench.analysis.breaks import TIMING
 from workbench.analysis.reconcile.carry_forward import CarryForward
+from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.shapes import EXACT
 from workbench.closing import Closing
 from workbench.domain.money import money_text
@@ -53,6 +54,11 @@ class Reconciliation(Closing):
     def matches(self) -> pd.DataFrame:
         """MATCH: every row that agrees, with the rule; worked out when it is first asked for."""
         return self._matches()
+
+    @cached_property
+    def suggestions(self) -> pd.DataFrame:
+        """SUGGESTION: open breaks that may be one movement, proposed and not taken; worked out when asked for."""
+        return suggestions_of(self.breaks)
 
     @cached_property
     def inputs(self) -> pd.DataFrame:

@@ -228,14 +228,18 @@ class _Run:
     def _notes(self, unsure: int) -> tuple[str, ...]:
         """What there is to say of customers' numbers that could not be compared."""
         hashes: list[str] = [] if self.carried is None else self.carried.rows["phone_hash"].dropna().tolist()
-        other = sum(not each.startswith(self.key.id + OF) for each in hashes)
-        said = {
-            f"Of rows brought forward {other:,} have the customer's number hashed under another key than this run's, "
-            "and do not pair by it.": other,
-            f"Of open rows {unsure:,} may have a partner by the masked number, and do not pair: one of the two was "
-            "carried forward without a hash of the number, or with one under another key.": unsure,
-        }
-        return tuple(f"{text} {GIVE_THE_KEY}" for text, is_so in said.items() if is_so)
+        other = sum(bool(each) and not each.startswith(self.key.id + OF) for each in hashes)
+        if other:
+            text = (
+                f"Of rows brought forward {other:,} have the customer's number hashed under another key than this run's"
+            )
+            return (f"{text}, and do not pair by it. {GIVE_THE_KEY}",)
+        if unsure:
+            text = (
+                f"Of open rows {unsure:,} may have a partner by the masked number, and do not pair: one of the two was"
+            )
+            return (f"{text} carried forward without a hash of the number, or read under another key. {GIVE_THE_KEY}",)
+        return ()
 
 
 def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
