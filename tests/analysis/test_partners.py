@@ -1,0 +1,336 @@
+"""Rows of two keys that may be one movement: by the customer's number, by the fields that are asked for, by chance."""
+
+import os
+import re
+from collections import Counter
+from contextlib import chdir
+from datetime import UTC, date, datetime, timedelta
+from itertools import accumulate, combinations, product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.analysis import files
+from workbench.analysis.frames import frame
+from workbench.analysis.phone_key import key_from
+from workbench.analysis.reconcile import Tolerance, reconcile
+from workbench.analysis.reconcile.suggestions import suggestions_of
+from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.cli import app
+from workbench.domain.phones import mask_column, phone_hash
+from workbench.errors import PhoneKeyRefused, ReconcileRefused
+
+ACCOUNT, KEY = "operator:mtn:float", b"a key that only this test knows."
+NATIONAL = st.builds("{}{:08}".format, st.sampled_from("579"), st.integers(0, 10**8 - 1))
+FOREIGN = st.builds("{}{:09}".format, st.sampled_from(["254", "255", "27", "263"]), st.integers(10**8, 10**9 - 1))
+GAP = st.sampled_from(["", "", "", " ", "-", ".", "\u00a0", "\u202f", "\u2011", "/", ")", "\u202a"])
+
+
+@st.composite
+def spelled(draw: st.DrawFn) -> tuple[str, str]:
+    """A number in its international form, and as somebody wrote it."""
+    own = draw(st.booleans())
+    digits = draw(NATIONAL if own else FOREIGN)
+    prefix = draw(st.sampled_from(["", "0", "260", "+260", "00260", "+260 (0)"] if own else ["", "+", "00"]))
+    gaps = draw(st.lists(GAP, min_size=len(digits), max_size=len(digits)))
+    return f"+260{digits}" if own else f"+{digits}", prefix + "".join(map("".join, zip(gaps, digits, strict=True)))
+
+
+@settings(max_examples=100)
+@given(one=spelled(), other=spelled())
+def test_every_spelling_of_a_number_hashes_alike_and_another_number_does_not(
+    one: tuple[str, str], other: tuple[str, str]
+):
+    hashes = [phone_hash(text, KEY) for text in (*one, *other)]
+    assert None not in hashes
+    assert hashes[0] == hashes[1] != phone_hash(one[1], KEY[::-1])
+    assert (hashes[1] == hashes[3]) is (one[0] == other[0])
+    masked = mask_column(one[1])
+    assert re.fullmatch(r"\+260[0-9]{2}••••[0-9]{3}|\+•{8,9}[0-9]{3}", masked)
+    assert (mask_column(masked), phone_hash(masked, KEY)) == (masked, None)
+
+
+def movement(key: str, amount: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  cells are of any type
+    at = datetime(2026, 1, 5, 10, tzinfo=UTC)
+    return {
+        "account": ACCOUNT, "key": key, "occurred_at": at, "business_date": at.date(), "direction": "in",
+        "amount_minor": amount, "fee_minor": 0, "currency": "ZMW", "status": "completed",
+    } | more  # fmt: skip
+
+
+def tables(ledger: list[dict[str, Any]], statement: list[dict[str, Any]]) -> list[pd.DataFrame]:
+    balances = accumulate(row["amount_minor"] for row in ledger)
+    booked = [
+        {"entry": f"je_{n}", "number": n, "kind": "k", "state": "posted", "balance_minor": balance, **row}
+        for n, (row, balance) in enumerate(zip(ledger, balances, strict=True), start=1)
+    ]
+    told = [{"statement": "s.csv", "line": n, "type": "k", **row} for n, row in enumerate(statement, start=2)]
+    both = ((booked, LEDGER_MOVEMENT | {"phone_hash": "string"}), (told, STATEMENT_ROW))
+    return [pd.DataFrame(rows, columns=list(names)).astype(dict(names)) for rows, names in both]
+
+
+def pairs(found: pd.DataFrame) -> dict[str, str]:
+    return dict(zip(found["key"], found["code"], strict=True))
+
+
+@pytest.mark.parametrize(
+    "engine", ["duckdb", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("pandas", "polars"))]
+)
+def test_a_hash_that_is_given_counts_as_one_that_is_made_and_of_two_keys_none_does(engine: str):
+    made, other = key_from(KEY).hash_of("0961234567"), key_from(KEY[::-1]).hash_of("0961234567")
+    whole, masked = {"phone": "0961234567"}, {"phone": "+26096••••567"}
+    ours = [whole, {**masked, "phone_hash": made}, whole, whole, masked, {**masked, "phone_hash": "their own"}]
+    theirs = [{**masked, "phone_hash": made}, {"phone": "096 9999 567"}, masked, {**masked, "phone_hash": other},
+              {"phone": "0969999567"}, {**masked, "phone_hash": "their own"}]  # fmt: skip
+    sides = zip("az", (ours, theirs), strict=True)
+    ledger, statement = tables(
+        *([movement(f"{side}{n}", n + 1, **row) for n, row in enumerate(rows)] for side, rows in sides)
+    )
+    result = reconcile(ledger, statement, phone_key=KEY, engine=engine)
+    alone = {f"{side}{n}": "timing" for side in "az" for n in (1, 3)}
+    assert pairs(result.breaks) == alone | {f"z{n}": "wrong_reference" for n in (0, 2, 4, 5)}
+    assert [re.findall("[0-9]+ may", note) for note in result.notes] == [["2 may"]]
+    carried = result.carry_forward.rows.set_index("key")
+    assert carried.loc[["a0", "a1", "z0", "z2", "z3", "a5"], "phone_hash"].tolist() == [made, made, made, "", other,
+                                                                                      "their own"]  # fmt: skip
+    assert set(carried["phone"]) == {"+26096••••567"}
+    # A table without the column is taken.
+    old = reconcile(ledger.drop(columns="phone_hash"), statement.drop(columns=["phone_hash", "words"]), engine=engine)
+    assert pairs(old.breaks)["z4"] == "wrong_reference"
+
+
+class TestWhatIsAskedFor:
+    def test_a_banks_rows_pair_by_amount_and_day_where_one_fits_and_the_reason_names_what_does(self):
+        day = {"business_date": date(2026, 1, 6)}
+        ours = [movement("a", 100), movement("b", 200), movement("c", 200), movement("d", 300, phone="0961234567")]
+        theirs = [movement("x", 100, **day), movement("y", 200), movement("z", 300, phone="0961234568")]
+        both = tables(ours, theirs)
+        by = Tolerance(pair_by=("day", "amount"))
+        found = reconcile(*both, tolerance=by, engine="polars").breaks
+        late = "missing_in_statement"
+        assert pairs(found) == {
+            "x": "wrong_reference", **dict.fromkeys("bcy", "ambiguous"), "d": late, "z": "missing_in_ledger",
+        }  # fmt: skip
+        reasons = dict(zip(found["key"], found["reason"], strict=True))
+        assert "agree in amount and day" in reasons["x"]
+        assert "by amount and day" in reasons["y"]
+        strict = reconcile(*both, tolerance=Tolerance(days=0, pair_by=by.pair_by), engine="polars").breaks
+        assert "wrong_reference" not in set(strict["code"])
+
+    @pytest.mark.parametrize("wrong", [(), ("day",), ("amount", "colour"), "amount", None, 7])
+    def test_fields_that_are_none_are_refused_with_those_that_are(self, wrong: object):
+        with pytest.raises(ReconcileRefused, match="phone, amount, time, day, fee, type"):
+            Tolerance(pair_by=wrong)
+
+    def test_thousands_of_one_amount_are_ambiguous_at_once(self):
+        rows = [movement(f"{n}", 5, occurred_at=None) for n in range(4_000)]
+        both = tables([row | {"key": f"a{row['key']}"} for row in rows], rows)
+        found = reconcile(*both, tolerance=Tolerance(pair_by=("amount",)), engine="polars").breaks
+        assert set(found["code"]) == {"ambiguous"}
+
+
+def opened(*rows: tuple[str, str, int, int], **more: object) -> pd.DataFrame:
+    """Open rows: side, key, what it moves, and the day."""
+    usual = dict.fromkeys(BREAK) | {"account": ACCOUNT, "code": "timing", "currency": "ZMW", "variance_minor": 0}
+    made = [
+        usual | {
+            "id": f"{side[0]}{n}", "side": side, "key": key, f"{side}_minor": moved, "rows": 1, "line": n,
+            "business_date": date(2026, 1, 1) + timedelta(days=day),
+        } | more
+        for n, (side, key, moved, day) in enumerate(rows)
+    ]  # fmt: skip
+    return frame(made, BREAK)
+
+
+def proposed(breaks: pd.DataFrame, kind: str) -> set[str]:
+    found = suggestions_of(breaks)
+    return set(found.loc[found["kind"] == kind, "breaks"])
+
+
+def one_slip(one: str, other: str) -> bool:
+    """Whether one change, one character more or less, or two neighbours that changed places, makes one the other."""
+    letters = set(one + other)
+    cut = [(one[:n], one[n:]) for n in range(len(one) + 1)]
+    made = {a + b[1:] for a, b in cut if b} | {a + c + b for a, b in cut for c in letters}
+    made |= {a + c + b[1:] for a, b in cut if b for c in letters} | {a + b[1] + b[0] + b[2:] for a, b in cut if b[1:]}
+    return one != other and other in made
+
+
+KEYS = st.lists(st.text("12", min_size=5, max_size=6), min_size=1, max_size=6, unique=True)
+
+
+class TestSuggestions:
+    @settings(max_examples=15)
+    @given(ours=KEYS, theirs=KEYS)
+    def test_references_one_slip_apart_are_proposed_where_neither_is_from_another(
+        self, ours: list[str], theirs: list[str]
+    ):
+        rows = [*(("ledger", key, 7, 0) for key in ours), *(("statement", key, 7, 0) for key in theirs)]
+        names = {(side, key): f"{side[0]}{n}" for n, (side, key, _, _) in enumerate(rows)}
+        fits = [both for both in product(ours, theirs) if one_slip(*both)]
+        count = Counter((place, key) for both in fits for place, key in enumerate(both))
+        alone = [both for both in fits if all(count[place, key] == 1 for place, key in enumerate(both))]
+        expected = {f"{names['ledger', a]}; {names['statement', b]}" for a, b in alone}
+        assert proposed(opened(*rows), "near_reference") == expected
+
+    def test_another_amount_direction_or_week_is_another_movement_and_a_decided_break_is_none(self):
+        near = [("ledger", "1234567", 5, 0), ("statement", "1243567", 5, 3)]
+        assert proposed(opened(*near), "near_reference") == {"l0; s1"}
+        assert "changed places" in suggestions_of(opened(*near))["why"][0]
+        for moved, day in ((6, 3), (-5, 3), (5, 4)):
+            assert suggestions_of(opened(near[0], ("statement", "1243567", moved, day))).empty
+        assert suggestions_of(opened(*near, verdict="accept")).empty
+        assert suggestions_of(opened(*near, code="duplicate_in_ledger")).empty
+        assert suggestions_of(opened(*near).iloc[:0]).empty
+
+    @settings(max_examples=15)
+    @given(target=st.integers(10, 40), parts=st.lists(st.integers(1, 30), min_size=2, max_size=7))
+    def test_a_sum_is_proposed_where_one_choice_alone_has_it(self, target: int, parts: list[int]):
+        rows = [("statement", "credit", target, 2), *(("ledger", f"k{n}", each, 1) for n, each in enumerate(parts))]
+        places = range(len(parts))
+        every = (chosen for size in range(1, len(parts) + 1) for chosen in combinations(places, size))
+        fits = [chosen for chosen in every if sum(parts[n] for n in chosen) == target]
+        found = {frozenset(each.split("; ")) for each in proposed(opened(*rows), "sum")}
+        one = len(fits) == 1 and len(fits[0]) > 1
+        assert found == ({frozenset(["s0", *(f"l{n + 1}" for n in fits[0])])} if one else set())
+
+    def test_of_many_rows_whole_days_are_added_up_and_days_of_several_rows_against_each_other(self):
+        day = [("ledger", f"k{n}", 1_000 + n * n, 1) for n in range(30)]
+        other = [("ledger", f"m{n}", 2_000 + n * n, 2) for n in range(30)]
+        moved = sum(row[2] for row in day)
+        (sweep,) = proposed(opened(*day, *other, ("statement", "sweep", moved, 2)), "sum")
+        assert set(sweep.split("; ")) == {"s60", *(f"l{n}" for n in range(30))}
+        halves = [("statement", "h1", moved // 2, 3), ("statement", "h2", moved - moved // 2, 3)]
+        (both,) = proposed(opened(*day, *other, *halves), "sum")
+        assert set(both.split("; ")) == {"s60", "s61", *(f"l{n}" for n in range(30))}
+        # Two credits of one sum: the rows may be of either.
+        assert not proposed(opened(*day, *(("statement", f"s{n}", moved, 2) for n in range(2))), "sum")
+
+    def test_what_is_not_searched_is_said(self):
+        rows = [("statement", "c", 9, 0), ("ledger", "a", 4, 0), ("ledger", "b", 5, 0)] * 2_001
+        breaks = opened(*rows)
+        breaks["account"] = pd.Series([f"bank:{n // 3}" for n in range(len(rows))], dtype="string")
+        found = suggestions_of(breaks)
+        assert found["kind"].value_counts().to_dict() == {"sum": 2_000, "not_searched": 1}
+        assert found["why"].iloc[-1] == "For 1 rows no sum was searched: 2,000, the greatest, are the most."
+
+
+HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
+WHOLE = ("0961234567", "+260 96 999 9567", "0961111999", "0962222999")
+Row = tuple[str, datetime, int, str]
+
+
+class Book:
+    """A folder with a ledger and a statement of each of two periods, in which rows near the close have other keys."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        close = datetime(2026, 1, 31, 21, 55, tzinfo=UTC)
+        same, other, alike = (("1000001", close - timedelta(days=9), 100, WHOLE[0]), ("2000002", close, 50, WHOLE[1]),
+                              ("2000003", close, 70, WHOLE[2]))  # fmt: skip
+        later = close + timedelta(minutes=9)
+        new = [("9000008", later, 50, WHOLE[1]), ("9000009", later, 70, WHOLE[3]), ("3000001", later, 9, WHOLE[0])]
+        self.write("jan", [same], [same, other, alike])
+        self.write("feb", [same, *new], [new[2]])
+
+    def write(self, name: str, ledger: list[Row], statement: list[Row]) -> None:
+        booked = [
+            movement(key, kwacha * 100, occurred_at=at, business_date=(at + timedelta(hours=2)).date(), phone=phone)
+            for key, at, kwacha, phone in ledger
+        ]
+        files.write(tables(booked, [])[0][list(LEDGER_MOVEMENT)], self.folder / f"{name}.parquet", LEDGER_MOVEMENT)
+        local = (
+            (key, f"{at + timedelta(hours=2):%d-%b-%Y %H:%M:%S}", kwacha, phone) for key, at, kwacha, phone in statement
+        )
+        rows = (
+            f"{key},{at},Successful,Payment,FRI:{phone}/MSISDN,FRI:shop/USER,{kwacha}.00,0,"
+            for key, at, kwacha, phone in local
+        )
+        (self.folder / f"{name}.csv").write_text("\n".join([HEADER, *rows]), "utf-8")
+
+    def run(self, name: str, *options: str) -> Result:
+        with chdir(self.folder):
+            command = ["reconcile", f"{name}.parquet", f"{name}.csv", *options]
+            return CliRunner(catch_exceptions=False).invoke(app, command)
+
+    def partners(self, *options: str) -> tuple[str, set[str]]:
+        """What the second period prints, and the keys that it finds partners for."""
+        done = self.run("feb", *options, "--out", "b.csv", "--carry-to", "last")
+        with chdir(self.folder):
+            found = pd.read_csv("b.csv", dtype=str)
+        assert done.exit_code == 1
+        return done.output, set(found.loc[found["code"] == "wrong_reference", "key"])
+
+
+def test_what_is_carried_pairs_by_the_whole_number_under_the_books_key_alone(tmp_path: Path):
+    book = Book(tmp_path)
+    first, bare = (book.run("jan", "--carry-to", to, *key) for to, *key in (("kept", "--phone-key", "key"), ("bare",)))
+    key = tmp_path / "key"
+    assert "Written: kept, key\n" in first.output
+    assert "without a hash" not in first.output
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert "2 are carried forward without a hash of the customer's number" in bare.output
+    assert files.read(tmp_path / "bare" / "rows.parquet", CARRIED)["phone_hash"].isna().all()
+    secret = key.read_text("ascii")
+    said, found = book.partners("--carry-forward", "kept", "--phone-key", "key", "--out", "b.html")
+    # The same number pairs, and one that only looks like it does not: nothing is to be said of that.
+    assert (found, "hash" in said, key.read_text("ascii")) == ({"2000002"}, False, secret)
+    written = [
+        said.encode(),
+        *(each.read_bytes() for each in sorted(tmp_path.rglob("*")) if each.suffix in {".csv", ".html"}),
+    ]
+    written = [text for text in written if not text.startswith(HEADER.encode())]
+    written += [files.read(each, CARRIED).to_csv().encode() for each in sorted(tmp_path.glob("*/rows.parquet"))]
+    assert len(written) >= 5
+    national = [number.replace(" ", "")[-9:].encode() for number in WHOLE]
+    assert [
+        each for text in written for each in (*national, secret.strip().encode()) if each in re.sub(rb"[ -]", b"", text)
+    ] == []
+    for others in (["--carry-forward", "kept", "--phone-key", "another"], ["--carry-forward", "kept"]):
+        said, found = book.partners(*others)
+        assert (found, said.count("2 have the customer's number hashed under another key")) == (set(), 1)
+    said, found = book.partners("--carry-forward", "bare", "--phone-key", "key")
+    assert (found, said.count("4 may have a partner by the masked number")) == (set(), 1)
+
+
+def write(path: Path, text: str, mode: int = 0o600) -> Path:
+    path.write_text(text, "ascii")
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda at: write(at / "k", "0" * 64, 0o640), "its mode is 0640. chmod 600"),
+        (lambda at: write(at / "k", "\n"), "is empty"),
+        (lambda at: write(at / "k", "0" * 31), "has 31 bytes"),
+        (lambda at: write(at / "k", "0" * 5_000), "is no file with a key"),
+        (lambda at: at, "Is a directory"),
+        (lambda at: at / "nowhere" / "k", "No such file"),
+        (lambda at: os.mkfifo(at / "k", 0o600) or at / "k", "is no file with a key"),
+        (lambda _: b"short", "has 5 bytes"),
+        (lambda _: 7, "not a int"),
+    ],
+)
+def test_a_key_that_is_none_or_that_others_can_read_is_refused(make: Any, said: str, tmp_path: Path):  # noqa: ANN401  a path or not
+    with pytest.raises(PhoneKeyRefused, match=re.escape(said)):
+        key_from(make(tmp_path))
+
+
+def test_a_key_is_made_once_and_does_not_lie_with_what_is_carried(tmp_path: Path):
+    made = [key_from(tmp_path / name) for name in ("one", "one", "other")]
+    assert [each.id for each in made].count(made[0].id) == 2
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["one", "other"]
+    assert (tmp_path / "one").read_text("ascii").strip() not in repr(made) + str(vars(made[0]).keys())
+    done = Book(tmp_path).run("jan", "--carry-to", "kept", "--phone-key", "kept/../kept/key")
+    assert (done.exit_code, "Keep the key elsewhere" in done.output or "keep the key elsewhere" in done.output) == (
+        2,
+        True,
+    )
+    assert not (tmp_path / "kept").exists()
