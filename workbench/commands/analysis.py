@@ -60,6 +60,8 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 Say = Callable[[str], None]
 
 _TABLE: Final = ".parquet"
+_FEW: Final = 5
+"""So many suggestions are printed."""
 _TOLERANCES: Final = {
     "amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1), "minutes": ("minutes", 1),
 }  # fmt: skip
@@ -203,6 +205,10 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     shown = [captions.accounts(result), captions.codes(result), captions.proof(result)]
     said = [visible(captions.headline(result)), *notes]
     click.echo("\n\n".join([*said, *(str(each) for each in shown if each.rows)]))
+    if proposed := result.suggestions["why"].tolist():
+        more = [f"and {len(proposed) - _FEW:,} more, in `suggestions` of the result in Python"][: len(proposed) > _FEW]
+        lines = "".join(f"\n- {visible(each)}" for each in [*proposed[:_FEW], *more])
+        click.echo(f"\nMay be one movement, for a person to decide:{lines}")
     if unusable := captions.unusable(result).rows:
         click.echo(f"\n{captions.unusable(result)}")
     if written:
