@@ -170,7 +170,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     tolerance = _tolerance(tolerances, pair_by)
     outputs.check(outs, (ledger, *statements, *([] if phone_key is None else [phone_key])))
     # A name that was mistyped is seen: there is a new key.
-    made = [] if phone_key is None or phone_key.exists() else [phone_key]
+    made = [] if phone_key is None or os.access(phone_key, os.F_OK) else [phone_key]
     if phone_key is not None:
         refuse_within(phone_key, [each for each in (brought, kept) if each is not None])
     texts = [out for out in outs if outputs.is_csv(out)]

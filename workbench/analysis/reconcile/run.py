@@ -71,7 +71,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     `ledger` has the columns LEDGER_MOVEMENT, `statement` the columns STATEMENT_ROW (`analysis.shapes`): each
     a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation, or a path (or pattern) of
     Parquet; `ledger` may also be `bench.ledger`, and `statement` a statement as it was read from a file, or a
-    list of any of these. Of the ledger only the accounts of the statements are looked at.
+    list of any of these. Of the ledger only the accounts of the statements are looked at. Either may have a column
+    `phone_hash` besides, for numbers that are masked.
 
     `tolerance` says how far both sides may differ, `cut_off` how many of the last days are not yet settled,
     `carry_forward` is what an earlier run left open. `engine` is `duckdb` (which is used when nothing is said,

@@ -31,6 +31,8 @@ _TARGETS_AT_MOST = 2_000
 """For so many rows, the greatest first, choices of others are tried."""
 
 _ALIKE = "account, direction and amount are the same, and"
+_NAMED = 5
+"""So many rows of a sum are named in words."""
 
 Proposal = tuple[str, Sequence["_Open"], str]
 """The kind, the breaks, and why."""
@@ -191,8 +193,9 @@ def _sums(opened: Sequence[_Open]) -> tuple[list[Proposal], str]:
             continue
         if len(fitting) == 1:
             moved, name = money_text(each.moved, each.currency), each.key or each.name
-            why = f"{moved} of {name} is the sum of {len(fitting[0])} rows of the other side, and of no other {how}"
-            found.append((SUM, (each, *fitting[0]), f"{why} within {WITHIN_DAYS} days."))
+            rows = [part.key or part.name for part in fitting[0][:_NAMED]] + ["…"][: len(fitting[0]) > _NAMED]
+            why = f"{moved} of {name} is the sum of {len(fitting[0])} rows of the other side ({', '.join(rows)})"
+            found.append((SUM, (each, *fitting[0]), f"{why}, and of no other {how} within {WITHIN_DAYS} days."))
     for both in days.values():
         found += _days_that_agree(both)
     why = f"For {left_out:,} rows no sum was searched: {_TARGETS_AT_MOST:,}, the greatest, are the most."
