@@ -351,7 +351,7 @@ def test_a_preamble_has_pairs_in_a_line_a_period_in_a_cell_and_one_currency(tmp_
     preamble = {"currency": "Ccy", "opening": "Start", "first": "Days", "last": "Days"}
     layout = replace(MINE, preamble=preamble, preamble_date="%d/%m/%Y")
     lines = (
-        "Start:,K1.00,Ccy:,{}",
+        "Account,0012,Start:,K1.00,Ccy:,{}",
         "Days: from 1/1/2026 to 31/01/2026",
         "Day,Text,Out,In,Saldo",
         "05/01/2026,x,,1.00,2.00",
