@@ -236,6 +236,11 @@ def test_a_day_and_its_time_stand_in_two_columns(tmp_path: Path):
         tmp_path / "mine.xlsx", layout=replace(MINE, columns=columns, dates=("%d/%m/%Y %H:%M:%S",))
     ).rows
     assert rows["occurred_at"].astype(str).tolist() == ["2026-01-05 04:00:00+00:00"]
+    # A moment of a workbook has no zone, and none is supposed where each is to have its own.
+    rows = read_statement(
+        tmp_path / "mine.xlsx", layout=replace(MINE, dates=("%Y-%m-%dT%H:%M%z",), ignored=("At",))
+    ).rows
+    assert "is not a date written as" in rows["problem"].iloc[0]
 
 
 def test_a_pattern_finds_keys_phones_and_orders_in_the_narrative(tmp_path: Path):
@@ -244,7 +249,7 @@ def test_a_pattern_finds_keys_phones_and_orders_in_the_narrative(tmp_path: Path)
         '05/01/2026|"SETTLEMENT\nREF B78"||1.00|',
         "05/01/2026|POS 9 of 260961234567||1.00|",
     ]
-    pattern = r"REF (?P<key>\w+)(?: for (?P<related>\S+) by (?P<phone>\d+))?|POS (?P<key>\d)"
+    pattern = r"SETTLEMENT REF (?P<key>\w+)(?: for (?P<related>\S+) by (?P<phone>\d+))?|POS (?P<key>\d)"
     rows = mine(tmp_path, *lines, key_pattern=pattern).rows
     assert rows["key"].tolist() == ["A77", "B78", "9"]
     assert rows["related"].fillna("").tolist() == ["order-5", "", ""]
@@ -304,6 +309,9 @@ def test_rows_that_only_tell_a_balance_are_no_rows_and_are_followed(tmp_path: Pa
         assert (len(read.rows), read.opening_minor, read.closing_minor) == (2, 1_000, 1_200)
         assert read.findings.empty
         assert read.rows["problem"].isna().all()
+    # What it brings forward may stand in a column of amounts as well.
+    lines[0] = "|Balance b/f||10.00|10.00"
+    assert len(mine(tmp_path, *lines, openings=("Balance b/f",)).rows) == 2
     # A balance that does not follow is found there too, one that cannot be read is a bad row, and a movement is one.
     lines[2] = "|Balance b/f|||11.01"
     assert mine(tmp_path, *lines, openings=("Balance b/f",)).findings["line"].tolist() == [4, 5]
@@ -373,3 +381,7 @@ def test_a_file_that_is_not_utf_8_is_read_where_its_layout_says_how(tmp_path: Pa
     path.write_bytes(path.read_bytes().replace(b"\xe9", b"\x81"))
     with pytest.raises(StatementRefused, match="is not text in cp1252"):
         read_statement(path, layout=layout)
+    # Far below the header too, where the text before it could be of either.
+    first, second, *others = text_of("stanbic").splitlines()
+    path.write_bytes("\r\n".join([first, *[second] * 600, *others]).encode("cp1252"))
+    assert read_statement(path).layout == "stanbic"

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -75,6 +75,7 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
         **{name: Memo(sound(read)) for name, read in values.items()},
         "phone": Memo(phone),
         "currencies": Memo(currencies_named),
+        "words": Memo(lambda cells: ", ".join(filter(None, (text_of(cell).strip() for cell in cells))) or None),
         "amounts": amounts,
         "own": Memo(lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip()))),
     }
@@ -172,6 +173,10 @@ class Fields:
         values = list(map(reader.__getitem__, self.cells[field]))
         return self.sorted_out(field, values) if reader.refused else values
 
+    def each(self, *fields: str) -> Iterator[tuple[Cell, ...]]:
+        """For each row its cells of these fields, empty where the file has no such column."""
+        return zip(*(self.cells.get(field) or [""] * self.count for field in fields), strict=True)
+
     def texts(self, field: str) -> list[str | None]:
         """A column as it stands; None for what is empty."""
         if field not in self.cells:
@@ -187,8 +192,8 @@ class Fields:
         """The cells with customers' numbers: of a column, or of the party on the other side."""
         if "phone" in self.cells or not {"from", "to"} <= self.cells.keys():
             return self.cells.get("phone") or [""] * self.count
-        of_sides = dict(zip(("in", "out"), (self.cells["from"], self.cells["to"]), strict=True))
-        return [of_sides[goes][place] if goes else "" for place, goes in enumerate(directions)]
+        sides = zip(directions, self.cells["from"], self.cells["to"], strict=True)
+        return [taker if goes == "out" else sender if goes else "" for goes, sender, taker in sides]
 
     def balances(self) -> list[int | None]:
         """Below zero where the column beside says DR."""
@@ -211,24 +216,19 @@ class Fields:
                 if currency and named[cell] and currency not in named[cell]:
                     self.blame(place, f"{shown(cell)} is not in {currency}, as the row is", field=field)
 
-    def openings(self, made: "Made", layout: Layout) -> list[bool]:
-        """Which rows only tell a balance: nothing is wrong with them. One that has an amount as well is a movement."""
+    def openings(self, layout: Layout) -> list[bool]:
+        """Which rows only tell a balance; one that has another amount as well is a movement."""
         begins = tuple(heading_key(each) for each in layout.openings)
         if not begins:
             return [False] * self.count
-        described = self.cells.get("description") or [""] * self.count
-        amounts = zip(*(self.cells[each] for each in ("amount", "debit", "credit") if each in self.cells), strict=True)
+        amounts, balances = self.readers["amounts"], self.readers["balance"]
         found = []
-        for place, (text, balance, cells) in enumerate(zip(described, made["balance_minor"], amounts, strict=True)):
-            moved = {self.readers["amounts"].read(cell) for cell in cells} - {None, 0, balance}
-            is_one = not moved and heading_key(text_of(text)).startswith(begins) and self._is_read(place, "balance")
-            found.append(is_one)
-            if is_one:
-                self._problems.pop(place, None)
+        for text, balance, *cells in self.each("description", "balance", "amount", "debit", "credit"):
+            told = balances[balance]
+            either = {told, -told} if isinstance(told, int) else {None}
+            moved = {amounts.read(cell) for cell in cells} - {None, 0} - either
+            found.append(heading_key(text_of(text)).startswith(begins) and not moved and not isinstance(told, Wrong))
         return found
-
-    def _is_read(self, place: int, field: str) -> bool:
-        return field not in self.cells or not isinstance(self.readers[field][self.cells[field][place]], Wrong)
 
     def sentences(self) -> list[str | None]:
         """For each row, everything that is wrong with it."""
@@ -252,7 +252,7 @@ def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: 
         for place, why in dates.add(numbers, fields.cells["moment"], fields.cells.get("time")):
             fields.blame(place, why, field="moment")
         made |= _WAYS[found.layout.direction_by](fields)
-        phones = [found or cell for found, cell in zip(made["phone"], fields.numbers(made["direction"]), strict=True)]
+        phones = map(_first, made["phone"], fields.numbers(made["direction"]))
         made["phone"] = list(map(readers["phone"].__getitem__, phones))
         made |= {
             "fee_minor": fields.read("fee", absent=0),
@@ -260,23 +260,24 @@ def pieces_of(lines: Iterator[Line], found: Found, dates: DateColumn, currency: 
             "status": fields.read("status", absent="completed"),
             "currency": fields.read("currency", absent=currency),
             "batch": fields.names("batch"),
-            "words": [", ".join(filter(None, words)) or None for words in zip(*map(fields.texts, _WORDS), strict=True)],
+            "words": list(map(readers["words"].__getitem__, fields.each("type", "status"))),
             "phone_hash": [None] * fields.count,
         }
-        types = fields.read("type", absent="other")
-        backwards = made.pop("is_reversal", repeat(None))
-        made["type"] = ["reversal" if back else kind for back, kind in zip(backwards, types, strict=False)]
+        made["type"] = _instead(made.pop("is_reversal", ()), "reversal", fields.read("type", absent="other"))
         fields.compare_currencies(made["currency"])
-        made[IS_OPENING] = fields.openings(made, found.layout)
-        for name, nothing in (("direction", "in"), ("amount_minor", 0), ("fee_minor", 0), ("status", "completed")):
-            made[name] = [
-                nothing if is_one else value for is_one, value in zip(made[IS_OPENING], made[name], strict=True)
-            ]
+        made[IS_OPENING] = fields.openings(found.layout)
+        for name, nothing in _NO_MOVEMENT.items():
+            made[name] = _instead(made[IS_OPENING], nothing, made[name])
         made["problem"] = fields.sentences()
         yield pa.table({name: made[name] for name in PIECE.names}, schema=PIECE)
 
 
-_WORDS: Final = ("type", "status")
+_NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
+
+
+def _instead(where: Sequence[bool], value: object, values: Sequence[Any]) -> Sequence[Any]:
+    """The values, and this one where it holds."""
+    return [value if holds else each for holds, each in zip(where, values, strict=True)] if any(where) else values
 
 
 def _found_in(fields: Fields, layout: Layout) -> "Made":
@@ -286,10 +287,9 @@ def _found_in(fields: Fields, layout: Layout) -> "Made":
     if layout.groups:
         on_a_line = pa.array([text and " ".join(text.split()) for text in descriptions], pa.string())
         for name, values in zip(layout.groups, pc.extract_regex(on_a_line, layout.key_pattern).flatten(), strict=True):
-            found[name] = list(map(_first, found[name], values.to_pylist()))
+            found[name] = [had or value or None for had, value in zip(found[name], values.to_pylist(), strict=True)]
     missing = None if layout.makes_keys else Wrong("is missing")
-    cells = fields.cells.get("key") or [""] * fields.count
-    keys = [told or key_of(cell) or missing for told, cell in zip(found["key"], cells, strict=True)]
+    keys = [told or key_of(cell) or missing for told, (cell,) in zip(found["key"], fields.each("key"), strict=True)]
     return {
         "key": fields.sorted_out("key", keys),
         "related": list(map(_first, found["related"], fields.names("related"))),
@@ -298,9 +298,9 @@ def _found_in(fields: Fields, layout: Layout) -> "Made":
     }
 
 
-def _first(found: str | None, otherwise: str | None) -> str | None:
+def _first(found: str | None, otherwise: Any) -> Any:  # noqa: ANN401  a cell, or what was made of one
     """What was found, unless it is nothing."""
-    return found or otherwise or None
+    return found or otherwise
 
 
 Made = dict[str, Sequence[Any]]
