@@ -6,12 +6,13 @@ statement's with `s_`. An amount as text brings with it whether it is gross, or 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import Any, Final, NamedTuple
 
-from workbench.analysis.frames import day_of
+from workbench.analysis.frames import day_number, day_of
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, STATUSES
 from workbench.domain.masking import mask
-from workbench.domain.moments import rfc3339
+from workbench.domain.moments import DAY_MS, rfc3339
 from workbench.domain.money import money_text
 
 INVALID: Final = "invalid_row"
@@ -38,6 +39,8 @@ BUCKETS: Final = {"0–1": 1, "2–3": 3, "4–7": 7, "8–30": 30, "31+": None}
 """The name of each age and the days to which it reaches."""
 ROUNDING_MINOR: Final = 50
 """Up to half a kwacha a difference of amounts is taken for rounding."""
+DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
+"""A date before or after is none: no calendar of a spreadsheet has it, or no text of a date."""
 MOST_MINOR: Final = 10**15
 """No movement is larger: thirteen digits before the point, as in a statement's cell."""
 
@@ -151,7 +154,8 @@ def _body(pair: Pair, recipe: str, amount: int, text: str, **more: Any) -> Body:
 
 def _at(pair: Pair) -> str | None:
     """The statement's moment, if it tells one."""
-    return None if pair["s_at"] is None else rfc3339(pair["s_at"])
+    at = pair["s_at"]
+    return rfc3339(at) if at is not None and DAYS[0] <= at // DAY_MS < DAYS[1] else None
 
 
 def _booked(pair: Pair, recipe: str, amount: int, fee: int = 0) -> Body:

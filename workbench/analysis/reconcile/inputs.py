@@ -16,12 +16,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workbench.analysis.breaks import MOST_MINOR
+from workbench.analysis.breaks import DAYS, MOST_MINOR
 from workbench.analysis.frames import schema_of
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine
 from workbench.analysis.reconcile.rules import (
     DATE,
-    DAYS,
     INSTANT,
     LEDGER,
     NUMBER,
@@ -258,12 +257,6 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 """The row's name of a column → the side's own."""
 _SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
 """The same of those that both sides call so."""
-_WITHIN: Final[Mapping[str, tuple[str, int, int]]] = {
-    "day": ("business_date", DAYS[0], DAYS[1]),
-    "at": ("occurred_at", DAYS[0] * DAY_MS, DAYS[1] * DAY_MS),
-    "balance_minor": ("balance_minor", -MOST_MINOR, MOST_MINOR),
-}
-"""What is as good as missing outside of some bounds: the row's name, the column, the least and the most."""
 Columns = Callable[[str], nw.Expr]
 """A row's name of a column → the column."""
 
@@ -278,8 +271,8 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
     names nothing: many a table has it where a null belongs.
     """
     of: dict[str, nw.Expr] = {ours: nw.col(theirs) for ours, theirs in {**_SHARED, **_NAMES[side]}.items()}
-    for name, (theirs, least, most) in _WITHIN.items():
-        of[name] = nw.when(nw.col(theirs).is_between(least, most)).then(nw.col(theirs))
+    # A day that no calendar has is as good as missing.
+    of["day"] = nw.when(nw.col("business_date").is_between(DAYS[0], DAYS[1])).then(nw.col("business_date"))
     of |= {name: nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")}
     of |= {name: nothing("account") for name in ("source", "entry", "state", "problem") if name not in of}
     made = engine.conform(

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.breaks import CODES, MATCHED, TOLD_AGAIN
+from workbench.analysis.breaks import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, python_rows, schema_of, typed
 from workbench.analysis.reconcile.classify import Classified, both_sides, effect_of
 from workbench.analysis.reconcile.engines import Engine
@@ -208,11 +208,16 @@ def _balances_at_the_ends(
     ]
     shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
     rows = engine.rows(loaded.filter(reduce(or_, wanted)), shape)
-    at = {(row["account"], row["source"], row["no"]): row for row in rows if row["balance_minor"] is not None}
+    at = {(row["account"], row["source"], row["no"]): row for row in rows if known(row["balance_minor"])}
     return {
         key: _end_balances(at.get((*key, first)), at.get((*key, last)), _sum(groups[key], "signed"))
         for key, (first, last) in spans.items()
     }
+
+
+def known(balance: int | None) -> bool:
+    """Whether a balance is told, and is one that an account can have."""
+    return balance is not None and abs(balance) <= 1000 * MOST_MINOR
 
 
 _End = Mapping[str, Any] | None

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 
-from workbench.analysis.frames import day_number, day_of
+from workbench.analysis.frames import day_of
 from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_ROW
 from workbench.errors import ReconcileRefused
 
@@ -106,8 +105,6 @@ class Tolerance:
         object.__setattr__(self, "pair_by", tuple(each for each in PAIR_FIELDS if each in named))
 
 
-DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
-"""A date before or after is none: no calendar of a spreadsheet has it, or no text of a date."""
 ANY_DAY: Final = 10**9
 """No day is as far from 1970, before or after."""
 

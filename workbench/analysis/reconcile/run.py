@@ -38,6 +38,7 @@ from workbench.analysis.reconcile.proof import (
     ageing_of,
     books,
     check_accounts,
+    known,
     matches_of,
     of_account,
     period_of,
@@ -355,7 +356,7 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
     if not ends:
         return {}
     found = engine.rows(ledger.filter(reduce(or_, ends)), {"account": WORD, "balance_minor": NUMBER})
-    return {row["account"]: row["balance_minor"] for row in found}
+    return {row["account"]: row["balance_minor"] for row in found if known(row["balance_minor"])}
 
 
 def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None, decided: _Decided) -> pd.DataFrame:
