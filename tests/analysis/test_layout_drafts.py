@@ -220,3 +220,11 @@ class TestEditor:
             draft.use("Nothing", "fee")
         with pytest.raises(StatementRefused, match="has no colour"):
             draft.declare(colour="red")
+
+
+def test_a_last_row_whose_day_cannot_be_is_no_total(tmp_path: Path):
+    path = tmp_path / "own.csv"
+    path.write_text("Ref,Day,Money in,Money out\nA-1,13.01.2026,10.00,\nA-2,32.01.2026,5.00,\nTotal,,15.00,\n")
+    draft = draft_layout(path)
+    assert draft.declared["footers"] == ["Total"]
+    assert draft.statement().rows["problem"].notna().tolist() == [False, True]

@@ -396,13 +396,16 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 def _lines(draft: Draft) -> None:
     """The lines of totals below the rows, and the rows that only tell a balance."""
-    formats = [DateFormat(each) for each in draft.declared["dates"]]
+    formats, moments = [DateFormat(each) for each in draft.declared["dates"]], draft.moments()
     dated = [
         place
-        for place, (_, cell) in enumerate(draft.moments())
+        for place, (_, cell) in enumerate(moments)
         if isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
     ]
-    below = draft.file.rows[dated[-1] + 1 :] if dated else ()
+    # A row with a date that cannot be is no total.
+    end = dated[-1] + 1 if dated else len(moments)
+    after = zip(draft.file.rows[end:], moments[end:], strict=True)
+    below = [row for row, (_, cell) in after if not re.search("[0-9]", text_of(cell))]
     begins = (re.split("[:0-9]", next(text_of(cell) for cell in cells if cell != ""))[0] for _, cells in below)
     draft.found("footers", [*dict.fromkeys(filter(None, map(str.strip, begins)))] or None)
     openings: dict[str, str] = {}

@@ -24,7 +24,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "status": "transaction status, status, state, txn status, result",
     "type": "transaction type, type, reason type, txn type, trans type, category, service type",
     "description": "narrative, narration, description, details, particulars, transaction details, remarks, "
-    "transaction description, note message, information, message, note, memo",
+    "transaction description, note message, information, message, note, memo, text",
     "currency": "currency, ccy, currency code, curr",
     "phone": "customer msisdn, msisdn, phone, phone number, customer phone, mobile, mobile number, other party info, "
     "other party, counterparty, customer",
