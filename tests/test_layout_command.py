@@ -155,7 +155,7 @@ class TestCommand:
         Path("shop.csv").write_text(SHOP + "A3;32.10.2026;1,00;\nA4;1.11.2026;\x1b[2J;0961234567\n")
         bad = run("layout", "shop.csv", "--check", "--layouts", "ours")
         assert bad.exit_code == 1
-        assert "4 rows, 2026-10-30 to 2026-11-01, 2 unreadable" in bad.stdout
+        assert "4 rows, 2026-10-30 to 2026-10-31, 2 unreadable" in bad.stdout
         assert "'32.10.2026' is not a date" in bad.stdout
         assert "\x1b" not in bad.output
         assert run("layout", "bank.csv", "--check", "--layout", "ours/shop.toml").exit_code == 2

@@ -341,14 +341,14 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> Any:  # noqa: ANN401  a ledger or a path
     """The ledger; a whole table in Parquet the engine itself reads, no more of it than it needs."""
-    from workbench.analysis.reconcile.rules import LEDGER_READ
+    from workbench.analysis.reconcile.rules import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger
 
     if query is None and layout is None and Path(place).suffix.lower() == _TABLE:
         import pyarrow.parquet as pq
 
         with suppress(OSError, ValueError):
-            if LEDGER_READ.keys() <= set(pq.read_schema(place).names):
+            if LEDGER_READ.keys() - OPTIONAL <= set(pq.read_schema(place).names):
                 return Path(place)
     return read_ledger(place, query=query, layout=layout, phone_key=key)
 

@@ -34,8 +34,6 @@ from workbench.analysis.statements.recognising import Found
 from workbench.domain.masking import mask_numbers
 from workbench.domain.phones import masked_number
 
-_MASKED_ABROAD: Final = re.compile(r"[1-9][0-9]{2,5}[*•]{3,8}[0-9]{2,4}")
-"""A number of another country, of which the file itself shows as little as may be shown."""
 _CODE: Final = re.compile("[A-Z]{3}")
 
 
@@ -66,8 +64,7 @@ def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Any]:
         text = text_of(cell).strip()
         within = party.fullmatch(text)
         number = within[1] if within else text
-        abroad = "+" + re.sub("[*•]+", "••••", number) if _MASKED_ABROAD.fullmatch(number) else None
-        return abroad or masked_number(number), key.hash_of(number)
+        return masked_number(number), key.hash_of(number)
 
     def sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
         return lambda cell: error_in(cell) or read(cell)
