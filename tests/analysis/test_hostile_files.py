@@ -67,30 +67,37 @@ def rows_apart(count: int, **cells: str) -> str:
 
 
 LEDGERS: dict[str, tuple[str | bytes, str]] = {
-    "empty": ("", "it is empty"),
-    "blank": ("\n\n", "it is empty"),
+    "empty": ("", "ledger.csv is empty"),
+    "blank": ("\n\n", "does not have the columns of a ledger"),
     "headings alone": (NAMES, "It has no row at all"),
     "bytes": (bytes(range(256)) * 40, "not text in UTF-8"),
-    "cp1252": (ledger_text(ledger_row(phone="café")).encode("cp1252"), "not text in UTF-8"),
-    "UTF-16": (ledger_text().encode("utf-16"), "not text in UTF-8"),
-    "a PDF": (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3", "not text in UTF-8"),
-    "a workbook by another name": (b"PK\x03\x04 and no more", "it has no column account, key"),
-    "semicolons": (ledger_text().replace(",", ";"), "by commas they must be"),
-    "a column that lacks": (ledger_text().replace("key", "ref"), "it has no column key"),
+    "cp1252": (ledger_text(ledger_row(phone="café")).encode("cp1252"), "line 2 has other bytes"),
+    "a PDF": (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3", "is a PDF"),
+    "a workbook by another name": (b"PK\x03\x04 and no more", "cut short or damaged"),
+    "a column that lacks": (
+        ledger_text().replace("key", "ref"),
+        "key, occurred_at and amount are needed; it has account, ref",
+    ),
     "a heading twice": (ledger_text().replace("payment", "key"), "key"),
-    "a short row": (ledger_text(ledger_row(), "a,b"), "line 3 has 2 cells and the header 18"),
-    "a long row": (ledger_text(ledger_row() + ",x"), "line 2 has 19 cells and the header 18"),
-    "an open quote": (ledger_text(ledger_row(), '"x'), "line 3 has 1 cells"),
-    "a float": (ledger_text(ledger_row(amount_minor="100.00")), "line 2, amount_minor: '100.00' is not a whole number"),
-    "NaN": (ledger_text(ledger_row(amount_minor="NaN")), "amount_minor: 'NaN'"),
+    "a short row": (ledger_text(ledger_row(), "a,b"), "the row has 2 cells and the header 18 (1 row, line 3)"),
+    "a long row": (ledger_text(ledger_row() + ",x"), "the row has 19 cells and the header 18 (1 row, line 2)"),
+    "an open quote": (ledger_text(ledger_row(), '"x'), "cannot be cut into cells at line 3"),
+    "a float": (
+        ledger_text(ledger_row(amount_minor="100.00")),
+        "amount_minor '100.00' is no whole number of minor units (1 row, line 2)",
+    ),
+    "NaN": (ledger_text(ledger_row(amount_minor="NaN")), "amount_minor 'NaN' is not an amount"),
     "an O for a zero": (ledger_text(ledger_row(amount_minor='"1,234.5O"')), "'1,234.5O'"),
-    "no amount": (ledger_text(ledger_row(amount_minor="")), "line 2, amount_minor: ''"),
-    "no number": (ledger_text(ledger_row(number="")), "line 2, number: ''"),
-    "2^63": (ledger_text(ledger_row(amount_minor=2**63)), "line 2, amount_minor: '9223372036854775808'"),
+    "no amount": (ledger_text(ledger_row(amount_minor="")), "amount_minor is missing (1 row, line 2)"),
+    "no number": (ledger_text(ledger_row(number="")), "number is missing (1 row, line 2)"),
+    "2^63": (ledger_text(ledger_row(amount_minor=2**63)), "amount_minor '9223372036854775808' has more than 13 digits"),
     "31 February": (ledger_text(ledger_row(business_date="2026-02-31")), "2026-02-31"),
-    "day first": (ledger_text(ledger_row(business_date="05/01/2026")), "a day written as 2026-01-31"),
-    "no zone": (ledger_text(ledger_row(occurred_at="2026-01-05 08:00:00")), "is not a moment with its zone"),
-    "a cell of 10 MB": (ledger_text(ledger_row(key="x" * 10_000_000)), "field larger than field limit"),
+    "day first": (
+        ledger_text(ledger_row(business_date="05/01/2026")),
+        "business_date '05/01/2026' is not a day written as %Y-%m-%d",
+    ),
+    "words": (ledger_text(ledger_row(status="Paid", direction="CR")), "status 'Paid' is none of completed, failed, p"),
+    "a cell of 10 MB": (ledger_text(ledger_row(key="x" * 10_000_000)), "a cell has more than 1,048,576 characters"),
 }
 KEPT_IN_A_LEDGER: list[tuple[dict[str, object], str]] = [
     ({"key": ""}, "no key"), ({"fee_minor": -5}, "a negative fee"), ({"amount_minor": -5}, "a negative amount"),
@@ -164,8 +171,8 @@ def refused(folder: Path) -> Iterator[Run]:
         Run("a folder as statement", ledger, [folder], 2, "is a directory"),
         Run("a folder as ledger", folder, [statement], 2, "is a directory"),
         Run("no statement there", ledger, [folder / "none.csv"], 2, "there is no such file"),
-        Run("no ledger there", folder / "none.csv", [statement], 2, "there is no file"),
-        Run("another kind of ledger", odd, [statement], 2, "ends in neither .parquet nor .csv"),
+        Run("no ledger there", folder / "none.csv", [statement], 2, "there is no such file"),
+        Run("another kind of ledger", odd, [statement], 2, "ledger.ods"),
         Run("a ledger as statement", ledger, [written(folder / "books.csv", ledger_text())], 2, "it comes first"),
         Run("a device", ledger, [Path(os.devnull)], 2, "null is empty"),
     )
@@ -240,9 +247,11 @@ def invalid(path: Path) -> list[dict[str, str]]:
 def test_rows_that_cannot_be_used_are_kept_on_both_sides_with_their_reasons(tmp_path: Path):
     rows = [ledger_row(**{"number": n, "entry": f"je_{n}"} | cells) for n, (cells, _) in enumerate(KEPT_IN_A_LEDGER, 2)]
     theirs = [row if isinstance(row, str) else with_cells(row) for row, _ in PROBLEMS]
-    ledger = written(tmp_path / "ledger.csv", ledger_text(ledger_row(), *rows))
+    # A table of somebody else's making; books in CSV are refused with such rows.
+    text, ledger = written(tmp_path / "books.csv", ledger_text(ledger_row(), *rows)), tmp_path / "ledger.parquet"
+    files.write(files.read(text, LEDGER_MOVEMENT), ledger, LEDGER_MOVEMENT)
     statement = written(tmp_path / "mtn.csv", "\n".join([HEADER, GOOD, *theirs]))
-    most = f"{len(rows)} of {len(rows) + 1} rows of the ledger are unreadable: is the layout right? First reason: "
+    most = f"{len(rows)} of {len(rows) + 1} rows of ledger.parquet are unreadable: is the layout right? First reason: "
     invoked(Run("rows", ledger, [statement], 1, most), "--out", str(tmp_path / "b.csv"))
     found = invalid(tmp_path / "b.csv")
     by_line = {row["line"]: row["reason"] for row in found if row["side"] == "statement"}

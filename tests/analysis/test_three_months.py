@@ -364,6 +364,7 @@ def test_the_command_goes_from_month_to_month_too(seed: int, tmp_path: Path):
     for month, made in enumerate(months(world, tmp_path)):
         kept, out = tmp_path / f"kept-{month}", tmp_path / f"breaks-{month}.parquet"
         options = [*brought, "--carry-to", str(kept), "--out", str(out), "--as-of", str(LAST_DAYS[month])]
+        options += ["--phone-key", str(tmp_path / "book.key")]
         arguments = ["reconcile", str(made.ledger), *map(str, made.statements), *options]
         done = CliRunner(catch_exceptions=False).invoke(app, arguments)
         assert (done.exit_code, done.stderr) == (1, "")
