@@ -70,6 +70,17 @@ def test_every_scenario_is_named():
     assert not [name for name in (*ASKABLE, *operations.ANY_POST) if f"`{name}`" not in told]
 
 
+def test_the_books_of_a_shop_are_reconciled_as_the_readme_does(tmp_path: Path):
+    line = blocks(section("Reconcile a statement"))[0].text.replace("cd fixtures\n", "").replace("\\\n", "")
+    for name in ("october.html", "october.xlsx"):
+        line = line.replace(name, str(tmp_path / name))
+    command = ["/bin/sh", "-c", f"PATH={Path(sys.executable).parent}:$PATH {line}"]
+    done = subprocess.run(command, cwd=ROOT / "fixtures", capture_output=True, text=True, timeout=120, check=False)  # noqa: S603  the README's own line
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("5 breaks to settle, and 10 breaks are decided. The proof holds to the last ngwee.")
+    assert {each.name for each in tmp_path.iterdir()} == {"october.html", "october.xlsx"}
+
+
 def test_a_week_is_reconciled_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (code,) = [each for each in blocks(section("Reconcile a statement")) if each.language == "python"]
     monkeypatch.chdir(tmp_path)
