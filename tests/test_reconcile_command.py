@@ -194,9 +194,9 @@ class TestFiles:
         assert "K99.03 net" in missing["reason"]
         assert missing["ledger_minor"] == "9903"
 
-    def test_for_a_spreadsheet_numbers_stay_numbers(self, done: tuple[Case, Result]):
+    def test_for_a_spreadsheet_numbers_stay_numbers_and_the_word_behind_it_is_a_file(self, done: tuple[Case, Result]):
         case, _ = done
-        case.run(*out("excel.csv"), "--excel")
+        assert case.run_with("--excel", case.ledger, case.statement, *out("excel.csv")).exit_code == 1
         assert (case.here / "excel.csv").read_text("utf-8-sig") == (case.here / "b.csv").read_text("utf-8")
         assert ",-" in (case.here / "b.csv").read_text("utf-8")
 
@@ -293,8 +293,7 @@ class TestForASpreadsheet:
     def test_for_a_locale_it_is_read_there_as_the_same_amounts_days_and_texts(self, tmp_path: Path):
         texts = ["00123", "1" * 16, "1e5", "12/2026", "=1;2", "a;b", "123456789012345"]
         case = written(tmp_path, [*BOTH, *(movement(place, key=text) for place, text in enumerate(texts))], BOTH)
-        case.run(*out("b.parquet"))
-        case.run(*out("local.csv"), "--excel=de-DE")
+        case.run(*out("b.parquet", "local.csv"), "--excel=de-DE")
         table = files.read(case.here / "b.parquet", BREAK)
         for name, (delimiter, decimal, day) in LOCALES.items():
             assert delimiter != decimal
@@ -311,12 +310,6 @@ class TestForASpreadsheet:
             became = {row["key"] for row in found}
             assert became == {"'00123", "'" + "1" * 16, "'1e5", "'12/2026", "'=1;2", "a;b", "123456789012345"}
         assert (case.here / "local.csv").read_bytes() == (tmp_path / "de-DE.csv").read_bytes()
-
-    def test_the_word_behind_it_is_a_file_and_no_locale(self, done: tuple[Case, Result]):
-        case, _ = done
-        result = case.run_with("--excel", case.ledger, case.statement, *out("first.csv"))
-        assert result.exit_code == 1
-        assert (case.here / "first.csv").read_bytes() == (case.here / "excel.csv").read_bytes()
 
 
 UNUSABLE = {

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from workbench.analysis import files
 from workbench.analysis.frames import frame
 from workbench.analysis.phone_key import key_from
-from workbench.analysis.reconcile import Tolerance, reconcile
+from workbench.analysis.reconcile import CarryForward, Tolerance, reconcile
+from workbench.analysis.reconcile.carry_forward import KEPT
 from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.analysis.statements import read_statement
 from workbench.cli import app
 from workbench.domain.phones import mask_column, phone_hash
 from workbench.errors import PhoneKeyRefused, ReconcileRefused
@@ -266,6 +268,17 @@ class Book:
         assert done.exit_code == 1
         return done.output, set(found.loc[found["code"] == "wrong_reference", "key"])
 
+    def partners_of(self, kept: str, key: str) -> tuple[str, set[str]]:
+        """The same in Python."""
+        carried = CarryForward(
+            **{name: files.read(self.folder / kept / f"{name}.parquet", KEPT[name]) for name in KEPT}
+        )
+        told = read_statement(self.folder / "feb.csv", phone_key=self.folder / key)
+        more = {"carry_forward": carried, "phone_key": self.folder / key, "engine": "polars"}
+        result = reconcile(self.folder / "feb.parquet", told, **more)
+        found = result.breaks
+        return " ".join(result.notes), set(found.loc[found["code"] == "wrong_reference", "key"])
+
 
 def test_what_is_carried_pairs_by_the_whole_number_under_the_books_key_alone(tmp_path: Path):
     book = Book(tmp_path)
@@ -291,9 +304,9 @@ def test_what_is_carried_pairs_by_the_whole_number_under_the_books_key_alone(tmp
     assert [
         each for text in written for each in (*national, secret.strip().encode()) if each in re.sub(rb"[ -]", b"", text)
     ] == []
-    said, found = book.partners("--carry-forward", "kept", "--phone-key", "another")
+    said, found = book.partners_of("kept", "another")
     assert (found, said.count("2 have the customer's number hashed under another key")) == (set(), 1)
-    said, found = book.partners("--carry-forward", "bare", "--phone-key", "key")
+    said, found = book.partners_of("bare", "key")
     assert (found, said.count("4 may have a partner by the masked number")) == (set(), 1)
 
 

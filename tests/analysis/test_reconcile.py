@@ -602,7 +602,7 @@ KEPT_OF_IT = (f"Grace for order 20260105123456 by {MASKED_NUMBERS}", "Paid / TS"
 
 
 class TestNarratives:
-    @pytest.mark.parametrize("engine", ENGINES)
+    @pytest.mark.parametrize("engine", [QUICK, pytest.param("duckdb", marks=pytest.mark.thorough), ENGINES[1]])
     def test_text_and_age_of_what_is_open_survive_two_closes_with_numbers_masked(self, engine: str):
         """The files of all months have one name, and lines of the same numbers."""
 
