@@ -370,10 +370,10 @@ class TestOverview:
         lines = [line.strip() for line in shown.splitlines() if line.strip() and "─" not in line]
         cells = [text for _, text in outline.texts]
         assert [each for each in cells if not any(each in line for line in lines)] == []
-        todo = [line for line in lines if line.startswith(("To do", "Waiting"))]
+        todo = [line for line in lines if line.startswith(("To do", "Wait"))]
         assert todo == [
             f"To do: {BREAK_CODES['missing_in_ledger'].settlement}",
-            f"Waiting: {BREAK_CODES['timing'].settlement}",
+            BREAK_CODES["timing"].settlement,
         ]
         assert "missing_in_ledger: 9 breaks, ZMW -0.36 net, the oldest 1 day old, the largest 3 of them" in lines
         assert sum("Paid by Grace <b>for</b> order 7" in line for line in lines) == 3

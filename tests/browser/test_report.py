@@ -1,6 +1,7 @@
 """The page of a reconciliation: filters, and decisions that are downloaded, by keyboard, narrow, dark and offline."""
 
 import csv
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,7 +69,9 @@ def test_what_is_decided_is_downloaded_with_what_was_decided_before(shown: "Page
     with shown.expect_download() as download:
         shown.locator("#download").click()
     download.value.save_as(tmp_path / "decisions.csv")
-    text = (tmp_path / "decisions.csv").read_bytes().decode()
+    content = (tmp_path / "decisions.csv").read_bytes()
+    assert content.startswith(BOM_UTF8), "or a spreadsheet takes it for another encoding"
+    text = content.decode("utf-8-sig")
     made, kept = csv.DictReader(text.splitlines(keepends=True), strict=True)
     assert list(made) == ["break", "verdict", "partner", "who", "when", "why", "account", "key", "code"]
     assert made.pop("when").endswith("Z")

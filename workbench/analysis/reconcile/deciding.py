@@ -19,6 +19,7 @@ from workbench.analysis.shapes import DECIDED
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused, WorkbenchError
 from workbench.render import Column, Table, bundle, table, with_widget
+from workbench.visible import visible
 
 if TYPE_CHECKING:
     # It takes its time to load, and only a person who looks needs it.
@@ -28,6 +29,7 @@ _MOST: Final = 1_000
 """So many breaks are shown to decide in, those that move most of each code first."""
 _AT_ONCE: Final = 20
 _FEW: Final = 10
+_UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
 
 
@@ -134,9 +136,13 @@ class _Form:
 
         self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
         self._parts = dict(_parts(breaks))
+        self._called = {
+            name: f"{name} {key or 'no key'}, {money_text(minor, currency)}"
+            for name, key, minor, currency in python_rows(breaks, "id", "key", "variance_minor", "currency")
+        }
         self._controls: dict[str, Any] = {}
         self._boxes: dict[str, Any] = {}
-        self._part = ipywidgets.Dropdown(options=list(self._parts), description="to do")
+        self._part = ipywidgets.Dropdown(options=list(self._parts), description="to do", layout={"width": "auto"})
         self._who = ipywidgets.Text(value=decisions.who, description="who")
         self._said = ipywidgets.HTML()
         self._rows = ipywidgets.VBox()
@@ -144,7 +150,11 @@ class _Form:
         button.on_click(lambda _: self._write())
         self._part.observe(lambda _: self._show(), names="value")
         self._show()
-        self.box = ipywidgets.VBox([ipywidgets.HBox([self._part, self._who, button]), self._said, self._rows])
+        self.box = ipywidgets.VBox([self._line([self._part, self._who, button]), self._said, self._rows])
+
+    def _line(self, parts: Sequence[Any]) -> Any:  # noqa: ANN401  a widget
+        """Side by side, and below each other where that is too wide."""
+        return self._widgets.HBox(parts, layout={"flex_flow": "row wrap"})
 
     def _show(self) -> None:
         name = self._part.value
@@ -153,28 +163,36 @@ class _Form:
         self._rows.children = self._boxes.get(name, ())
 
     def _opened(self, breaks: pd.DataFrame) -> list[Any]:
-        wide = self._widgets.Layout(width="44em")
         made = [self._widgets.HTML(f"<b>{escape(breaks['settlement'].iloc[0])}</b>")]
         for row in breaks.to_dict("records"):
             before = self._decided.get(row["id"]) or {}
+            labelled, opposite = {"description_width": "initial"}, self._decisions.partners_of(row["id"])
             controls = {
                 "verdict": self._widgets.Dropdown(
-                    options=["", *VERDICTS, WITHDRAWN], value=before.get("verdict") or "", layout={"width": "8em"}
+                    options=[(_UNDECIDED, ""), *((each.replace("_", " "), each) for each in (*VERDICTS, WITHDRAWN))],
+                    value=before.get("verdict") or "", description="verdict", style=labelled, layout={"width": "13em"},
                 ),
                 "partner": self._widgets.Combobox(
-                    options=self._decisions.partners_of(row["id"]), value=before.get("partner") or "",
-                    placeholder="partner", layout={"width": "11em"},
+                    options=[self._called.get(each, each) for each in opposite], value=before.get("partner") or "",
+                    description="partner", placeholder="of a match", style=labelled, layout={"width": "24em"},
                 ),
-                "why": self._widgets.Text(value=before.get("why") or "", placeholder="why"),
+                "why": self._widgets.Text(
+                    value=before.get("why") or "", description="why", style=labelled, layout={"width": "24em"}
+                ),
             }  # fmt: skip
             self._controls[row["id"]] = controls
-            told = "" if pd.isna(row["description"]) else f"<br><q>{escape(row['description'])}</q>"
-            text = self._widgets.HTML(f"<code>{row['id']}</code> {escape(row['reason'])}{told}", layout=wide)
-            made.append(self._widgets.HBox([text, *controls.values()]))
+            told = "" if pd.isna(row["description"]) else f" <q>{escape(visible(row['description']))}</q>"
+            text = f"<code>{row['id']}</code> {escape(visible(row['reason']))}{told}"
+            said = self._widgets.HTML(f'<div style="line-height:1.4">{text}</div>', layout={"width": "100%"})
+            made.append(self._line([said, *controls.values()]))
         return made
 
     def _write(self) -> None:
-        chosen = {name: {of: each.value for of, each in controls.items()} for name, controls in self._controls.items()}
+        chosen = {
+            # Behind a partner's id stands what it is called.
+            name: {of: each.value.partition(" ")[0] if of == "partner" else each.value for of, each in controls.items()}
+            for name, controls in self._controls.items()
+        }
         before = {
             name: {of: row[of] or "" for of in ("verdict", "partner", "why")} for name, row in self._decided.items()
         }
@@ -196,4 +214,5 @@ def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for code, places in of_code.items():
         for start in range(0, len(places), _AT_ONCE):
             piece = places[start : start + _AT_ONCE]
-            yield f"{code} {start + 1} to {start + len(piece)} of {len(places)}", breaks.iloc[piece]
+            part = f", {start + 1} to {start + len(piece)}" if len(places) > _AT_ONCE else ""
+            yield f"{code}: {len(places)}{part}", breaks.iloc[piece]

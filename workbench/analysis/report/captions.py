@@ -141,6 +141,17 @@ def _proof(row: Mapping[str, Any]) -> str:
     return f"{text} ({row['note']})." if row["note"] else f"{text}."
 
 
+def notes(result: Reconciled) -> list[str]:
+    """What could not be compared, in sentences."""
+    return [*getattr(result, "notes", ())]
+
+
+def carried(result: Reconciled) -> list[str]:
+    """What a later run cannot compare of what is carried forward, in a sentence or none."""
+    note = getattr(getattr(result, "carry_forward", None), "note", "")
+    return [note] if note else []
+
+
 def numbers(*headings: str) -> list[str | Column]:
     """Headings of columns that are set flush right."""
     return [Column(each, numeric=True) for each in headings]

@@ -41,13 +41,13 @@ def html(result: Reconciled) -> str:
 
 
 def _blocks(result: Reconciled) -> list[str | Table]:
-    blocks: list[str | Table] = [captions.headline(result), _accounts(result)]
+    blocks: list[str | Table] = [captions.headline(result), *captions.notes(result), _accounts(result)]
     if totals.parts_of(result):
         blocks.append(captions.picture(result))
     for each in totals.by_code(result):
-        blocks += [f"{'Waiting' if each.code == TIMING else 'To do'}: {captions.to_do(each)}", _largest(result, each)]
+        blocks += [f"{'' if each.code == TIMING else 'To do: '}{captions.to_do(each)}", _largest(result, each)]
     decide = ["Decide with result.decide(), or on the page."] if hasattr(result, "decide") else []
-    return [*blocks, *_known_besides(result), " ".join([_GO_ON, *decide])]
+    return [*blocks, *captions.carried(result), *_known_besides(result), " ".join([_GO_ON, *decide])]
 
 
 def _accounts(result: Reconciled) -> Table:
@@ -67,7 +67,7 @@ def _accounts(result: Reconciled) -> Table:
             proven if note in {None, EXACT} else f"{proven}: {note}",
         ))  # fmt: skip
     clean = "clean" if (result.breaks["code"] == TIMING).all() else counted(len(result.breaks), "break")
-    return table(f"{' and '.join(read)}: {clean}", ["account", "", *captions.numbers(*_NUMBERS), "proof"], made)
+    return table(f"{' and '.join(read)}: {clean}", ["account", "agrees", *captions.numbers(*_NUMBERS), "proof"], made)
 
 
 _SIDES: Final = ("ledger", "statement")

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -46,6 +46,7 @@ def page(result: Reconciled) -> str:
             headline=captions.headline(result),
             is_proven=captions.is_proven(result),
             proofs=captions.proofs(result),
+            notes=[*captions.notes(result), *captions.carried(result)],
             accounts=captions.accounts(result),
             proof=captions.proof(result),
             picture=captions.picture(result),
@@ -66,6 +67,7 @@ def page(result: Reconciled) -> str:
             ],
             rates=figures.match_rate(),
             inputs=captions.inputs(result),
+            amount_headings=_AMOUNT_HEADINGS,
             statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
         )
     )
@@ -74,17 +76,19 @@ def page(result: Reconciled) -> str:
 def _sections(result: Reconciled) -> Iterator[dict[str, object]]:
     """The breaks of each code: how many there are, and the largest variances first."""
     counts: Counter[str] = Counter()
+    others = _suggested(result)
     for each in totals.by_code(result):
         counts[each.code] += each.breaks
     for code, count in counts.items():
         found = result.breaks[result.breaks["code"] == code]
         size = found["variance_minor"].abs()
         largest = found.loc[size.sort_values(ascending=False, kind="stable").index[:MAX_LISTED]]
-        listed = [_listed(dict(zip(_SHOWN, row, strict=True))) for row in python_rows(largest, *_SHOWN)]
+        listed = [_listed(dict(zip(_SHOWN, row, strict=True)), others) for row in python_rows(largest, *_SHOWN)]
         yield {"code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "listed": listed}
 
 
 _AMOUNTS: Final = tuple(f"{side}_{what}minor" for side in ("ledger", "statement") for what in ("amount_", "fee_", ""))
+_AMOUNT_HEADINGS: Final = tuple(captions.heading(name) for name in (*_AMOUNTS, "variance_minor"))
 _DECISION: Final = ("verdict", "partner", "who", "when", "why")
 _SHOWN: Final = (
     "id", "statement", "line", "account", "key", "entry", "phone", "business_date", "currency", *_AMOUNTS,
@@ -93,7 +97,18 @@ _SHOWN: Final = (
 )  # fmt: skip
 
 
-def _listed(row: Mapping[str, Any]) -> dict[str, Any]:
+def _suggested(result: Reconciled) -> dict[str, str]:
+    """The id of a break → what it may be one movement with: proposed, not taken."""
+    suggestions = getattr(result, "suggestions", None)
+    found: dict[str, list[str]] = defaultdict(list)
+    for breaks, why in () if suggestions is None else python_rows(suggestions, "breaks", "why"):
+        ids = breaks.split("; ")
+        for each in ids:
+            found[each].append(f"Perhaps one with {', '.join(other for other in ids if other != each)}: {why}")
+    return {name: " ".join(texts) for name, texts in found.items()}
+
+
+def _listed(row: Mapping[str, Any], others: Mapping[str, str]) -> dict[str, Any]:
     """A break as the page shows it: everything is text. `data` is what the script goes by, whole."""
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
     amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _AMOUNTS]
@@ -102,6 +117,7 @@ def _listed(row: Mapping[str, Any]) -> dict[str, Any]:
     data = {name: str(row[name] or "") for name in ("id", "account", "key", *_DECISION)}
     return {
         "data": {**data, "since": "new" if since is None else "carried"},
+        "id": row["id"] or "",
         "where": _short(row["statement"]) + ("" if row["line"] is None else f", line {row['line']}"),
         "key": _short(row["key"] or "no key"),
         "more": " · ".join(_short(each) for each in more if each),
@@ -111,6 +127,7 @@ def _listed(row: Mapping[str, Any]) -> dict[str, Any]:
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
         "said": " · ".join(_short(each) for each in said if each),
         "decision": _short(_decided(row)),
+        "suggested": _short(others.get(row["id"])),
         **{name: _short(row[name]) for name in ("reason", "settlement")},
     }
 

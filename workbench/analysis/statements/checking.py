@@ -89,7 +89,7 @@ _LONGEST: Final = 40
 
 def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
     def text(name: str) -> str:
-        return "" if absent(row[name]) else shortened(mask(str(row[name])), _LONGEST)
+        return "" if absent(row[name]) else shortened(" ".join(mask(str(row[name])).split()), _LONGEST)
 
     def money(name: str) -> str:
         return (

@@ -21,6 +21,13 @@ _LONGEST: Final = 28
 _NOT_READ: Final = "(not read)"
 _BETWEEN: Final = "; "
 _WIDE: Final = {"description_width": "8em"}
+_HEADING: Final = {"description_width": "12em"}
+_FIELD: Final = {"width": "24em"}
+_PLAIN: Final = '<div style="line-height:1.4">'
+"""A widget's own lines are as high as its boxes."""
+_SCROLLS: Final = (
+    '<div style="line-height:1.4;overflow-x:auto" tabindex="0" role="region" aria-label="As it would be read">'
+)
 
 
 class Editor:
@@ -30,9 +37,21 @@ class Editor:
         self._draft = draft
         self._is_showing = False
         kinds = [(_NOT_READ, ""), *((each, each) for each in FIELDS)]
-        self.fields = {each: widgets.Dropdown(options=kinds) for each in draft.file.headings if each}
+        self.fields = {
+            each: widgets.Dropdown(
+                options=kinds, description=visible(each), tooltip=visible(each), style=_HEADING, layout=_FIELD
+            )
+            for each in draft.file.headings if each
+        }  # fmt: skip
         self.settings = {name: _setting(name) for name in (*_LISTS, *_TEXTS, *_TRUTHS)}
-        self.words = {name: widgets.Textarea(description=name, style=_WIDE, rows=3) for name in WORDS}
+        # A word is read when its box is left: half of a line is none, and would be taken away while it is typed.
+        self.words = {
+            name: widgets.Textarea(
+                description=name, style=_WIDE, rows=3, continuous_update=False, placeholder="a word = what it means"
+            )
+            for name in WORDS
+        }
+        self.doubts = widgets.HTML()
         self.preview = widgets.HTML()
         self.path = widgets.Text(value=draft.file.path.stem + SUFFIX, description="Write to", style=_WIDE)
         self.save = widgets.Button(description="Write")
@@ -44,18 +63,20 @@ class Editor:
             setting.observe(lambda change, name=name: self._do(self._declare, name, change["new"]), "value")
         self.save.on_click(lambda _: self._do(self._write))
         self.box = widgets.VBox(
-            [self._columns(), *self.settings.values(), *self.words.values(), self.preview,
+            [self._columns(), self.doubts, *self.settings.values(), *self.words.values(), self.preview,
              widgets.HBox([self.path, self.save]), self.said]
         )  # fmt: skip
 
     def _columns(self) -> Any:  # noqa: ANN401  a widget, whose library has no types
-        """A row for each column of the file: its heading, some of its cells, and the field that it is."""
-        cells = [widgets.HTML(f"<b>{each}</b>") for each in ("heading", "cells", "field")]
+        """A row for each column of the file: its heading, the field that it is, and some of its cells."""
+        cells = [widgets.HTML(f"<b>{each}</b>") for each in ("each heading, and the field that it is", "cells")]
         for heading, field in self.fields.items():
-            samples = dict.fromkeys(shortened(masked(text), _LONGEST) for _, text in self._draft.file.texts(heading))
+            samples = dict.fromkeys(
+                shortened(masked(" ".join(text.split())), _LONGEST) for _, text in self._draft.file.texts(heading)
+            )
             shown = " · ".join(list(samples)[:_SAMPLES])
-            cells += [widgets.HTML(escape(visible(heading))), widgets.HTML(escape(shown)), field]
-        return widgets.GridBox(cells, layout=widgets.Layout(grid_template_columns="auto auto 12em", grid_gap="0 1em"))
+            cells += [field, widgets.HTML(escape(shown))]
+        return widgets.GridBox(cells, layout=widgets.Layout(grid_template_columns="max-content auto", grid_gap="0 1em"))
 
     def _do(self, change: Callable[..., str | None], *given: Any) -> None:  # noqa: ANN401  its arguments
         """What a person does; a refusal is shown, and nothing is raised into the kernel's log."""
@@ -91,13 +112,18 @@ class Editor:
                 words.value = "\n".join(f"{word} = {meaning}" for word, meaning in declared.get(name, {}).items())
         finally:
             self._is_showing = False
+        doubts = [
+            f"<li>{escape(masked(text if text.startswith(name) else f'{name}: {text}'))}</li>"
+            for name, of in self._draft.doubts.items() for text in of
+        ]  # fmt: skip
+        self.doubts.value = f"{_PLAIN}To decide:<ul>{''.join(doubts)}</ul></div>" if doubts else ""
         if len(self._draft.file.rows) == MOST_ROWS:
             self.preview.value = "<p>The file is long: <code>draft.check()</code> reads it as is said above.</p>"
             return
         try:
-            self.preview.value = self._draft.check().html()
+            self.preview.value = f"{_SCROLLS}{self._draft.check().html()}</div>"
         except WorkbenchError as error:
-            self.preview.value = f"<p>{escape(visible(str(error)))}</p>"
+            self.preview.value = f"{_PLAIN}{escape(visible(str(error)))}</div>"
 
 
 def _setting(name: str) -> Any:  # noqa: ANN401  a widget

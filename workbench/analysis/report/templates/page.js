@@ -59,7 +59,7 @@
     changed();
   }
 
-  // A spreadsheet that opens the file runs nothing, and what is quoted stays one cell.
+  // A spreadsheet that opens the file runs nothing, and what is quoted stays one cell; by its mark it knows UTF-8.
   const hostile = /^([\t\r\n]|[__BLANKS__]*[__SIGNS__])/;
   const cell = (text) => {
     const safe = hostile.test(text) ? `'${text}` : text;
@@ -84,7 +84,7 @@
     }
     const text = lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
     const link = make("a", { download: "decisions.csv" });
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   });
