@@ -271,7 +271,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "nothing": (3, {}, "A ledger is wanted, and int is none"),
     "a query of no database": (TEXTS, {"query": "SELECT 1"}, "A query is for a database"),
     "no query": ("sqlite:///books.db", {}, "asked by a query"),
-    "another database": ("mysql://u:unspoken@h/db", {"query": "SELECT 1"}, "no driver for the address mysql://…; there"),
+    "another database": ("mysql://u:unspoken@h", {"query": "SELECT 1"}, "no driver for the address mysql://…; there"),
     "a query that is not there": ("sqlite:///b.db", {"query": "none.sql"}, "none.sql cannot be read: No such file"),
     "infinity": (pa.table({**{n: TEXTS[n] for n in ("account", "key", "amount")},
                            "occurred_at": pa.array([2**62] * 4, pa.timestamp("us"))}), {}, "no calendar has"),
