@@ -44,8 +44,9 @@ def test_the_wheel_holds_every_module_notebook_and_fixture_and_no_test_nor_what_
         held = {name for name in names if name.startswith(f"workbench/{folder}/")}
         assert held == {f"workbench/{folder}/{name}" for name in shown}
     package = ROOT / "workbench"
-    modules = {f"workbench/{each.relative_to(package).as_posix()}" for each in package.rglob("*.py")}
-    assert {name for name in names if name.endswith(".py")} == modules
+    for ending in (".py", ".toml"):
+        there = {f"workbench/{each.relative_to(package).as_posix()}" for each in package.rglob(f"*{ending}")}
+        assert {name for name in names if name.endswith(ending)} == there
     assert {name.partition("/")[0].rpartition(".")[2] for name in names} == {"workbench", "dist-info"}
 
 
@@ -67,6 +68,9 @@ def test_installed_elsewhere_it_is_that_package_that_runs_every_notebook_and_fit
     ran("python", "-m", "pip", "check")
     for command in ("run", "serve", "gaps", "lab"):
         ran("workbench", command, "--help")
+    exported = Path(where.strip()).parent / "fixtures/statements/fnb.csv"
+    assert "The shipped layout fnb fits it" in ran("workbench", "layout", exported)
+    assert "read as fnb" in ran("workbench", "layout", exported, "--check")
     shown = sorted(each.stem for each in (ROOT / "notebooks").glob("*.ipynb"))
     assert f"{len(shown)} passed, 0 failed" in ran("workbench", "run", "--out", "results")
     for kind in ("ipynb", "html"):

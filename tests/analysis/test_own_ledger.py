@@ -271,7 +271,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "nothing": (3, {}, "A ledger is wanted, and int is none"),
     "a query of no database": (TEXTS, {"query": "SELECT 1"}, "A query is for a database"),
     "no query": ("sqlite:///books.db", {}, "asked by a query"),
-    "another database": ("mysql://u:hidden@h/db", {"query": "SELECT 1"}, "no driver for the address mysql://…; there"),
+    "another database": ("mysql://u:unspoken@h", {"query": "SELECT 1"}, "no driver for the address mysql://…; there"),
     "a query that is not there": ("sqlite:///b.db", {"query": "none.sql"}, "none.sql cannot be read: No such file"),
     "infinity": (pa.table({**{n: TEXTS[n] for n in ("account", "key", "amount")},
                            "occurred_at": pa.array([2**62] * 4, pa.timestamp("us"))}), {}, "no calendar has"),
@@ -305,7 +305,7 @@ FROM payments WHERE ref IS NOT NULL;  -- ';' is no statement
 """
 POSTGRESQL = SELECTED.format(moment="created_at", amount="amount")
 SQLITE = SELECTED.format(moment="created_at", amount="CAST(round(amount * 100) AS INTEGER) AS amount_minor")
-SECRETS = ("clerk", "hidden", "sockets")
+SECRETS = ("clerk", "unspoken", "sockets")
 
 
 @pytest.fixture(scope="module")
@@ -484,18 +484,18 @@ def test_sqlite_tells_no_types_and_is_read_whole_before_any_is_taken(sqlite: str
 def test_nothing_of_an_address_is_told(postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     there = postgresql.partition("?host=")[2].partition("&")[0]
     for address, expected in {
-        "postgresql://clerk:hidden@127.0.0.1/sockets": "has a password in it.*PGPASSWORD",
-        "postgresql://clerk@127.0.0.1/sockets?password=hidden": "has a password in it",
-        "postgresql://clerk@127.0.0.1/sockets?sslpassword=hidden": "has a password in it",
+        "postgresql://clerk:unspoken@127.0.0.1/sockets": "has a password in it.*PGPASSWORD",
+        "postgresql://clerk@127.0.0.1/sockets?password=unspoken": "has a password in it",
+        "postgresql://clerk@127.0.0.1/sockets?sslpassword=unspoken": "has a password in it",
         "postgresql://clerk@127.0.0.1:1/sockets": "cannot be reached",
-        "postgresql://clerk@[hidden/sockets": "cannot be read",
-        "postgresql://clerk@127.0.0.1:hidden/sockets": "has an address that cannot be used",
-        "postgresql://clerk@127.0.0.1/sockets?hidden=1": "has an address that cannot be used",
-        "postgresql://clerk@sockets.invalid/hidden": "on a host that is not found",
-        f"postgresql:///postgres?host={there}&user=hidden": "does not know this user",
-        f"postgresql:///hidden?host={there}&user=clerk": "is not on this server",
-        "oracle://clerk:hidden@sockets/x": "no driver for the address oracle",
-        f"sqlite:///{tmp_path}/sockets/hidden.db": "There is no database hidden.db",
+        "postgresql://clerk@[unspoken/sockets": "cannot be read",
+        "postgresql://clerk@127.0.0.1:unspoken/sockets": "has an address that cannot be used",
+        "postgresql://clerk@127.0.0.1/sockets?unspoken=1": "has an address that cannot be used",
+        "postgresql://clerk@sockets.invalid/unspoken": "on a host that is not found",
+        f"postgresql:///postgres?host={there}&user=unspoken": "does not know this user",
+        f"postgresql:///unspoken?host={there}&user=clerk": "is not on this server",
+        "oracle://clerk:unspoken@sockets/x": "no driver for the address oracle",
+        f"sqlite:///{tmp_path}/sockets/unspoken.db": "There is no database unspoken.db",
     }.items():
         with pytest.raises(StatementRefused, match=expected) as refused:
             read_ledger(address, query="SELECT 1")
@@ -525,8 +525,8 @@ def test_the_command_says_what_is_wrong_with_a_ledger_and_reads_one_in_a_layout_
         (["--ledger", books], 2, "STATEMENT...'"),
         ([books], 2, "STATEMENT...'"),
         ([books, statement, "--query", layout], 2, "A query is for a database"),
-        ([books, "postgresql://clerk:hidden@sockets"], 2, "A database has the ledger: it comes first"),
-        (["postgresql://clerk:hidden@sockets/x", statement, "--query", layout], 2, "is no query"),
+        ([books, "postgresql://clerk:unspoken@sockets"], 2, "A database has the ledger: it comes first"),
+        (["postgresql://clerk:unspoken@sockets/x", statement, "--query", layout], 2, "is no query"),
     ):
         done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *map(str, arguments)])
         assert (done.exit_code, expected in done.output) == (status, True), done.output
