@@ -94,6 +94,7 @@ class TestWhichFileIsWhich:
             (("--layout", "ours/shop.toml"), "--layout 'bank.csv=LAYOUT'"),
             (("--layout", "ours/shop.toml", "--layout", "ours/bank.toml"), "cannot each be for all statements"),
             (("--layout", "bnak.csv=ours/bank.toml"), "names no STATEMENT that is given; they are shop.csv, bank.csv"),
+            (("t.parquet", "--layout", "t.parquet=mtn"), "mtn: t.parquet is a table, whose columns have their names"),
             (("--layout", "bank.csv=ours/bank.toml", "--layout", "bank.csv=mtn"), "bank.csv is given two layouts"),
             (("--layouts", "nowhere"), "there is no .toml file in it"),
             (("--layouts", "ours", "--layout", "bank.csv=bnak"), "'bnak' is not a layout; there are mtn,"),

@@ -143,6 +143,22 @@ def test_the_clock_of_a_sandbox_bounds_its_ledger(shop: Shop):
     assert later.carry_forward.closed["closing_date"].tolist() == [date(2062, 1, 5)]
 
 
+def test_a_last_day_long_after_all_others_is_said():
+    near, late = movement("near", 3, day=9), movement("late", 7, day=60)
+    years = [dated("old", 1, 2025), dated("older", 2, 2024), dated("new", 4, 2026)]
+    for rows, more, says in (
+        ([A, near, FAR], {}, "operator:mtn:float closes on 2062-01-05, by 1 of 3 rows of mtn.csv"),
+        ([A, near, late], {}, "operator:mtn:float closes on 2026-03-01, by 1 of 3 rows of mtn.csv"),
+        ([A, near], {}, None),
+        (years, {}, None),
+        ([FAR], {}, None),
+        ([A, near, {**FAR, "problem": "odd"}], {}, None),
+        ([A, near, FAR], {"as_of": TODAY}, None),
+    ):
+        result = reconcile(ledger_of(*rows), file_of(statement_of(*rows)), engine=QUICK, **more)
+        assert [note[: len(says or note)] for note in result.notes] == ([says] if says else [])
+
+
 @pytest.mark.parametrize("wrong", ["2026-01-31", datetime(2026, 1, 31, tzinfo=UTC), 20_000])
 def test_what_is_no_day_is_refused(wrong: object):
     with pytest.raises(ReconcileRefused, match="is no day"):

@@ -385,3 +385,21 @@ def test_a_file_that_is_not_utf_8_is_read_where_its_layout_says_how(tmp_path: Pa
     first, second, *others = text_of("stanbic").splitlines()
     path.write_bytes("\r\n".join([first, *[second] * 600, *others]).encode("cp1252"))
     assert read_statement(path).layout == "stanbic"
+
+
+@pytest.mark.parametrize("year", [1900, 2062])
+@pytest.mark.parametrize("place", [0, -1])
+def test_one_day_of_another_year_does_not_turn_the_rows_round(place: int, year: int, tmp_path: Path):
+    days, balance = ["31.10.2026"] * 4, 10_000
+    days[place] = f"31.10.{year}"
+    lines = []
+    for number, day in enumerate(days):
+        balance += 100 + number
+        lines.append(f"{day};Cash deposit;F{number};;{1 + number / 100:.2f};{balance / 100:.2f}".replace(".", ","))
+    lines = [line.replace(",", ".", 2) for line in lines]
+    for is_turned in (False, True):
+        told = "\n".join([text_of("stanbic").splitlines()[0], *lines[:: -1 if is_turned else 1]])
+        (tmp_path / "bank.csv").write_text(told, "utf-8")
+        read = read_statement(tmp_path / "bank.csv")
+        assert (read.opening_minor, read.closing_minor, read.followed) == (10_000, 10_406, 4)
+        assert read.findings.empty

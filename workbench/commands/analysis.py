@@ -236,8 +236,6 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         carried = None if brought is None else _brought(brought)
         say("Reading the ledger")
         books = _ledger(ledger, query, ledger_layout, phone_key)
-        if carried is not None:
-            _note_unnumbered(books, carried)
         say("Reconciling")
         result = run(
             books,
@@ -351,19 +349,6 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
             if LEDGER_READ.keys() - OPTIONAL <= set(pq.read_schema(place).names):
                 return Path(place)
     return read_ledger(place, query=query, layout=layout, phone_key=key)
-
-
-def _note_unnumbered(books: Any, carried: "CarryForward") -> None:  # noqa: ANN401  a ledger or a path
-    """Say how many rows of a ledger without numbers are taken for those of the runs before."""
-    if getattr(books, "tells_numbers", True):
-        return
-    from workbench.analysis.report.captions import counted
-
-    last = dict(zip(carried.closed["account"], carried.closed["closing_date"], strict=True))
-    days = zip(books.rows["account"], books.rows["business_date"], strict=True)
-    if many := sum(account in last and day <= last[account] for account, day in days):
-        text = f"{books.name} has {counted(many, 'row')} up to the last closing date, taken as gone through before: "
-        click.echo(f"{text}without numbers of its own, none that was booked since can be told from them.", err=True)
 
 
 def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None = None) -> "Tolerance":

@@ -69,7 +69,13 @@ def layouts_named(named: Sequence[str], statements: Sequence[Path]) -> dict[Path
     if len(bare) > 1:
         text = f"--layout {' and '.join(bare)} cannot each be for all statements: say --layout STATEMENT=LAYOUT."
         raise click.UsageError(text)
-    return {each: made.get(each, bare[0] if bare else None) for each in statements}
+    found = {each: made.get(each, bare[0] if bare else None) for each in statements}
+    tables = [each for each in statements if each.suffix.lower() == ".parquet"]
+    # Of all that are given one may be a table; it alone cannot be meant.
+    if useless := [each for each in tables if each in made or (bare and len(tables) == len(statements))]:
+        text = f"--layout {found[useless[0]]}: {useless[0]} is a table, whose columns have their names already."
+        raise click.UsageError(text)
+    return found
 
 
 def _parted(text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:

@@ -191,6 +191,7 @@ class LedgerFile(Protocol):
     sha256: str | None
     rows: pd.DataFrame
     accounts: tuple[str, ...]
+    tells_numbers: bool
 
 
 @runtime_checkable

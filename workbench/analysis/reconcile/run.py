@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 
 from workbench.analysis.breaks import MATCHED
 from workbench.analysis.frames import day_number, frame
-from workbench.analysis.phone_key import OF, PhoneKey, key_from
+from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.reconcile.carry_forward import (
-    GIVE_THE_KEY,
     CarryForward,
     carried_rows,
     refuse_settled,
@@ -31,6 +30,7 @@ from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, ca
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, with_account
 from workbench.analysis.reconcile.narratives import narrated
+from workbench.analysis.reconcile.notes import notes_of
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
     Read,
@@ -290,7 +290,7 @@ class _Run:
             proof=frame(lines, PROOF),
             carry_forward=self._carry(read, closing, rows, lines, decisions),
             told_again=sum(line["rows"] for line in again),
-            notes=self._notes(found.unsure),
+            notes=notes_of(self.inputs, self.carried, closing, self.key, found.unsure),
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
             _matches=partial(matches_of, self.engine, classified, read.accounts),
@@ -326,22 +326,6 @@ class _Run:
             return made
         # What was left open of accounts that are not looked at this time stays as it was.
         return made.and_of(self.carried.of([name for name in self.carried.closed["account"] if name not in closing]))
-
-    def _notes(self, unsure: int) -> tuple[str, ...]:
-        """What there is to say of customers' numbers that could not be compared."""
-        hashes: list[str] = [] if self.carried is None else self.carried.rows["phone_hash"].dropna().tolist()
-        other = sum(bool(each) and not each.startswith(self.key.id + OF) for each in hashes)
-        if other:
-            text = (
-                f"Of rows brought forward {other:,} have the customer's number hashed under another key than this run's"
-            )
-            return (f"{text}, and do not pair by it. {GIVE_THE_KEY}",)
-        if unsure:
-            text = (
-                f"Of open rows {unsure:,} may have a partner by the masked number, and do not pair: one of the two was"
-            )
-            return (f"{text} carried forward without a hash of the number, or read under another key. {GIVE_THE_KEY}",)
-        return ()
 
 
 def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:

@@ -305,12 +305,15 @@ def _frame(pieces: Sequence[pa.Table], dates: DateColumn, layout: Layout, same: 
 
 
 def _newest_first(read: Whole, check: Callable[..., Checked]) -> bool:
-    """Whether the newest row stands first: by the dates, and where these do not say, by the balances."""
-    steps = np.diff(read)
-    if (steps > 0).any() != (steps < 0).any():
-        return bool((steps < 0).any())
-    forward, backward = (len(check(newest_first=way)[2]) for way in (False, True))
-    return backward < forward
+    """Whether the newest row stands first: as most dates say, unless the balances say that it does not."""
+    steps = np.sign(np.diff(read))
+    told = bool(steps.sum() < 0)
+    wrong = len(check(newest_first=told)[2])
+    if not wrong:
+        return told
+    # One row of 1900 turns dates round that are equal else; where they all go one way, balances that follow do not.
+    otherwise, moved = len(check(newest_first=not told)[2]), np.abs(steps).sum()
+    return told != (otherwise == 0 if abs(steps.sum()) == moved > 0 else otherwise < wrong)
 
 
 def _made_keys(rows: pd.DataFrame, *, newest_first: bool) -> pd.Series:

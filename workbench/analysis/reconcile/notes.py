@@ -1,0 +1,60 @@
+"""What there is to say of a run besides its breaks: days, numbers and phones by which it went only so far."""
+
+from collections.abc import Iterator, Mapping
+
+from workbench.analysis.frames import day_number
+from workbench.analysis.phone_key import OF, PhoneKey
+from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, CarryForward
+from workbench.analysis.reconcile.inputs import Inputs, StatementFile
+
+_FAR = 31
+"""So many days without a row before the last are many, if all the rows before are of fewer."""
+
+
+def notes_of(
+    inputs: Inputs, carried: CarryForward | None, closing: Mapping[str, int], key: PhoneKey, unsure: int
+) -> tuple[str, ...]:
+    """A sentence or two for each; `closing` has the last day of each account, `unsure` is Open's."""
+    far = [note for file in inputs.reported.values() for note in _far(file, closing)]
+    return (*far, *_unnumbered(inputs, carried), *_phones(carried, key, unsure))
+
+
+def _far(file: StatementFile, closing: Mapping[str, int]) -> Iterator[str]:
+    """Whether the books close on a day of which the file has little, long after all others: a year mistyped."""
+    days = file.rows.loc[file.rows["problem"].isna(), "business_date"].dropna()
+    told = sorted(days.unique())
+    if len(told) > 1 and closing.get(file.account) == day_number(told[-1]):
+        first, before, last = told[0], *told[-2:]
+        if (last - before).days > max(_FAR, (before - first).days):
+            rows = int((days == last).sum())
+            yield (
+                f"{file.account} closes on {last}, by {rows:,} of {len(days):,} rows of {file.name}, whose last day "
+                f"before is {before}. Is the year mistaken? As of {before} (as_of, --as-of) it closes nothing."
+            )
+
+
+def _unnumbered(inputs: Inputs, carried: CarryForward | None) -> Iterator[str]:
+    """How many rows of a ledger without numbers are taken for those of the runs before."""
+    books = inputs.ledger.read_from
+    if books is None or books.tells_numbers or carried is None:
+        return
+    last = dict(zip(carried.closed["account"], carried.closed["closing_date"], strict=True))
+    days = zip(books.rows["account"], books.rows["business_date"], strict=True)
+    if many := sum(account in last and day <= last[account] for account, day in days):
+        rows = f"{many:,} {'row' if many == 1 else 'rows'}"
+        yield (
+            f"{books.name} has {rows} up to the last closing date, taken as gone through before: "
+            "without numbers of its own, none that was booked since can be told from them."
+        )
+
+
+def _phones(carried: CarryForward | None, key: PhoneKey, unsure: int) -> Iterator[str]:
+    """Of customers' numbers that could not be compared."""
+    hashes: list[str] = [] if carried is None else carried.rows["phone_hash"].dropna().tolist()
+    other = sum(bool(each) and not each.startswith(key.id + OF) for each in hashes)
+    if other:
+        text = f"Of rows brought forward {other:,} have the customer's number hashed under another key than this run's"
+        yield f"{text}, and do not pair by it. {GIVE_THE_KEY}"
+    elif unsure:
+        text = f"Of open rows {unsure:,} may have a partner by the masked number, and do not pair: one of the two was"
+        yield f"{text} carried forward without a hash of the number, or read under another key. {GIVE_THE_KEY}"
