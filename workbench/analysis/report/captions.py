@@ -199,7 +199,9 @@ def to_do(found: totals.Code) -> str:
     if not found.decided:
         return BREAK_CODES[found.code].settlement
     decided = f"{found.decided:,} of {found.breaks:,} decided{f' by {found.who}' if found.who else ''}"
-    return decided if found.decided == found.breaks else f"{decided}; {BREAK_CODES[found.code].settlement}"
+    return (
+        decided if found.decided == found.breaks else f"{decided}. For the others: {BREAK_CODES[found.code].settlement}"
+    )
 
 
 def _days(days: int | None) -> str:
