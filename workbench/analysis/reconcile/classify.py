@@ -43,6 +43,7 @@ NARROW: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What goes through the great join."""
 _ON = [*GROUP, "pair"]
+_MARK: Shape = {"account": NUMBER, "g": WORD, "batches": NUMBER}
 COMPARED: Shape = {"account": NUMBER, "g": WORD, "pair": WORD, "code": WORD} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "signed")
 }
@@ -87,9 +88,9 @@ def classify(
     `overlaps` whether a line may stand in two files: where there are none, none are looked for.
     """
     good = {side: each.filter(~nw.col("bad")) if bad[side] else each for side, each in rows.items()}
-    marked = engine.keep(_marked(good.values(), carried=carried))
+    marked = engine.keep(_marked(engine, good.values(), carried=carried))
     everything = nw.concat(list(good.values()))
-    special = special_of(engine, everything.join(marked, on=GROUP, how="semi"), overlaps=overlaps)
+    special = special_of(engine, everything.join(marked, on=GROUP, how="inner"), overlaps=overlaps)
     plain = {side: _narrow(each.join(marked, on=GROUP, how="anti"), side, nw.lit("")) for side, each in good.items()}
     compared = _compared({side: nw.concat([plain[side], _alike(special, side)]) for side in SIDES}, tolerance)
     opened, members = _opened(engine, compared), _members(engine, special)
@@ -101,6 +102,7 @@ def classify(
     if len(names):
         here = engine.keep(engine.arrow(names, {"account": WHOLE, "g": TEXT, "name": TEXT}))
         named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
+        named = named.with_columns(batches=nw.col("batch").count().over(*GROUP))
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
         pairs = _compared({side: _alike(again, side) for side in SIDES}, tolerance)
         more = _opened(engine, pairs), _members(engine, again)
@@ -120,22 +122,25 @@ def classify(
     return Classified(compared, special, left, opened, members, [rows[s].filter(nw.col("bad")) for s in rows if bad[s]])
 
 
-def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
-    """The groups that have several rows on a side, or a batch, or what an earlier run knew to be told again."""
+def _marked(engine: Engine, rows: Iterable[Frame], *, carried: bool) -> Frame:
+    """The groups that have several rows on a side, or a batch, or what an earlier run knew to be told again.
+
+    Of each it is known how many of its rows have a batch.
+    """
     was = nw.col("was")
     known = settled() | reduce(or_, [(was == code).fill_null(value=False) for code in codes.DUPLICATE.values()])
     known |= ~was.is_null() & (nw.col("status") != COMPLETED)
-    marks = [side.filter(known).select(*GROUP) for side in rows] if carried else []
+    marks = [engine.conform(side.filter(known), _MARK, batches=nw.lit(0)) for side in rows] if carried else []
     for side in rows:
         # Each side by itself: over both the great aggregation takes a third longer.
         counted = side.group_by(*GROUP).agg(rows=nw.len(), batches=nw.col("batch").count())
-        marks.append(counted.filter((nw.col("rows") > 1) | (nw.col("batches") > 0)).select(*GROUP))
-    return nw.concat(marks).group_by(*GROUP).agg(rows=nw.len())
+        marks.append(engine.conform(counted.filter((nw.col("rows") > 1) | (nw.col("batches") > 0)), _MARK))
+    return nw.concat(marks).group_by(*GROUP).agg(batches=nw.col("batches").sum())
 
 
 def _alike(special: Frame, side: str) -> Frame:
     """What of special groups has a row that is alike on the other side."""
-    return _narrow(special.filter((nw.col("paired") > 0) & (nw.col("side") == side)), side, nw.col("pair"))
+    return _narrow(special.filter((nw.col("pair") != "") & (nw.col("side") == side)), side, nw.col("pair"))
 
 
 def _narrow(rows: Frame, side: str, pair: nw.Expr) -> Frame:
@@ -148,7 +153,7 @@ def _narrow(rows: Frame, side: str, pair: nw.Expr) -> Frame:
 
 def _members(engine: Engine, special: Frame) -> pa.Table:
     """What of special groups is left: no row of the other side is alike, and no sums agree."""
-    is_done = nw.col("told_again") | nw.col("agrees") | (nw.col("paired") > 0)
+    is_done = nw.col("told_again") | nw.col("agrees") | (nw.col("pair") != "")
     return engine.table(special.filter(~is_done), SPECIAL)
 
 

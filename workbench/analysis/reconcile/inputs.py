@@ -404,10 +404,9 @@ def _refuse_twice(reported: Sequence[StatementFile], sources: Sequence[Source]) 
         )
 
 
-def with_account(statement: Frame, inputs: Inputs) -> Frame:
-    """The rows with the account and the statement that they are of, where they do not say."""
+def where(inputs: Inputs) -> dict[str, nw.Expr]:
+    """The account, the statement and the line that a row is of, where it does not say."""
     names = {each.account for each in inputs.reported.values()}
     account = nw.col("account").fill_null(next(iter(names))) if len(names) == 1 else nw.col("account")
-    return statement.with_columns(
-        account=account, statement=nw.col("statement").fill_null("statement"), line=nw.col("line").fill_null(0)
-    )
+    statement, line = nw.col("statement").fill_null("statement"), nw.col("line").fill_null(0)
+    return {"account": account, "statement": statement, "line": line}

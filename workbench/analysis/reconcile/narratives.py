@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from workbench.analysis.frames import untyped
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
-from workbench.analysis.reconcile.inputs import Inputs, Source, nothing, with_account
+from workbench.analysis.reconcile.inputs import Inputs, Source, nothing, where
 from workbench.analysis.reconcile.pairs import mapped
 from workbench.analysis.reconcile.rules import LEDGER, NUMBER, STATEMENT, TEXT, WHOLE, WORD, Frame, Kinds, Shape
 from workbench.analysis.shapes import CARRIED
@@ -64,18 +64,21 @@ def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
     wanted = lines.set_column(lines.column_names.index("key"), "key", lines["key"].fill_null(""))
     wanted = wanted.group_by(list(on)).aggregate([])
     numbers = pc.unique(wanted["line"]).to_pylist()
-    found = nw.concat([_with_texts(engine, each, inputs) for each in inputs.statements])
-    if len(numbers) <= _FEW:
-        found = found.filter(nw.col("line").is_in(numbers))
-    told = found.join(engine.arrow(wanted, on), on=list(on), how="semi")
+    told = nw.concat([_with_texts(engine, each, inputs) for each in inputs.statements])
+    # Where lines have no number, every line may be 0.
+    if len(numbers) <= _FEW and 0 not in numbers:
+        told = told.filter(nw.col("line").is_in(numbers))
+    else:
+        told = told.join(engine.arrow(wanted, on), on=list(on), how="semi")
     return engine.table(told, _TOLD).sort_by([(name, "ascending") for name in _TOLD])
 
 
 def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
     """Where the lines of a statement stand, and those of their texts that it has."""
     there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
-    rows = with_account(source.load(engine, {**_LINE, **there}), inputs).with_columns(key=nw.col("key").fill_null(""))
-    return engine.conform(rows, _TOLD, **{name: nothing("account") for name in _TEXTS if name not in there})
+    made = {name: nothing("account") for name in _TEXTS if name not in there}
+    rows = source.load(engine, {**_LINE, **there})
+    return engine.conform(rows, _TOLD, key=nw.col("key").fill_null(""), **where(inputs), **made)
 
 
 def _identity(rows: pa.Table) -> pa.ChunkedArray:

@@ -42,6 +42,7 @@ from workbench.analysis.reconcile.rules import (
     Shape,
     Tolerance,
 )
+from workbench.analysis.reconcile.within import firsts
 from workbench.analysis.shapes import BREAK
 from workbench.domain.masking import mask
 from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international, mask_column
@@ -100,6 +101,7 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
     """
     batched = pc.greater(classified.members["batches"], 0)
     members = _hashed(classified.members.filter(batched), key, "")
+    members = members.append_column("first", firsts(members))
     found = pa.concat_tables([
         # Rule 1. Such a row is of no group, though another row's group may be called as its would be.
         *(_alone(engine.table(rows, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for rows in classified.bad),
@@ -169,7 +171,7 @@ def _groups(members: pa.Table) -> pa.Table:
     """A pair of each group with the sums. A row that only has the batch's name as its key is part of it as well."""
     firsts = {}
     for side, prefix in PREFIX.items():
-        mine = members.filter(pc.and_(pc.equal(members["side"], side), pc.equal(members["rank"], 1)))
+        mine = members.filter(pc.and_(pc.equal(members["side"], side), members["first"]))
         shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
         sums = {f"{prefix}batch": mine["g"], f"{prefix}signed": mine[f"{prefix}sum"], f"{prefix}rows": mine["n"]}
         firsts[side] = pa.table({name: mine[name] for name in GROUP} | shown | sums)
@@ -554,5 +556,4 @@ def broken_rows(found: Open) -> pa.Table:
         shown |= {name: mine[name] for name in ("account", "code", "place")}
         made.append(_table(_BROKEN, len(mine), side=side, first=True, **shown))
     groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
-    members = found.members.append_column("first", pc.equal(found.members["rank"], 1))
-    return pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+    return pa.concat_tables([*made, found.members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])

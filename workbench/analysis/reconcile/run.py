@@ -28,7 +28,7 @@ from workbench.analysis.reconcile.carry_forward import (
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, with_account
+from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, where
 from workbench.analysis.reconcile.narratives import narrated
 from workbench.analysis.reconcile.notes import notes_of
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
@@ -184,7 +184,7 @@ class _Run:
 
     def _read(self) -> Read:
         given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
-        statement = with_account(given, self.inputs)
+        statement = given.with_columns(**where(self.inputs))
         theirs = rows_of(self.engine, statement, STATEMENT)
         new = totals(self.engine, theirs)
         if nameless := sorted({str(line["source"]) for line in new if line["account"] is None}):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.rules import FLAG, GROUP, LEDGER, NUMBER, ROW, STATEMENT, WORD, Frame, Shape
+from workbench.analysis.reconcile.rules import FLAG, GROUP, NUMBER, PREFIX, ROW, STATEMENT, WORD, Frame, Shape
 from workbench.analysis.shapes import COMPLETED
 
 _TIES = ["fresh", "order", "amount", "fee", "direction", "status", "source", "no", "entry"]
@@ -24,7 +24,7 @@ Where they stand tells it last, of rows that say the same: a second export may h
 """
 SPECIAL: Shape = {
     **ROW, "pair": WORD, "told_again": FLAG, "agrees": FLAG,
-    **dict.fromkeys(("fresh", "batches", "paired", "rank", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), NUMBER),
+    **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), NUMBER),
 }  # fmt: skip
 """A row of a special group, with what it came to in it.
 
@@ -49,45 +49,47 @@ which no row has its like.
 
 
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
-    """The rows of special groups in the shape SPECIAL; of `respelt` groups the keys are not all written alike."""
-    ours, theirs = nw.col("side") == LEDGER, nw.col("side") == STATEMENT
-    batches, moves = nw.col("batch").count().over(*GROUP), nw.col("status") == COMPLETED
+    """The rows of special groups in the shape SPECIAL, `batches` known; of `respelt` groups keys are not written alike.
+
+    For small tables the text of a query takes longer than its rows: windows are few, and of columns alone.
+    """
     found = rows.with_columns(
         one=nw.lit(1),
         source=nw.col("source").fill_null(""),
         # Of the ledger an open row may be read again, after the closing date, beside a duplicate that was carried.
-        fresh=nw.when(_is_new() & theirs).then(1).otherwise(0),
+        fresh=nw.when(_is_new() & (nw.col("side") == STATEMENT)).then(1).otherwise(0),
         pair=nw.lit(""),
-        paired=nw.lit(0),
         told_again=nw.lit(value=False),
-        batches=batches,
-        adds=moves | (batches > 0),
-        moving=nw.when(moves).then(1).otherwise(0),
-        l_one=nw.when(ours).then(1).otherwise(0),
-        s_one=nw.when(theirs).then(1).otherwise(0),
-        l_signed=nw.when(ours).then(nw.col("signed")).otherwise(0),
-        s_signed=nw.when(theirs).then(nw.col("signed")).otherwise(0),
+        **_adding((nw.col("status") == COMPLETED) | (nw.col("batches") > 0)),
     )
     found = _told_again(found) if overlaps else found
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
         found = _paired(found, by)
-    # What is paired moves the same on both sides, and a line told again is part of what it tells already.
-    group = (*GROUP, "told_again", "paired", "adds")
-    n, l_n, l_sum, s_sum = (nw.col(name).sum().over(*group) for name in ("one", "l_one", "l_signed", "s_signed"))
-    is_one = (l_sum == s_sum) & (nw.col("currency").min().over(*group) == nw.col("currency").max().over(*group))
-    several = ((n > 1) & ~((l_n == 1) & (n - l_n == 1))) | (nw.col("batches") > 0)
-    left = ~nw.col("told_again") & (nw.col("paired") == 0) & nw.col("adds")
-    sums = {
-        "rank": nw.col("one").cum_sum().over(*GROUP, "told_again", "side", order_by=_TIES),
-        "stands": nw.col("paired").sum().over(*GROUP, "side", "adds", "direction", "key"),
-        "moved": nw.col("moving").sum().over(*GROUP, "told_again"),
-        "n": n, "l_n": l_n, "l_sum": l_sum, "s_sum": s_sum, "agrees": left & several & is_one,
-    }  # fmt: skip
-    return engine.keep(engine.conform(found, SPECIAL, **sums))
+    left = nw.col("l_left") + nw.col("s_left")
+    summed = found.with_columns(
+        n=left.sum().over(*GROUP),
+        l_n=nw.col("l_left").sum().over(*GROUP),
+        l_sum=(nw.col("l_left") * nw.col("signed")).sum().over(*GROUP),
+        s_sum=(nw.col("s_left") * nw.col("signed")).sum().over(*GROUP),
+        least=nw.when(left > 0).then(nw.col("currency")).min().over(*GROUP),
+        most=nw.when(left > 0).then(nw.col("currency")).max().over(*GROUP),
+        moved=nw.col("adds").sum().over(*GROUP),
+        stands=(nw.col("adds") - left).sum().over(*GROUP, "side", "direction", "key"),
+    )
+    l_n, s_n = nw.col("l_n"), nw.col("n") - nw.col("l_n")
+    several = ((nw.col("n") > 1) & ~((l_n == 1) & (s_n == 1))) | (nw.col("batches") > 0)
+    is_one = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least") == nw.col("most"))
+    return engine.keep(engine.conform(summed, SPECIAL, agrees=(left > 0) & several & is_one))
+
+
+def _adding(adds: nw.Expr) -> dict[str, nw.Expr]:
+    """1 for a row that `adds` to its group, and nothing else; of those of a side that are `left`, too."""
+    of_side = {f"{prefix}left": adds & (nw.col("side") == side) for side, prefix in PREFIX.items()}
+    return {name: nw.when(each).then(1).otherwise(0) for name, each in {"adds": adds, **of_side}.items()}
 
 
 def _told_again(rows: Frame) -> Frame:
-    """Mark as `told_again` what another file has told, or what was settled before.
+    """Mark as `told_again` what another file has told, or what was settled before: it adds nothing to its group.
 
     The same line in another file is the same movement: the balance moved once. Of a line that one file has twice
     and another three times, three moved it. What was carried forward is as one file.
@@ -96,21 +98,32 @@ def _told_again(rows: Frame) -> Frame:
     files = rows.with_columns(file=nw.when(_is_new()).then(nw.col("source")).otherwise(nw.lit("")))
     copies = files.with_columns(copy=nw.col("one").cum_sum().over(*line, "fresh", "file", order_by=_TIES))
     occurrences = copies.with_columns(occurrence=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
-    again = (nw.col("side") == STATEMENT) & (nw.col("occurrence") > 1)
-    return occurrences.with_columns(told_again=again | settled())
+    again = ((nw.col("side") == STATEMENT) & (nw.col("occurrence") > 1)) | settled()
+    return occurrences.with_columns(told_again=again, **_adding((nw.col("adds") > 0) & ~again))
 
 
 def _paired(rows: Frame, by: tuple[str, ...]) -> Frame:
     """Give one `pair` to the n-th row of each side, of those that moved, have none yet, and are alike in this."""
-    within = (*GROUP, "told_again", "adds", "paired", *by)
-    nth = nw.col("one").cum_sum().over(*within, "side", order_by=_TIES)
-    is_free = nw.col("adds") & (nw.col("batches") == 0) & (nw.col("paired") == 0) & ~nw.col("told_again")
-    is_met = is_free & (nth <= nw.col("l_one").sum().over(*within)) & (nth <= nw.col("s_one").sum().over(*within))
-    name = nw.concat_str(*(nw.col(each).cast(nw.String) for each in by), nth.cast(nw.String), separator=" ")
-    return rows.with_columns(
+    within, left = (*GROUP, *by), nw.col("l_left") + nw.col("s_left")
+    ours, theirs = (nw.col(name).sum().over(*within) for name in ("l_left", "s_left"))
+    # The ledger's rows come first, so that one order does for both sides.
+    nth = left.cum_sum().over(*within, order_by=["side", *_TIES]) - nw.col("s_left") * ours
+    counted = rows.with_columns(nth=nth, both=nw.min_horizontal(ours, theirs))
+    is_met = (left > 0) & (nw.col("batches") == 0) & (nw.col("nth") <= nw.col("both"))
+    name = nw.concat_str(*(nw.col(each).cast(nw.String) for each in (*by, "nth")), separator=" ", ignore_nulls=True)
+    return counted.with_columns(
         pair=nw.when(is_met).then(name).otherwise(nw.col("pair")),
-        paired=nw.when(is_met).then(1).otherwise(nw.col("paired")),
+        **{each: nw.when(is_met).then(0).otherwise(nw.col(each)) for each in ("l_left", "s_left")},
     )
+
+
+def firsts(members: pa.Table) -> pa.ChunkedArray:
+    """True for the first row of each side of each group, in an order that the order of the input never changes."""
+    keys = [*GROUP, "side"]
+    order = pc.sort_indices(members, [(name, "ascending", "at_start") for name in _TIES])
+    ordered = members.select(keys).take(order).append_column("at", order)
+    first = ordered.group_by(keys, use_threads=False).aggregate([("at", "first")])["at_first"]
+    return pc.is_in(pa.array(range(len(members)), order.type), first)
 
 
 def settled() -> nw.Expr:
