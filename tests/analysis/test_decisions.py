@@ -4,7 +4,7 @@ import csv
 import json
 from contextlib import chdir
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.analysis.test_reconcile import ACCOUNT, movement
 from workbench.analysis import files
 from workbench.analysis.breaks import VERDICTS
 from workbench.analysis.frames import frame
@@ -25,7 +26,6 @@ from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT
 from workbench.cli import app
 from workbench.errors import ReconcileRefused
 
-ACCOUNT = "operator:mtn:float"
 HEADER = "break,verdict,partner,who,when,why"
 ONE, TWO, THREE = "bq4x7m2k5n3a", "bq4x7m2k5n3b", "bq4x7m2k5n3c"
 LONG = settings.get_current_profile_name() == "long"
@@ -35,14 +35,7 @@ SLOW = settings(
 """A run takes a tenth of a second, and what is made smaller takes hundreds."""
 OF_DECISIONS = ["verdict", "partner", "who", "when", "why"]
 Row = dict[str, Any]
-
-
-def row(key: str | None, amount: int, *, day: int = 3, **more: object) -> Row:
-    at = datetime(2026, 1, day, 10, tzinfo=UTC)
-    return {
-        "account": ACCOUNT, "key": key, "occurred_at": at, "business_date": at.date(), "direction": "in",
-        "amount_minor": amount, "fee_minor": 0, "currency": "ZMW", "status": "completed", **more,
-    }  # fmt: skip
+row = partial(movement, day=3)
 
 
 def moment(day: int, minute: int) -> datetime:

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.analysis.test_reconcile import ACCOUNT, movement
 from workbench.analysis import files
 from workbench.analysis.frames import frame
 from workbench.analysis.phone_key import key_from
@@ -27,7 +28,7 @@ from workbench.cli import app
 from workbench.domain.phones import mask_column, phone_hash
 from workbench.errors import PhoneKeyRefused, ReconcileRefused
 
-ACCOUNT, KEY = "operator:mtn:float", b"a key that only this test knows."
+KEY = b"a key that only this test knows."
 NATIONAL = st.builds("{}{:08}".format, st.sampled_from("579"), st.integers(0, 10**8 - 1))
 FOREIGN = st.builds("{}{:09}".format, st.sampled_from(["254", "255", "27", "263"]), st.integers(10**8, 10**9 - 1))
 GAP = st.sampled_from(["", "", "", " ", "-", ".", "\u00a0", "\u202f", "\u2011", "/", ")", "\u202a"])
@@ -55,14 +56,6 @@ def test_every_spelling_of_a_number_hashes_alike_and_another_number_does_not(
     masked = mask_column(one[1])
     assert re.fullmatch(r"\+260[0-9]{2}••••[0-9]{3}|\+•{8,9}[0-9]{3}", masked)
     assert (mask_column(masked), phone_hash(masked, KEY)) == (masked, None)
-
-
-def movement(key: str, amount: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  cells are of any type
-    at = datetime(2026, 1, 5, 10, tzinfo=UTC)
-    return {
-        "account": ACCOUNT, "key": key, "occurred_at": at, "business_date": at.date(), "direction": "in",
-        "amount_minor": amount, "fee_minor": 0, "currency": "ZMW", "status": "completed",
-    } | more  # fmt: skip
 
 
 def tables(ledger: list[dict[str, Any]], statement: list[dict[str, Any]]) -> list[pd.DataFrame]:
