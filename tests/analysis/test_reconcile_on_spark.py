@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 from workbench import Workbench
-from workbench.analysis.reconcile import reconcile
+from workbench.analysis.reconcile import Reconciliation, Tolerance, reconcile
+from workbench.analysis.reconcile.carry_forward import KEPT
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import read_statement
 
@@ -28,7 +29,7 @@ pytestmark = [
 ]
 
 EXECUTORS = 2
-FRAMES = ("breaks", "matches", "summary", "ageing", "proof")
+FRAMES = ("breaks", "matches", "summary", "ageing", "proof", "decisions", "suggestions")
 ACCOUNTS = ("operator:mtn:float", "bank:settlement")
 
 
@@ -65,6 +66,7 @@ def movements(drawn: random.Random, number: int) -> dict[str, Any]:
         "business_date": date(2026, 1, day), "direction": drawn.choice(["in", "in", "out"]),
         "amount_minor": drawn.choice([100, 200]), "fee_minor": drawn.choice([0, 0, 1]), "currency": "ZMW",
         "status": drawn.choice(["completed"] * 5 + ["failed"]), "phone": drawn.choice([None, "p", "q"]),
+        "phone_hash": drawn.choice([None, None, "k:1", "k:2"]),
     }  # fmt: skip
 
 
@@ -121,6 +123,77 @@ def test_spark_has_the_same_answer_from_frames_and_from_files(session: Any, tmp_
         result.close()
     managers = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size()  # noqa: SLF001  Python is not told
     assert managers == 1 + EXECUTORS, "the driver and each executor"
+
+
+KEY = b"the key of a book, for tests only"
+LIKE = ("+260961000567", "+260961999567", "+26096••••567", None)
+"""Two numbers that look alike masked, and what they look like."""
+
+
+def spelt(drawn: random.Random, key: object) -> str | None:
+    """One of fewer keys, as another program may write it."""
+    few = f"k{int(str(key)[1:]) % 30}" if pd.notna(key) else ""
+    return drawn.choice([few, few, few.upper(), f"00{few}", f" {few} "]) if few else None
+
+
+def told(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """The same rows of fewer keys, in other spellings, with numbers, narratives and the file's words."""
+    drawn = random.Random(seed)  # noqa: S311  no secret is drawn
+    made = rows.assign(key=[spelt(drawn, key) for key in rows["key"]], phone=[drawn.choice(LIKE) for _ in rows["key"]])
+    if "line" in rows:
+        made["description"] = [drawn.choice([None, "CARD 0961000567", f"{key} of a shop"]) for key in rows["key"]]
+        made["words"] = [drawn.choice([None, "Paid", "TS"]) for _ in rows["key"]]
+    return made.astype({name: kind for name, kind in {**LEDGER_MOVEMENT, **STATEMENT_ROW}.items() if name in made})
+
+
+def in_two_months(ledger: Any, first: Any, both: Any, rules: Path) -> tuple[Reconciliation, Reconciliation]:  # noqa: ANN401  tables of any engine
+    """A week, what is decided about some of it, and that week told again with the next."""
+    before = reconcile(ledger, first, as_of=date(2026, 1, 6), phone_key=KEY, rules=rules)
+    alike = before.breaks.drop_duplicates("id", keep=False).groupby("code", observed=True)["id"].first().tolist()
+    decided = pd.DataFrame(
+        {"break": alike, "verdict": "accept", "partner": "", "who": "A", "when": "2026-01-08", "why": "seen"}
+    )
+    after = reconcile(
+        ledger, both, as_of=date(2026, 1, 7), phone_key=KEY, rules=rules, decisions=decided,
+        carry_forward=before.carry_forward, skip_settled=True, tolerance=Tolerance(pair_by=("amount", "time")),
+    )  # fmt: skip
+    return before, after
+
+
+def test_spark_goes_on_from_one_month_to_the_next_as_duckdb_does(session: Any, tmp_path: Path):  # noqa: ANN401  not installed everywhere
+    ledger, statement = (told(frame, seed) for seed, frame in enumerate(tables(90, seed=11)))
+    # The same lines in two files; each has some of its own.
+    again = statement.iloc[::4].assign(statement="again.csv")
+    both = pd.concat([statement, again], ignore_index=True).astype(dict(STATEMENT_ROW))
+    first = both[both["business_date"] <= date(2026, 1, 4)].reset_index(drop=True)
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[rule]]\nnarrative = "shop"\nkind = "fee"\ntolerated = true\n')
+    base = in_two_months(ledger, first, both, rules)
+    spark = in_two_months(*(session.createDataFrame(arrow(frame)) for frame in (ledger, first, both)), rules)
+    for month, (ours, theirs) in enumerate(zip(base, spark, strict=True), start=1):
+        assert theirs.engine == "spark"
+        for name in FRAMES:
+            pd.testing.assert_frame_equal(getattr(ours, name), getattr(theirs, name), obj=f"{name} of month {month}")
+        for name in KEPT:
+            kept = (getattr(each.carry_forward, name) for each in (ours, theirs))
+            pd.testing.assert_frame_equal(*kept, obj=f"carried {name} of month {month}")
+        assert (ours.told_again, ours.notes) == (theirs.told_again, theirs.notes)
+        theirs.close()
+    one, two = base
+    names = one.matches[one.matches["rule"] == "key"].groupby("group")["key"].nunique()
+    tame = {
+        "codes": two.breaks["code"].nunique() <= 10,
+        "files that overlap": not one.told_again < two.told_again,
+        "keys in two spellings": names.max() < 2,
+        "rows of one key": not one.matches["rule"].isin(["one_to_many", "many_to_one"]).any(),
+        "narratives": two.breaks["description"].isna().all(),
+        "hashes": one.carry_forward.rows["phone_hash"].nunique() < 2,
+        "days ahead": one.carry_forward.ahead.empty,
+        "decisions": set(two.decisions["state"]) != {"applied", "stale"},
+        "rules": two.breaks["rule"].isna().all(),
+        "suggestions": two.suggestions.empty,
+    }
+    assert not [topic for topic, is_missing in tame.items() if is_missing]
 
 
 def planted(seed: int, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
