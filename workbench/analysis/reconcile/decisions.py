@@ -291,7 +291,7 @@ def _problem(row: Row) -> str | None:
     found = {
         f"{odd[:1]!r} is no id of a break: those are `b` and eleven letters or digits": bool(odd),
         f"the verdict is {row['verdict'] or 'missing'}; there are {', '.join(known)}": row["verdict"] not in known,
-        "a match names no partner": is_match and len(ids) == 1,
+        "a match names no partner; of a break that has both rows say accept": is_match and len(ids) == 1,
         "only a match has a partner": not is_match and len(ids) > 1,
         "a break is its own partner": len(ids) > len(set(ids)),
         **{f"`{name}` is empty": not row[name] for name in ("who", "when", "why")},
