@@ -213,7 +213,7 @@ class TestFile:
             (f"{HEADER}\n{ONE},accept,,Ada,31/02/2026,x\n", "in line 2 '31/02/2026' is no moment"),
             (f"{HEADER}\n{ONE},accept,,Ada,03/02/2026,x\n", "may be 2026-02-03 or 2026-03-02"),
             (f"{HEADER}\n{ONE},accept,,A,31/01/2026,x\n{TWO},accept,,A,01/31/2026,x\n", "the day first in one row"),
-            (f"{HEADER}\n{ONE},match,,Ada,2026-02-01,x\n", "in line 2 a match names no partner"),
+            (f"{HEADER}\n{ONE},match,,Ada,2026-02-01,x\n", "in line 2 a match names no partner; of a break that has"),
             (f"{HEADER}\n{ONE},accept,{TWO},Ada,2026-02-01,x\n", "only a match has a partner"),
             (f"{HEADER}\n{ONE},match,{ONE},Ada,2026-02-01,x\n", "its own partner"),
             (f"{HEADER}\nK0100,accept,,Ada,2026-02-01,x\n", "'k0100'] is no id of a break"),

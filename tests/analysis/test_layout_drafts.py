@@ -228,3 +228,21 @@ def test_a_last_row_whose_day_cannot_be_is_no_total(tmp_path: Path):
     draft = draft_layout(path)
     assert draft.declared["footers"] == ["Total"]
     assert draft.statement().rows["problem"].notna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(("cell", "party"), [("{} - {}", "{phone} - *"), ("{1} ({0})", "* ({phone})")])
+def test_the_name_of_the_only_customer_is_no_part_of_the_layout(cell: str, party: str, tmp_path: Path):
+    heads = "Receipt No.,Completion Time,Paid In,Withdrawn,Balance,Other Party Info"
+    rows = [
+        f"T{day},2026-10-{day} 09:00:00,USD 5.00,,{5 * place}.00,{cell.format('260961234567', name)}"
+        for place, (day, name) in enumerate(((29, "JANE B"), (30, "JANE B"), (31, "JOHN")), start=1)
+    ]
+    path = tmp_path / "one.csv"
+    path.write_text("\n".join([heads, *rows[:2]]), "utf-8")
+    draft = draft_layout(path)
+    assert draft.declared["party"] == party
+    assert (draft.declared["currency"], draft.proofs["currency"]) == ("USD", "line 2 'USD 5.00'")
+    draft.declare(account="a")
+    draft.write(tmp_path / "mine.toml")
+    path.write_text("\n".join([heads, *rows]), "utf-8")
+    assert read_statement(path, layout=tmp_path / "mine.toml").rows["phone"].notna().all()

@@ -62,8 +62,6 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 Say = Callable[[str], None]
 
 _TABLE: Final = ".parquet"
-_FEW: Final = 5
-"""So many of what may be long are printed."""
 _TOLERANCES: Final = {
     "amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1), "minutes": ("minutes", 1),
 }  # fmt: skip
@@ -273,10 +271,8 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     shown = [captions.accounts(result), captions.codes(result), captions.proof(result)]
     said = [visible(captions.headline(result)), *notes]
     click.echo("\n\n".join([*said, *(str(each) for each in shown if each.rows)]))
-    if proposed := result.suggestions["why"].tolist():
-        more = [f"and {len(proposed) - _FEW:,} more, in `suggestions` of the result in Python"][: len(proposed) > _FEW]
-        lines = "".join(f"\n- {visible(each)}" for each in [*proposed[:_FEW], *more])
-        click.echo(f"\nMay be one movement, for a person to decide:{lines}")
+    if proposed := captions.proposed(result.suggestions):
+        click.echo("\n- ".join(["\nMay be one movement, for a person to decide:", *map(visible, proposed)]))
     if unusable := captions.unusable(result).rows:
         click.echo(f"\n{captions.unusable(result)}")
     if written:
@@ -287,26 +283,12 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
 
 def _report_decisions(result: "Reconciliation", *, is_asked: bool, is_done: bool) -> None:
     """Which decisions do not count any more, the sign-off, and last of all who decided what is left."""
-    from workbench.analysis.reconcile.decisions import STALE, by_whom
-    from workbench.analysis.report.captions import counted
+    from workbench.analysis.reconcile.decisions import closing_words, stale_words
 
-    if not is_asked and result.decisions.empty:
-        return
-    stale = result.decisions[result.decisions["state"] == STALE]
-    if len(stale):
-        shown = [
-            "/".join(each).rstrip("/") for each in stale[["break", "account", "key"]].head(_FEW).fillna("").to_numpy()
-        ]
-        more = ", …" if len(stale) > _FEW else ""
-        text = f"{counted(len(stale), 'decision is', 'decisions are')} stale, since what is open is not what it was"
-        click.echo("\n" + visible(f"{text}: {', '.join(shown)}{more}"))
-    click.echo(f"\n{visible(result.sign_off)}")
-    deciders = {who: counts.total() for who, counts in by_whom(result.breaks).items()}
-    if is_done and deciders:
-        *names, last = [f"{who} ({number:,})" for who, number in deciders.items()]
-        text = "1 break is" if sum(deciders.values()) == 1 else f"{sum(deciders.values()):,} breaks are"
-        by = f"{', '.join(names)} and {last}" if names else last
-        click.echo("\n" + visible(f"Nothing is open: {text} decided by {by}."))
+    if is_asked or not result.decisions.empty:
+        last = closing_words(result.breaks) if is_done else ""
+        for text in filter(None, (stale_words(result.decisions), result.sign_off, last)):
+            click.echo("\n" + visible(text))
 
 
 def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a statement or a path

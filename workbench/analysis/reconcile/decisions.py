@@ -33,6 +33,8 @@ WITHDRAWN: Final = "open"
 """The verdict that takes an earlier one back, which may have been carried forward."""
 APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
 _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
+_FEW: Final = 5
+"""So many of what may be long are shown."""
 _ID: Final = re.compile("b[a-z2-7]{11}")
 _DELIMITERS: Final = ",;\t"
 _MARKS: Final = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -291,7 +293,7 @@ def _problem(row: Row) -> str | None:
     found = {
         f"{odd[:1]!r} is no id of a break: those are `b` and eleven letters or digits": bool(odd),
         f"the verdict is {row['verdict'] or 'missing'}; there are {', '.join(known)}": row["verdict"] not in known,
-        "a match names no partner": is_match and len(ids) == 1,
+        "a match names no partner; of a break that has both rows say accept": is_match and len(ids) == 1,
         "only a match has a partner": not is_match and len(ids) > 1,
         "a break is its own partner": len(ids) > len(set(ids)),
         **{f"`{name}` is empty": not row[name] for name in ("who", "when", "why")},
@@ -439,6 +441,25 @@ def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame
     parts += _apart(breaks, decisions)
     hashes = [f"{name} {(sha or 'not a file')[:12]}" for name, sha in python_rows(inputs, "name", "sha256")]
     return f"{'; '.join(parts)}. SHA-256 of {', '.join(hashes)}."
+
+
+def stale_words(decisions: pd.DataFrame) -> str:
+    """Which decisions do not count any more, the first of them by name; nothing where all do."""
+    stale = decisions.loc[decisions["state"] == STALE, ["break", "account", "key"]].fillna("")
+    shown = ["/".join(each).rstrip("/") for each in stale.head(_FEW).to_numpy()]
+    more = ", …" if len(stale) > _FEW else ""
+    text = f"{len(stale):,} {'decision is' if len(stale) == 1 else 'decisions are'} stale, since what is open is not "
+    return f"{text}what it was: {', '.join(shown)}{more}" if shown else ""
+
+
+def closing_words(breaks: pd.DataFrame) -> str:
+    """By whom all that was open is decided; nothing where nobody decided anything."""
+    deciders = {who: counts.total() for who, counts in by_whom(breaks).items()}
+    if not deciders:
+        return ""
+    *names, last = [f"{who} ({number:,})" for who, number in deciders.items()]
+    text = "1 break is" if sum(deciders.values()) == 1 else f"{sum(deciders.values()):,} breaks are"
+    return f"Nothing is open: {text} decided by {', '.join(names) + ' and ' if names else ''}{last}."
 
 
 def _instant(when: str) -> datetime:

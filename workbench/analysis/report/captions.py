@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import pandas as pd
+
 from workbench.analysis.breaks import BREAK_CODES, INVALID, TIMING, TOLD_AGAIN
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
@@ -248,6 +250,13 @@ def unusable(result: Reconciled) -> Table:
     ]
     more = f", the first {_FEW} of {len(bad):,}" if len(bad) > _FEW else ""
     return table(f"Rows that cannot be used{more}", ["of", "line or entry", "reason"], made)
+
+
+def proposed(suggestions: pd.DataFrame) -> list[str]:
+    """Why the first rows of SUGGESTION may be one movement, and how many there are besides."""
+    more = len(suggestions) - _FEW
+    rest = [f"and {more:,} more, in `suggestions` of the result in Python"][: more > 0]
+    return [*suggestions["why"].head(_FEW).tolist(), *rest]
 
 
 def ageing(result: Reconciled, currency: str) -> Table:

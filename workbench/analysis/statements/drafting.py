@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
-from workbench.analysis.statements.cells import Amount, Amounts, Cell, Wrong, refused, text_of
+from workbench.analysis.statements.cells import Amount, Amounts, Cell, Wrong, currencies_named, refused, text_of
 from workbench.analysis.statements.checking import Check, read_as, summary
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, digest_of, pairs_of
@@ -65,6 +65,7 @@ _OPENING: Final = re.compile(
 _REFERENCE: Final = re.compile(r"(?<![A-Z0-9])([A-Z]{2,4})([0-9][A-Z0-9.]{5,})(?![A-Z0-9])")
 """Something like `SW2610130001` in a narrative: letters that say whose it is, and the rest."""
 _NUMBER: Final = re.compile(r"\+?[0-9][0-9*•]{7,13}[0-9]")
+_BEFORE_A_NAME: Final = re.compile(r"\W*\s\W*(?=\w)")
 _PHONE: Final = re.compile(r"\b(?:260|0)[579][0-9]{8}\b")
 _OWN: Final = re.compile("(?<=:)[^/]+(?=/USER)")
 _LIKELY_OWN: Final = 5
@@ -296,6 +297,10 @@ def _amounts(draft: Draft) -> None:
             draft.found(name, mark, next((each for each in proofs if mark in each), ""))
     if left := unread(chosen):
         draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
+    named = [(each, line, text) for line, text in texts if (each := currencies_named(text))]
+    if len({each for each, *_ in named}) == len(named[:1] and named[0][0]) == 1:
+        (code,), line, text = named[0]
+        draft.found("currency", code, f"line {line} {text!r}")
     amounts = Amounts(*chosen)
     ways = _styles(amounts, draft.texts("debit") or draft.texts("fee"))
     for way, count in ways.most_common(1):
@@ -347,10 +352,12 @@ def _clear(own: str, pairs: Sequence[tuple[str, str]]) -> int:
 
 
 def _alike(texts: Sequence[str], *, from_end: bool) -> str:
-    """What stands on one side of every number; a `*` for what differs."""
+    """What stands on one side of every number; a `*` for what differs, and for a word, which is one customer's name."""
     step = -1 if from_end else 1
     characters = zip(*(each[::step] for each in texts), strict=False)
     common = "".join(first for first, *_ in takewhile(lambda each: len({*each}) == 1, characters))
+    if parted := _BEFORE_A_NAME.match(common):
+        common = parted[0]
     return f"{common}{'*' * any(len(each) > len(common) for each in texts)}"[::step]
 
 
@@ -472,7 +479,7 @@ def _preamble(draft: Draft) -> None:
     draft.found("preamble", labels or None)
     if "account" not in labels:
         draft.doubt("account", 'account = "bank:settlement"  # or another: the account of the ledger that it shows')
-    if "currency" not in labels and "currency" not in draft.columns:
+    if all("currency" not in each for each in (labels, draft.columns, draft.declared)):
         draft.doubt("currency", f'currency = "{ZMW.code}"  # or another: nothing here tells it')
 
 
