@@ -16,7 +16,7 @@ def notes_of(
 ) -> tuple[str, ...]:
     """A sentence or two for each; `closing` has the last day of each account, `unsure` is Open's."""
     far = [note for file in inputs.reported.values() for note in _far(file, closing)]
-    return (*far, *_unnumbered(inputs, carried), *_phones(carried, key, unsure))
+    return (*far, *_unopened(inputs, carried, closing), *_unnumbered(inputs, carried), *_phones(carried, key, unsure))
 
 
 def _far(file: StatementFile, closing: Mapping[str, int]) -> Iterator[str]:
@@ -33,6 +33,19 @@ def _far(file: StatementFile, closing: Mapping[str, int]) -> Iterator[str]:
             )
 
 
+def _unopened(inputs: Inputs, carried: CarryForward | None, closing: Mapping[str, int]) -> Iterator[str]:
+    """The accounts of which one's own books tell no balance, so that they open as the other side does."""
+    books = inputs.ledger.read_from
+    if books is None or carried is not None:
+        return
+    told = books.rows.loc[books.rows["balance_minor"].notna(), "account"].unique()
+    if silent := sorted({*closing}.difference(told)):
+        yield (
+            f"{books.name} tells no balance of {' and '.join(silent)}: it is taken to open as the statement does, so "
+            "that the proof is of what moved. A column balance, or balance_minor, lets the openings be compared."
+        )
+
+
 def _unnumbered(inputs: Inputs, carried: CarryForward | None) -> Iterator[str]:
     """How many rows of a ledger without numbers are taken for those of the runs before."""
     books = inputs.ledger.read_from
@@ -43,8 +56,8 @@ def _unnumbered(inputs: Inputs, carried: CarryForward | None) -> Iterator[str]:
     if many := sum(account in last and day <= last[account] for account, day in days):
         rows = f"{many:,} {'row' if many == 1 else 'rows'}"
         yield (
-            f"{books.name} has {rows} up to the last closing date, taken as gone through before: "
-            "without numbers of its own, none that was booked since can be told from them."
+            f"{books.name} has {rows} dated up to the last close, which are taken as read then, though some may have "
+            "been booked since. Declare a column that counts the bookings as number, and those are read."
         )
 
 

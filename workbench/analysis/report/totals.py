@@ -100,18 +100,21 @@ def by_code(result: Reconciled) -> list[Code]:
     """A row for each code and currency that there is among the breaks, in the order of the rules; what waits, last."""
     found: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for code, currency, *more in python_rows(
-        result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who"
+        result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who", "rule"
     ):
         found[code, currency or ""].append(tuple(more))
     made = []
     for (code, currency), breaks in found.items():
-        variances, rows, ages, verdicts, who = zip(*breaks, strict=True)
+        variances, rows, ages, verdicts, who, rules = zip(*breaks, strict=True)
+        by_rule = {
+            f"the rule {rule!r}" for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one
+        }
         net = _grouped((code, each) for each in variances)[code]
         made.append(
             Code(
                 code, currency, net.breaks, sum(rows), net.up_minor, net.down_minor,
                 decided=sum(each is not None for each in verdicts),
-                who=", ".join(sorted({each for each in who if each})),
+                who=" and ".join(sorted({each for each in who if each} | by_rule)),
                 oldest_days=max((each for each in ages if each is not None), default=None),
             )
         )  # fmt: skip
