@@ -134,6 +134,8 @@ class _Form:
     def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
         import ipywidgets
 
+        from workbench.analysis.forms import OwnKeys
+
         self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
         self._parts = dict(_parts(breaks))
         self._called = {
@@ -150,7 +152,7 @@ class _Form:
         button.on_click(lambda _: self._write())
         self._part.observe(lambda _: self._show(), names="value")
         self._show()
-        self.box = ipywidgets.VBox([self._line([self._part, self._who, button]), self._said, self._rows])
+        self.box = ipywidgets.VBox([self._line([self._part, self._who, button]), self._said, self._rows, OwnKeys()])
 
     def _line(self, parts: Sequence[Any]) -> Any:  # noqa: ANN401  a widget
         """Side by side, and below each other where that is too wide."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import ipywidgets as widgets
 
+from workbench.analysis.forms import OwnKeys
 from workbench.analysis.statements.draft import MOST_ROWS, WORDS, Draft, masked
 from workbench.analysis.statements.layouts import FIELDS, SUFFIX
 from workbench.domain.masking import shortened
@@ -64,7 +65,7 @@ class Editor:
         self.save.on_click(lambda _: self._do(self._write))
         self.box = widgets.VBox(
             [self._columns(), self.doubts, *self.settings.values(), *self.words.values(), self.preview,
-             widgets.HBox([self.path, self.save]), self.said]
+             widgets.HBox([self.path, self.save]), self.said, OwnKeys()]
         )  # fmt: skip
 
     def _columns(self) -> Any:  # noqa: ANN401  a widget, whose library has no types
