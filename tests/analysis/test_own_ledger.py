@@ -551,6 +551,6 @@ def test_a_row_that_was_booked_late_is_found_by_its_number_and_without_one_that_
             options = ["--carry-to", kept] if statement is first else ["--carry-forward", kept]
             arguments = [str(csv_of(tmp_path, "\n".join(books))), str(statement), *options]
             done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *arguments])
-            said = next((line for line in done.stdout.splitlines() if "up to the last closing" in line), "")
+            said = next((line for line in done.stdout.splitlines() if "up to the last close" in line), "")
             assert (done.exit_code, said[: len(expected[1]) or None]) == expected[:2], done.output
             assert ("missing_in_statement" in done.stdout) == expected[2]
