@@ -41,7 +41,7 @@ def html(result: Reconciled) -> str:
 
 
 def _blocks(result: Reconciled) -> list[str | Table]:
-    blocks: list[str | Table] = [captions.headline(result), _accounts(result)]
+    blocks: list[str | Table] = [captions.headline(result), *captions.notes(result), _accounts(result)]
     if totals.parts_of(result):
         blocks.append(captions.picture(result))
     for each in totals.by_code(result):

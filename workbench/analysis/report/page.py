@@ -45,7 +45,7 @@ def page(result: Reconciled) -> str:
         _template().render(
             headline=captions.headline(result),
             is_proven=captions.is_proven(result),
-            proofs=captions.proofs(result),
+            proofs=[*captions.notes(result), *captions.proofs(result)],
             accounts=captions.accounts(result),
             proof=captions.proof(result),
             picture=captions.picture(result),
