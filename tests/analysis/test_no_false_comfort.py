@@ -157,6 +157,7 @@ def test_a_last_day_long_after_all_others_is_said():
     ):
         result = reconcile(ledger_of(*rows), file_of(statement_of(*rows)), engine=QUICK, **more)
         assert [note[: len(says or note)] for note in result.notes] == ([says] if says else [])
+        assert all(note in result._repr_html_() for note in result.notes)
 
 
 @pytest.mark.parametrize("wrong", ["2026-01-31", datetime(2026, 1, 31, tzinfo=UTC), 20_000])

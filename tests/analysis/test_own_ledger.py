@@ -546,7 +546,11 @@ def test_a_row_that_was_booked_late_is_found_by_its_number_and_without_one_that_
         kept = str(tmp_path / f"kept {numbered}")
         for books, statement, expected in (
             (lines[:3], first, (0, "", False)),
-            (lines, second, (1, "", True) if numbered else (0, "books.csv has 3 rows dated up to the last close", False)),
+            (
+                lines,
+                second,
+                (1, "", True) if numbered else (0, "books.csv has 3 rows dated up to the last close", False),
+            ),
         ):
             options = ["--carry-to", kept] if statement is first else ["--carry-forward", kept]
             arguments = [str(csv_of(tmp_path, "\n".join(books))), str(statement), *options]

@@ -99,6 +99,11 @@ def headline(result: Reconciled) -> str:
     return " ".join([*unreadable(result), *blank, f"{text}.", _proof_in_short(result)])
 
 
+def notes(result: Reconciled) -> tuple[str, ...]:
+    """What there is to say besides, if the result knows of any."""
+    return tuple(getattr(result, "notes", ()))
+
+
 def _proof_in_short(result: Reconciled) -> str:
     if not len(result.proof):
         return "There is no account to prove."

@@ -183,7 +183,7 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
     """Verdict, proof in one picture, what to do and by whom."""
     names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
     signed = getattr(result, "sign_off", None)
-    sentences = [*captions.proofs(result), *([signed] if signed else [])]
+    sentences = [*captions.notes(result), *captions.proofs(result), *([signed] if signed else [])]
     texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
     last = len(_COVER) - 1
     for row, (text, look) in enumerate([*texts, *((each, cells.sentence) for each in sentences)]):
