@@ -99,11 +99,6 @@ def headline(result: Reconciled) -> str:
     return " ".join([*unreadable(result), *blank, f"{text}.", _proof_in_short(result)])
 
 
-def notes(result: Reconciled) -> tuple[str, ...]:
-    """What there is to say besides, if the result knows of any."""
-    return tuple(getattr(result, "notes", ()))
-
-
 def _proof_in_short(result: Reconciled) -> str:
     if not len(result.proof):
         return "There is no account to prove."
@@ -149,7 +144,7 @@ def _proof(row: Mapping[str, Any]) -> str:
 
 
 def notes(result: Reconciled) -> list[str]:
-    """What could not be compared, in sentences."""
+    """What there is to say besides, if the result knows of any: how far it could not go."""
     return [*getattr(result, "notes", ())]
 
 
