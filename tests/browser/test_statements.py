@@ -1,0 +1,74 @@
+"""The tables of ipywidgets that an analyst edits: the layout of a file, and the breaks to decide about."""
+
+import csv
+import tomllib
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from tests.browser.conftest import Lab
+
+READ = """
+from workbench.analysis.reconcile import reconcile
+from workbench.analysis.statements import LAYOUTS, draft_layout, read_ledger, read_statement
+from workbench.resources import fixture
+"""
+LAYOUT = READ + 'draft_layout(fixture("statements/zanaco.csv"))'
+RECONCILE = f"""{READ}
+shop = LAYOUTS["zanaco"].__class__(
+    name="shop", dates=("%d/%m/%Y %H:%M",), accounts={{"MTN wallet": "operator:mtn:float", "Bank": "bank:settlement"}},
+    columns={{"moment": "Paid at", "account": "Where", "key": "Reference", "amount": "Amount", "fee": "Fee"}},
+)
+ours = read_ledger(fixture("books.csv"), layout=shop)
+bank = read_statement(fixture("statements/zanaco.csv"))
+"""
+DECIDE = 'result = reconcile(ours, [bank]); result.decide("decisions.csv", who="Zoë")'
+
+
+def test_what_is_chosen_of_a_layout_is_read_so_at_once_and_written(lab: "Lab"):
+    form = lab.show(LAYOUT)
+    read = form.get_by_role("region", name="As it would be read")
+    expect(read).to_contain_text("follows, row by row")
+    debit = form.get_by_label("Debit", exact=True)
+    debit.focus()
+    debit.select_option("(not read)")
+    expect(form).to_contain_text("no column is declared for amount")
+    lab.page.keyboard.press("Tab")
+    expect(form.get_by_label("Credit", exact=True)).to_be_focused()
+    debit.select_option("debit")
+    expect(read).to_contain_text("follows, row by row")
+    form.get_by_label("account", exact=True).fill("bank:settlement")
+    form.get_by_label("types", exact=True).press_sequentially("SMS = fee\nSettlement = settlement")
+    form.get_by_role("button", name="Write").click()
+    expect(form).to_contain_text("Written: zanaco.toml")
+    made = tomllib.loads((lab.jupyter.folder / "zanaco.toml").read_text("utf-8"))
+    assert (made["account"], made["columns"]["debit"]) == ("bank:settlement", "Debit")
+    assert made["types"] == {"SMS": "fee", "Settlement": "settlement"}
+    assert lab.axe(form) == []
+    assert form.evaluate("(all) => all.scrollWidth <= all.clientWidth"), "nothing is cut off"
+
+
+def test_what_is_decided_in_the_table_is_in_the_file_and_in_the_next_run(lab: "Lab"):
+    lab.open([RECONCILE, DECIDE])
+    lab.run_all()
+    form = lab.output(1)
+    one, other = lab.run("print(*result.suggestions['breaks'].iloc[0].split('; '))").split()
+    form.get_by_label("to do").select_option("missing_in_statement: 3")
+    row = form.locator(".widget-hbox", has_text=one)
+    # Chosen with the mouse: ipywidgets leaves the keys of a dropdown to the Lab's shortcuts.
+    row.get_by_label("verdict").select_option("match")
+    partner = row.get_by_label("partner")
+    row.get_by_label("why").fill("one slip of the fingers")
+    offered = row.locator("datalist option").first.get_attribute("value") or ""
+    assert offered.startswith(f"{other} ")
+    partner.fill(offered)
+    form.get_by_role("button", name="Write decisions").click()
+    expect(form).to_contain_text("1 written to decisions.csv.")
+    (kept,) = csv.DictReader((lab.jupyter.folder / "decisions.csv").read_text("utf-8-sig").splitlines())
+    assert [kept[name] for name in ("break", "verdict", "partner", "who", "why")] == [
+        one, "match", other, "Zoë", "one slip of the fingers",
+    ]  # fmt: skip
+    again = 'again = reconcile(ours, [bank], decisions="decisions.csv"); print(again.sign_off)'
+    assert "Zoë: 2 matched" in lab.run(again)
+    assert lab.axe(form) == []
