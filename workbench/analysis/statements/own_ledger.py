@@ -61,7 +61,7 @@ _COLUMNS: Final = (
     ("fee_minor", "whole number", "0; or fee in kwacha", "375", "what lowers the balance besides, in ngwee"),
     ("currency", "text", "currency='…', or ZMW", "ZMW", "three letters"),
     ("status", "completed, failed or pending", "completed", "completed", "only what is completed moves money"),
-    ("phone", "text", "none", "0961234567", "the customer's number, in any spelling"),
+    ("phone", "text", "none", "+26096••••567", "the customer's number, in any spelling"),
     ("entry", "text", "the key, of further rows key#2", "JE-1042", "what the books call the row; each once"),
     ("number", "whole number", "follows from the moment", "1042", "the order of booking; it tells what came late"),
     ("kind", "text", "none", "payout_paid", "a payout_paid that the statement lacks is payout_unpaid"),
