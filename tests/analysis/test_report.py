@@ -386,7 +386,7 @@ class TestOverview:
         decided = {"verdict": "accept", "who": "Mary"}
         breaks = [a_break("timing", 5), a_break("fee_mismatch", 5, **decided), a_break("fee_mismatch", 4)]
         advice = BREAK_CODES["fee_mismatch"].settlement
-        assert f"To do: 1 of 2 decided by Mary; {advice}" in overview.text(reconciled(breaks=breaks))
+        assert f"To do: 1 of 2 decided by Mary. For the others: {advice}" in overview.text(reconciled(breaks=breaks))
         result = reconciled(breaks=breaks[:2])
         result.sign_off = "Signed off by Mary."
         assert "To do: 1 of 1 decided by Mary\n" in overview.text(result)
