@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from phonenumbers import PhoneNumberType, carrier
 
 from workbench.domain import phones
-from workbench.domain.phones import OPERATORS, WITHOUT_WALLET, msisdn_from, operator_named
+from workbench.domain.phones import OPERATORS, WITHOUT_WALLET, msisdn_from, operator_named, phone_hash
 from workbench.errors import InvalidRequest
 
 PREFIXES = {prefix: operator.id for operator in OPERATORS.values() for prefix in operator.prefixes}
@@ -69,3 +69,10 @@ def test_a_mobile_number_is_masked_however_it_is_written_and_of_another_three_di
         assert phones.masked_number(text) == phones.mask_column(text) == "+•••••••••678"
     for text in ("Mwansa", "12", "+•••••••••678"):
         assert (phones.masked_number(text), phones.mask_column(text)) == (None, text)
+
+
+def test_a_whole_number_has_one_hash_under_a_key_and_a_hidden_one_has_none():
+    one, other = (phone_hash(text, b"a key") for text in ("0961234567", "0961234568"))
+    assert {phone_hash(text, b"a key") for text in ("+260 96 123 4567", "260961234567", "961-234-567")} == {one}
+    assert len({one, other, phone_hash("0961234567", b"another key")}) == 3
+    assert [phone_hash(text, b"a key") for text in ("+26096••••567", "26096****567", "no number", "")] == [None] * 4
